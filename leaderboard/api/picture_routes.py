@@ -21,25 +21,17 @@ from leaderboard.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 PATH = "/v1/images"
 DRAWN = "/v1/generations"
 """The images that models drew: `/v1/generations/<submission>/<prompt id>/<seed>?w=320`."""
-KEPT_BYTES = 64 << 20
-"""Of thumbnails in memory; what was not asked for longest makes way."""
+KEPT_BYTES = 64 << 20  # Of thumbnails in memory; what was not asked for longest makes way
 AT_ONCE = 2
 """Images that are decoded at the same time: each may take as much memory as it has pixels."""
-_THREADS = 8
-"""Requests that have a thread: the pages share others, which wait for no image."""
+_THREADS = 8  # Requests that have a thread: the pages share others, which wait for no image
 _PATIENCE_S = 20.0
 _KEPT_BY_BROWSERS = "public, max-age=86400"
 _Key = tuple[str, str, int]
 
 
 def routes(pictures: Finds, generations: Finds | None = None) -> list[Route]:
-    """The routes of all images, such as `/v1/images/<benchmark>/<image_id>?w=320`.
-
-    Args:
-        pictures: finds those of benchmarks.
-        generations: finds those of models, by submission and `<prompt id>/<seed>`; None: there are
-            no models here.
-    """
+    """The routes of all images, such as `/v1/images/<benchmark>/<image_id>?w=320`."""
     found = {PATH: pictures} if generations is None else {PATH: pictures, DRAWN: generations}
     return [
         Route(f"{path}/{{whose}}/{{image_id:path}}", _Thumbnails(finds).answer, methods=["GET"])

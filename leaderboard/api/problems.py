@@ -24,14 +24,7 @@ _LONGEST_NAME = 60
 
 
 class RefusedError(SubmitterError):
-    """A request that cannot be answered as it is.
-
-    Args:
-        status: of the answer.
-        code: stable identifier in snake_case.
-        message: what is wrong, in one sentence.
-        hint: what to do about it.
-    """
+    """A request that cannot be answered as it is."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str, hint: str = "") -> None:
         super().__init__(code, message, hint)
@@ -79,15 +72,7 @@ def status_of(error: AssayError) -> HTTPStatus:
 def refusal(
     status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """The answer that tells a problem.
-
-    Args:
-        status: of the answer.
-        code: stable identifier in snake_case.
-        message: what is wrong, in one sentence.
-        hint: what to do about it.
-        headers: of the answer; None: those of every answer, and that nobody keeps it.
-    """
+    """The answer that tells a problem."""
     told = Problem.model_validate({"error": {"code": code, "message": message, "hint": hint}})
     headers = SHARED | NO_STORE if headers is None else dict(headers)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:

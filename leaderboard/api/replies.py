@@ -23,26 +23,18 @@ _ASK_AGAIN = {"Cache-Control": "public, no-cache"}
 """Kept by whoever likes, and asked about before each use: with its tag that costs next to nothing."""
 _SMALLEST = 500
 _LEVEL = 5
-_OF_ONE = 2000
-"""Bytes that keeping an answer takes beside its content, at most."""
+_OF_ONE = 2000  # Bytes that keeping an answer takes beside its content, at most
 _COMPRESSED = frozenset({JSON, "text/csv; charset=utf-8"})
 
 
 @dataclass(frozen=True)
 class Body:
-    """The content of an answer.
-
-    Attributes:
-        content: as it is.
-        media_type: of the content.
-        file_name: under which it is kept; empty where it is no file.
-        to_keep: whether a browser is to keep it, not to show it.
-    """
+    """The content of an answer."""
 
     content: bytes
-    media_type: str = JSON
-    file_name: str = ""
-    to_keep: bool = False
+    media_type: str = JSON  # of the content
+    file_name: str = ""  # under which it is kept; empty where it is no file
+    to_keep: bool = False  # whether a browser is to keep it, not to show it
     tag: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,14 +45,7 @@ class Body:
 def response_of(
     body: Body, headers: Headers, as_of: datetime | None = None, *, stale: bool = False
 ) -> Response:
-    """A whole answer, or that what the client has is still right.
-
-    Args:
-        body: to send.
-        headers: of the request.
-        as_of: when the store last confirmed what is said.
-        stale: whether the store does not answer now.
-    """
+    """A whole answer, or that what the client has is still right."""
     packed = body.media_type in _COMPRESSED and takes_gzip(headers.get("Accept-Encoding", ""))
     packed = packed and len(body.content) >= _SMALLEST
     tag = f'"{body.tag}{"-gzip" if packed else ""}"'

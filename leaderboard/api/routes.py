@@ -88,11 +88,7 @@ def application() -> FastAPI:
 
 
 def routes(source: Source) -> list[BaseRoute]:
-    """The routes of the site.
-
-    Args:
-        source: where everything is read.
-    """
+    """The routes of the site."""
     app = application()
     app.state.server = TableServer(source)
     with_slash = RedirectResponse(f".{PATH}/", status_code=308)
@@ -100,11 +96,7 @@ def routes(source: Source) -> list[BaseRoute]:
 
 
 class OnlyRead:
-    """Answers every method but `GET` and `HEAD` for an application, whatever the address.
-
-    Args:
-        app: answers `GET`.
-    """
+    """Answers every method but `GET` and `HEAD` for an application, whatever the address."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -12,8 +12,7 @@ from pydantic_core import PydanticCustomError
 from leaderboard.tables import Type, Value
 from leaderboard.views.index import SIMULATED
 
-LONGEST_QUERY = 8192
-"""Characters; a page with all the columns it can have stays below."""
+LONGEST_QUERY = 8192  # Characters; a page with all the columns it can have stays below
 MOST_PER_PAGE = 1000
 _MOST_PAGES = 10**6
 _Row = TypeVar("_Row")
@@ -31,12 +30,6 @@ def text(meaning: str, *examples: str, options: Iterable[str] = (), alias: str =
     """A field for a text, which is empty where the query does not give it.
 
     Options are documented here and checked where a page's query is resolved: once for both.
-
-    Args:
-        meaning: what it chooses.
-        examples: values of it.
-        options: all values it may have; none where there is no such list.
-        alias: its name in the query, where that is a word of Python.
     """
     return Field(
         alias=alias or None,

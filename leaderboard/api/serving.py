@@ -64,10 +64,6 @@ class TableRouter(APIRouter):
 
         Its first argument is the source, the last may be the query, and the others are parts of the
         path. Its docstring says in the document what it answers.
-
-        Args:
-            path: below `/v1`, with its parts in braces.
-            of_snapshot: whether the snapshot alone decides the answer, so that it can be kept.
         """
 
         def add(answer: _Answer) -> _Answer:
@@ -88,12 +84,7 @@ _KEPT_BYTES = 32 << 20
 
 
 class TableServer:
-    """Answers tables of a source.
-
-    Args:
-        source: where everything is read.
-        kept: answers that need not be made again.
-    """
+    """Answers tables of a source."""
 
     def __init__(self, source: Source, kept: MemoryCache[Body] | None = None) -> None:
         self.source = source
@@ -128,15 +119,7 @@ class TableServer:
             done.set_result(None)
 
     def keep(self, named: object, make: Callable[[], Body]) -> Body:
-        """An answer that is made once for each version of the snapshot.
-
-        Args:
-            named: what is asked for.
-            make: makes the answer.
-
-        Raises:
-            AssayError: there is none.
-        """
+        """An answer that is made once for each version of the snapshot."""
         version = self.source.reader.view().version
         # A query of a thousand parts takes more memory than its answer.
         said = repr((version, named)).encode(errors="backslashreplace")

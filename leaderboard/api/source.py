@@ -27,37 +27,27 @@ from leaderboard.views.audit_log import ChronicleReader, Known
 from leaderboard.views.skill_choice import Prepared as PreparedSkills
 
 _Answer = TypeVar("_Answer")
-AT_ONCE = 2
-"""Answers that are being computed; the others wait for their turn."""
+AT_ONCE = 2  # Answers that are being computed; the others wait for their turn
 IN_LINE = 8
 """Answers that wait for it, each in a thread: fewer than there are, so that some stay for others."""
 THREADS = 12
 """Requests that have a thread. The pages and `/health` share others, which wait for nothing here."""
-MOST_WAITING = 100
-"""Requests that wait for a thread; further ones are told to come back."""
+MOST_WAITING = 100  # Requests that wait for a thread; further ones are told to come back
 WAIT_S = 20.0
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where everything is read.
+    """Where everything is read."""
 
-    Attributes:
-        reader: of the published boards and the submissions; the pages may have the same.
-        store: of the ledger, of earlier boards and of what workers tell.
-        cards: the benchmarks, in the order of display.
-        clock: the current time, with a time zone.
-        models: reads the models, their prompts and scores; None: there are no prompt sets here.
-        wait_s: how long a request waits while others are computed.
-        threads: in which requests are answered.
-    """
-
-    reader: Reader
-    store: Store
-    cards: Mapping[str, Card]
-    clock: Callable[[], datetime]
+    reader: Reader  # of the published boards and the submissions; the pages may have the same
+    store: Store  # of the ledger, of earlier boards and of what workers tell
+    cards: Mapping[str, Card]  # the benchmarks, in the order of display
+    clock: Callable[[], datetime]  # the current time, with a time zone
+    # reads the models, their prompts and scores; None: there are no prompt sets here
     models: ModelReader | None = None
-    wait_s: float = WAIT_S
+    wait_s: float = WAIT_S  # how long a request waits while others are computed
+    # in which requests are answered
     threads: CapacityLimiter = field(
         default_factory=lambda: CapacityLimiter(THREADS), repr=False, compare=False
     )
@@ -101,22 +91,14 @@ class Source:
         return Chronicle(ChronicleReader(self.store.public, self.clock))
 
     async def in_thread(self, answer: Callable[[], _Answer]) -> _Answer:
-        """What is answered in one of its threads.
-
-        Raises:
-            BusyError: `busy`, where too many wait already.
-        """
+        """What is answered in one of its threads."""
         if self.threads.statistics().tasks_waiting >= MOST_WAITING:
             raise BusyError("busy", "Too much is asked for at once.", "Ask again in a moment.")
         return await run_sync(answer, limiter=self.threads)
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """For what takes long: few at a time.
-
-        Raises:
-            BusyError: `busy`, where many wait already or it is nobody's turn for too long.
-        """
+        """For what takes long: few at a time."""
         busy = BusyError("busy", "Other tables are being computed.", "Ask again in a moment.")
         if not self._line.acquire(blocking=False):
             raise busy
@@ -132,22 +114,14 @@ class Source:
 
 
 class Chronicle:
-    """The ledger, as it was last read while the store does not answer.
-
-    Args:
-        reader: reads it.
-    """
+    """The ledger, as it was last read while the store does not answer."""
 
     def __init__(self, reader: ChronicleReader) -> None:
         self._reader = reader
         self._known: Known | None = None
 
     def known(self) -> Known:
-        """Its lines.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """Its lines."""
         try:
             self._known = self._reader.read()
         except TransientError:
@@ -156,9 +130,5 @@ class Chronicle:
         return self._known
 
     def content(self) -> bytes:
-        """The lines as they are kept, byte for byte.
-
-        Raises:
-            TransientError: the store cannot be read.
-        """
+        """The lines as they are kept, byte for byte."""
         return self._reader.download().encode()

@@ -21,8 +21,7 @@ from leaderboard.publication.static_page import STATIC_PATH
 from leaderboard.store.hub.layout import HubName, Part
 from leaderboard.store.interface import NotFoundError, Repository
 
-ADDRESS = "as-of"
-"""Below the root of the site."""
+ADDRESS = "as-of"  # Below the root of the site
 _HUB = "https://huggingface.co/datasets"
 _NOTHING_FROM_ELSEWHERE = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -30,12 +29,7 @@ _NOTHING_FROM_ELSEWHERE = (
 
 
 class StaticCopy:
-    """The page as it was last read. Safe among threads.
-
-    Args:
-        reader: says which snapshot is published.
-        public: where the page is beside it.
-    """
+    """The page as it was last read. Safe among threads."""
 
     def __init__(self, reader: Reader, public: Repository) -> None:
         self._reader, self._public = reader, public
@@ -49,11 +43,7 @@ class StaticCopy:
             self._read()
 
     def content(self) -> bytes | None:
-        """The page; None where none is published.
-
-        Raises:
-            TransientError: the store cannot be read, and it never was.
-        """
+        """The page; None where none is published."""
         try:
             self._read()
         except NotFoundError:
@@ -74,12 +64,7 @@ class StaticCopy:
 def static_route(
     copy: StaticCopy, in_thread: Callable[[Callable[[], bytes | None]], Awaitable[bytes | None]]
 ) -> Route:
-    """The route of the page.
-
-    Args:
-        copy: has it.
-        in_thread: runs what reads it.
-    """
+    """The route of the page."""
 
     async def serve(request: Request) -> Response:
         try:
@@ -97,11 +82,7 @@ def static_route(
 
 
 def static_address(hub: str) -> str:
-    """Where visitors find the page.
-
-    Args:
-        hub: `OWNER/NAME` of a store on the Hub, where the page outlives this service; else empty.
-    """
+    """Where visitors find the page."""
     if not hub:
         return f"./{ADDRESS}"
     return f"{_HUB}/{HubName(hub).of(Part.RESULTS)}/resolve/main/{STATIC_PATH}"

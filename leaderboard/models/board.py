@@ -38,17 +38,7 @@ WHOLE_PROMPTS = (
 
 
 def model_board(reader: ModelReader, view: View, query: BoardQuery) -> ModelBoard:
-    """The board of a prompt set within a filter.
-
-    Args:
-        reader: reads models, prompts and scores.
-        view: the boards of metrics, by which metrics earn trust.
-        query: what is looked at.
-
-    Raises:
-        SubmitterError: see `board_selection.selection`.
-        TransientError: the store cannot be read.
-    """
+    """The board of a prompt set within a filter."""
     chosen = selection(reader, view, query)
     return reader.memory.of_view(view).boards.of(chosen.state, lambda: _made(chosen))
 

@@ -19,11 +19,7 @@ from leaderboard.publication.model_entries import ModelEntry
 
 
 class SetSlices:
-    """Which prompts and elements of a set test which skill.
-
-    Args:
-        prompts: of the set, in its order.
-    """
+    """Which prompts and elements of a set test which skill."""
 
     def __init__(self, prompts: Sequence[SetPrompt]) -> None:
         self.prompts = tuple(prompts)
@@ -61,20 +57,13 @@ class SetSlices:
 
 @dataclass(frozen=True)
 class JudgeColumns:
-    """One metric's scores of M models on the P prompts of a set with E elements.
+    """One metric's scores of M models on the P prompts of a set with E elements."""
 
-    Attributes:
-        judge: entry id of the metric.
-        values: shape (P, M), mean over the seeds that have a score; NaN where none has.
-        images: shape (P, M), images with a score.
-        wanted: shape (M,), images that were to be drawn of each prompt.
-        elements: shape (E, M), scores of elements; None where it scores none, or for one seed.
-    """
-
-    judge: str
-    values: FloatArray
-    images: IntArray
-    wanted: IntArray
+    judge: str  # entry id of the metric
+    values: FloatArray  # shape (P, M), mean over the seeds that have a score; NaN where none has
+    images: IntArray  # shape (P, M), images with a score
+    wanted: IntArray  # shape (M,), images that were to be drawn of each prompt
+    # shape (E, M), scores of elements; None where it scores none, or for one seed
     elements: FloatArray | None
 
     @cached_property
@@ -125,13 +114,7 @@ class JudgeColumns:
         )
 
     def slice(self, slices: SetSlices, skill: str | None, places: IntArray) -> SliceScores:
-        """Its scores on a skill.
-
-        Args:
-            slices: of the set.
-            skill: key; None: all prompts.
-            places: of the prompts that test it, ascending.
-        """
+        """Its scores on a skill."""
         rows = slices.elements(skill) if skill is not None and self.elements is not None else None
         if rows is not None and rows.size and self.elements is not None:
             at = np.searchsorted(places, slices.element_prompts[rows])
@@ -157,15 +140,7 @@ def columns_of(
     slices: SetSlices,
     seed: int | None = None,
 ) -> JudgeColumns:
-    """One metric's scores of models.
-
-    Args:
-        reader: reads them.
-        entries: the models, of one prompt set.
-        judge: entry id of the metric.
-        slices: of the set.
-        seed: place of the one seed of each model that counts; None: all.
-    """
+    """One metric's scores of models."""
     key = (judge, seed, slices, tuple(state_of(one, judge) for one in entries))
     found: JudgeColumns = reader.memory.columns.of(
         key, lambda: _read(reader, entries, judge, slices, seed)

@@ -10,23 +10,16 @@ from typing import Any
 from leaderboard.cache import MemoryCache
 from leaderboard.models.board_types import Evidence, ModelBoard
 
-_COLUMNS_BYTES = 128 << 20
-"""One metric's values of fifty models on 1,600 prompts take 1.5 MB."""
+_COLUMNS_BYTES = 128 << 20  # One metric's values of fifty models on 1,600 prompts take 1.5 MB
 _KEPT = 512
 _BOARDS = 64
 _THINGS = 1024
 _BOARD_BYTES = 64 << 20
-_OF_MEAN = 400
-"""Bytes of one mean on a finished board, about."""
+_OF_MEAN = 400  # Bytes of one mean on a finished board, about
 
 
 class OfView:
-    """What depends on the boards of metrics at one version of the store.
-
-    Attributes:
-        boards: of models.
-        further: reports beside them.
-    """
+    """What depends on the boards of metrics at one version of the store."""
 
     def __init__(self) -> None:
         self._evidence: MemoryCache[Mapping[str, tuple[Evidence, str]]] = MemoryCache(
@@ -43,12 +36,7 @@ class OfView:
 
 
 class BoardMemory:
-    """Columns of scores, and boards that were asked for.
-
-    Attributes:
-        columns: of each metric.
-        turn: is held by whoever makes a board.
-    """
+    """Columns of scores, and boards that were asked for."""
 
     def __init__(self) -> None:
         self.columns: MemoryCache[Any] = MemoryCache(  # of JudgeColumns

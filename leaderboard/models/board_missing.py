@@ -21,15 +21,7 @@ def why_unranked(
     prompts: IntArray,
     judge: str,
 ) -> str:
-    """Why a model has no rank on a slice; empty where it may have one.
-
-    Args:
-        entry: the model.
-        columns: scores of the judge whose means come first.
-        place: of the model in them.
-        prompts: places of the prompts of the slice.
-        judge: title of that judge.
-    """
+    """Why a model has no rank on a slice; empty where it may have one."""
     images, wanted = columns.images[:, place], int(columns.wanted[place])
     if not wanted:
         return "It has fewer seeds."

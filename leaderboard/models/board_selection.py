@@ -36,34 +36,21 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What a query is about.
+    """What a query is about."""
 
-    Attributes:
-        reader: reads models and scores.
-        view: the boards of metrics.
-        query: what was asked.
-        prompt_set: whose prompts.
-        slices: of all its prompts.
-        places: prompts that the filter leaves, ascending.
-        entries: the models, oldest first.
-        metrics: entry ids of the metrics that scored at least one of them and are still on the
-            boards, in order of first appearance.
-        left_out: titles of models that drew another revision.
-        pins: what operators decided.
-        everyone: the models of the set, also those that are not compared.
-    """
-
-    reader: ModelReader
-    view: View
-    query: BoardQuery
+    reader: ModelReader  # reads models and scores
+    view: View  # the boards of metrics
+    query: BoardQuery  # what was asked
     prompt_set: PromptSet
-    slices: SetSlices
-    places: IntArray
-    entries: tuple[ModelEntry, ...]
+    slices: SetSlices  # of all its prompts
+    places: IntArray  # prompts that the filter leaves, ascending
+    entries: tuple[ModelEntry, ...]  # the models, oldest first
+    # entry ids of the metrics that scored at least one of them and are still on the boards,
+    # in order of first appearance
     metrics: tuple[str, ...]
-    left_out: tuple[str, ...]
-    pins: Pins
-    everyone: tuple[ModelEntry, ...]
+    left_out: tuple[str, ...]  # titles of models that drew another revision
+    pins: Pins  # what operators decided
+    everyone: tuple[ModelEntry, ...]  # the models of the set, also those that are not compared
     _columns: dict[str, JudgeColumns] = field(default_factory=dict, repr=False)
 
     @property
@@ -168,14 +155,7 @@ class Selection:
 
 
 def selection(reader: ModelReader, view: View, query: BoardQuery) -> Selection:
-    """Find what a query is about.
-
-    Raises:
-        SubmitterError: `unknown_prompt_set`; `prompts_missing` where its files are not here;
-            `unknown_judge` where the metric that was asked for scored none of the models, or is
-            no longer on the boards.
-        TransientError: the store cannot be read.
-    """
+    """Find what a query is about."""
     known = find_prompt_set(reader.prompt_sets, query.prompt_set)
     prompts = reader.prompts(query.prompt_set)
     if prompts is None:

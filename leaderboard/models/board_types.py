@@ -11,151 +11,94 @@ from leaderboard.publication.model_entries import ModelEntry
 
 @dataclass(frozen=True)
 class Evidence:
-    """How a metric stands on one board of metrics for a skill.
+    """How a metric stands on one board of metrics for a skill."""
 
-    Attributes:
-        benchmark: of the board.
-        skill: the skill's key there; None: the headline over all skills.
-        measure: what it was ranked by.
-        value: of the metric.
-        ci_low: lower end of its 95 % interval.
-        ci_high: upper end.
-        tier: from 1, the best; None where it has no rank.
-        chance: what a metric that guesses gets; None where the card does not say.
-        speaks: `for` it, `against` it, or `undecided`.
-        too_few: why metrics are not ordered by it for want of clusters, in a few words; such
-            evidence decides nothing. Empty where there are enough.
-    """
-
-    benchmark: str
-    skill: str | None
-    measure: str
-    value: float | None
-    ci_low: float | None
-    ci_high: float | None
-    tier: int | None
-    chance: float | None
-    speaks: str
+    benchmark: str  # of the board
+    skill: str | None  # the skill's key there; None: the headline over all skills
+    measure: str  # what it was ranked by
+    value: float | None  # of the metric
+    ci_low: float | None  # lower end of its 95 % interval
+    ci_high: float | None  # upper end
+    tier: int | None  # from 1, the best; None where it has no rank
+    chance: float | None  # what a metric that guesses gets; None where the card does not say
+    speaks: str  # `for` it, `against` it, or `undecided`
+    # why metrics are not ordered by it for want of clusters, in a few words; such evidence
+    # decides nothing. Empty where there are enough
     too_few: str = ""
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A metric in its role on one skill.
+    """A metric in its role on one skill."""
 
-    Attributes:
-        entry_id: of the metric.
-        title: its name and version.
-        trusted: whether it judges this skill; the others are shown for the curious.
-        pinned: whether an operator, not the rule, decided that.
-        why: one sentence.
-        evidence: what the rule looked at.
-        seconds_per_image: measured; None where it is not known.
-    """
-
-    entry_id: str
-    title: str
-    trusted: bool
-    pinned: bool = False
-    why: str = ""
-    evidence: tuple[Evidence, ...] = ()
-    seconds_per_image: float | None = None
+    entry_id: str  # of the metric
+    title: str  # its name and version
+    trusted: bool  # whether it judges this skill; the others are shown for the curious
+    pinned: bool = False  # whether an operator, not the rule, decided that
+    why: str = ""  # one sentence
+    evidence: tuple[Evidence, ...] = ()  # what the rule looked at
+    seconds_per_image: float | None = None  # measured; None where it is not known
 
 
 @dataclass(frozen=True)
 class Mean:
-    """One metric's mean score of one model on one skill, or people's mean rating of it.
+    """One metric's mean score of one model on one skill, or people's mean rating of it."""
 
-    Attributes:
-        value: mean over the prompts, in units of the metric or the ratings; None where nothing has
-            one.
-        ci_low: lower end of the 95 % interval, prompts resampled; None where there is none.
-        ci_high: upper end.
-        n_prompts: prompts with a score.
-        n_missing: prompts without one.
-        rank: among the models, by this metric alone; None where it has none.
-        rank_low: best rank that the prompts leave open.
-        rank_high: worst one.
-        tier: from 1; None likewise.
-    """
-
+    # mean over the prompts, in units of the metric or the ratings; None where nothing has
+    # one
     value: float | None
+    # lower end of the 95 % interval, prompts resampled; None where there is none
     ci_low: float | None = None
-    ci_high: float | None = None
-    n_prompts: int = 0
-    n_missing: int = 0
-    rank: int | None = None
-    rank_low: int | None = None
-    rank_high: int | None = None
-    tier: int | None = None
+    ci_high: float | None = None  # upper end
+    n_prompts: int = 0  # prompts with a score
+    n_missing: int = 0  # prompts without one
+    rank: int | None = None  # among the models, by this metric alone; None where it has none
+    rank_low: int | None = None  # best rank that the prompts leave open
+    rank_high: int | None = None  # worst one
+    tier: int | None = None  # from 1; None likewise
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a model stands on one skill, by all metrics that judge it.
+    """Where a model stands on one skill, by all metrics that judge it."""
 
-    Attributes:
-        submission_id: of the model.
-        means: entry id of a metric to its mean, of trusted metrics and of others.
-        better_than: models it is better than: at least one trusted metric says so with
-            significance, and none says the contrary.
-        worse_than: the reverse.
-        rank_low: 1 + the number of models that are better.
-        rank_high: the number of models less those that are worse.
-        tier: from 1: no two models of one tier are told apart.
-        unranked: why it has no rank; empty where it has one.
-    """
-
-    submission_id: str
-    means: Mapping[str, Mean]
+    submission_id: str  # of the model
+    means: Mapping[str, Mean]  # entry id of a metric to its mean, of trusted metrics and of others
+    # models it is better than: at least one trusted metric says so with significance, and
+    # none says the contrary
     better_than: frozenset[str] = frozenset()
-    worse_than: frozenset[str] = frozenset()
-    rank_low: int | None = None
-    rank_high: int | None = None
-    tier: int | None = None
-    unranked: str = ""
+    worse_than: frozenset[str] = frozenset()  # the reverse
+    rank_low: int | None = None  # 1 + the number of models that are better
+    rank_high: int | None = None  # the number of models less those that are worse
+    tier: int | None = None  # from 1: no two models of one tier are told apart
+    unranked: str = ""  # why it has no rank; empty where it has one
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Two models that trusted metrics order in opposite ways, each with significance.
+    """Two models that trusted metrics order in opposite ways, each with significance."""
 
-    Attributes:
-        first: submission id of one.
-        second: of the other.
-        for_first: metrics by which the first is better.
-        for_second: metrics by which the second is.
-    """
-
-    first: str
-    second: str
-    for_first: tuple[str, ...]
-    for_second: tuple[str, ...]
+    first: str  # submission id of one
+    second: str  # of the other
+    for_first: tuple[str, ...]  # metrics by which the first is better
+    for_second: tuple[str, ...]  # metrics by which the second is
 
 
 @dataclass(frozen=True)
 class SkillBoard:
-    """All models on one skill.
+    """All models on one skill."""
 
-    Attributes:
-        skill: key; None: all prompts.
-        title: how it is shown.
-        n_prompts: that test it, after the filter.
-        judges: every metric that scored at least one model, trusted ones first.
-        lead: entry id of the trusted metric whose means are shown first; None: nobody is trusted.
-        standings: submission id to where it stands, in the order of the board.
-        disagreements: pairs that trusted metrics order in opposite ways.
-        note: what a reader must know: that nobody earned trust, or that the prompts are too few to
-            order any two models; empty as a rule.
-    """
-
-    skill: str | None
-    title: str
-    n_prompts: int
-    judges: tuple[Judge, ...]
+    skill: str | None  # key; None: all prompts
+    title: str  # how it is shown
+    n_prompts: int  # that test it, after the filter
+    judges: tuple[Judge, ...]  # every metric that scored at least one model, trusted ones first
+    # entry id of the trusted metric whose means are shown first; None: nobody is trusted
     lead: str | None
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, Standing]  # submission id to where it stands, in the order of the board
+    # pairs that trusted metrics order in opposite ways
     disagreements: tuple[Disagreement, ...] = ()
+    # what a reader must know: that nobody earned trust, or that the prompts are too few to
+    # order any two models; empty as a rule
     note: str = ""
 
     @property
@@ -166,141 +109,86 @@ class SkillBoard:
 
 @dataclass(frozen=True)
 class BoardQuery:
-    """What of a prompt set is looked at. Everything not said is all there is.
+    """What of a prompt set is looked at. Everything not said is all there is."""
 
-    Attributes:
-        prompt_set: its name.
-        split: only prompts of this split.
-        words: only prompts that hold all these words.
-        judge: entry id of the one metric to judge by, trusted or not; empty: the trusted ones.
-        models: submission ids of the only models that are compared.
-        seed: place (from 0) of the one seed of each model that counts; None: the mean of all.
-        skills: the skills that are wanted (None is all prompts); empty: all skills without
-            sub-skills, and all prompts.
-    """
-
-    prompt_set: str
-    split: str = ""
-    words: str = ""
+    prompt_set: str  # its name
+    split: str = ""  # only prompts of this split
+    words: str = ""  # only prompts that hold all these words
+    # entry id of the one metric to judge by, trusted or not; empty: the trusted ones
     judge: str = ""
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()  # submission ids of the only models that are compared
+    # place (from 0) of the one seed of each model that counts; None: the mean of all
     seed: int | None = None
+    # the skills that are wanted (None is all prompts); empty: all skills without sub-
+    # skills, and all prompts
     skills: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class ModelBoard:
-    """A board of models.
+    """A board of models."""
 
-    Attributes:
-        query: what was asked.
-        entries: the models, by submission id.
-        skills: key to its board, all prompts (None) first.
-        rule: the sentence by which metrics earn trust.
-        left_out: models of another revision of the prompt set, by name.
-    """
-
-    query: BoardQuery
-    entries: Mapping[str, ModelEntry]
-    skills: Mapping[str | None, SkillBoard]
-    rule: str
-    left_out: tuple[str, ...] = ()
+    query: BoardQuery  # what was asked
+    entries: Mapping[str, ModelEntry]  # the models, by submission id
+    skills: Mapping[str | None, SkillBoard]  # key to its board, all prompts (None) first
+    rule: str  # the sentence by which metrics earn trust
+    left_out: tuple[str, ...] = ()  # models of another revision of the prompt set, by name
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """Two models by one metric on one skill (the matrix figures of Re-Thinking).
+    """Two models by one metric on one skill (the matrix figures of Re-Thinking)."""
 
-    Attributes:
-        judge: entry id of the metric; empty: people.
-        skill: key; None: all prompts.
-        n_prompts: on which both have a score.
-        n_missing: on which one of them has none, or both.
-        difference: mean of first less second, in units of the metric.
-        ci_low: lower end of its 95 % interval.
-        ci_high: upper end.
-        t: Student's paired t.
-        t_p: its two-sided p-value.
-        t_p_holm: corrected for all pairs of models and trusted metrics on the skill, as on the
-            board; by a metric that is not trusted, for all pairs of models by it alone.
-        wilcoxon_w: the smaller rank sum.
-        wilcoxon_p: its two-sided p-value.
-        dominance: share of prompts on which the first is strictly better.
-        dominance_back: share on which the second is.
-    """
-
-    judge: str
-    skill: str | None
-    n_prompts: int
-    n_missing: int
-    difference: float
-    ci_low: float
-    ci_high: float
-    t: float
-    t_p: float
+    judge: str  # entry id of the metric; empty: people
+    skill: str | None  # key; None: all prompts
+    n_prompts: int  # on which both have a score
+    n_missing: int  # on which one of them has none, or both
+    difference: float  # mean of first less second, in units of the metric
+    ci_low: float  # lower end of its 95 % interval
+    ci_high: float  # upper end
+    t: float  # Student's paired t
+    t_p: float  # its two-sided p-value
+    # corrected for all pairs of models and trusted metrics on the skill, as on the board;
+    # by a metric that is not trusted, for all pairs of models by it alone
     t_p_holm: float
-    wilcoxon_w: float
-    wilcoxon_p: float
-    dominance: float
-    dominance_back: float
+    wilcoxon_w: float  # the smaller rank sum
+    wilcoxon_p: float  # its two-sided p-value
+    dominance: float  # share of prompts on which the first is strictly better
+    dominance_back: float  # share on which the second is
 
 
 @dataclass(frozen=True)
 class PromptDifference:
-    """One prompt of a comparison.
+    """One prompt of a comparison."""
 
-    Attributes:
-        prompt_id: which.
-        first: score of the first model, the mean over its seeds; NaN where it has none.
-        second: of the second.
-        share: of the summed difference of the two means that this prompt makes; NaN likewise.
-    """
-
-    prompt_id: str
-    first: float
+    prompt_id: str  # which
+    first: float  # score of the first model, the mean over its seeds; NaN where it has none
     second: float
-    share: float
+    share: float  # of the summed difference of the two means that this prompt makes; NaN likewise
 
 
 @dataclass(frozen=True)
 class PairReport:
-    """Two models compared.
+    """Two models compared."""
 
-    Attributes:
-        first: one model.
-        second: the other.
-        tests: by every metric on every skill of the query.
-        judges: skill to the metrics, trusted ones first.
-        deciding: entry id of a metric to the prompts, those that say most for the first model
-            first.
-    """
-
-    first: ModelEntry
-    second: ModelEntry
-    tests: tuple[PairTest, ...]
-    judges: Mapping[str | None, tuple[Judge, ...]]
+    first: ModelEntry  # one model
+    second: ModelEntry  # the other
+    tests: tuple[PairTest, ...]  # by every metric on every skill of the query
+    judges: Mapping[str | None, tuple[Judge, ...]]  # skill to the metrics, trusted ones first
+    # entry id of a metric to the prompts, those that say most for the first model first
     deciding: Mapping[str, tuple[PromptDifference, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class PairMatrix:
-    """Each two models by one metric on one skill; all arrays have shape (M, M).
+    """Each two models by one metric on one skill; all arrays have shape (M, M)."""
 
-    Attributes:
-        judge: entry id of the metric.
-        skill: key; None: all prompts.
-        models: submission ids of the axes, in the order of the board.
-        dominance: share of prompts on which the row is strictly better than the column; NaN where
-            they share none.
-        difference: mean of the row less the column, in units of the metric.
-        t_p_holm: as in `PairTest`; NaN on the diagonal.
-        wilcoxon_p: two-sided, not corrected.
-    """
-
-    judge: str
-    skill: str | None
-    models: tuple[str, ...]
+    judge: str  # entry id of the metric
+    skill: str | None  # key; None: all prompts
+    models: tuple[str, ...]  # submission ids of the axes, in the order of the board
+    # share of prompts on which the row is strictly better than the column; NaN where they
+    # share none
     dominance: FloatArray
-    difference: FloatArray
-    t_p_holm: FloatArray
-    wilcoxon_p: FloatArray
+    difference: FloatArray  # mean of the row less the column, in units of the metric
+    t_p_holm: FloatArray  # as in `PairTest`; NaN on the diagonal
+    wilcoxon_p: FloatArray  # two-sided, not corrected

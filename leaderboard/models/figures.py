@@ -21,14 +21,7 @@ from leaderboard.ranking.rank_ranges import MIN_CLUSTERS, rank_ranges
 def ranked_means(
     scores: SliceScores, counts: FloatArray, able: BoolArray, tests: TStatistics
 ) -> tuple[Mean, ...]:
-    """Mean of every model by one metric, or as people rated it; ranks among those that may rank.
-
-    Args:
-        scores: of M models on n prompts.
-        counts: shape (B, n), how often each prompt is drawn in each resample.
-        able: shape (M,), models that may have a rank.
-        tests: between each two of these.
-    """
+    """Mean of every model by one metric, or as people rated it; ranks among those that may rank."""
     found: Estimates = estimates(scores, counts)
     kept = np.where(able & (found.n_prompts >= MIN_CLUSTERS), found.means, np.nan)
     ranges = rank_ranges(kept, found.resamples)
@@ -61,16 +54,7 @@ def pair_test(
     skill: str | None,
     unit: float = 1.0,
 ) -> PairTest:
-    """The tests of two models, as they stand among those of many.
-
-    Args:
-        many: each model against each.
-        pair: places of the two.
-        p_corrected: their p-value of the paired t, after Holm's correction.
-        judge: entry id of the metric; empty: people.
-        skill: key; None: all prompts.
-        unit: of the values behind `many`.
-    """
+    """The tests of two models, as they stand among those of many."""
     a, b = pair
     return PairTest(
         judge=judge,

@@ -15,27 +15,18 @@ from leaderboard.models.ranked_metrics import RankedMetric
 from leaderboard.publication.model_entries import ModelEntry, ModelTrack
 from leaderboard.records import ImagesSeen, JudgeRun
 
-PERTURBED = 200
-"""Images of a set that are scored again after the one-pixel change, at most."""
+PERTURBED = 200  # Images of a set that are scored again after the one-pixel change, at most
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """One metric on one set of generations.
+    """One metric on one set of generations."""
 
-    Attributes:
-        entry: the generations.
-        metric: the metric.
-        run: what it gave; None: it has not scored them.
-        images: to be scored, those after the one-pixel change included; 0 where it is done.
-        seconds: it is likely to take.
-    """
-
-    entry: ModelEntry
+    entry: ModelEntry  # the generations
     metric: RankedMetric
-    run: JudgeRun | None
-    images: int
-    seconds: float
+    run: JudgeRun | None  # what it gave; None: it has not scored them
+    images: int  # to be scored, those after the one-pixel change included; 0 where it is done
+    seconds: float  # it is likely to take
 
     @property
     def done(self) -> bool:
@@ -57,12 +48,7 @@ def grid(track: ModelTrack, metrics: Sequence[RankedMetric]) -> tuple[GridCell, 
 
 
 def missing(judges: Mapping[str, JudgeRun], metrics: Iterable[RankedMetric]) -> list[RankedMetric]:
-    """The metrics that have not scored a set, in their order.
-
-    Args:
-        judges: those that have, or could not.
-        metrics: all that are ranked.
-    """
+    """The metrics that have not scored a set, in their order."""
     return [one for one in metrics if one.entry_id not in judges]
 
 

@@ -28,11 +28,7 @@ def images_path(submission_id: str, prompt_set: str) -> str:
 
 
 def image_table(rows: Iterable[Mapping[str, object]]) -> bytes:
-    """The file.
-
-    Args:
-        rows: the fields of `SCHEMA`.
-    """
+    """The file."""
     buffer = BytesIO()
     pq.write_table(pa.Table.from_pylist(list(rows), SCHEMA), buffer, compression="zstd")
     return buffer.getvalue()

@@ -31,38 +31,21 @@ _Found = Mapping[Part, _OfBoard]
 
 @dataclass(frozen=True)
 class Judging:
-    """Finds who judges the models of a prompt set.
+    """Finds who judges the models of a prompt set."""
 
-    Attributes:
-        view: the boards of metrics.
-        card: the prompt set.
-        pins: what an operator decided.
-        memory: keeps what boards say for the next look.
-    """
-
-    view: View
-    card: Card
-    pins: Pins
-    memory: BoardMemory
+    view: View  # the boards of metrics
+    card: Card  # the prompt set
+    pins: Pins  # what an operator decided
+    memory: BoardMemory  # keeps what boards say for the next look
 
     def of(self, skill: str | None, entry_ids: Iterable[str]) -> tuple[Judge, ...]:
-        """Metrics in their role on a skill: trusted ones first, then by what speaks for them.
-
-        Args:
-            skill: its key; None: all prompts.
-            entry_ids: of the metrics; those no longer on the boards are passed over.
-        """
+        """Metrics in their role on a skill: trusted ones first, then by what speaks for them."""
         there = [one for one in dict.fromkeys(entry_ids) if one in self.view.entries]
         found, above = self._evidence(skill)
         return tuple(sorted((self._judge(skill, one, found, above) for one in there), key=_order))
 
     def _evidence(self, skill: str | None) -> tuple[_Found, str]:
-        """What the boards for a skill say; of a sub-skill that none can order, those of its skill.
-
-        Returns:
-            The evidence by board, and how it begins that another skill's was taken instead; empty
-            as a rule.
-        """
+        """What the boards for a skill say; of a sub-skill that none can order, those of its skill."""
         found = {part: self._of_part(part) for part in parts_for(self.view, self.card, skill)}
         ordered = any(one.tier for of in found.values() for one, _ in of.values())
         if ordered or skill is None or ":" not in skill:

@@ -22,11 +22,6 @@ def parts_for(view: View, card: Card, skill: str | None) -> tuple[Part, ...]:
     A skill of another family counts where both go by one common name. Over all prompts the boards
     of the prompt set's family count, or all boards where the family has none that orders metrics.
     Simulated ratings say nothing of the metrics that judge real models, nor the reverse.
-
-    Args:
-        view: the boards.
-        card: the prompt set.
-        skill: its key there; None: all prompts.
     """
     boards = {
         name: board

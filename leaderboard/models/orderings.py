@@ -23,41 +23,26 @@ ON_BOARD = "model_pairs_right"
 
 @dataclass(frozen=True)
 class ModelOrdering:
-    """One metric on one benchmark.
+    """One metric on one benchmark."""
 
-    Attributes:
-        benchmark: its name.
-        entry_id: of the metric.
-        right: pairs of models that it relates as people do (Wilcoxon, p < 0.001).
-        of: pairs that people rated.
-        reversed: pairs that it orders significantly against the people's significant order; None
-            where only the count is published.
-        pairs: each pair; none where only the count is published.
-        note: what a reader must know; empty as a rule.
-    """
-
-    benchmark: str
-    entry_id: str
-    right: int
-    of: int
+    benchmark: str  # its name
+    entry_id: str  # of the metric
+    right: int  # pairs of models that it relates as people do (Wilcoxon, p < 0.001)
+    of: int  # pairs that people rated
+    # pairs that it orders significantly against the people's significant order; None where
+    # only the count is published
     reversed: int | None = None
-    pairs: tuple[PairRelation, ...] = ()
-    note: str = ""
+    pairs: tuple[PairRelation, ...] = ()  # each pair; none where only the count is published
+    note: str = ""  # what a reader must know; empty as a rule
 
 
 @dataclass(frozen=True)
 class ModelOrderings:
-    """All records of the metrics that scored the models of a set.
+    """All records of the metrics that scored the models of a set."""
 
-    Attributes:
-        found: by benchmark and metric, in the order of the boards.
-        simulated: benchmarks among these whose people are simulated.
-        missing: benchmark to why nothing is told of it.
-    """
-
-    found: tuple[ModelOrdering, ...]
-    simulated: frozenset[str]
-    missing: Mapping[str, str]
+    found: tuple[ModelOrdering, ...]  # by benchmark and metric, in the order of the boards
+    simulated: frozenset[str]  # benchmarks among these whose people are simulated
+    missing: Mapping[str, str]  # benchmark to why nothing is told of it
 
 
 def model_orderings(reader: ModelReader, view: View, query: BoardQuery) -> ModelOrderings:
@@ -65,15 +50,6 @@ def model_orderings(reader: ModelReader, view: View, query: BoardQuery) -> Model
 
     The ratings are read where the benchmarks' data are; elsewhere only boards whose protocol
     counts the pairs tell anything, and `missing` says so.
-
-    Args:
-        reader: reads models and knows the folder of data.
-        view: the boards of metrics.
-        query: the prompt set; a `judge` leaves that metric alone.
-
-    Raises:
-        SubmitterError: see `board_selection.selection`.
-        TransientError: the store cannot be read.
     """
     chosen = selection(reader, view, query)
     metrics = [one for one in chosen.metrics if query.judge in ("", one)]

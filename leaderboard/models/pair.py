@@ -28,20 +28,7 @@ from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 def pair_report(
     reader: ModelReader, view: View, first_id: str, second_id: str, query: BoardQuery
 ) -> PairReport:
-    """Compare two models of a board.
-
-    Args:
-        reader: reads models, prompts and scores.
-        view: the boards of metrics.
-        first_id: submission id of one.
-        second_id: of the other.
-        query: the board on which they meet: its models are what p-values are corrected for. Where
-            it names one skill, the deciding prompts are those of that skill, else of all.
-
-    Raises:
-        SubmitterError: `unknown_model`, `same_model`, or see `board_selection.selection`.
-        TransientError: the store cannot be read.
-    """
+    """Compare two models of a board."""
     chosen = selection(reader, view, query)
     pair = np.array([_place(chosen, first_id), _place(chosen, second_id)], np.intp)
     if pair[0] == pair[1]:
@@ -59,19 +46,7 @@ def pair_report(
 def pair_matrix(
     reader: ModelReader, view: View, query: BoardQuery, skill: str | None, judge: str
 ) -> PairMatrix:
-    """Each two models of a board by one metric on one skill.
-
-    Args:
-        reader: reads models, prompts and scores.
-        view: the boards of metrics.
-        query: the board.
-        skill: key; None: all prompts.
-        judge: entry id of the metric.
-
-    Raises:
-        SubmitterError: `unknown_judge`, or see `board_selection.selection`.
-        TransientError: the store cannot be read.
-    """
+    """Each two models of a board by one metric on one skill."""
     chosen = selection(reader, view, query)
     if judge not in chosen.metrics:
         raise SubmitterError(
@@ -137,13 +112,7 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
 
 
 class _Corrected:
-    """P-values between all models of a board on one skill, corrected as the board corrects them.
-
-    Args:
-        chosen: what is looked at.
-        skill: key; None: all prompts.
-        more: places of models that are tested though they have no rank.
-    """
+    """P-values between all models of a board on one skill, corrected as the board corrects them."""
 
     def __init__(self, chosen: Selection, skill: str | None, more: IntArray) -> None:
         self._chosen, self._skill = chosen, skill

@@ -30,8 +30,7 @@ from leaderboard.models.figures import pair_test, ranked_means
 from leaderboard.models.reading import ModelReader
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
-PEOPLE = ""
-"""Stands where tests of a metric's scores name the metric."""
+PEOPLE = ""  # Stands where tests of a metric's scores name the metric
 ALL_PROMPTS = "All prompts"
 TOO_FEW = f"Too few prompts to order models ({{n}}; at least {MIN_CLUSTERS} needed)."
 log = logging.getLogger(__name__)
@@ -41,23 +40,14 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class RatedSkill:
-    """All models on one skill.
+    """All models on one skill."""
 
-    Attributes:
-        skill: key of the benchmark's card; None: all prompts.
-        title: how it is shown.
-        n_prompts: that need it.
-        means: model to its mean rating, the highest first.
-        pairs: tests of each two models, in the order of `means`.
-        note: why no order can be given; empty as a rule.
-    """
-
-    skill: str | None
-    title: str
-    n_prompts: int
-    means: Mapping[str, Mean]
-    pairs: Mapping[tuple[str, str], PairTest]
-    note: str = ""
+    skill: str | None  # key of the benchmark's card; None: all prompts
+    title: str  # how it is shown
+    n_prompts: int  # that need it
+    means: Mapping[str, Mean]  # model to its mean rating, the highest first
+    pairs: Mapping[tuple[str, str], PairTest]  # tests of each two models, in the order of `means`
+    note: str = ""  # why no order can be given; empty as a rule
 
     @property
     def ahead_of(self) -> tuple[str, ...]:
@@ -75,29 +65,18 @@ class RatedSkill:
 
 @dataclass(frozen=True)
 class PeopleBoard:
-    """People's ratings of several models' images of the prompts of a set.
+    """People's ratings of several models' images of the prompts of a set."""
 
-    Attributes:
-        prompt_set: its name.
-        benchmark: card of the benchmark of metrics that the ratings are from.
-        gold: key of the benchmark's facets; empty where there is one set of ratings only.
-        gold_title: how the gold is shown; empty likewise.
-        models: name in the release to the name in the paper, the highest mean first.
-        skills: key to its figures, all prompts (None) first.
-        n_ratings: single ratings behind the means.
-        seed: of the resamples of prompts that intervals and rank ranges rest on.
-        note: what a reader must know of the ratings; empty as a rule.
-    """
-
-    prompt_set: str
-    benchmark: Card
-    gold: str
-    gold_title: str
+    prompt_set: str  # its name
+    benchmark: Card  # card of the benchmark of metrics that the ratings are from
+    gold: str  # key of the benchmark's facets; empty where there is one set of ratings only
+    gold_title: str  # how the gold is shown; empty likewise
+    # name in the release to the name in the paper, the highest mean first
     models: Mapping[str, str]
-    skills: Mapping[str | None, RatedSkill]
-    n_ratings: int
-    seed: int
-    note: str = ""
+    skills: Mapping[str | None, RatedSkill]  # key to its figures, all prompts (None) first
+    n_ratings: int  # single ratings behind the means
+    seed: int  # of the resamples of prompts that intervals and rank ranges rest on
+    note: str = ""  # what a reader must know of the ratings; empty as a rule
 
     @property
     def overall(self) -> RatedSkill:
@@ -109,16 +88,6 @@ def people_boards(prompt_set: PromptSet, data: Path | None) -> tuple[PeopleBoard
     """The boards of people's ratings of models on the prompts of a set, one for each gold.
 
     They are computed once for each state of the ratings.
-
-    Args:
-        prompt_set: whose prompts.
-        data: folder of benchmark data, if there is one.
-
-    Returns:
-        The gold of the benchmark's headline first; none where people rated no models on the set.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`: the ratings cannot be read.
     """
     benchmark = rating_benchmarks().get(prompt_set.rated_by)
     if benchmark is None:

@@ -30,8 +30,7 @@ from leaderboard.thumbnails import thumbnail
 LONGEST_SIDE = 512
 PER_FILE = 256
 ROW_GROUP = 8
-MOST_FILES = 32
-"""Files of pictures on this machine's disk at once; a file takes 5 to 10 MB."""
+MOST_FILES = 32  # Files of pictures on this machine's disk at once; a file takes 5 to 10 MB
 SCHEMA = pa.schema(
     [
         pa.field("prompt_id", pa.string(), nullable=False),
@@ -41,10 +40,8 @@ SCHEMA = pa.schema(
 )
 log = logging.getLogger(__name__)
 
-Image = tuple[str, int, Callable[[], bytes]]
-"""Prompt id, seed, and what reads the image."""
-Place = tuple[int, int]
-"""File and row group of an image."""
+Image = tuple[str, int, Callable[[], bytes]]  # Prompt id, seed, and what reads the image
+Place = tuple[int, int]  # File and row group of an image
 
 
 def pictures_path(submission_id: str, prompt_set: str, number: int) -> str:
@@ -56,10 +53,6 @@ def write_pictures(images: Iterable[Image], folder: Path) -> list[Path]:
     """Make the files of pictures, in the order of the images.
 
     An image that cannot be decoded has a row without a picture.
-
-    Args:
-        images: read one after the other.
-        folder: for `000.parquet` and so on; made anew.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
@@ -98,10 +91,6 @@ class ModelPictures:
     """Finds the pictures of models on the boards. Several threads may share one.
 
     Nothing a visitor sends becomes part of a path: ids are looked up among what is published.
-
-    Args:
-        reader: says which models are on the boards.
-        public: repository in which pictures are published.
     """
 
     def __init__(self, reader: ModelReader, public: Repository) -> None:
@@ -119,15 +108,7 @@ class ModelPictures:
         return entry is not None and entry.pictures > 0
 
     def __call__(self, submission_id: str, image: str) -> bytes | None:
-        """A picture; None where there is none that may be shown.
-
-        Args:
-            submission_id: of the model.
-            image: `<prompt id>/<seed>`.
-
-        Raises:
-            OSError: it cannot be read.
-        """
+        """A picture; None where there is none that may be shown."""
         entry = self._reader.track().entries.get(submission_id)
         prompt_id, _, seed = image.rpartition("/")
         if entry is None or not (seed.isascii() and seed.isdecimal() and len(seed) <= 20):

@@ -16,19 +16,13 @@ _TYPICAL_S = 0.5
 
 @dataclass(frozen=True)
 class RankedMetric:
-    """A metric whose code can be run on images.
+    """A metric whose code can be run on images."""
 
-    Attributes:
-        submission: its whole record.
-        entry_id: `<submission>/<metric>`.
-        seconds_per_pair: measured over its runs; None where nobody did.
-        first_tiers: boards on whose headline it stands in the first tier: how much its word is
-            likely to count.
-    """
-
-    submission: Submission
-    entry_id: str
-    seconds_per_pair: float | None
+    submission: Submission  # its whole record
+    entry_id: str  # `<submission>/<metric>`
+    seconds_per_pair: float | None  # measured over its runs; None where nobody did
+    # boards on whose headline it stands in the first tier: how much its word is likely to
+    # count
     first_tiers: int
 
     @property
@@ -50,12 +44,7 @@ class RankedMetric:
 def ranked_metrics(
     snapshot: Snapshot | None, statuses: Iterable[Status]
 ) -> tuple[RankedMetric, ...]:
-    """The metrics that score models, those of most worth by the second first.
-
-    Args:
-        snapshot: the published boards; None: there are none.
-        statuses: all submissions; of private ones nothing is looked at.
-    """
+    """The metrics that score models, those of most worth by the second first."""
     if snapshot is None:
         return ()
     tiers = _first_tiers(snapshot)

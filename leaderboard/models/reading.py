@@ -24,12 +24,6 @@ class KeptFile(Generic[Value]):
     """A file of the store, parsed again only when it has changed.
 
     While the store does not answer, what was read last stays.
-
-    Args:
-        public: the repository.
-        path: of the file.
-        parse: makes a value of its content.
-        absent: the value where there is no such file.
     """
 
     def __init__(
@@ -41,11 +35,7 @@ class KeptFile(Generic[Value]):
         self._lock = threading.Lock()
 
     def now(self) -> Value:
-        """The value of the file as it is.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """The value of the file as it is."""
         content = b""
         try:
             with contextlib.suppress(NotFoundError):
@@ -62,18 +52,7 @@ class KeptFile(Generic[Value]):
 
 
 class ModelReader:
-    """The models on the boards, their prompts and their scores. Several threads may share one.
-
-    Args:
-        store: where they are published.
-        prompt_sets: those known here, by name.
-        data: folder of benchmark data, if there is one.
-
-    Attributes:
-        public: the repository in which they are published.
-        data: folder of benchmark data, if there is one.
-        memory: what boards of models are made from, kept between looks.
-    """
+    """The models on the boards, their prompts and their scores. Several threads may share one."""
 
     def __init__(
         self, store: Store, prompt_sets: Mapping[str, PromptSet], data: Path | None
@@ -87,19 +66,11 @@ class ModelReader:
         self._pins = KeptFile(store.public, PINS_PATH, Pins.model_validate_json, Pins())
 
     def track(self) -> ModelTrack:
-        """The models on the boards now.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """The models on the boards now."""
         return self._track.now()
 
     def pins(self) -> Pins:
-        """What operators decided of metrics as judges.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """What operators decided of metrics as judges."""
         return self._pins.now()
 
     def prompts(self, prompt_set: str) -> tuple[SetPrompt, ...] | None:

@@ -20,44 +20,28 @@ from leaderboard.publication.reader import View
 
 @dataclass(frozen=True)
 class Robustness:
-    """One metric after the one-pixel change.
+    """One metric after the one-pixel change."""
 
-    Attributes:
-        judge: the metric, in its role over all prompts.
-        n_images: images of all models that it scored again; 0: none, and no figures.
-        mean_change: mean absolute change of their scores, in units of the metric; None without.
-        max_change: the largest; None likewise.
-        spread: standard deviation (n - 1) of its scores of all images of the models, in units of
-            the metric; None below two.
-        in_spreads: the mean change as a share of the spread; None where either is missing.
-        smallest_gap: the smallest significant difference between two models by this metric, in
-            its units; None where it tells no two apart.
-        in_gaps: the mean change as a share of that gap: from 1 on, a change nobody sees moves an
-            image by as much as what two models differ by on average; None likewise.
-    """
-
-    judge: Judge
-    n_images: int
+    judge: Judge  # the metric, in its role over all prompts
+    n_images: int  # images of all models that it scored again; 0: none, and no figures
+    # mean absolute change of their scores, in units of the metric; None without
     mean_change: float | None
-    max_change: float | None
+    max_change: float | None  # the largest; None likewise
+    # standard deviation (n - 1) of its scores of all images of the models, in units of the
+    # metric; None below two
     spread: float | None
+    # the mean change as a share of the spread; None where either is missing
     in_spreads: float | None
+    # the smallest significant difference between two models by this metric, in its units;
+    # None where it tells no two apart
     smallest_gap: float | None
+    # the mean change as a share of that gap: from 1 on, a change nobody sees moves an image
+    # by as much as what two models differ by on average; None likewise
     in_gaps: float | None
 
 
 def robustness(reader: ModelReader, view: View, query: BoardQuery) -> tuple[Robustness, ...]:
-    """The one-pixel change by every metric that scored the models, trusted ones first.
-
-    Args:
-        reader: reads models, prompts and scores.
-        view: the boards of metrics.
-        query: the board whose gaps count; the change itself is of all images that were changed.
-
-    Raises:
-        SubmitterError: see `board_selection.selection`.
-        TransientError: the store cannot be read.
-    """
+    """The one-pixel change by every metric that scored the models, trusted ones first."""
     chosen = selection(reader, view, query)
     return tuple(
         _of_judge(chosen, judge)

@@ -18,23 +18,17 @@ from leaderboard.cache import MemoryCache
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.store.interface import NotFoundError, Repository
 
-KEPT_BYTES = 48 << 20
-"""In memory; one metric's scores of 1,600 prompts with four seeds take 50 kB."""
+KEPT_BYTES = 48 << 20  # In memory; one metric's scores of 1,600 prompts with four seeds take 50 kB
 
 
 @dataclass(frozen=True)
 class ImageScores:
-    """One metric's scores of one model's images of a prompt set of P prompts.
+    """One metric's scores of one model's images of a prompt set of P prompts."""
 
-    Attributes:
-        seeds: ascending, length S.
-        scores: shape (S, P), higher is better, NaN where there is no score.
-        elements: columns `prompt_id`, `element_id`, `score`: the mean over the seeds of each
-            element's scores; empty where the metric gives none.
-    """
-
-    seeds: tuple[int, ...]
-    scores: FloatArray
+    seeds: tuple[int, ...]  # ascending, length S
+    scores: FloatArray  # shape (S, P), higher is better, NaN where there is no score
+    # columns `prompt_id`, `element_id`, `score`: the mean over the seeds of each element's
+    # scores; empty where the metric gives none
     elements: pd.DataFrame
 
     @property
@@ -48,24 +42,14 @@ def _bytes(scores: ImageScores) -> int:
 
 
 class ScoresReader:
-    """Reads the scores of models, and keeps the latest. Several threads may share one.
-
-    Args:
-        public: repository in which results are published.
-    """
+    """Reads the scores of models, and keeps the latest. Several threads may share one."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public
         self._kept: MemoryCache[ImageScores] = MemoryCache(_bytes, KEPT_BYTES)
 
     def of(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> ImageScores | None:
-        """What a metric says of a model's images; None where it has not scored them.
-
-        Args:
-            entry: the model.
-            judge: entry id of the metric.
-            prompts: ids of the prompt set, in its order.
-        """
+        """What a metric says of a model's images; None where it has not scored them."""
         run = entry.judges.get(judge)
         if run is None or run.failed:
             return None

@@ -23,18 +23,7 @@ from leaderboard.publication.reader import View
 
 
 def seed_report(reader: ModelReader, view: View, query: BoardQuery) -> SeedReport:
-    """How models and ranks vary over seeds, by every metric.
-
-    Args:
-        reader: reads models, prompts and scores.
-        view: the boards of metrics.
-        query: what is looked at: on its one skill if it names one, else on all prompts; its seed
-            is passed over. `judge` leaves that metric alone.
-
-    Raises:
-        SubmitterError: see `board_selection.selection`.
-        TransientError: the store cannot be read.
-    """
+    """How models and ranks vary over seeds, by every metric."""
     chosen = selection(reader, view, query)
     made: SeedReport = reader.memory.of_view(view).further.of(
         ("seeds", chosen.state), lambda: _made(chosen)

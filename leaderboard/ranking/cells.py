@@ -36,15 +36,13 @@ class Cell(BaseModel):
     note: str
     distrust: str = ""
     """Why it is kept from ranking, by a trust check or for want of isolation; else empty."""
-    row: int = -1
-    """Position among the rows of its run, where its draws are; -1 where it has none."""
+    row: int = -1  # Position among the rows of its run, where its draws are; -1 where it has none
     rank: int | None = None
     rank_low: int | None = None
     rank_high: int | None = None
     p_best: float | None = None
     """Share of the resamples in which it is best of all that are ranked beside it."""
-    tier: int | None = None
-    """Tier by tests corrected over the board; None where none were made."""
+    tier: int | None = None  # Tier by tests corrected over the board; None where none were made
 
     @property
     def selector(self) -> Selector:
@@ -81,26 +79,14 @@ class Cell(BaseModel):
 
     @classmethod
     def of(cls, entry_id: str, place: int, row: Row, distrust: str = "") -> Cell:
-        """The cell of a row, without ranks.
-
-        Args:
-            entry_id: whose it is.
-            place: position of the row among those of its run.
-            row: the row.
-            distrust: why the scorer is kept from ranking.
-        """
+        """The cell of a row, without ranks."""
         record = row.to_json()
         known = {name: record[name] for name in cls.model_fields if name in record}
         return cls(entry_id=entry_id, row=place, distrust=distrust, **known)
 
 
 def too_few(cells: Iterable[Cell], cluster: str) -> str:
-    """Why metrics are not ordered by the cells of a slice, in a few words; empty where they are.
-
-    Args:
-        cells: of one slice; of none there is nothing to say.
-        cluster: what is resampled, as its card calls it.
-    """
+    """Why metrics are not ordered by the cells of a slice, in a few words; empty where they are."""
     most = max((cell.n_clusters for cell in cells), default=MIN_CLUSTERS)
     if most >= MIN_CLUSTERS:
         return ""
@@ -108,12 +94,7 @@ def too_few(cells: Iterable[Cell], cluster: str) -> str:
 
 
 def kept_from_ranking(trust_fault: str, isolation: Iterable[str]) -> str:
-    """Why a run has values but no ranks; empty where it may have them.
-
-    Args:
-        trust_fault: what a trust check found, or nothing.
-        isolation: layers that were in force while the scorer ran.
-    """
+    """Why a run has values but no ranks; empty where it may have them."""
     if UNSANDBOXED in isolation:
         return "ran without isolation"
     return trust_fault

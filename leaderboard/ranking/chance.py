@@ -31,14 +31,6 @@ def beats_chance(
     Whoever picks from many metrics finds one above chance by luck: `among` widens the interval to
     95 % for all of them together (Bonferroni, by the ratio of normal quantiles, as the intervals
     behind it are not kept at every level).
-
-    Args:
-        low: lower end; None or NaN where there is none.
-        high: upper end, likewise.
-        chance: what a guess gets; 0 of a value that was rescaled with its chance and ceiling.
-        higher_is_better: False where smaller values are better: above chance is then below it.
-        value: what the interval is of; needed where `among` is more than one.
-        among: number of metrics that one is picked from.
     """
     worst = low if higher_is_better else high
     if worst is None or not _is_interval(low, high):
@@ -51,14 +43,7 @@ def beats_chance(
 def is_at_or_below_chance(
     low: float | None, high: float | None, chance: float = 0.0, *, higher_is_better: bool = True
 ) -> bool:
-    """Whether a 95 % interval lies wholly at or below chance; False where there is no interval.
-
-    Args:
-        low: as for `beats_chance`, and so are the others.
-        high: upper end.
-        chance: what a guess gets.
-        higher_is_better: False where smaller values are better.
-    """
+    """Whether a 95 % interval lies wholly at or below chance; False where there is no interval."""
     best = high if higher_is_better else low
     if best is None or not _is_interval(low, high):
         return False
@@ -66,13 +51,7 @@ def is_at_or_below_chance(
 
 
 def cell_beats_chance(card: Card, cell: Cell, among: int = 1) -> bool | None:
-    """Whether a value on a board is significantly above chance; None where chance is not known.
-
-    Args:
-        card: the benchmark.
-        cell: the value.
-        among: number of metrics that one is picked from; see `beats_chance`.
-    """
+    """Whether a value on a board is significantly above chance; None where chance is not known."""
     chance = chance_of(card, cell.measure)
     if chance is None:
         return None

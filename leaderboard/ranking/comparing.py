@@ -42,11 +42,6 @@ def compare_cells(
     """Compare the two cells of each match.
 
     The p-values are those of the boards: a pair that a board does not rank is not tested.
-
-    Args:
-        matches: of one benchmark; their draws are of one plan.
-        card: the benchmark.
-        names: entry id to what the metric is called.
     """
     if not matches:
         return ()
@@ -67,25 +62,14 @@ def compare_cells(
 
 
 def unit_of(card: Card, n_blocks: int, n_clusters: Sequence[int]) -> str:
-    """Whose signs are flipped: of single clusters, or of blocks of them where there are more.
-
-    Args:
-        card: the benchmark.
-        n_blocks: contributions of each value.
-        n_clusters: clusters behind the values.
-    """
+    """Whose signs are flipped: of single clusters, or of blocks of them where there are more."""
     most = max(n_clusters, default=0)
     blocks = n_blocks and (n_blocks >= MAX_BLOCKS or most > n_blocks)
     return f"block of {card.cluster}s" if blocks else card.cluster
 
 
 def why_untested(cells: Sequence[Cell], names: Mapping[str, str]) -> str:
-    """Why a board makes no test between cells; empty where it does, given contributions.
-
-    Args:
-        cells: of one slice.
-        names: entry id to what the metric is called.
-    """
+    """Why a board makes no test between cells; empty where it does, given contributions."""
     if any(cell.value is None for cell in cells):
         notes = dict.fromkeys(_reason(cell.note) for cell in cells if cell.value is None)
         said = "; ".join(note for note in notes if note)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 class DrawRanks(NamedTuple):
     """Ranks of M values in each of D draws, the smallest value first; shape (M, D) each."""
 
-    low: NDArray[np.int32]
-    """1 + the number of strictly smaller values."""
+    low: NDArray[np.int32]  # 1 + the number of strictly smaller values
     high: NDArray[np.int32]
     """The number of values that are not larger; greater than `low` where values are tied."""
 

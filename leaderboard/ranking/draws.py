@@ -23,10 +23,8 @@ from leaderboard.store.interface import NotFoundError, Repository, Store
 
 RESAMPLES = "resamples"
 CONTRIBUTIONS = "influence"
-_AT_A_TIME = 8
-"""Runs read together: where the store is far away, a file is mostly waiting."""
-_FEW_RUNS = 4
-"""So few are read one after the other."""
+_AT_A_TIME = 8  # Runs read together: where the store is far away, a file is mostly waiting
+_FEW_RUNS = 4  # So few are read one after the other
 _Columns = dict[int, NDArray[np.floating]]
 
 
@@ -44,15 +42,12 @@ class Value(Protocol):
 
 @dataclass(frozen=True)
 class Draws:
-    """What stands behind some values, in their order.
+    """What stands behind some values, in their order."""
 
-    Attributes:
-        resamples: shape (n, B), joint resamples; NaN rows for values without an interval.
-        contributions: shape (n, G), see `statistics.influence`; NaN rows where there are none,
-            such as for results that were published before there were any.
-    """
-
+    # shape (n, B), joint resamples; NaN rows for values without an interval
     resamples: NDArray[np.floating]
+    # shape (n, G), see `statistics.influence`; NaN rows where there are none, such as for
+    # results that were published before there were any
     contributions: FloatArray
 
     def of(self, places: Sequence[int] | NDArray[np.intp]) -> Draws:
@@ -85,15 +80,10 @@ def draws_files(
 
 
 class RowDraws(NamedTuple):
-    """What stands behind one value.
+    """What stands behind one value."""
 
-    Attributes:
-        resamples: shape (B,); None where there are none.
-        contributions: shape (G,); None likewise.
-    """
-
-    resamples: NDArray[np.float32] | None
-    contributions: FloatArray | None
+    resamples: NDArray[np.float32] | None  # shape (B,); None where there are none
+    contributions: FloatArray | None  # shape (G,); None likewise
 
     @property
     def nbytes(self) -> int:
@@ -102,13 +92,7 @@ class RowDraws(NamedTuple):
 
 
 def read_draws(store: Store, card: Card, values: Sequence[Value]) -> Draws:
-    """The draws of values on one benchmark, each run's files read once.
-
-    Args:
-        store: where they are.
-        card: the benchmark.
-        values: any cells of its board.
-    """
+    """The draws of values on one benchmark, each run's files read once."""
     return joined(read_rows(store, card, values))
 
 
@@ -121,13 +105,7 @@ def joined(rows: Sequence[RowDraws]) -> Draws:
 
 
 def read_rows(store: Store, card: Card, values: Sequence[Value]) -> list[RowDraws]:
-    """The draws of each value, each run's files read once and several at a time.
-
-    Args:
-        store: where they are.
-        card: the benchmark.
-        values: any cells of its board.
-    """
+    """The draws of each value, each run's files read once and several at a time."""
     repository = draws_repository(store, card)
     wanted: dict[str, list[int]] = {}
     for value in values:

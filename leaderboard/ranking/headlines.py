@@ -15,26 +15,16 @@ from leaderboard.ranking.borda import borda_points
 
 @dataclass(frozen=True)
 class Headlines:
-    """The headline measure on one benchmark of all metrics that have it.
+    """The headline measure on one benchmark of all metrics that have it."""
 
-    Attributes:
-        benchmark: registry name.
-        scale: chance and ceiling of the headline.
-        metrics: names, each once, in any order; n of them.
-        values: shape (n,); NaN where the headline is undefined, which counts as missing.
-        resamples: shape (n, B), resamples that the metrics share; NaN where undefined.
-        contributions: shape (n, G), see `statistics.influence`; a row with NaN is not tested. None:
-            nobody is.
-
-    Raises:
-        ValueError: a metric comes twice, the shapes do not fit, or a number is infinite.
-    """
-
-    benchmark: str
-    scale: Scale
-    metrics: tuple[str, ...]
-    values: FloatArray
+    benchmark: str  # registry name
+    scale: Scale  # chance and ceiling of the headline
+    metrics: tuple[str, ...]  # names, each once, in any order; n of them
+    values: FloatArray  # shape (n,); NaN where the headline is undefined, which counts as missing
+    # shape (n, B), resamples that the metrics share; NaN where undefined
     resamples: NDArray[np.floating]
+    # shape (n, G), see `statistics.influence`; a row with NaN is not tested. None: nobody
+    # is
     contributions: FloatArray | None = None
 
     def __post_init__(self) -> None:
@@ -54,21 +44,15 @@ class Headlines:
 
 @dataclass(frozen=True)
 class AlignedBoard:
-    """A benchmark and all M metrics of a comparison; draw 0 is the sample, then B resamples.
+    """A benchmark and all M metrics of a comparison; draw 0 is the sample, then B resamples."""
 
-    Attributes:
-        present: shape (M,), which metrics it has.
-        rescaled: shape (M, 1 + B), rescaled headlines; 0 where missing, NaN where undefined.
-        points: shape (M, 1 + B), Borda points, likewise.
-        met: shape (1 + B,), how many others each of its metrics meets.
-        squares: shape (M, M), squared differences of the rescaled contributions, in single
-            precision to save memory; NaN where two metrics cannot be tested. None: nobody can.
-    """
-
-    present: BoolArray
+    present: BoolArray  # shape (M,), which metrics it has
+    # shape (M, 1 + B), rescaled headlines; 0 where missing, NaN where undefined
     rescaled: FloatArray
-    points: FloatArray
-    met: FloatArray
+    points: FloatArray  # shape (M, 1 + B), Borda points, likewise
+    met: FloatArray  # shape (1 + B,), how many others each of its metrics meets
+    # shape (M, M), squared differences of the rescaled contributions, in single precision
+    # to save memory; NaN where two metrics cannot be tested. None: nobody can
     squares: NDArray[np.float32] | None = None
 
     @property
@@ -79,11 +63,7 @@ class AlignedBoard:
 
     @classmethod
     def of(cls, board: Headlines, metrics: tuple[str, ...]) -> AlignedBoard:
-        """Rescale the headlines of a benchmark and count its Borda points, once for all weights.
-
-        Raises:
-            KeyError: a metric of the benchmark is not among `metrics`.
-        """
+        """Rescale the headlines of a benchmark and count its Borda points, once for all weights."""
         at = {metric: i for i, metric in enumerate(metrics)}
         defined = np.isfinite(board.values)
         rows = np.array([at[metric] for metric in board.metrics], np.intp)[defined]

@@ -47,8 +47,7 @@ NO_RESAMPLES = "no interval: a headline behind it is undefined in too many resam
 ALONE = "no Borda share: there is no other metric on its benchmarks"
 NOTHING_IN_COMMON = "no common index: no selected benchmark has every metric"
 NOTHING = "none of the selected benchmarks"
-_DIGITS = 12
-"""Values that agree to so many decimals are tied: rounding has no say in a rank."""
+_DIGITS = 12  # Values that agree to so many decimals are tied: rounding has no say in a rank
 
 
 class Interval(NamedTuple):
@@ -64,36 +63,26 @@ _UNDEFINED = Interval(math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one metric stands.
+    """Where one metric stands."""
 
-    Attributes:
-        metric: its name.
-        index: over the selected benchmarks it has; 0 a guess, 1 the ceilings, not clipped.
-        common: the same over those that every metric with any has, which is comparable between
-            all of them; NaN where there is none.
-        borda: Borda share over the benchmarks it has, 0..1; NaN where it met nobody.
-        rank: rank of the index with its 95 % range; None unless it has every selected benchmark.
-        borda_rank: the same of the Borda share.
-        p_best: share of the resamples in which its index is the highest of the ranked metrics (a
-            tie is shared out); one that is undefined in a resample is not the best there. NaN
-            without a rank or without resamples.
-        present: selected benchmarks it has.
-        missing: selected benchmarks it lacks: in no sum, and never zero.
-        note: why something is absent; empty where nothing is.
-        tier: of the index among the ranked metrics, 1 is the best; None without a rank or where
-            it was not tested.
-    """
-
-    metric: str
-    index: Interval
+    metric: str  # its name
+    index: Interval  # over the selected benchmarks it has; 0 a guess, 1 the ceilings, not clipped
+    # the same over those that every metric with any has, which is comparable between all of
+    # them; NaN where there is none
     common: Interval
-    borda: Interval
+    borda: Interval  # Borda share over the benchmarks it has, 0..1; NaN where it met nobody
+    # rank of the index with its 95 % range; None unless it has every selected benchmark
     rank: RankRange | None
-    borda_rank: RankRange | None
+    borda_rank: RankRange | None  # the same of the Borda share
+    # share of the resamples in which its index is the highest of the ranked metrics (a tie
+    # is shared out); one that is undefined in a resample is not the best there. NaN without
+    # a rank or without resamples
     p_best: float
-    present: tuple[str, ...]
-    missing: tuple[str, ...]
-    note: str
+    present: tuple[str, ...]  # selected benchmarks it has
+    missing: tuple[str, ...]  # selected benchmarks it lacks: in no sum, and never zero
+    note: str  # why something is absent; empty where nothing is
+    # of the index among the ranked metrics, 1 is the best; None without a rank or where it
+    # was not tested
     tier: int | None = None
 
 
@@ -101,12 +90,6 @@ class Comparison:
     """Metrics on benchmarks, ready to be weighed again and again.
 
     What no weight changes (rescaling, and Borda points in each resample) is worked out once.
-
-    Args:
-        boards: the headlines of each benchmark, in any order.
-
-    Raises:
-        ValueError: there is no benchmark, one comes twice, or they differ in B.
     """
 
     def __init__(self, boards: Sequence[Headlines]) -> None:
@@ -127,19 +110,7 @@ class Comparison:
         return sum(part.nbytes for part in self._parts.values())
 
     def standings(self, weights: Mapping[str, float] | None = None) -> tuple[Standing, ...]:
-        """Everybody's standing under these weights.
-
-        Args:
-            weights: benchmark to weight, all named, finite and at least 0, one of them positive;
-                0 leaves a benchmark out. None: all the same.
-
-        Returns:
-            One per metric: those with all selected benchmarks first, then by how many they have;
-            among equals by index, best first.
-
-        Raises:
-            ValueError: the weights are not as described.
-        """
+        """Everybody's standing under these weights."""
         chosen = _selected(self.benchmarks, weights)
         parts = [self._parts[name] for name in chosen]
         return _standings(self.metrics, tuple(chosen), parts, np.array(list(chosen.values())))

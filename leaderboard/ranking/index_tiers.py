@@ -54,11 +54,5 @@ def index_tests(
 def index_tiers(
     index: FloatArray, squares: Sequence[NDArray[np.floating]], weights: FloatArray
 ) -> tuple[int | None, ...]:
-    """Tiers from those tests; None for a metric that was tested against nobody.
-
-    Args:
-        index: as for `index_tests`, and so are the others.
-        squares: of each benchmark.
-        weights: of the benchmarks.
-    """
+    """Tiers from those tests; None for a metric that was tested against nobody."""
     return tiers(index, index_tests(index, squares, weights))

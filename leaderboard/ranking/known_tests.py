@@ -15,8 +15,7 @@ from leaderboard.ranking.pairs import Pairs, read_pairs, tests_of
 from leaderboard.ranking.slices import Slice
 from leaderboard.store.interface import Repository
 
-_BYTES = 48 << 20
-"""Tests of slices: one of five hundred entries takes 10 MB."""
+_BYTES = 48 << 20  # Tests of slices: one of five hundred entries takes 10 MB
 _KEPT = 512
 _OF_PAIRS = ("p_value", "n_units", "n_patterns", "exact")
 """What is kept of a test; the difference is taken from the draws each time."""
@@ -29,9 +28,6 @@ class KnownTests:
     hold in any other. A published test is used for entries whose draws are those of their values.
     Where too many pairs would have to be drawn for while somebody waits, their p-values are upper
     bounds, until a smaller selection draws for them.
-
-    Args:
-        public: where the tests of headlines are published.
     """
 
     def __init__(self, public: Repository) -> None:
@@ -44,13 +40,7 @@ class KnownTests:
         return self._kept.nbytes
 
     def of(self, card: Card, skills: Sequence[Sequence[Cell]], one: Slice) -> FlipTests:
-        """The tests between the entries of a slice that may rank, in its order.
-
-        Args:
-            card: the benchmark.
-            skills: the cells of all entries, whose mean over skills is tested.
-            one: the slice, or a selection of it.
-        """
+        """The tests between the entries of a slice that may rank, in its order."""
         cells = tuple((cell.entry_id, cell.row) for of_skill in skills for cell in of_skill)
         key = (card.name, card.revision, len(skills), cells)
         known = self._kept.of(key, lambda: self._published(card, skills))

@@ -16,25 +16,18 @@ from leaderboard.ranking.known_tests import KnownTests
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 
-_SLICES_BYTES = 64 << 20
-"""Draws of slices: one of five hundred metrics takes 3 MB."""
+_SLICES_BYTES = 64 << 20  # Draws of slices: one of five hundred metrics takes 3 MB
 _RANKED_BYTES = 64 << 20
 """Rankings with their tests: one of thirty metrics takes 200 KB, one of five hundred 15 MB."""
-_ROWS_BYTES = 24 << 20
-"""Draws of single values, 6 KB each, for selections of them."""
-_KEPT = 512
-"""However small they are: some have no draws at all."""
+_ROWS_BYTES = 24 << 20  # Draws of single values, 6 KB each, for selections of them
+_KEPT = 512  # However small they are: some have no draws at all
 _ROWS = 1 << 16
 _AGREEMENT = 1e-6
 """A value's contributions add up to it; where they do not, they are of another publication."""
 
 
 class Orders:
-    """Ranks what is looked at, and remembers it; one object for one version of the snapshot.
-
-    Args:
-        store: where the draws and the published tests are.
-    """
+    """Ranks what is looked at, and remembers it; one object for one version of the snapshot."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -70,16 +63,7 @@ class Orders:
         skills: Sequence[Sequence[Cell]],
         entry_ids: Collection[str] | None = None,
     ) -> Ranked:
-        """A ranking, best first.
-
-        Args:
-            card: the benchmark.
-            skills: the cells of one measure, of one skill or of several; the mean of several is
-                ranked.
-            entry_ids: those that take part; None: all. Ranks, ranges, P(best), tests and tiers are
-                those of the selection. Only the draws of these are read, and only the tests
-                between these are made, as far as none are published.
-        """
+        """A ranking, best first."""
         chosen = None if entry_ids is None else frozenset(entry_ids)
         key = ("ranked", len(skills), chosen, *_key(card, skills))
 

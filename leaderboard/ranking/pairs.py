@@ -45,17 +45,11 @@ def pairs_path(benchmark: str) -> str:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The tests of the headline of a board.
+    """The tests of the headline of a board."""
 
-    Attributes:
-        revision: of the benchmark.
-        entry_ids: in the order of the tests.
-        tests: shape (M, M).
-    """
-
-    revision: str
-    entry_ids: tuple[str, ...]
-    tests: FlipTests
+    revision: str  # of the benchmark
+    entry_ids: tuple[str, ...]  # in the order of the tests
+    tests: FlipTests  # shape (M, M)
 
 
 def pairs_file(benchmark: str, pairs: Pairs) -> bytes:
@@ -85,14 +79,7 @@ def pairs_file(benchmark: str, pairs: Pairs) -> bytes:
 def read_pairs(
     repository: Repository, benchmark: str, revision: str, usable: Collection[str]
 ) -> Pairs | None:
-    """The tests of a board as far as they still hold; None where there are none.
-
-    Args:
-        repository: where they are published.
-        benchmark: whose board.
-        revision: of the benchmark; those of another are of no use.
-        usable: entries whose results are the ones that were tested.
-    """
+    """The tests of a board as far as they still hold; None where there are none."""
     try:
         content = repository.read(pairs_path(benchmark))
         table = parquet_table(content)

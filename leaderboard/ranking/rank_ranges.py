@@ -19,39 +19,31 @@ MIN_CLUSTERS = 8
 MAX_MISSING = 0.02
 """An entry that lacks more than this share of a slice's scores is shown without a rank: else a
 metric could choose the pairs it is ranked by."""
-LEVEL = 0.05
-"""Of the family of all tests on a board, after Holm's correction."""
+LEVEL = 0.05  # Of the family of all tests on a board, after Holm's correction
 
 
 class RankRange(NamedTuple):
     """Where one entry stands on a board."""
 
-    rank: int
-    """1 + the number of entries with a strictly better value."""
-    low: int
-    """Best rank in 95 % of the resamples."""
-    high: int
-    """Worst rank in 95 % of the resamples."""
+    rank: int  # 1 + the number of entries with a strictly better value
+    low: int  # Best rank in 95 % of the resamples
+    high: int  # Worst rank in 95 % of the resamples
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """How M entries stand to each other on one slice.
+    """How M entries stand to each other on one slice."""
 
-    Attributes:
-        ranges: rank and rank range; None for entries that take no part.
-        p_best: shape (M,), share of the resamples in which the entry is best, ties shared out;
-            NaN for entries that take no part or have no resamples.
-        tests: tests between each two entries, shape (M, M) each; None where none were asked for.
-        corrected: shape (M, M), their p-values after Holm's correction over the pairs that take
-            part; NaN elsewhere.
-        tiers: tier of each entry, from 1; None where it takes no part or was not tested.
-    """
-
-    ranges: tuple[RankRange | None, ...]
+    ranges: tuple[RankRange | None, ...]  # rank and rank range; None for entries that take no part
+    # shape (M,), share of the resamples in which the entry is best, ties shared out; NaN
+    # for entries that take no part or have no resamples
     p_best: FloatArray
+    # tests between each two entries, shape (M, M) each; None where none were asked for
     tests: FlipTests | None
+    # shape (M, M), their p-values after Holm's correction over the pairs that take part;
+    # NaN elsewhere
     corrected: FloatArray
+    # tier of each entry, from 1; None where it takes no part or was not tested
     tiers: tuple[int | None, ...]
 
     def of(self, order: NDArray[np.intp]) -> Ordering:

@@ -19,26 +19,19 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.slices import Slice
 
-_KEPT = 1024
-"""Columns remembered; one of thirty metrics takes about 7 KB, one of a thousand 8 MB."""
+_KEPT = 1024  # Columns remembered; one of thirty metrics takes about 7 KB, one of a thousand 8 MB
 _BYTES = 32 << 20
-_OF_KEY = 150
-"""Bytes of what names an entry in the key of a column, about."""
+_OF_KEY = 150  # Bytes of what names an entry in the key of a column, about
 
 
 @dataclass(frozen=True)
 class TestedColumn:
-    """The tests within one skill.
+    """The tests within one skill."""
 
-    Attributes:
-        best: entry with the best value; None where nothing was tested.
-        corrected: p-value of each other tested entry against it after the correction, 0..1.
-        n_tests: pairs of the column that were tested.
-    """
-
-    best: str | None
+    best: str | None  # entry with the best value; None where nothing was tested
+    # p-value of each other tested entry against it after the correction, 0..1
     corrected: Mapping[str, float]
-    n_tests: int = 0
+    n_tests: int = 0  # pairs of the column that were tested
 
     def as_good_as_best(self, entry_id: str) -> bool:
         """Whether it is the best entry, or was tested and not told apart from it."""
@@ -47,21 +40,14 @@ class TestedColumn:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column before its tests.
+    """A column before its tests."""
 
-    Attributes:
-        key: of its tests, which a filter leaves as they are.
-        contributions: shape (M, G), of its cells.
-        entries: ids of its cells.
-        testable: shape (T,), places of the cells that may be tested.
-        shown: those of them that a filter leaves, the best of the column first; empty where the
-            best has no contributions.
-    """
-
-    key: Hashable
-    contributions: FloatArray
-    entries: tuple[str, ...]
-    testable: IntArray
+    key: Hashable  # of its tests, which a filter leaves as they are
+    contributions: FloatArray  # shape (M, G), of its cells
+    entries: tuple[str, ...]  # ids of its cells
+    testable: IntArray  # shape (T,), places of the cells that may be tested
+    # those of them that a filter leaves, the best of the column first; empty where the best
+    # has no contributions
     shown: tuple[int, ...]
 
 
@@ -88,15 +74,7 @@ class SkillTests:
         columns: Sequence[Sequence[Cell]],
         entry_ids: Collection[str] | None = None,
     ) -> tuple[TestedColumn, ...]:
-        """Test each column of a heatmap.
-
-        Args:
-            orders: reads what the tests are made from.
-            card: the benchmark.
-            columns: the cells of one skill each, of any measure.
-            entry_ids: those that are shown; None: all. The best of a column is the best of these,
-                and only their tests are corrected.
-        """
+        """Test each column of a heatmap."""
         slices = orders.slices(card, columns)
         found = [_column(one, card, entry_ids) for one in slices]
         p_values = self._p_values(found, seed_of(card.name, card.revision))

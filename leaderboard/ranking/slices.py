@@ -16,8 +16,7 @@ from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.ranking.draws import Draws, stacked
 from leaderboard.ranking.rank_ranges import Ordering, ordering
 
-ACROSS = "+"
-"""Joins the keys of several skills whose mean is shown."""
+ACROSS = "+"  # Joins the keys of several skills whose mean is shown
 
 
 @dataclass(frozen=True)
@@ -30,17 +29,12 @@ class Slice:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A ranked slice.
+    """A ranked slice."""
 
-    Attributes:
-        cells: with ranks, ranges, P(best) and, where tests were made, tiers; in the given order.
-        ordering: what they were taken from; its arrays are in the same order.
-        draws: of the cells.
-    """
-
+    # with ranks, ranges, P(best) and, where tests were made, tiers; in the given order
     cells: tuple[Cell, ...]
-    ordering: Ordering
-    draws: Draws
+    ordering: Ordering  # what they were taken from; its arrays are in the same order
+    draws: Draws  # of the cells
 
     def best_first(self, card: Card) -> Ranked:
         """The same in board order."""
@@ -60,12 +54,6 @@ def ranked(
 
     Only those that rest on enough clusters, lack few scores and failed no trust check take part;
     the others keep their values and the reason why they have no rank.
-
-    Args:
-        one: the slice, or a selection of it.
-        card: its benchmark.
-        tested: whether to test each two entries and make tiers.
-        tests: the tests of these cells, in their order, where a larger ranking has made them.
     """
     cells = one.cells
     values = np.array([math.nan if c.value is None else c.value for c in cells])
@@ -89,12 +77,6 @@ def mean_over_skills(slices: Sequence[Slice]) -> Slice:
 
     Resamples and contributions are joint over the skills of a benchmark, so they are averaged as
     the values are; the interval is BCa again. An entry without one of the skills has no value.
-
-    Args:
-        slices: at least one, of different skills.
-
-    Raises:
-        ValueError: no slices.
     """
     if not slices:
         raise ValueError("there is no skill to average over")

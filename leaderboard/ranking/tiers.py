@@ -15,28 +15,17 @@ from leaderboard.ranking.slices import Ranked
 
 @dataclass(frozen=True)
 class Basis:
-    """What ranks and tiers of a ranking were made from.
+    """What ranks and tiers of a ranking were made from."""
 
-    Attributes:
-        n_resamples: resamples behind rank ranges and P(best); 0 where none are stored.
-        n_pairs: pairs of metrics that were tested.
-        kept: whether it is of a board that is kept as it was, where only the headline was tested.
-        n_bounded: pairs whose p-value is an upper bound because too many would be drawn for.
-    """
-
-    n_resamples: int = 0
-    n_pairs: int = 0
+    n_resamples: int = 0  # resamples behind rank ranges and P(best); 0 where none are stored
+    n_pairs: int = 0  # pairs of metrics that were tested
+    # whether it is of a board that is kept as it was, where only the headline was tested
     kept: bool = False
-    n_bounded: int = 0
+    n_bounded: int = 0  # pairs whose p-value is an upper bound because too many would be drawn for
 
     @classmethod
     def of_kept(cls, cells: Sequence[Cell], n_resamples: int) -> Basis:
-        """The basis of a ranking that is kept without its draws.
-
-        Args:
-            cells: of the ranking.
-            n_resamples: as its entries state it.
-        """
+        """The basis of a ranking that is kept without its draws."""
         tested = sum(cell.tier is not None for cell in cells)
         return cls(n_resamples, tested * (tested - 1) // 2, kept=True)
 
@@ -56,15 +45,10 @@ class Basis:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of a ranking that stand together: a tier, those without a rank, or all.
+    """Rows of a ranking that stand together: a tier, those without a rank, or all."""
 
-    Attributes:
-        tier: its number; None for a group that is no tier.
-        cells: its cells, best first.
-    """
-
-    tier: int | None
-    cells: tuple[Cell, ...]
+    tier: int | None  # its number; None for a group that is no tier
+    cells: tuple[Cell, ...]  # its cells, best first
 
 
 def in_tiers(ranked: Ranked) -> Ranked:

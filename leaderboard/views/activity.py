@@ -23,34 +23,19 @@ _TAKEN_OFF = {State.WITHDRAWN.value: "withdrawn by its author", State.HIDDEN.val
 
 @dataclass(frozen=True)
 class Activity:
-    """One change of what is shown.
+    """One change of what is shown."""
 
-    Attributes:
-        at: when.
-        subject: what it is about, as it was submitted.
-        said: what became of it.
-        more: by whom or why.
-        links: label and address of what lies behind it.
-    """
-
-    at: datetime
-    subject: str
-    said: str
-    more: str = ""
-    links: tuple[tuple[str, str], ...] = ()
+    at: datetime  # when
+    subject: str  # what it is about, as it was submitted
+    said: str  # what became of it
+    more: str = ""  # by whom or why
+    links: tuple[tuple[str, str], ...] = ()  # label and address of what lies behind it
 
 
 def recent_activity(
     view: View, lines: Sequence[Line], earlier: Iterable[str], most: int = MOST_LINES
 ) -> tuple[Activity, ...]:
-    """The newest changes; none where nothing was ever published.
-
-    Args:
-        view: what is published.
-        lines: of the audit log, oldest first.
-        earlier: benchmarks of which boards before their last change are kept.
-        most: how many.
-    """
+    """The newest changes; none where nothing was ever published."""
     found = [*_published(view), *_logged(view, lines[::-1], frozenset(earlier), most)]
     return tuple(sorted(found, key=lambda one: one.at, reverse=True)[:most])
 

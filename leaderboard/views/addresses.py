@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-_PLAIN = "~:,/"
-"""Characters that may stand in a query as they are."""
+_PLAIN = "~:,/"  # Characters that may stand in a query as they are
 
 
 def address(page: str, /, **state: str) -> str:
@@ -105,13 +104,6 @@ def seeds_address(prompt_set: str, *, judge: str = "", skill: str = "") -> str:
 
 
 def picture_address(submission_id: str, prompt_id: str, seed: int, width: int = 320) -> str:
-    """Where the thumbnail of a generation is; not escaped for HTML yet.
-
-    Args:
-        submission_id: of the model.
-        prompt_id: of the prompt set; it may hold any character.
-        seed: the generator's.
-        width: most pixels of a side.
-    """
+    """Where the thumbnail of a generation is; not escaped for HTML yet."""
     named = (quote(part, safe="") for part in (submission_id, prompt_id, str(seed)))
     return f"./v1/generations/{'/'.join(named)}?w={width}"

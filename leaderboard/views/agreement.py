@@ -22,49 +22,33 @@ from leaderboard.views.comparison import (
 )
 from leaderboard.views.examples import answers_are_public
 
-MOST_AGREEING = 12
-"""Metrics of the table of agreement: those compared, then the best of the board."""
-MOST_CLUSTERS = 10
-"""Clusters that are listed where two metrics disagree."""
-MOST_POINTS = 2000
-"""Points of the scatter plot; the clusters that are listed are always drawn."""
+MOST_AGREEING = 12  # Metrics of the table of agreement: those compared, then the best of the board
+MOST_CLUSTERS = 10  # Clusters that are listed where two metrics disagree
+MOST_POINTS = 2000  # Points of the scatter plot; the clusters that are listed are always drawn
 Missing = Literal["", "withheld", "no_clusters", "several_skills"]
 
 
 @dataclass(frozen=True)
 class Behind:
-    """Reads what lies behind the values of a comparison.
+    """Reads what lies behind the values of a comparison."""
 
-    Attributes:
-        clusters: the value of every cluster.
-        items: the cases that clusters are in.
-        scores: those of pairs, for measures without values of clusters.
-        here: the cards of this installation; what one of them withholds is not shown either.
-        lower: submission to those of its metrics whose smaller scores are better.
-    """
-
-    clusters: ClusterReader
-    items: ItemReader
-    scores: PairScoreReader
+    clusters: ClusterReader  # the value of every cluster
+    items: ItemReader  # the cases that clusters are in
+    scores: PairScoreReader  # those of pairs, for measures without values of clusters
+    # the cards of this installation; what one of them withholds is not shown either
     here: Mapping[str, Card]
+    # submission to those of its metrics whose smaller scores are better
     lower: Callable[[], Mapping[str, Sequence[str]]]
 
 
 @dataclass(frozen=True)
 class ClusterGap:
-    """A cluster on which two metrics differ.
+    """A cluster on which two metrics differ."""
 
-    Attributes:
-        cluster: its id.
-        case: id of the first example in it; empty where a benchmark shows none.
-        a: value of the first metric.
-        b: of the second.
-    """
-
-    cluster: str
-    case: str
-    a: float
-    b: float
+    cluster: str  # its id
+    case: str  # id of the first example in it; empty where a benchmark shows none
+    a: float  # value of the first metric
+    b: float  # of the second
 
     @property
     def gap(self) -> float:
@@ -74,31 +58,18 @@ class ClusterGap:
 
 @dataclass(frozen=True)
 class ClusterComparison:
-    """Two metrics on every cluster that both have a value on.
+    """Two metrics on every cluster that both have a value on."""
 
-    Attributes:
-        missing: why there is nothing to show; empty where there is.
-        cluster: what a cluster is, as `graph`.
-        n_clusters: how many both have.
-        points: values of the two, as many as are drawn.
-        gaps: the clusters on which they differ most, the greatest difference first.
-    """
-
-    missing: Missing
-    cluster: str
-    n_clusters: int = 0
-    points: tuple[tuple[float, float], ...] = ()
+    missing: Missing  # why there is nothing to show; empty where there is
+    cluster: str  # what a cluster is, as `graph`
+    n_clusters: int = 0  # how many both have
+    points: tuple[tuple[float, float], ...] = ()  # values of the two, as many as are drawn
+    # the clusters on which they differ most, the greatest difference first
     gaps: tuple[ClusterGap, ...] = ()
 
 
 def compare_clusters(pair: Opponents, view: View, behind: Behind) -> ClusterComparison:
-    """The first two metrics on every cluster.
-
-    Args:
-        pair: who is compared; it has a measure, an `a` and a `b`.
-        view: gives the version of what is read.
-        behind: reads the clusters.
-    """
+    """The first two metrics on every cluster."""
     choice, card = pair.choice, pair.choice.board.card
     if len(choice.skills) > 1:
         return ClusterComparison("several_skills", card.cluster)
@@ -147,25 +118,17 @@ def _first_cases(card: Card, behind: Behind) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kendall's tau-b between each two of some metrics.
+    """Kendall's tau-b between each two of some metrics."""
 
-    Attributes:
-        missing: why there is none; empty where there is.
-        cluster: what a cluster is, as `graph`.
-        entries: entry ids, those compared first.
-        taus: by row and column; None where one of the two is constant, or on the diagonal.
-        over: what it is computed over, with its number.
-        of_scores: whether that is the scores of pairs, since the measure has no value of a cluster.
-        n_chosen: how many of the metrics are compared; the others are the best of the board.
-    """
-
-    missing: Missing
-    cluster: str
-    entries: tuple[str, ...] = ()
+    missing: Missing  # why there is none; empty where there is
+    cluster: str  # what a cluster is, as `graph`
+    entries: tuple[str, ...] = ()  # entry ids, those compared first
+    # by row and column; None where one of the two is constant, or on the diagonal
     taus: tuple[tuple[float | None, ...], ...] = ()
-    over: str = ""
+    over: str = ""  # what it is computed over, with its number
+    # whether that is the scores of pairs, since the measure has no value of a cluster
     of_scores: bool = False
-    n_chosen: int = 0
+    n_chosen: int = 0  # how many of the metrics are compared; the others are the best of the board
 
     @property
     def most_pairs(self) -> int:
@@ -174,13 +137,7 @@ class Agreement:
 
 
 def agreement(pair: Opponents, view: View, behind: Behind) -> Agreement:
-    """How much alike the compared metrics, and the best of the board, order its clusters.
-
-    Args:
-        pair: who is compared.
-        view: gives the version of what is read.
-        behind: reads the clusters, or else the scores.
-    """
+    """How much alike the compared metrics, and the best of the board, order its clusters."""
     choice, card = pair.choice, pair.choice.board.card
     if len(choice.skills) > 1:
         return Agreement("several_skills", card.cluster)

@@ -18,19 +18,12 @@ _MOST_PAGES = 10**9
 
 @dataclass(frozen=True)
 class LedgerQuery:
-    """Which lines, and which page of them.
+    """Which lines, and which page of them."""
 
-    Attributes:
-        subject: submission or account that something was done to; empty for all.
-        account: who did it; empty for all.
-        action: what was done; empty for all.
-        page: from 1, newest lines first.
-    """
-
-    subject: str = ""
-    account: str = ""
-    action: str = ""
-    page: int = 1
+    subject: str = ""  # submission or account that something was done to; empty for all
+    account: str = ""  # who did it; empty for all
+    action: str = ""  # what was done; empty for all
+    page: int = 1  # from 1, newest lines first
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> LedgerQuery:
@@ -79,28 +72,16 @@ class LedgerQuery:
 
 @dataclass(frozen=True)
 class LedgerPage:
-    """Some of the lines, newest first.
+    """Some of the lines, newest first."""
 
-    Attributes:
-        lines: on this page.
-        found: how many are asked for, on all pages.
-        page: from 1.
-        pages: how many there are; at least one.
-    """
-
-    lines: tuple[Line, ...]
-    found: int
-    page: int
-    pages: int
+    lines: tuple[Line, ...]  # on this page
+    found: int  # how many are asked for, on all pages
+    page: int  # from 1
+    pages: int  # how many there are; at least one
 
 
 def page_of(lines: Sequence[Line], query: LedgerQuery) -> LedgerPage:
-    """The page that is asked for, or the last one where it lies beyond.
-
-    Args:
-        lines: the whole chronicle, oldest first.
-        query: what is asked for.
-    """
+    """The page that is asked for, or the last one where it lies beyond."""
     found = [line for line in reversed(lines) if query.matches(line)]
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(query.page, pages)
@@ -121,35 +102,23 @@ _CHANGED = "Lines that were read here before are gone or changed."
 
 @dataclass(frozen=True)
 class Verified:
-    """What a verification of the whole chronicle found.
+    """What a verification of the whole chronicle found."""
 
-    Attributes:
-        at: when it began.
-        n: how many lines there were at that time.
-        problems: what is wrong; empty where the chronicle holds.
-    """
-
-    at: datetime
-    n: int
-    problems: tuple[str, ...] = ()
+    at: datetime  # when it began
+    n: int  # how many lines there were at that time
+    problems: tuple[str, ...] = ()  # what is wrong; empty where the chronicle holds
 
 
 @dataclass(frozen=True)
 class Known:
-    """The chronicle at one version of the store.
+    """The chronicle at one version of the store."""
 
-    Attributes:
-        lines: oldest first; those that cannot be read are left out.
-        head: hash of the newest line.
-        verified: the latest verification; None before the first has ended.
-        broken: newer lines that do not follow from those before them, and that lines which were
-            read before are gone or changed. Remembered as long as the process runs: a chain that
-            was computed anew holds in itself.
-    """
-
-    lines: tuple[Line, ...] = ()
-    head: str = FIRST
-    verified: Verified | None = None
+    lines: tuple[Line, ...] = ()  # oldest first; those that cannot be read are left out
+    head: str = FIRST  # hash of the newest line
+    verified: Verified | None = None  # the latest verification; None before the first has ended
+    # newer lines that do not follow from those before them, and that lines which were read
+    # before are gone or changed. Remembered as long as the process runs: a chain that was
+    # computed anew holds in itself
     broken: tuple[str, ...] = ()
 
     @property
@@ -160,13 +129,7 @@ class Known:
 
 
 class ChronicleReader:
-    """Reads the chronicle once for each version of the store, and has it verified.
-
-    Args:
-        public: where it is.
-        clock: the current time, with a time zone.
-        patience_s: how long a request waits for a verification that it began.
-    """
+    """Reads the chronicle once for each version of the store, and has it verified."""
 
     def __init__(
         self,

@@ -28,29 +28,16 @@ _SAME = {SAME_CONTENT: "The very same files as in", SAME_SCORES: "The very same 
 
 @dataclass(frozen=True)
 class Badge:
-    """A short word beside a name.
+    """A short word beside a name."""
 
-    Attributes:
-        label: the word.
-        kind: how grave it is.
-        hint: the whole of it.
-        href: where it leads; empty where nowhere.
-    """
-
-    label: str
-    kind: Literal["", "trained", "info", "warn"] = ""
-    hint: str = ""
-    href: str = ""
+    label: str  # the word
+    kind: Literal["", "trained", "info", "warn"] = ""  # how grave it is
+    hint: str = ""  # the whole of it
+    href: str = ""  # where it leads; empty where nowhere
 
 
 def badges_of(entry: Entry, cell: Cell | None, card: Card) -> tuple[Badge, ...]:
-    """What must be known of an entry on a benchmark: its origin, isolation, training and flags.
-
-    Args:
-        entry: the metric.
-        cell: its value; None where none is shown.
-        card: the benchmark.
-    """
+    """What must be known of an entry on a benchmark: its origin, isolation, training and flags."""
     found = [*_origin(entry, card)]
     if is_trained_on(entry, card):
         hint = "Its submitter declares this benchmark, or a part of it, as training data."

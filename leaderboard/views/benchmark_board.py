@@ -33,64 +33,39 @@ _MOST_AHEAD = 3
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranking, and which of its rows are shown.
+    """A ranking, and which of its rows are shown."""
 
-    Attributes:
-        cells: all that were ranked together, in the order of `tiers.in_tiers`.
-        shown: those of them that a filter keeps.
-        basis: what ranks and tiers rest on.
-        tested: the ranking with its tests; None where it is the one of the snapshot.
-        places: entry id to its rank among those shown; empty where nothing is filtered.
-        everyone: entries of the board.
-        within: whether those that are shown were ranked and tested among themselves.
-    """
-
-    cells: tuple[Cell, ...]
-    shown: tuple[Cell, ...]
-    basis: Basis
+    cells: tuple[Cell, ...]  # all that were ranked together, in the order of `tiers.in_tiers`
+    shown: tuple[Cell, ...]  # those of them that a filter keeps
+    basis: Basis  # what ranks and tiers rest on
+    # the ranking with its tests; None where it is the one of the snapshot
     tested: Ranked | None = None
+    # entry id to its rank among those shown; empty where nothing is filtered
     places: Mapping[str, int] = field(default_factory=dict)
-    everyone: int = 0
-    within: bool = False
+    everyone: int = 0  # entries of the board
+    within: bool = False  # whether those that are shown were ranked and tested among themselves
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to a common question about a board.
+    """An answer to a common question about a board."""
 
-    Attributes:
-        question: what was asked.
-        entry_id: of the metric.
-        figure: what makes it the answer.
-    """
-
-    question: str
-    entry_id: str
-    figure: str
+    question: str  # what was asked
+    entry_id: str  # of the metric
+    figure: str  # what makes it the answer
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a board says, made from its tests alone.
+    """What a board says, made from its tests alone."""
 
-    Attributes:
-        sentence: who ranks first, or why nobody does.
-        detail: how the others stand to it.
-        answers: to common questions.
-    """
-
-    sentence: str
-    detail: str = ""
-    answers: tuple[Answer, ...] = ()
+    sentence: str  # who ranks first, or why nobody does
+    detail: str = ""  # how the others stand to it
+    answers: tuple[Answer, ...] = ()  # to common questions
 
 
 def ranking_of(choice: Choice, view: View) -> Ranking:
-    """The ranking that is asked for.
-
-    Args:
-        choice: board, measure, skills and filters; it has a measure.
-        view: what is published.
-    """
+    """The ranking that is asked for."""
     card, everyone = choice.board.card, choice.entry_ids()
     kept = choice.filters.kept(everyone, view.entries, card)
     if choice.filters.within and kept:
@@ -110,12 +85,7 @@ def ranking_of(choice: Choice, view: View) -> Ranking:
 
 
 def ranking_with_tests(choice: Choice, view: View) -> Ranked:
-    """The tests behind a ranking; they are made where the snapshot's ranks were shown at first.
-
-    Args:
-        choice: as for `ranking_of`.
-        view: likewise.
-    """
+    """The tests behind a ranking; they are made where the snapshot's ranks were shown at first."""
     card = choice.board.card
     kept = choice.filters.kept(choice.entry_ids(), view.entries, card)
     within = kept if choice.filters.within and kept else None
@@ -123,12 +93,7 @@ def ranking_with_tests(choice: Choice, view: View) -> Ranked:
 
 
 def data_of(choice: Choice, part: str = "") -> str:
-    """The address of the data of a ranking, or of a part of it.
-
-    Args:
-        choice: what is shown.
-        part: `pairs`, `skills`, or the ranking itself.
-    """
+    """The address of the data of a ranking, or of a part of it."""
     # The data are all rows in the order that is shown; pins, pages and details are for the eye.
     asked = choice.arranged
     arranged = Arrangement() if part else Arrangement(asked.columns, sort=asked.sort)
@@ -175,12 +140,7 @@ def ranks_among(cells: Iterable[Cell]) -> dict[str, int]:
 
 
 def verdict_of(choice: Choice, view: View) -> Verdict:
-    """What the whole board says by the chosen measure and skills; a filter does not change it.
-
-    Args:
-        choice: as for `ranking_of`.
-        view: likewise.
-    """
+    """What the whole board says by the chosen measure and skills; a filter does not change it."""
     card, entries, selector = choice.board.card, view.entries, choice.selector
     if selector is None:
         return Verdict(f"No metric has results on {card.title} yet.")
@@ -213,10 +173,6 @@ def equal_to(first: Cell, ranking: Ranking) -> frozenset[str]:
     """Entries of a ranking that do not differ significantly from one of them.
 
     Where the tests are not at hand, those of its tier: no two of a tier differ significantly.
-
-    Args:
-        first: the cell they are held against.
-        ranking: with its tests, if any.
     """
     if ranking.tested is None:
         same = (cell for cell in ranking.cells if cell.tier is not None and cell.tier == first.tier)

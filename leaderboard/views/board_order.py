@@ -10,52 +10,31 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.tiers import Group, groups
 from leaderboard.views.boards import OWN, Layout
 
-PAGE_ROWS = 100
-"""Rows sent at a time; whatever is ranked, searched or sorted is all of them."""
+PAGE_ROWS = 100  # Rows sent at a time; whatever is ranked, searched or sorted is all of them
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows under one label.
+    """Rows under one label."""
 
-    Attributes:
-        label: `Tier 1`, `Pinned`; empty for none.
-        cells: its rows.
-    """
-
-    label: str
-    cells: tuple[Cell, ...]
+    label: str  # `Tier 1`, `Pinned`; empty for none
+    cells: tuple[Cell, ...]  # its rows
 
 
 @dataclass(frozen=True)
 class Window:
-    """The rows that are sent.
+    """The rows that are sent."""
 
-    Attributes:
-        parts: with their labels.
-        first: place of the first of them, from 1; 0 where there are none.
-        last: of the last.
-        total: rows of the ranking without those pinned.
-        page: which of
-        pages: so many.
-    """
-
-    parts: tuple[Part, ...]
-    first: int
+    parts: tuple[Part, ...]  # with their labels
+    first: int  # place of the first of them, from 1; 0 where there are none
     last: int
-    total: int
-    page: int
-    pages: int
+    total: int  # rows of the ranking without those pinned
+    page: int  # which of
+    pages: int  # so many
 
 
 def window(cells: Sequence[Cell], layout: Layout, rows: int = PAGE_ROWS) -> Window:
-    """The pinned rows, and one page of the others in tiers or sorted by a column.
-
-    Args:
-        cells: of the ranking, in the order of `tiers.in_tiers`.
-        layout: pins, sorting and page.
-        rows: most rows of a page; all of them where there could be no link to another.
-    """
+    """The pinned rows, and one page of the others in tiers or sorted by a column."""
     rows = rows if layout.address is not None else max(1, len(cells))
     by_id = {cell.entry_id: cell for cell in cells}
     pins = tuple(by_id[entry] for entry in layout.arranged.pins if entry in by_id)
@@ -77,12 +56,7 @@ def window(cells: Sequence[Cell], layout: Layout, rows: int = PAGE_ROWS) -> Wind
 
 
 def in_shown_order(cells: Sequence[Cell], layout: Layout) -> tuple[Cell, ...]:
-    """All rows as they are shown where nothing is pinned.
-
-    Args:
-        cells: of the ranking, in the order of `tiers.in_tiers`.
-        layout: has what they are sorted by.
-    """
+    """All rows as they are shown where nothing is pinned."""
     return tuple(cell for _, cell in _in_order(cells, layout))
 
 

@@ -28,8 +28,7 @@ PAIR_COLUMNS = (
     "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
     "entry_a", "entry_b", "kind_a", "kind_b",
 )  # fmt: skip
-IN_FILTER = "rank_in_filter"
-"""Column of a filtered board beside the ranks of the whole board."""
+IN_FILTER = "rank_in_filter"  # Column of a filtered board beside the ranks of the whole board
 _ENDS = ("ci_low", "ci_high")
 _TYPES = {
     Type.NUMBER: "value ci_low ci_high pairs_per_s p_best difference p_value p_holm",
@@ -74,18 +73,7 @@ def board_table(
     *,
     places: Mapping[str, int] | None = None,
 ) -> Table:
-    """One row per entry of the slice, in the order of the cells.
-
-    Args:
-        cells: the ranking.
-        entries: entry id to entry.
-        board: what is ranked.
-        about: what the table is of.
-        further: columns that a visitor put beside the ranked one; they come last, each under the
-            key that a link names it by.
-        places: entry id to its rank among those a filter keeps; None where nothing is filtered,
-            and then the table has no such column.
-    """
+    """One row per entry of the slice, in the order of the cells."""
     found = tuple(cells)
     rows = [
         _record(cell, entries[cell.entry_id], board)
@@ -105,14 +93,7 @@ def pairs_table(
     name: str = "pairs",
     about: Mapping[str, Any] | None = None,
 ) -> Table:
-    """One row per test between two metrics: p-values as computed, and after Holm's correction.
-
-    Args:
-        found: the tests.
-        entries: entry id to entry.
-        name: of the table.
-        about: what it is of.
-    """
+    """One row per test between two metrics: p-values as computed, and after Holm's correction."""
     found = tuple(found)
     ids = {entry_id for pair in found for entry_id in (pair.a, pair.b)}
     names = {entry_id: entries[entry_id].metric for entry_id in ids}

@@ -19,35 +19,24 @@ from leaderboard.text import clean
 from leaderboard.views.addresses import items_address
 from leaderboard.views.skill_choice import GIGA
 
-MOST_PINS = 4
-"""As many as the page that compares takes."""
+MOST_PINS = 4  # As many as the page that compares takes
 MOST_COLUMNS = 60
 MOST_OPEN = 12
-_LONGEST = 20_000
-"""Characters of a parameter that are looked at."""
+_LONGEST = 20_000  # Characters of a parameter that are looked at
 _BETWEEN = ","
 _SAFE = "~:@/ "
-_DOWN = "-"
-"""Before the key of a sorted column: the worst first."""
+_DOWN = "-"  # Before the key of a sorted column: the worst first
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A layout; without arguments it is the plain ranking.
+    """A layout; without arguments it is the plain ranking."""
 
-    Attributes:
-        columns: keys of further columns (see `columns.Column`), in order.
-        pins: entry ids held on top.
-        sort: key of a column, after `-` where the worst come first; empty means by rank.
-        page: of the rows, from 1.
-        opened: entry ids whose details are unfolded.
-    """
-
-    columns: tuple[str, ...] = ()
-    pins: tuple[str, ...] = ()
-    sort: str = ""
-    page: int = 1
-    opened: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # keys of further columns (see `columns.Column`), in order
+    pins: tuple[str, ...] = ()  # entry ids held on top
+    sort: str = ""  # key of a column, after `-` where the worst come first; empty means by rank
+    page: int = 1  # of the rows, from 1
+    opened: tuple[str, ...] = ()  # entry ids whose details are unfolded
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> Arrangement:
@@ -82,12 +71,7 @@ class Arrangement:
         return self.sort.startswith(_DOWN)
 
     def known(self, columns: Collection[str], entries: Collection[str]) -> Arrangement:
-        """The same without columns and entries that do not exist.
-
-        Args:
-            columns: keys that do.
-            entries: ids of entries of the board.
-        """
+        """The same without columns and entries that do not exist."""
         sortable = self.sorted_by in columns or self.sorted_by in OWN
         return replace(
             self,
@@ -139,23 +123,14 @@ _OF_SKILL = "@"
 
 @dataclass(frozen=True)
 class Column:
-    """A column beside the ranked one.
+    """A column beside the ranked one."""
 
-    Attributes:
-        key: in links.
-        title: measure, variant and skill, the kind of cost, or what is known of a metric.
-        meaning: its definition.
-        higher_is_better: which way is better.
-        selector: the measure; None for a cost and for words.
-        skill: of the measure; None: all skills.
-    """
-
-    key: str
-    title: str
-    meaning: str
-    higher_is_better: bool
-    selector: Selector | None = None
-    skill: str | None = None
+    key: str  # in links
+    title: str  # measure, variant and skill, the kind of cost, or what is known of a metric
+    meaning: str  # its definition
+    higher_is_better: bool  # which way is better
+    selector: Selector | None = None  # the measure; None for a cost and for words
+    skill: str | None = None  # of the measure; None: all skills
 
 
 FLOPS = "cost:gflops_declared"
@@ -236,18 +211,12 @@ def _column(
 
 @dataclass(frozen=True)
 class Values:
-    """The values of one column for every entry that has one.
-
-    Attributes:
-        column: whose.
-        cells: entry id to its cell; empty for a cost.
-        costs: entry id to its cost; empty for a measure.
-        words: entry id to what is known of it; empty for what is measured.
-    """
+    """The values of one column for every entry that has one."""
 
     column: Column
-    cells: Mapping[str, Cell]
-    costs: Mapping[str, float]
+    cells: Mapping[str, Cell]  # entry id to its cell; empty for a cost
+    costs: Mapping[str, float]  # entry id to its cost; empty for a measure
+    # entry id to what is known of it; empty for what is measured
     words: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, entry_id: str) -> float | None:
@@ -257,13 +226,7 @@ class Values:
 
 
 def values_of(board: BoardIndex, column: Column, entries: Mapping[str, Entry]) -> Values:
-    """The values of a column.
-
-    Args:
-        board: the board.
-        column: one of its columns.
-        entries: those of whom costs are read.
-    """
+    """The values of a column."""
     if column.selector is not None:
         cells = board.cells(column.selector, column.skill)
         return Values(column, {cell.entry_id: cell for cell in cells}, {})
@@ -296,29 +259,23 @@ def _cost(cost: Cost, key: str) -> float | None:
     return cost.peak_memory_bytes / 2**30 if cost.peak_memory_bytes else None
 
 
-MOST_SEARCHED = 200
-"""Characters of a search that are looked at."""
+MOST_SEARCHED = 200  # Characters of a search that are looked at
 KINDS = {Kind.METRIC.value: "run by Assay", Kind.SCORES.value: "scores as submitted"}
 """What an entry may be, and its name in the chooser."""
-YES = "1"
-"""How a link says so; anything else is no."""
+YES = "1"  # How a link says so; anything else is no
 
 
 @dataclass(frozen=True)
 class Filters:
-    """A choice among the entries of a board; without arguments it keeps all of them.
+    """A choice among the entries of a board; without arguments it keeps all of them."""
 
-    Attributes:
-        search: text in names of metrics, submitters or accounts; of several parted by commas, any.
-        kind: a key of `KINDS`; empty means all.
-        untrained: leave out entries whose author declares this benchmark as training data.
-        within: rank and test those that are kept among themselves. That is chosen after seeing
-            the data, so ranks, tiers and p-values are the whole board's without it.
-    """
-
+    # text in names of metrics, submitters or accounts; of several parted by commas, any
     search: str = ""
-    kind: str = ""
+    kind: str = ""  # a key of `KINDS`; empty means all
+    # leave out entries whose author declares this benchmark as training data
     untrained: bool = False
+    # rank and test those that are kept among themselves. That is chosen after seeing the
+    # data, so ranks, tiers and p-values are the whole board's without it
     within: bool = False
 
     @classmethod
@@ -395,8 +352,7 @@ class Filters:
         return frozenset(e for e in entry_ids if self.keeps(entries[e], card))
 
 
-TAB = "benchmark:"
-"""Before the name of a benchmark, where it is a tab of the first page."""
+TAB = "benchmark:"  # Before the name of a benchmark, where it is a tab of the first page
 BETWEEN_SKILLS = ","
 """Joins the skills of a link; a parameter `skill` may come several times as well."""
 _MOST_NAMED = 3
@@ -405,21 +361,15 @@ _LONGEST_NAMED = 60
 
 @dataclass(frozen=True)
 class BoardQuery:
-    """The state of the boards page. Everything is as asked for, and may not exist.
+    """The state of the boards page. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        benchmark: registry name; empty means the first one with results.
-        skill: skill keys joined by commas; empty means all skills.
-        measure: `measures.token` of a selector, or the bare name of a measure; empty means the
-            headline.
-        filters: which entries are shown.
-        arranged: further columns, pinned rows, sorting and page.
-    """
-
-    benchmark: str = ""
-    skill: str = ""
+    benchmark: str = ""  # registry name; empty means the first one with results
+    skill: str = ""  # skill keys joined by commas; empty means all skills
+    # `measures.token` of a selector, or the bare name of a measure; empty means the
+    # headline
     measure: str = ""
-    filters: Filters = field(default_factory=Filters)
+    filters: Filters = field(default_factory=Filters)  # which entries are shown
+    # further columns, pinned rows, sorting and page
     arranged: Arrangement = field(default_factory=Arrangement)
 
     @classmethod
@@ -467,25 +417,15 @@ def benchmark_of(params: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is shown: a query resolved against what exists.
-
-    Attributes:
-        board: the board.
-        skills: the skills whose mean is shown; none means all skills together.
-        selector: the measure; None where the board is empty.
-        options: the measures that exist for all of those skills, headline first.
-        filters: which entries are shown.
-        remarks: what was asked for and could not be shown, in sentences.
-        arranged: how rows and columns are laid out.
-    """
+    """What is shown: a query resolved against what exists."""
 
     board: BoardIndex
-    skills: tuple[str, ...]
-    selector: Selector | None
-    options: tuple[Selector, ...]
-    filters: Filters = field(default_factory=Filters)
-    remarks: tuple[str, ...] = ()
-    arranged: Arrangement = field(default_factory=Arrangement)
+    skills: tuple[str, ...]  # the skills whose mean is shown; none means all skills together
+    selector: Selector | None  # the measure; None where the board is empty
+    options: tuple[Selector, ...]  # the measures that exist for all of those skills, headline first
+    filters: Filters = field(default_factory=Filters)  # which entries are shown
+    remarks: tuple[str, ...] = ()  # what was asked for and could not be shown, in sentences
+    arranged: Arrangement = field(default_factory=Arrangement)  # how rows and columns are laid out
 
     @property
     def skill(self) -> str | None:
@@ -530,11 +470,7 @@ def skills_title(card: Card, skills: tuple[str, ...]) -> str:
 
 
 def resolve(query: BoardQuery, boards: Mapping[str, BoardIndex]) -> Choice:
-    """Find what a query asks for, saying so wherever something else must be shown instead.
-
-    Raises:
-        PlatformError: `no_benchmarks` where the installation has none.
-    """
+    """Find what a query asks for, saying so wherever something else must be shown instead."""
     if not boards:
         raise PlatformError("no_benchmarks", "This installation has no benchmarks.")
     remarks: list[str] = []
@@ -645,24 +581,18 @@ _ENTRY = "0ENTRY0"
 
 @dataclass(frozen=True)
 class Layout:
-    """How a ranking is laid out; without arguments it is the plain ranking without links.
+    """How a ranking is laid out; without arguments it is the plain ranking without links."""
 
-    Attributes:
-        arranged: what was asked for.
-        columns: the further columns with their values.
-        address: of the same view laid out otherwise; None where it cannot be (a kept board).
-        compared: skill and measure of the view, for the page that compares.
-        items: address of the items behind a value of an entry, by skill and split; None
-            where a benchmark's answers are not public, so that there is nothing to look at.
-        higher_is_better: by the ranked measure.
-    """
-
-    arranged: Arrangement = field(default_factory=Arrangement)
-    columns: tuple[Values, ...] = ()
+    arranged: Arrangement = field(default_factory=Arrangement)  # what was asked for
+    columns: tuple[Values, ...] = ()  # the further columns with their values
+    # of the same view laid out otherwise; None where it cannot be (a kept board)
     address: Callable[[Arrangement], str] | None = None
+    # skill and measure of the view, for the page that compares
     compared: Mapping[str, str] = field(default_factory=dict)
+    # address of the items behind a value of an entry, by skill and split; None where a
+    # benchmark's answers are not public, so that there is nothing to look at
     items: ItemLinks | None = None
-    higher_is_better: bool = True
+    higher_is_better: bool = True  # by the ranked measure
 
 
 @dataclass(frozen=True)

@@ -34,21 +34,13 @@ BoardOf = Callable[[Card, str], EarlierBoard | None]
 
 @dataclass(frozen=True)
 class MovedQuery:
-    """Which revisions are compared. Everything is as asked for, and may not exist.
+    """Which revisions are compared. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        benchmark: registry name; empty: the first with an earlier board.
-        since: tag of the earlier board; empty: the latest that is kept.
-        until: tag of the later one; empty: the current one.
-        skill: one skill; empty: all.
-        measure: `measures.token` of a selector; empty: the headline.
-    """
-
-    benchmark: str = ""
-    since: str = ""
-    until: str = ""
-    skill: str = ""
-    measure: str = ""
+    benchmark: str = ""  # registry name; empty: the first with an earlier board
+    since: str = ""  # tag of the earlier board; empty: the latest that is kept
+    until: str = ""  # tag of the later one; empty: the current one
+    skill: str = ""  # one skill; empty: all
+    measure: str = ""  # `measures.token` of a selector; empty: the headline
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> MovedQuery:
@@ -66,42 +58,25 @@ class MovedQuery:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two boards.
+    """One of the two boards."""
 
-    Attributes:
-        tag: of its edition.
-        board: its values, by slice.
-        entries: the metrics on it.
-    """
-
-    tag: str
-    board: BoardIndex
-    entries: Mapping[str, Entry]
+    tag: str  # of its edition
+    board: BoardIndex  # its values, by slice
+    entries: Mapping[str, Entry]  # the metrics on it
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared.
+    """What is compared."""
 
-    Attributes:
-        query: the exact state.
-        card: the benchmark as it is now.
-        tags: the earlier boards there are, the latest first.
-        then: the earlier board.
-        now: the later one.
-        options: the measures that exist for the skill.
-        selector: the one to compare by; None where neither board has any.
-        movement: between the two; None likewise.
-    """
-
-    query: MovedQuery
-    card: Card
-    tags: tuple[str, ...]
-    then: Side
-    now: Side
-    options: tuple[Selector, ...] = ()
-    selector: Selector | None = None
-    movement: Movement | None = None
+    query: MovedQuery  # the exact state
+    card: Card  # the benchmark as it is now
+    tags: tuple[str, ...]  # the earlier boards there are, the latest first
+    then: Side  # the earlier board
+    now: Side  # the later one
+    options: tuple[Selector, ...] = ()  # the measures that exist for the skill
+    selector: Selector | None = None  # the one to compare by; None where neither board has any
+    movement: Movement | None = None  # between the two; None likewise
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -123,16 +98,7 @@ def compared(
     *,
     standing: Container[str] = (),
 ) -> Comparison | None:
-    """What a query compares; None where no earlier board of the benchmark is kept.
-
-    Args:
-        asked: the query.
-        view: what is published now.
-        cards: the benchmarks of this installation.
-        tags: of the earlier boards of a benchmark.
-        board_of: reads one of them.
-        standing: ids of the submissions that are on the boards now.
-    """
+    """What a query compares; None where no earlier board of the benchmark is kept."""
     names = with_earlier(view, cards, tags)
     if not names or (asked.benchmark and asked.benchmark not in names):
         return None
@@ -175,12 +141,7 @@ def _by_measure(found: Comparison, standing: Container[str]) -> Comparison:
 
 
 def changes_address(query: MovedQuery, view: str = CHANGES) -> str:
-    """The address of a state of the changes of a benchmark, or of its earlier board.
-
-    Args:
-        query: which revisions, skill and measure.
-        view: one of `VIEWS`.
-    """
+    """The address of a state of the changes of a benchmark, or of its earlier board."""
     return with_state(
         board_address(query.benchmark, skill=query.skill, measure=query.measure),
         **{"view": view, "from": query.since, "to": query.until},
@@ -256,12 +217,7 @@ _MEANINGS = {"difference": "Value now less value then; no test, since data or pr
 
 
 def moved_table(found: Comparison, about: Mapping[str, Any] | None = None) -> Table:
-    """What is on screen, one row for each metric of both boards.
-
-    Args:
-        found: what is compared.
-        about: what the table is of.
-    """
+    """What is on screen, one row for each metric of both boards."""
     rows: list[dict[str, Value]] = []
     for row in found.movement.moved if found.movement else ():
         then, now = row.then.to_json(), row.now.to_json()

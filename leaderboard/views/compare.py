@@ -23,8 +23,7 @@ from leaderboard.views.examples import ALL_SPLITS, ItemsQuery, entries_on
 ViewName = Literal["differences", "examples", "pairs", "skills"]
 VIEWS: tuple[ViewName, ...] = get_args(ViewName)
 SIDES = ("a", "b", "c", "d")
-METRICS, MODELS = "metrics", "models"
-"""What is compared: the values of `of` in an address."""
+METRICS, MODELS = "metrics", "models"  # What is compared: the values of `of` in an address
 MOST_OPTIONS = 400
 """Metrics that a list offers: of very many the first of the board, and those chosen."""
 _LONGEST = 2000
@@ -35,41 +34,24 @@ _WORDS = ("benchmark", *SIDES, "skill", "measure", "split", "show", "case")
 
 @dataclass(frozen=True)
 class PlaceQuery:
-    """State of the Compare place. Everything is as asked for, and may not exist.
+    """State of the Compare place. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        view: which tab.
-        of: `metrics` or `models`; empty means metrics.
-        benchmark: registry name; empty means the first with results.
-        a: entry id of the first metric; empty means the best that is not another.
-        b: of the second; empty likewise, and none among the examples.
-        c: of a third; empty for none.
-        d: of a fourth; empty for none.
-        skill: skill keys joined by commas; empty for all.
-        measure: as in `BoardQuery`.
-        split: key of a split, among the examples.
-        show: which examples; see `views.examples.SHOWS`.
-        case: id of the one example that is looked at.
-        page: of the examples, from 1.
-        before: benchmark of the form that asks: where it is another one, metrics are sought anew.
-        seek: whether to go on to the first benchmark on which the metric fails.
-    """
-
-    view: ViewName = "differences"
-    of: str = ""
-    benchmark: str = ""
-    a: str = ""
-    b: str = ""
-    c: str = ""
-    d: str = ""
-    skill: str = ""
-    measure: str = ""
-    split: str = ""
-    show: str = ""
-    case: str = ""
-    page: int = 1
+    view: ViewName = "differences"  # which tab
+    of: str = ""  # `metrics` or `models`; empty means metrics
+    benchmark: str = ""  # registry name; empty means the first with results
+    a: str = ""  # entry id of the first metric; empty means the best that is not another
+    b: str = ""  # of the second; empty likewise, and none among the examples
+    c: str = ""  # of a third; empty for none
+    d: str = ""  # of a fourth; empty for none
+    skill: str = ""  # skill keys joined by commas; empty for all
+    measure: str = ""  # as in `BoardQuery`
+    split: str = ""  # key of a split, among the examples
+    show: str = ""  # which examples; see `views.examples.SHOWS`
+    case: str = ""  # id of the one example that is looked at
+    page: int = 1  # of the examples, from 1
+    # benchmark of the form that asks: where it is another one, metrics are sought anew
     before: str = ""
-    seek: bool = False
+    seek: bool = False  # whether to go on to the first benchmark on which the metric fails
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> PlaceQuery:
@@ -118,29 +100,17 @@ class Option:
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """One of the metrics that are compared.
+    """One of the metrics that are compared."""
 
-    Attributes:
-        side: `a` to `d`.
-        entry_id: of its entry.
-        name: as submitted.
-        version: likewise.
-        href: of its own page.
-        submitter: as signed; empty where there is no account to show.
-        account: its key.
-        value: by the chosen measure; None where it has none.
-        badges: what must be known of it.
-    """
-
-    side: str
+    side: str  # `a` to `d`
     entry_id: str
-    name: str
-    version: str
-    href: str
-    submitter: str = ""
-    account: str = ""
-    value: float | None = None
-    badges: tuple[Badge, ...] = ()
+    name: str  # as submitted
+    version: str  # likewise
+    href: str  # of its own page
+    submitter: str = ""  # as signed; empty where there is no account to show
+    account: str = ""  # its key
+    value: float | None = None  # by the chosen measure; None where it has none
+    badges: tuple[Badge, ...] = ()  # what must be known of it
 
 
 def resolve_place(query: PlaceQuery, view: View) -> Opponents:
@@ -148,9 +118,6 @@ def resolve_place(query: PlaceQuery, view: View) -> Opponents:
 
     Where the form asks for another benchmark, the same metrics are looked for there, and its skill
     and measure are those it begins with.
-
-    Raises:
-        PlatformError: `no_benchmarks` where the installation has none.
     """
     return opponents(moved_along(query, view).comparison, view)
 
@@ -181,12 +148,7 @@ def by_identity(view: View, entries: Sequence[str]) -> dict[Identity, str]:
 
 
 def state_of(query: PlaceQuery, pair: Opponents) -> PlaceQuery:
-    """The exact state in which a comparison is shown.
-
-    Args:
-        query: as asked for.
-        pair: what was found for it.
-    """
+    """The exact state in which a comparison is shown."""
     c, d = (*pair.further, "", "")[:2]
     exact = pair.choice.query
     return PlaceQuery(
@@ -196,12 +158,7 @@ def state_of(query: PlaceQuery, pair: Opponents) -> PlaceQuery:
 
 
 def tab_links(state: PlaceQuery, choice: Choice | None) -> dict[ViewName, str]:
-    """Where each tab leads from a state.
-
-    Args:
-        state: exactly what is shown.
-        choice: the board, skill and measure; None among the examples, which have none.
-    """
+    """Where each tab leads from a state."""
     skill = state.skill if BETWEEN_SKILLS not in state.skill else ""
     split = state.split
     if choice is not None and choice.selector is not None:
@@ -218,13 +175,7 @@ def tab_links(state: PlaceQuery, choice: Choice | None) -> dict[ViewName, str]:
 def entry_options(
     entries: Sequence[str], chosen: Sequence[str | None], view: View
 ) -> tuple[Option, ...]:
-    """Names of entries to choose from; equal names are told apart by their submission.
-
-    Args:
-        entries: ids, best first.
-        chosen: ids that are looked at.
-        view: has the entries.
-    """
+    """Names of entries to choose from; equal names are told apart by their submission."""
     offered = list(dict.fromkeys([*entries[:MOST_OPTIONS], *filter(None, chosen)]))
     found = [view.entries[entry] for entry in offered]
     names = [clean(f"{entry.metric} {entry.version}".strip()) for entry in found]
@@ -279,13 +230,7 @@ def higher_is_better(choice: Choice) -> bool:
 def compared_metrics(
     pair: Opponents, view: View, values: Mapping[str, float] | None = None
 ) -> tuple[ComparedMetric, ...]:
-    """The chosen metrics with what a reader must know of them.
-
-    Args:
-        pair: who is compared.
-        view: has the entries.
-        values: entry id to its value.
-    """
+    """The chosen metrics with what a reader must know of them."""
     cells = {cell.entry_id: cell for of in pair.choice.slices() for cell in of}
     card = pair.choice.board.card
     found = []
@@ -312,29 +257,17 @@ Outcome = Literal["better", "not_significant", "equal", "same_value", "untested"
 
 @dataclass(frozen=True)
 class ComparisonVerdict:
-    """Which of two metrics is better, by how much and how sure that is.
+    """Which of two metrics is better, by how much and how sure that is."""
 
-    Attributes:
-        outcome: what the test of the board says.
-        ahead: side of the one with the better value: `a` or `b`.
-        by: the difference in favour of that one, as text.
-        interval: its 95% interval; empty where there is none.
-        p: p-value of the test alone, as text; empty where none was made.
-        corrected: after the correction of the board; empty where there is none.
-        n_tests: tests that were corrected together.
-        correction: the corrected p-value with its method and what it is corrected over.
-        unit: what the signs of are flipped.
-    """
-
-    outcome: Outcome
-    ahead: Literal["a", "b"]
-    by: str
-    interval: str
-    p: str
-    corrected: str
-    n_tests: int
-    correction: str
-    unit: str
+    outcome: Outcome  # what the test of the board says
+    ahead: Literal["a", "b"]  # side of the one with the better value: `a` or `b`
+    by: str  # the difference in favour of that one, as text
+    interval: str  # its 95% interval; empty where there is none
+    p: str  # p-value of the test alone, as text; empty where none was made
+    corrected: str  # after the correction of the board; empty where there is none
+    n_tests: int  # tests that were corrected together
+    correction: str  # the corrected p-value with its method and what it is corrected over
+    unit: str  # what the signs of are flipped
 
 
 def verdict_of(row: Compared) -> ComparisonVerdict:

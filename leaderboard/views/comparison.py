@@ -35,18 +35,12 @@ _LONGEST_NAMED = 60
 
 @dataclass(frozen=True)
 class CompareQuery:
-    """The state of the page. Everything is as asked for, and may not exist.
+    """The state of the page. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        board: benchmark, skill and measure.
-        a: entry id of the one metric; empty means the best that is not the other.
-        b: entry id of the other.
-        further: entry ids of a third and a fourth; none unless they are asked for.
-    """
-
-    board: BoardQuery
-    a: str = ""
-    b: str = ""
+    board: BoardQuery  # benchmark, skill and measure
+    a: str = ""  # entry id of the one metric; empty means the best that is not the other
+    b: str = ""  # entry id of the other
+    # entry ids of a third and a fourth; none unless they are asked for
     further: tuple[str, ...] = ()
 
     @classmethod
@@ -77,22 +71,15 @@ class CompareQuery:
 
 @dataclass(frozen=True)
 class Opponents:
-    """Two metrics on one board, and perhaps a third and a fourth.
+    """Two metrics on one board, and perhaps a third and a fourth."""
 
-    Attributes:
-        choice: board, skill and measure.
-        a: entry id of the one; None where there is none to show.
-        b: of the other.
-        options: entry ids that can be chosen, best first: those with all of the skills shown.
-        remarks: what was asked for and could not be shown, in sentences.
-        further: entry ids of the third and the fourth, where they are there and no others again.
-    """
-
-    choice: Choice
-    a: str | None
-    b: str | None
+    choice: Choice  # board, skill and measure
+    a: str | None  # entry id of the one; None where there is none to show
+    b: str | None  # of the other
+    # entry ids that can be chosen, best first: those with all of the skills shown
     options: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what was asked for and could not be shown, in sentences
+    # entry ids of the third and the fourth, where they are there and no others again
     further: tuple[str, ...] = ()
 
     @property
@@ -109,11 +96,7 @@ class Opponents:
 
 
 def opponents(query: CompareQuery, view: View) -> Opponents:
-    """Find what a query asks for, saying so wherever it is not there.
-
-    Raises:
-        PlatformError: `no_benchmarks` where the installation has none.
-    """
+    """Find what a query asks for, saying so wherever it is not there."""
     choice = resolve(query.board, view.boards)
     whose = [{cell.entry_id for cell in of} for of in choice.slices()]
     options = tuple(entry for entry in choice.entry_ids() if all(entry in of for of in whose))
@@ -164,33 +147,18 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Shown:
-    """All comparisons of two metrics on one page.
+    """All comparisons of two metrics on one page."""
 
-    Attributes:
-        chosen: by the chosen measure and skill, corrected as on the board (Holm).
-        skills: the same measure by skill, corrected over them (Benjamini-Hochberg).
-        measures: everything else for the chosen skill, corrected over it likewise.
-        n_resamples: joint resamples behind the intervals; 0 where none are published.
-    """
-
-    chosen: Compared
+    chosen: Compared  # by the chosen measure and skill, corrected as on the board (Holm)
+    # the same measure by skill, corrected over them (Benjamini-Hochberg)
     skills: tuple[Compared, ...]
+    # everything else for the chosen skill, corrected over it likewise
     measures: tuple[Compared, ...]
-    n_resamples: int
+    n_resamples: int  # joint resamples behind the intervals; 0 where none are published
 
 
 def shown(choice: Choice, a: str, b: str, view: View) -> Shown:
-    """Compare two entries of a board.
-
-    Args:
-        choice: board, skill and measure; the measure is there.
-        a: entry id of the one metric, which has cells of that slice.
-        b: entry id of the other.
-        view: gives the draws.
-
-    Raises:
-        ValueError: the choice has no measure.
-    """
+    """Compare two entries of a board."""
     if choice.selector is None:
         raise ValueError("there is no measure to compare by")
     by_skill = _by_skill(choice, choice.selector)
@@ -283,30 +251,16 @@ def as_on_the_board(
 
 @dataclass(frozen=True)
 class Several:
-    """Each two of some metrics, compared by the chosen measure and skill.
+    """Each two of some metrics, compared by the chosen measure and skill."""
 
-    Attributes:
-        pairs: entry ids of each two, in the order in which the metrics were chosen.
-        rows: their comparisons, corrected as on the board (Holm).
-        n_resamples: joint resamples behind the intervals; 0 where none are published.
-    """
-
+    # entry ids of each two, in the order in which the metrics were chosen
     pairs: tuple[tuple[str, str], ...]
-    rows: tuple[Compared, ...]
-    n_resamples: int
+    rows: tuple[Compared, ...]  # their comparisons, corrected as on the board (Holm)
+    n_resamples: int  # joint resamples behind the intervals; 0 where none are published
 
 
 def several(choice: Choice, entries: Sequence[str], view: View) -> Several:
-    """Compare each two of some entries of a board.
-
-    Args:
-        choice: board, skill and measure; the measure is there.
-        entries: ids of entries that have cells of that slice, each once.
-        view: gives the draws.
-
-    Raises:
-        ValueError: one of them has none.
-    """
+    """Compare each two of some entries of a board."""
     card = choice.board.card
     wanted = tuple(entries)
     cells = [of_entries(of, wanted) for of in choice.slices()]
@@ -328,17 +282,11 @@ _KEPT_CLUSTER_BYTES = 48 << 20
 
 @dataclass(frozen=True)
 class ClusterValues:
-    """The values of some metrics on the clusters of one slice.
+    """The values of some metrics on the clusters of one slice."""
 
-    Attributes:
-        entries: entry ids.
-        clusters: ids of every cluster that any of them has a value on.
-        values: shape (clusters, entries); NaN where a metric has none.
-    """
-
-    entries: tuple[str, ...]
-    clusters: tuple[str, ...]
-    values: FloatArray
+    entries: tuple[str, ...]  # entry ids
+    clusters: tuple[str, ...]  # ids of every cluster that any of them has a value on
+    values: FloatArray  # shape (clusters, entries); NaN where a metric has none
 
     def of(self, *entries: str) -> ClusterValues:
         """Those of some of the entries, on clusters on which all of these have a value."""
@@ -365,28 +313,14 @@ def _cluster_bytes(own: dict[str, float]) -> int:
 
 
 class ClusterReader:
-    """Reads the clusters of runs, and keeps what was read for the next look.
-
-    Args:
-        public: where runs are published.
-    """
+    """Reads the clusters of runs, and keeps what was read for the next look."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public
         self._kept = MemoryCache(_cluster_bytes, _KEPT_CLUSTER_BYTES)
 
     def values(self, card: Card, cells: Sequence[Cell], version: str) -> ClusterValues | None:
-        """The clusters behind the cells of one slice.
-
-        Args:
-            card: the benchmark.
-            cells: of different entries.
-            version: of the snapshot they are from.
-
-        Returns:
-            The values of those that have any; None where fewer than two do: a measure that is no
-            mean over clusters has none, and where answers are not public none are published.
-        """
+        """The clusters behind the cells of one slice."""
         if not card.answers_public:
             return None
         found = {cell.entry_id: self._of(card, cell, version) for cell in cells if cell.row >= 0}
@@ -420,8 +354,7 @@ class ClusterReader:
 MOST_PAIRS = 4000
 """Pairs of a benchmark that are compared: the same of every metric, however many it has."""
 _KEPT_SCORE_BYTES = 24 << 20
-_OF_ONE = 200
-"""Bytes that a pair id and its score take, about."""
+_OF_ONE = 200  # Bytes that a pair id and its score take, about
 
 
 def _score_bytes(own: dict[str, float]) -> int:
@@ -429,11 +362,7 @@ def _score_bytes(own: dict[str, float]) -> int:
 
 
 class PairScoreReader:
-    """Reads the scores of some pairs, and keeps what was read for the next look.
-
-    Args:
-        public: where scores are published.
-    """
+    """Reads the scores of some pairs, and keeps what was read for the next look."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public
@@ -442,16 +371,7 @@ class PairScoreReader:
     def values(
         self, card: Card, entries: Sequence[Entry], lower: Mapping[str, Sequence[str]]
     ) -> ClusterValues | None:
-        """The scores of metrics on pairs, larger for a better match; a pair stands for a cluster.
-
-        Args:
-            card: the benchmark.
-            entries: different metrics on its board.
-            lower: submission to those of its metrics whose smaller scores are better.
-
-        Returns:
-            Those that have any; None where fewer than two do, or answers are not public.
-        """
+        """The scores of metrics on pairs, larger for a better match; a pair stands for a cluster."""
         if not card.answers_public:
             return None
         found: dict[str, dict[str, float]] = {}

@@ -33,40 +33,25 @@ Better = Literal["a", "b", ""]
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """One comparison as a table shows it.
+    """One comparison as a table shows it."""
 
-    Attributes:
-        what: the skill, measure or pair that it is of.
-        part: `chosen`, `skill`, `measure` or `pair`.
-        lower_is_better: whether smaller values of its measure are better.
-        better: side of the one that is significantly better; empty where none is.
-        ahead: side of the one with the better value; empty where they are equal or undefined.
-        tested: whether a test was made.
-        drawn: what its mark stands at: in favour of the first, with both ends of its interval;
-            NaN where it is undefined.
-        difference: value of the first less that of the second, as text.
-        interval: its 95% interval; empty where there is none.
-        p: p-value alone, as text; empty where there is none.
-        corrected: after correction, likewise.
-        tally: units on which the first is better, both are equal, and the second is better.
-        notes: why there is no test, or no tally.
-        pair: names of the two, where rows are of several pairs.
-    """
-
-    what: str
-    part: Literal["chosen", "skill", "measure", "pair"]
-    lower_is_better: bool
-    better: Better
-    ahead: Better
-    tested: bool
+    what: str  # the skill, measure or pair that it is of
+    part: Literal["chosen", "skill", "measure", "pair"]  # `chosen`, `skill`, `measure` or `pair`
+    lower_is_better: bool  # whether smaller values of its measure are better
+    better: Better  # side of the one that is significantly better; empty where none is
+    ahead: Better  # side of the one with the better value; empty where they are equal or undefined
+    tested: bool  # whether a test was made
+    # what its mark stands at: in favour of the first, with both ends of its interval; NaN
+    # where it is undefined
     drawn: tuple[float, float, float]
-    difference: str
-    interval: str
-    p: str
-    corrected: str
+    difference: str  # value of the first less that of the second, as text
+    interval: str  # its 95% interval; empty where there is none
+    p: str  # p-value alone, as text; empty where there is none
+    corrected: str  # after correction, likewise
+    # units on which the first is better, both are equal, and the second is better
     tally: tuple[int, int, int] | None
-    notes: tuple[str, ...]
-    pair: tuple[str, str] = ("", "")
+    notes: tuple[str, ...]  # why there is no test, or no tally
+    pair: tuple[str, str] = ("", "")  # names of the two, where rows are of several pairs
 
     @property
     def dominance(self) -> tuple[float, float] | None:
@@ -79,60 +64,36 @@ class DifferenceRow:
 
 @dataclass(frozen=True)
 class DifferenceTable:
-    """Comparisons on one axis.
+    """Comparisons on one axis."""
 
-    Attributes:
-        rows: of the table.
-        low: lowest value drawn; at most zero.
-        high: highest.
-        n_corrected: tests that were corrected together, without the chosen one.
-    """
-
-    rows: tuple[DifferenceRow, ...]
-    low: float
-    high: float
-    n_corrected: int
+    rows: tuple[DifferenceRow, ...]  # of the table
+    low: float  # lowest value drawn; at most zero
+    high: float  # highest
+    n_corrected: int  # tests that were corrected together, without the chosen one
 
 
 @dataclass(frozen=True)
 class TwoCompared:
-    """All comparisons of two metrics.
+    """All comparisons of two metrics."""
 
-    Attributes:
-        chosen: by the chosen measure and skill.
-        values: of the two.
-        evidence: the test behind the p-value, or why there is none.
-        correction: the corrected p-value of the board, with its method.
-        paired: Student's and Wilcoxon's tests; empty where there are none.
-        effect: the effect size; empty where it is undefined.
-        counted: on how many units each is better; None where that is not counted.
-        uncounted: why it is not.
-        unit: one of those units, as `graph`.
-        by_skill: differences by skill; no rows where the benchmark has none.
-        by_measure: differences by measure, drawn as standardised effects.
-        better_on: titles of skills on which A is significantly better, and on which B is.
-        mixed: whether skills have another variant of the measure than the whole.
-        unpublished: whether nothing is published to test with.
-        n_resamples: joint resamples behind the intervals; 0 where none are published.
-        seed: of the resamples.
-    """
-
-    chosen: Compared
-    values: tuple[float, float]
-    evidence: str
-    correction: str
-    paired: str
-    effect: str
+    chosen: Compared  # by the chosen measure and skill
+    values: tuple[float, float]  # of the two
+    evidence: str  # the test behind the p-value, or why there is none
+    correction: str  # the corrected p-value of the board, with its method
+    paired: str  # Student's and Wilcoxon's tests; empty where there are none
+    effect: str  # the effect size; empty where it is undefined
+    # on how many units each is better; None where that is not counted
     counted: tuple[int, int, int] | None
-    uncounted: str
-    unit: str
-    by_skill: DifferenceTable
-    by_measure: DifferenceTable
+    uncounted: str  # why it is not
+    unit: str  # one of those units, as `graph`
+    by_skill: DifferenceTable  # differences by skill; no rows where the benchmark has none
+    by_measure: DifferenceTable  # differences by measure, drawn as standardised effects
+    # titles of skills on which A is significantly better, and on which B is
     better_on: tuple[tuple[str, ...], tuple[str, ...]]
-    mixed: bool
-    unpublished: bool
-    n_resamples: int
-    seed: int
+    mixed: bool  # whether skills have another variant of the measure than the whole
+    unpublished: bool  # whether nothing is published to test with
+    n_resamples: int  # joint resamples behind the intervals; 0 where none are published
+    seed: int  # of the resamples
 
     def units(self, n: int) -> str:
         """`1 graph`, `165 graphs`, `250 blocks of prompts`."""
@@ -145,15 +106,7 @@ class TwoCompared:
 
 
 def two_compared(pair: Opponents, view: View) -> TwoCompared:
-    """Compare the first two of some metrics.
-
-    Args:
-        pair: has a measure, an `a` and another `b`.
-        view: has the entries.
-
-    Raises:
-        ValueError: the two have no result by the measure.
-    """
+    """Compare the first two of some metrics."""
     choice = pair.choice
     found = shown(choice, pair.a or "", pair.b or "", view)
     row, card = found.chosen, choice.board.card
@@ -209,33 +162,19 @@ def _better_on(found: Shown, card: Card) -> tuple[tuple[str, ...], tuple[str, ..
 
 @dataclass(frozen=True)
 class SeveralCompared:
-    """Each two of several metrics, compared by the chosen measure and skill.
+    """Each two of several metrics, compared by the chosen measure and skill."""
 
-    Attributes:
-        table: a row for each pair.
-        values: entry id to its value.
-        n_significant: pairs that differ significantly after the correction of the board.
-        n_tests: tests that were corrected together.
-        unit: what is counted.
-        unpublished: whether nothing is published to test with.
-        n_resamples: joint resamples behind the intervals.
-    """
-
-    table: DifferenceTable
-    values: dict[str, float]
-    n_significant: int
-    n_tests: int
-    unit: str
-    unpublished: bool
-    n_resamples: int
+    table: DifferenceTable  # a row for each pair
+    values: dict[str, float]  # entry id to its value
+    n_significant: int  # pairs that differ significantly after the correction of the board
+    n_tests: int  # tests that were corrected together
+    unit: str  # what is counted
+    unpublished: bool  # whether nothing is published to test with
+    n_resamples: int  # joint resamples behind the intervals
 
 
 def several_compared(pair: Opponents, view: View) -> SeveralCompared:
-    """Compare each two of the chosen metrics.
-
-    Raises:
-        ValueError: one of them has no result by the measure.
-    """
+    """Compare each two of the chosen metrics."""
     card = pair.choice.board.card
     found: Several = several(pair.choice, pair.chosen, view)
     values = {
@@ -299,19 +238,12 @@ def _p(value: float) -> str:
 
 @dataclass(frozen=True)
 class SkillValues:
-    """Values of some metrics by skill.
+    """Values of some metrics by skill."""
 
-    Attributes:
-        skill: key.
-        title: how it is shown.
-        n_items: most items behind a value; 0 where there is none.
-        cells: of each metric in order; None where it has none.
-    """
-
-    skill: str
-    title: str
-    n_items: int
-    cells: tuple[Cell | None, ...]
+    skill: str  # key
+    title: str  # how it is shown
+    n_items: int  # most items behind a value; 0 where there is none
+    cells: tuple[Cell | None, ...]  # of each metric in order; None where it has none
 
 
 def skill_values(pair: Opponents) -> tuple[SkillValues, ...]:

@@ -53,18 +53,13 @@ class Images(Protocol):
 
 @dataclass(frozen=True)
 class ExampleSources:
-    """Where examples are read.
+    """Where examples are read."""
 
-    Attributes:
-        reader: of cases and scores.
-        images: those on this machine.
-        here: the cards of this installation; what one of them withholds is not shown.
-        lower: submission to those of its metrics whose smaller scores are better.
-    """
-
-    reader: ItemReader
-    images: Images
+    reader: ItemReader  # of cases and scores
+    images: Images  # those on this machine
+    # the cards of this installation; what one of them withholds is not shown
     here: Mapping[str, Card]
+    # submission to those of its metrics whose smaller scores are better
     lower: Callable[[], Mapping[str, tuple[str, ...]]]
 
     def cases(self, card: Card) -> CaseSet | None:
@@ -76,17 +71,11 @@ class ExampleSources:
 
 @dataclass(frozen=True)
 class Example:
-    """One case with the addresses of its images.
+    """One case with the addresses of its images."""
 
-    Attributes:
-        case: what people say of it, and what each metric makes of it.
-        skills: titles of its skills.
-        images: address of the image of each tile; empty where it is not here.
-    """
-
-    case: CaseShown
-    skills: tuple[str, ...]
-    images: tuple[str, ...]
+    case: CaseShown  # what people say of it, and what each metric makes of it
+    skills: tuple[str, ...]  # titles of its skills
+    images: tuple[str, ...]  # address of the image of each tile; empty where it is not here
 
     @property
     def n_available(self) -> int:
@@ -109,35 +98,23 @@ class EntryVerdict:
 
 @dataclass(frozen=True)
 class ExampleList:
-    """What is shown of the examples of a benchmark.
+    """What is shown of the examples of a benchmark."""
 
-    Attributes:
-        choice: what is looked at.
-        missing: why there is nothing to show; empty where there is.
-        examples: those of this page.
-        total: how many are listed on all pages.
-        page: which this is, from 1.
-        n_cases: with the skill and the split, listed or not.
-        summaries: of each metric, over those.
-        gap: difference of two metrics.
-        every_entry: for a case by itself: how the metrics of the board do on it, the worst first.
-        absent: what could be fetched and is not here: prompts, images.
-        elsewhere: the first benchmark on which metric A fails, where it does not here.
-        sought: whether such a benchmark was looked for.
-    """
-
-    choice: Choice
+    choice: Choice  # what is looked at
+    # why there is nothing to show; empty where there is
     missing: Literal["", "withheld", "no_cases"] = ""
-    examples: tuple[Example, ...] = ()
-    total: int = 0
-    page: int = 1
-    n_cases: int = 0
-    summaries: tuple[Summary, ...] = ()
-    gap: Share | None = None
+    examples: tuple[Example, ...] = ()  # those of this page
+    total: int = 0  # how many are listed on all pages
+    page: int = 1  # which this is, from 1
+    n_cases: int = 0  # with the skill and the split, listed or not
+    summaries: tuple[Summary, ...] = ()  # of each metric, over those
+    gap: Share | None = None  # difference of two metrics
+    # for a case by itself: how the metrics of the board do on it, the worst first
     every_entry: tuple[EntryVerdict, ...] = ()
-    absent: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()  # what could be fetched and is not here: prompts, images
+    # the first benchmark on which metric A fails, where it does not here
     elsewhere: ItemsQuery | None = None
-    sought: bool = False
+    sought: bool = False  # whether such a benchmark was looked for
 
     @property
     def pages(self) -> int:
@@ -146,11 +123,7 @@ class ExampleList:
 
 
 def list_examples(query: ItemsQuery, view: View, sources: ExampleSources) -> ExampleList | None:
-    """The examples that a query asks for; None where there is no benchmark.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """The examples that a query asks for; None where there is no benchmark."""
     board, remark = board_of(query, view)
     if board is None:
         return None
@@ -234,16 +207,7 @@ def image_address(benchmark: str, image_id: str, width: int = IMAGE_WIDTH) -> st
 
 
 def first_failures(query: ItemsQuery, view: View, sources: ExampleSources) -> ItemsQuery | None:
-    """The first benchmark on which a metric fails, for the skill that is asked for or for all.
-
-    Args:
-        query: names the metric as `a` (empty: the first of each board), and where to begin.
-        view: what is published.
-        sources: of the examples.
-
-    Returns:
-        The failures there; None where the metric fails on no benchmark whose answers are public.
-    """
+    """The first benchmark on which a metric fails, for the skill that is asked for or for all."""
     start, _ = board_of(query, view)
     if start is None:
         return None

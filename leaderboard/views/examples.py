@@ -22,35 +22,23 @@ from leaderboard.text import clean
 Show = Literal["failures", "disagreements", "all"]
 SHOWS: tuple[Show, ...] = get_args(Show)
 PER_PAGE = 12
-ALL_SPLITS = "all"
-"""In a link from a board; it means the same as none."""
+ALL_SPLITS = "all"  # In a link from a board; it means the same as none
 _LONGEST = 300
 _LONGEST_NAMED = 60
 
 
 @dataclass(frozen=True)
 class ItemsQuery:
-    """The state of the item browser. Everything is as asked for, and may not exist.
+    """The state of the item browser. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        benchmark: registry name; empty means the first with results.
-        skill: key of a skill; empty for all.
-        split: key of a split; empty for all.
-        a: entry id; empty means the one that ranks first.
-        b: entry id to hold against it; empty for none.
-        show: one of `SHOWS`; empty means failures.
-        case: id of the one case that is looked at; empty for a list.
-        page: of the list, from 1.
-    """
-
-    benchmark: str = ""
-    skill: str = ""
-    split: str = ""
-    a: str = ""
-    b: str = ""
-    show: str = ""
-    case: str = ""
-    page: int = 1
+    benchmark: str = ""  # registry name; empty means the first with results
+    skill: str = ""  # key of a skill; empty for all
+    split: str = ""  # key of a split; empty for all
+    a: str = ""  # entry id; empty means the one that ranks first
+    b: str = ""  # entry id to hold against it; empty for none
+    show: str = ""  # one of `SHOWS`; empty means failures
+    case: str = ""  # id of the one case that is looked at; empty for a list
+    page: int = 1  # of the list, from 1
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ItemsQuery:
@@ -71,29 +59,17 @@ class ItemsQuery:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is shown: a query resolved against what exists.
+    """What is shown: a query resolved against what exists."""
 
-    Attributes:
-        card: the benchmark.
-        query: the exact state, for links.
-        entries: ids of all metrics on the board, best first.
-        a: the metric that is looked at; empty where the board has none.
-        b: the one it is held against; empty for none.
-        show: which cases are listed.
-        skills: the skills that cases have.
-        splits: the splits that cases are in.
-        remarks: what was asked for and could not be shown, in sentences.
-    """
-
-    card: Card
-    query: ItemsQuery
-    entries: tuple[str, ...]
-    a: str
-    b: str
-    show: Show
-    skills: tuple[str, ...]
-    splits: tuple[str, ...]
-    remarks: tuple[str, ...]
+    card: Card  # the benchmark
+    query: ItemsQuery  # the exact state, for links
+    entries: tuple[str, ...]  # ids of all metrics on the board, best first
+    a: str  # the metric that is looked at; empty where the board has none
+    b: str  # the one it is held against; empty for none
+    show: Show  # which cases are listed
+    skills: tuple[str, ...]  # the skills that cases have
+    splits: tuple[str, ...]  # the splits that cases are in
+    remarks: tuple[str, ...]  # what was asked for and could not be shown, in sentences
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -114,14 +90,7 @@ def board_of(query: ItemsQuery, view: View) -> tuple[BoardIndex | None, str]:
 def resolve(
     query: ItemsQuery, board: BoardIndex, cases: CaseSet | None, remarks: Sequence[str] = ()
 ) -> Choice:
-    """Find what a query asks for, saying so wherever something else is shown instead.
-
-    Args:
-        query: as asked for.
-        board: of the benchmark that is shown.
-        cases: of it; None where it has none.
-        remarks: what was said before.
-    """
+    """Find what a query asks for, saying so wherever something else is shown instead."""
     said, entries = list(remarks), entries_on(board)
     a = _entry(query.a, entries, said) or (entries[0] if entries else "")
     b = _entry(query.b, entries, said)
@@ -180,10 +149,8 @@ def _named(asked: str) -> str:
     return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
 
 
-BINS = 10
-"""Of a histogram of shares."""
-_FEWEST_CLUSTERS = 8
-"""Below this an interval would say more than is known, as on the boards."""
+BINS = 10  # Of a histogram of shares
+_FEWEST_CLUSTERS = 8  # Below this an interval would say more than is known, as on the boards
 
 
 @dataclass(frozen=True)
@@ -197,25 +164,15 @@ class Share:
 
 @dataclass(frozen=True)
 class Summary:
-    """What one metric does on all the cases that are looked at.
+    """What one metric does on all the cases that are looked at."""
 
-    Attributes:
-        entry_id: the metric.
-        right: share of comparisons that it orders as people do.
-        n_compared: comparisons, without those that lack a score.
-        n_cases: cases.
-        n_all_right: cases without a mistake.
-        n_missing: pairs without a score.
-        bins: shape (BINS,), cases by the share that is right in them.
-    """
-
-    entry_id: str
-    right: Share
-    n_compared: int
+    entry_id: str  # the metric
+    right: Share  # share of comparisons that it orders as people do
+    n_compared: int  # comparisons, without those that lack a score
     n_cases: int
-    n_all_right: int
-    n_missing: int
-    bins: IntArray
+    n_all_right: int  # cases without a mistake
+    n_missing: int  # pairs without a score
+    bins: IntArray  # shape (BINS,), cases by the share that is right in them
 
 
 def summary(cases: CaseSet, standing: Standing, chosen: BoolArray) -> Summary:
@@ -248,12 +205,6 @@ def listed(
     `disagreements` those in which a comparison comes out otherwise for the second, the greatest
     difference first (one of the two then disagrees with people); `all` are all, in the order of the
     benchmark.
-
-    Args:
-        show: which.
-        cases: all of them.
-        standings: of the first metric, and of the second where there is one.
-        chosen: shape (C,), those with the skill and split that are looked at.
     """
     if show == "all" or not standings:
         return np.flatnonzero(chosen)
@@ -301,17 +252,11 @@ def _share(values: FloatArray) -> Share:
 
 @dataclass(frozen=True)
 class Looked:
-    """The cases that a choice lists.
+    """The cases that a choice lists."""
 
-    Attributes:
-        standings: of metric A, and of metric B where there is one.
-        chosen: shape (C,), the cases with the skill and in the split.
-        order: positions of those that are listed, in their order.
-    """
-
-    standings: tuple[Standing, ...]
-    chosen: BoolArray
-    order: IntArray
+    standings: tuple[Standing, ...]  # of metric A, and of metric B where there is one
+    chosen: BoolArray  # shape (C,), the cases with the skill and in the split
+    order: IntArray  # positions of those that are listed, in their order
 
 
 def answers_are_public(card: Card, here: Mapping[str, Card]) -> bool:
@@ -332,42 +277,24 @@ def look(
     reader: ItemReader,
     lower: Mapping[str, tuple[str, ...]],
 ) -> Looked:
-    """List the cases of a choice.
-
-    Args:
-        choice: what is looked at.
-        cases: of its benchmark.
-        view: what is published.
-        reader: of the scores.
-        lower: as `lower_is_better` gives it.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """List the cases of a choice."""
     entries = [view.entries[entry] for entry in choice.metrics]
     standings = reader.standings(entries, cases, lower)
     chosen = cases.within(choice.query.skill, choice.query.split)
     return Looked(standings, chosen, listed(choice.show, cases, standings, chosen))
 
 
-MOST_TILES = 6
-"""Images of a case in a list; the case by itself shows more."""
+MOST_TILES = 6  # Images of a case in a list; the case by itself shows more
 MOST_TILES_ALONE = 60
 
 
 @dataclass(frozen=True)
 class Came:
-    """How comparisons came out.
+    """How comparisons came out."""
 
-    Attributes:
-        right: as people have it.
-        wrong: the other way round.
-        tied: with equal scores, which count a half.
-    """
-
-    right: int
-    wrong: int
-    tied: int
+    right: int  # as people have it
+    wrong: int  # the other way round
+    tied: int  # with equal scores, which count a half
 
     @classmethod
     def of(cls, outcome: FloatArray) -> Came:
@@ -389,15 +316,10 @@ class Came:
 
 @dataclass(frozen=True)
 class Scored:
-    """What one metric made of one pair.
+    """What one metric made of one pair."""
 
-    Attributes:
-        score: as the metric gave it, larger for a better match; NaN where it gave none.
-        came: how its comparisons came out.
-    """
-
-    score: float
-    came: Came
+    score: float  # as the metric gave it, larger for a better match; NaN where it gave none
+    came: Came  # how its comparisons came out
 
 
 @dataclass(frozen=True)
@@ -411,79 +333,47 @@ class PairShown:
 
 @dataclass(frozen=True)
 class Tile:
-    """One image of a case, with its pairs.
+    """One image of a case, with its pairs."""
 
-    Attributes:
-        number: of the image within its case, from 1, in the order of what people say.
-        image_id: of the question side.
-        pairs: one for each prompt that it is scored with.
-    """
-
-    number: int
-    image_id: str
-    pairs: tuple[PairShown, ...]
+    number: int  # of the image within its case, from 1, in the order of what people say
+    image_id: str  # of the question side
+    pairs: tuple[PairShown, ...]  # one for each prompt that it is scored with
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How one metric does on a case.
+    """How one metric does on a case."""
 
-    Attributes:
-        came: how the comparisons came out of which it scored both pairs.
-        n_missing: pairs without a score.
-    """
-
-    came: Came
-    n_missing: int
+    came: Came  # how the comparisons came out of which it scored both pairs
+    n_missing: int  # pairs without a score
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A comparison that a metric gets wrong: it scores `above` over `below`.
+    """A comparison that a metric gets wrong: it scores `above` over `below`."""
 
-    Attributes:
-        above: number of the image, prompt, what people say and the score of what it prefers.
-        below: the same of what people prefer.
-    """
-
+    # number of the image, prompt, what people say and the score of what it prefers
     above: tuple[int, int, str, float]
-    below: tuple[int, int, str, float]
+    below: tuple[int, int, str, float]  # the same of what people prefer
 
 
 @dataclass(frozen=True)
 class CaseShown:
-    """All that is shown of a case.
-
-    Attributes:
-        case_id: its id.
-        prompts: its prompts; most cases have one.
-        skills: keys of its skills.
-        tiles: its images, as many as are shown.
-        n_images: how many it has.
-        verdicts: of each metric.
-        mistake: the gravest of the first metric; None where it makes none.
-    """
+    """All that is shown of a case."""
 
     case_id: str
-    prompts: tuple[str, ...]
-    skills: tuple[str, ...]
-    tiles: tuple[Tile, ...]
-    n_images: int
-    verdicts: tuple[Verdict, ...]
-    mistake: Mistake | None
+    prompts: tuple[str, ...]  # its prompts; most cases have one
+    skills: tuple[str, ...]  # keys of its skills
+    tiles: tuple[Tile, ...]  # its images, as many as are shown
+    n_images: int  # how many it has
+    verdicts: tuple[Verdict, ...]  # of each metric
+    mistake: Mistake | None  # the gravest of the first metric; None where it makes none
 
 
 def case_shown(
     cases: CaseSet, case: int, standings: Sequence[Standing], most: int = MOST_TILES
 ) -> CaseShown:
-    """Gather what is shown of a case.
-
-    Args:
-        cases: all of them.
-        case: position of the one.
-        standings: of the metrics that are looked at.
-        most: images to show. Of more, those are shown that the first metric misjudges most.
-    """
+    """Gather what is shown of a case."""
     rows = cases.rows_of(case)
     frame = cases.frame.iloc[rows]
     prompts = tuple(dict.fromkeys(frame["prompt"].astype(str)))
@@ -557,14 +447,7 @@ def _tallies(
 def _gravest(
     cases: CaseSet, standing: Standing, inside: IntArray, pair_at: dict[int, tuple[int, PairShown]]
 ) -> Mistake | None:
-    """Where people are most sure and the metric is most wrong.
-
-    Args:
-        cases: all of them.
-        standing: of the metric.
-        inside: the comparisons of the case.
-        pair_at: row of the case to the number of its image, and its pair.
-    """
+    """Where people are most sure and the metric is most wrong."""
     wrong = inside[standing.outcome[inside] == 0.0]
     if not wrong.size:
         return None
@@ -610,14 +493,7 @@ def table_of(
     order: Iterable[int],
     about: Mapping[str, Any] | None = None,
 ) -> Table:
-    """What the item browser lists, with all of its pages.
-
-    Args:
-        cases: of the benchmark.
-        standings: of metric A, and of metric B where there is one.
-        order: positions of the cases that are listed.
-        about: what the table says of itself beside benchmark and metrics.
-    """
+    """What the item browser lists, with all of its pages."""
     sides = list(zip(_SIDES, standings, strict=False))
     return Table(
         name=f"{cases.benchmark}-items",

@@ -23,25 +23,14 @@ _SOURCE = "Assay"
 
 @dataclass(frozen=True)
 class HubResults:
-    """What is ready to be put into a repository.
+    """What is ready to be put into a repository."""
 
-    Attributes:
-        content: of the file; empty where no benchmark has a dataset.
-        left_out: benchmark to the reason why it is not in it.
-    """
-
-    content: str
-    left_out: Mapping[str, str]
+    content: str  # of the file; empty where no benchmark has a dataset
+    left_out: Mapping[str, str]  # benchmark to the reason why it is not in it
 
 
 def hub_results(entry: Entry, cells: Iterable[tuple[Card, Cell]], url: str = "") -> HubResults:
-    """The metadata of a metric.
-
-    Args:
-        entry: the metric.
-        cells: its headline on each benchmark, with the card.
-        url: address of its page, the source; empty where that is not known.
-    """
+    """The metadata of a metric."""
     # Loaded here: the pages start without them.
     import yaml  # noqa: PLC0415
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml  # noqa: PLC0415

@@ -15,12 +15,10 @@ from leaderboard.ranking.index import Interval
 from leaderboard.ranking.rank_ranges import RankRange
 from leaderboard.tables import Table, Type, Value, columns_of
 
-HEAVIEST = 5.0
-"""Only ratios of weights matter, so a small range says everything."""
+HEAVIEST = 5.0  # Only ratios of weights matter, so a small range says everything
 BY_INDEX, BY_BORDA, BY_NAME = "index", "borda", "name"
 ORDERS = {BY_INDEX: "Index", BY_BORDA: "Borda", BY_NAME: "Name"}
-SIMULATED = "simulated"
-"""In a link: the boards of simulated ratings, which stand apart."""
+SIMULATED = "simulated"  # In a link: the boards of simulated ratings, which stand apart
 _WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
 _MOST_PARTS = 200
 _MOST_REMARKS = 6
@@ -28,17 +26,12 @@ _MOST_REMARKS = 6
 
 @dataclass(frozen=True)
 class IndexQuery:
-    """The state of the index page. Everything is as asked for, and may not exist.
+    """The state of the index page. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        weights: as in a link, `ts2:1,gecko:2`; empty means those to begin with.
-        order: one of `ORDERS` or a benchmark, by whose value is ordered; empty means the index.
-        ratings: `simulated` for the boards of simulated ratings.
-    """
-
-    weights: str = ""
+    weights: str = ""  # as in a link, `ts2:1,gecko:2`; empty means those to begin with
+    # one of `ORDERS` or a benchmark, by whose value is ordered; empty means the index
     order: str = ""
-    ratings: str = ""
+    ratings: str = ""  # `simulated` for the boards of simulated ratings
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> IndexQuery:
@@ -53,19 +46,12 @@ class IndexQuery:
 
 @dataclass(frozen=True)
 class IndexChoice:
-    """What is shown: a query resolved against what exists.
+    """What is shown: a query resolved against what exists."""
 
-    Attributes:
-        weights: every benchmark of the index to its weight, in their order.
-        order: one of `ORDERS`, or a benchmark of the index.
-        remarks: what was asked for and could not be done, in sentences.
-        simulated: whether the boards of simulated ratings were asked for.
-    """
-
-    weights: Mapping[str, float]
-    order: str
-    remarks: tuple[str, ...] = ()
-    simulated: bool = False
+    weights: Mapping[str, float]  # every benchmark of the index to its weight, in their order
+    order: str  # one of `ORDERS`, or a benchmark of the index
+    remarks: tuple[str, ...] = ()  # what was asked for and could not be done, in sentences
+    simulated: bool = False  # whether the boards of simulated ratings were asked for
 
     def to_query(self, boards: Mapping[str, IndexBoard]) -> str:
         """The query string of the link to this state, with its question mark; empty at the start.
@@ -84,13 +70,7 @@ class IndexChoice:
 def resolve_index(
     query: IndexQuery, boards: Mapping[str, IndexBoard], left_out: Mapping[str, str]
 ) -> IndexChoice:
-    """Find what a query asks for, saying so wherever something could not be done.
-
-    Args:
-        query: what was asked for, by anybody.
-        boards: the benchmarks of the index.
-        left_out: benchmarks that are not in it, with the reason.
-    """
+    """Find what a query asks for, saying so wherever something could not be done."""
     weights = {name: board.weight for name, board in boards.items()}
     remarks: list[str] = []
     named: set[str] = set()
@@ -160,8 +140,7 @@ def _zero_if_nan(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
-INDEX = "index"
-"""In the column `benchmark`: the line of the index itself."""
+INDEX = "index"  # In the column `benchmark`: the line of the index itself
 COLUMNS = (
     "metric", "version", "submitter", "kind", "benchmark", "revision", "measure", "weight",
     "chance", "ceiling", "value", "ci_low", "ci_high", "rescaled", "rescaled_low", "rescaled_high",
@@ -197,14 +176,7 @@ def index_table(
     entries: Mapping[str, Entry],
     about: Mapping[str, Any] | None = None,
 ) -> Table:
-    """Every metric under the chosen weights, in the order of the page.
-
-    Args:
-        base: the benchmarks and metrics.
-        choice: weights and order.
-        entries: all entries by id, for what each figure is computed again from.
-        about: what the table is of.
-    """
+    """Every metric under the chosen weights, in the order of the page."""
     ordered = in_order(base.standings(choice.weights), choice, base)
     among = sum(row.standing.rank is not None for row in ordered)
     rows = [

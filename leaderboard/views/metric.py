@@ -26,15 +26,10 @@ _LONGEST_QUERY = 400
 
 @dataclass(frozen=True)
 class MetricQuery:
-    """The state of the page. Everything is as asked for, and may not exist.
+    """The state of the page. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        entry_id: `<submission_id>/<metric>`, or a submission alone.
-        search: words of a name or a submitter.
-    """
-
-    entry_id: str = ""
-    search: str = ""
+    entry_id: str = ""  # `<submission_id>/<metric>`, or a submission alone
+    search: str = ""  # words of a name or a submitter
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> MetricQuery:
@@ -44,16 +39,11 @@ class MetricQuery:
 
 @dataclass(frozen=True)
 class Shown:
-    """A metric that stands on a board.
+    """A metric that stands on a board."""
 
-    Attributes:
-        entry: what was asked for.
-        status: of its submission; None where the queue does not hold it.
-        others: the other published entries of the same metric, on other benchmarks as a rule.
-    """
-
-    entry: Entry
-    status: Status | None
+    entry: Entry  # what was asked for
+    status: Status | None  # of its submission; None where the queue does not hold it
+    # the other published entries of the same metric, on other benchmarks as a rule
     others: tuple[Entry, ...] = ()
 
     @property
@@ -64,41 +54,24 @@ class Shown:
 
 @dataclass(frozen=True)
 class Gone:
-    """A submission that is known and stands on no board.
+    """A submission that is known and stands on no board."""
 
-    Attributes:
-        metric: the name that was asked for.
-        status: what became of it.
-    """
-
-    metric: str
-    status: Status
+    metric: str  # the name that was asked for
+    status: Status  # what became of it
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """Nothing is known under that id.
+    """Nothing is known under that id."""
 
-    Attributes:
-        asked: what was asked for.
-        matches: entries that fit the search, by name.
-        n_matches: how many there are.
-    """
-
-    asked: str = ""
+    asked: str = ""  # what was asked for
     search: str = ""
-    matches: tuple[Entry, ...] = field(default=())
-    n_matches: int = 0
+    matches: tuple[Entry, ...] = field(default=())  # entries that fit the search, by name
+    n_matches: int = 0  # how many there are
 
 
 def resolve(query: MetricQuery, view: View, statuses: Sequence[Status]) -> Shown | Gone | Unknown:
-    """What a query finds. A private submission is as if it did not exist.
-
-    Args:
-        query: what was asked for, by anybody.
-        view: what is published.
-        statuses: all submissions.
-    """
+    """What a query finds. A private submission is as if it did not exist."""
     asked = query.entry_id
     ident, _, metric = asked.partition("/")
     known = {s.submission.submission_id: s for s in statuses if not s.submission.private}
@@ -144,24 +117,16 @@ def _matching(search: str, view: View) -> tuple[Entry, ...]:
 
 @dataclass(frozen=True)
 class OnBoard:
-    """A metric on one benchmark.
+    """A metric on one benchmark."""
 
-    Attributes:
-        board: the benchmark.
-        entry_id: whose cells these are: of the entry that was asked for, or of another of the same
-            metric where that has none here.
-        headline: the cell the board ranks by; None where there is none.
-        ranked: metrics with a rank beside it.
-        skills: one cell for each skill, by the measure nearest to the headline.
-        cells: all, headline and whole before skills, in the card's order.
-    """
-
-    board: BoardIndex
+    board: BoardIndex  # the benchmark
+    # whose cells these are: of the entry that was asked for, or of another of the same
+    # metric where that has none here
     entry_id: str
-    headline: Cell | None
-    ranked: int
-    skills: tuple[Cell, ...]
-    cells: tuple[Cell, ...]
+    headline: Cell | None  # the cell the board ranks by; None where there is none
+    ranked: int  # metrics with a rank beside it
+    skills: tuple[Cell, ...]  # one cell for each skill, by the measure nearest to the headline
+    cells: tuple[Cell, ...]  # all, headline and whole before skills, in the card's order
 
     @property
     def card(self) -> Card:
@@ -171,27 +136,16 @@ class OnBoard:
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """One skill of one benchmark, rescaled: 0 a guess, 1 the ceiling.
+    """One skill of one benchmark, rescaled: 0 a guess, 1 the ceiling."""
 
-    Attributes:
-        skill: the common name, or the benchmark's own.
-        on: the benchmark.
-        cell: of the metric.
-        own: its value and interval.
-        median: of all metrics with a rank there.
-        best: the highest of them.
-        n_metrics: how many they are.
-        own_scale: whether the scale is of the headline; else of this measure.
-    """
-
-    skill: str
-    on: Card
-    cell: Cell
-    own: Interval
-    median: float
-    best: float
-    n_metrics: int
-    own_scale: bool
+    skill: str  # the common name, or the benchmark's own
+    on: Card  # the benchmark
+    cell: Cell  # of the metric
+    own: Interval  # its value and interval
+    median: float  # of all metrics with a rank there
+    best: float  # the highest of them
+    n_metrics: int  # how many they are
+    own_scale: bool  # whether the scale is of the headline; else of this measure
 
 
 def on_boards(shown: Shown, view: View) -> tuple[OnBoard, ...]:
@@ -309,14 +263,7 @@ def benchmark_bibtex(card: Card) -> str:
 
 
 def entry_bibtex(entry: Entry, cards: Iterable[Card], authors: Iterable[str], url: str) -> str:
-    """The results of a metric on this board.
-
-    Args:
-        entry: the metric.
-        cards: benchmarks it was tested on.
-        authors: as its author states them; the submitter where nobody is named.
-        url: address of its page; empty where that is not known.
-    """
+    """The results of a metric on this board."""
     names = [name for name in map(latex, authors) if name] or [latex(entry.submitter)]
     tested = ", ".join(f"{card.title} {card.revision}" for card in cards)
     name = f"{entry.metric} {entry.version}".strip()
@@ -346,28 +293,17 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True)
 class Commands:
-    """How the rows of one run are computed again.
+    """How the rows of one run are computed again."""
 
-    Attributes:
-        from_store: reads rows and scores from the store and says where they differ.
-        from_file: needs the published scores file alone; empty where that does not do: scores are
-            not public, or the benchmark's own format holds more than a table.
-        scores: path of that file in the public store.
-    """
-
-    from_store: str
+    from_store: str  # reads rows and scores from the store and says where they differ
+    # needs the published scores file alone; empty where that does not do: scores are not
+    # public, or the benchmark's own format holds more than a table
     from_file: str = ""
-    scores: str = ""
+    scores: str = ""  # path of that file in the public store
 
 
 def commands_for(entry: Entry, card: Card, status: Status | None) -> Commands:
-    """The commands of a run.
-
-    Args:
-        entry: whose run it is; its id is checked by the store.
-        card: the benchmark.
-        status: of the submission, which says which way its scores go; None where it is not held.
-    """
+    """The commands of a run."""
     from_store = (
         f"python -m evaluator report {entry.submission_id} --benchmark {card.name} --recompute"
     )

@@ -44,80 +44,48 @@ from leaderboard.views.metric import (
 )
 from leaderboard.views.skill_choice import DECLARED, GIGA, NOT_DECLARED, gigaflops_text
 
-MOST_ROWS = 1200
-"""Of every measure and skill of one benchmark."""
-MOST_SHOWN = 6
-"""Rows of a benchmark that are not folded."""
-MOST_POINTS = 600
-"""Of the scatter of people against scores; more are thinned evenly."""
+MOST_ROWS = 1200  # Of every measure and skill of one benchmark
+MOST_SHOWN = 6  # Rows of a benchmark that are not folded
+MOST_POINTS = 600  # Of the scatter of people against scores; more are thinned evenly
 _LONGEST_DESCRIPTION = 4000
 
 
 @dataclass(frozen=True)
 class ResultRow:
-    """One value of the metric on one benchmark.
+    """One value of the metric on one benchmark."""
 
-    Attributes:
-        measure: its title.
-        skill: whose; empty for all.
-        cell: the value with its uncertainty.
-        chance: what guessing gets by this measure; None where the card does not say.
-        above_chance: whether it is significantly above; None where that cannot be said.
-        ranked: metrics with a rank beside it; 0 where that is not counted.
-        board: address of the ranking.
-        examples: address of images where it fails; empty where answers are withheld.
-        compare: address of the comparison with others; empty but for headlines.
-    """
-
-    measure: str
-    skill: str
-    cell: Cell
-    chance: float | None
-    above_chance: bool | None
-    ranked: int
-    board: str
-    examples: str
-    compare: str = ""
+    measure: str  # its title
+    skill: str  # whose; empty for all
+    cell: Cell  # the value with its uncertainty
+    chance: float | None  # what guessing gets by this measure; None where the card does not say
+    above_chance: bool | None  # whether it is significantly above; None where that cannot be said
+    ranked: int  # metrics with a rank beside it; 0 where that is not counted
+    board: str  # address of the ranking
+    examples: str  # address of images where it fails; empty where answers are withheld
+    compare: str = ""  # address of the comparison with others; empty but for headlines
 
 
 @dataclass(frozen=True)
 class BenchmarkResults:
-    """A metric on one benchmark.
+    """A metric on one benchmark."""
 
-    Attributes:
-        card: the benchmark.
-        shown: the headline and what stands beside it, over all skills.
-        skills: one row a skill, by the measure nearest to the headline.
-        every: all that was published.
-        cut: further rows that only the data hold.
-    """
-
-    card: Card
-    shown: tuple[ResultRow, ...]
-    skills: tuple[ResultRow, ...]
-    every: tuple[ResultRow, ...]
-    cut: int
+    card: Card  # the benchmark
+    shown: tuple[ResultRow, ...]  # the headline and what stands beside it, over all skills
+    skills: tuple[ResultRow, ...]  # one row a skill, by the measure nearest to the headline
+    every: tuple[ResultRow, ...]  # all that was published
+    cut: int  # further rows that only the data hold
 
 
 @dataclass(frozen=True)
 class Recomputed:
-    """How the rows of one benchmark are computed again.
+    """How the rows of one benchmark are computed again."""
 
-    Attributes:
-        card: the benchmark.
-        commands: for a terminal.
-        seed: of resamples and tests; None where nothing is stated.
-        n_resamples: likewise.
-        plan: hash of the resampling plan.
-        versions: of the packages behind the figures.
-    """
-
-    card: Card
-    commands: str
-    seed: int | None = None
-    n_resamples: int = 0
-    plan: str = ""
-    versions: str = ""
+    card: Card  # the benchmark
+    commands: str  # for a terminal
+    seed: int | None = None  # of resamples and tests; None where nothing is stated
+    n_resamples: int = 0  # likewise
+    plan: str = ""  # hash of the resampling plan
+    versions: str = ""  # of the packages behind the figures
 
 
 @dataclass(frozen=True)
@@ -143,66 +111,39 @@ class VersionHistory:
 
 @dataclass(frozen=True)
 class Around:
-    """What the page is given beside the boards.
+    """What the page is given beside the boards."""
 
-    Attributes:
-        statuses: all submissions.
-        changes: title of a benchmark to the address of its changes since earlier revisions.
-        results: reads the results of a submission, of earlier versions too.
-        url: address of this page as the visitor sees it; empty where that is not known.
-    """
-
-    statuses: Sequence[Status]
+    statuses: Sequence[Status]  # all submissions
+    # title of a benchmark to the address of its changes since earlier revisions
     changes: Mapping[str, str] = field(default_factory=dict)
+    # reads the results of a submission, of earlier versions too
     results: Callable[[Submission], Sequence[RunResult]] = lambda _: ()
-    url: str = ""
+    url: str = ""  # address of this page as the visitor sees it; empty where that is not known
 
 
 @dataclass(frozen=True)
 class MetricPage:
-    """Everything about a metric that stands on a board.
+    """Everything about a metric that stands on a board."""
 
-    Attributes:
-        shown: what was asked for.
-        verdict: a sentence made from tested facts.
-        detail: its headlines with interval, rank range and tier.
-        trained_on: titles of benchmarks it was trained on.
-        flags: flag to the submissions it is about.
-        results: by benchmark.
-        profile: skills over benchmarks on one scale.
-        skill_links: title of a common skill to its address.
-        reports: trust checks, one for each run.
-        flops: what its author declares of a pair, in words.
-        history: the headline over versions, where there are several.
-        over: the version that took its place.
-        before: versions whose place it took.
-        recomputed: commands and plans.
-        own_bibtex: of these results.
-        works_bibtex: of the benchmarks.
-        hub: evaluation results for a repository of the Hub.
-        failures: address of images where it fails, on the first benchmark that has answers.
-        data: address of all rows in the API.
-    """
-
-    shown: Shown
-    verdict: str
-    detail: tuple[str, ...]
-    trained_on: tuple[str, ...]
-    flags: Mapping[str, tuple[str, ...]]
-    results: tuple[BenchmarkResults, ...]
-    profile: tuple[ProfileRow, ...]
-    skill_links: Mapping[str, str]
-    reports: tuple[TrustReport, ...]
-    flops: str
-    history: tuple[VersionHistory, ...]
-    over: Status | None
-    before: tuple[Status, ...]
-    recomputed: tuple[Recomputed, ...]
-    own_bibtex: str
-    works_bibtex: str
-    hub: HubResults
-    failures: str
-    data: str
+    shown: Shown  # what was asked for
+    verdict: str  # a sentence made from tested facts
+    detail: tuple[str, ...]  # its headlines with interval, rank range and tier
+    trained_on: tuple[str, ...]  # titles of benchmarks it was trained on
+    flags: Mapping[str, tuple[str, ...]]  # flag to the submissions it is about
+    results: tuple[BenchmarkResults, ...]  # by benchmark
+    profile: tuple[ProfileRow, ...]  # skills over benchmarks on one scale
+    skill_links: Mapping[str, str]  # title of a common skill to its address
+    reports: tuple[TrustReport, ...]  # trust checks, one for each run
+    flops: str  # what its author declares of a pair, in words
+    history: tuple[VersionHistory, ...]  # the headline over versions, where there are several
+    over: Status | None  # the version that took its place
+    before: tuple[Status, ...]  # versions whose place it took
+    recomputed: tuple[Recomputed, ...]  # commands and plans
+    own_bibtex: str  # of these results
+    works_bibtex: str  # of the benchmarks
+    hub: HubResults  # evaluation results for a repository of the Hub
+    failures: str  # address of images where it fails, on the first benchmark that has answers
+    data: str  # address of all rows in the API
     cards: Mapping[str, Card]
     around: Around
 
@@ -255,13 +196,7 @@ class MetricPage:
 
 
 def metric_page(shown: Shown, view: View, around: Around) -> MetricPage:
-    """Gather the page of a metric.
-
-    Args:
-        shown: what was asked for.
-        view: what is published.
-        around: what it is given beside that.
-    """
+    """Gather the page of a metric."""
     entry, status = shown.entry, shown.status
     boards = on_boards(shown, view)
     cards = {name: board.card for name, board in view.boards.items()}
@@ -506,29 +441,16 @@ class RatedPrompt:
 
 @dataclass(frozen=True)
 class AgainstPeople:
-    """Scores of a metric against what people say, by prompt.
+    """Scores of a metric against what people say, by prompt."""
 
-    Attributes:
-        card: the benchmark.
-        points: by prompt, thinned evenly where there are many.
-        n_prompts: all of them.
-        n_missing: prompts without a score.
-    """
-
-    card: Card
-    points: tuple[RatedPrompt, ...]
-    n_prompts: int
-    n_missing: int
+    card: Card  # the benchmark
+    points: tuple[RatedPrompt, ...]  # by prompt, thinned evenly where there are many
+    n_prompts: int  # all of them
+    n_missing: int  # prompts without a score
 
 
 def against_people(card: Card, cases: CaseSet, standing: Standing) -> AgainstPeople | None:
-    """The scatter of a benchmark; None where people gave no values to its images.
-
-    Args:
-        card: the benchmark.
-        cases: its cases.
-        standing: the metric's scores of them, larger for a better match.
-    """
+    """The scatter of a benchmark; None where people gave no values to its images."""
     expected = cases.frame["expected"].to_numpy(float)
     of_case = cases.comparisons.of_row
     known = np.isfinite(expected)

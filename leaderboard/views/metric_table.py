@@ -40,23 +40,14 @@ Key = float | str | None
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric over all benchmarks.
+    """One metric over all benchmarks."""
 
-    Attributes:
-        who: what tells it from others.
-        entry: the latest of its entries.
-        facts: what papers state of it.
-        cells: benchmark to its headline cell.
-        sent: all of its entries.
-        used: what its runs used; None where nothing is known.
-    """
-
-    who: Identity
-    entry: Entry
-    facts: MetricFacts
-    cells: Mapping[str, Cell]
-    sent: tuple[Entry, ...]
-    used: Spent | None
+    who: Identity  # what tells it from others
+    entry: Entry  # the latest of its entries
+    facts: MetricFacts  # what papers state of it
+    cells: Mapping[str, Cell]  # benchmark to its headline cell
+    sent: tuple[Entry, ...]  # all of its entries
+    used: Spent | None  # what its runs used; None where nothing is known
 
     @cached_property
     def name(self) -> str:
@@ -73,26 +64,16 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class MetricColumn:
-    """A column of the table.
+    """A column of the table."""
 
-    Attributes:
-        key: in addresses.
-        title: its heading.
-        note: a second line.
-        benchmark: whose measure it is; empty for a fact of the metric.
-        selector: the measure; None likewise.
-        words: whether it holds text; else numbers.
-        group: what it is listed under in the choice of columns.
-        value: of a row, as the column is sorted by; None of the index, which depends on weights.
-    """
-
-    key: str
-    title: str
-    note: str = ""
-    benchmark: str = ""
-    selector: Selector | None = None
-    words: bool = False
-    group: str = ""
+    key: str  # in addresses
+    title: str  # its heading
+    note: str = ""  # a second line
+    benchmark: str = ""  # whose measure it is; empty for a fact of the metric
+    selector: Selector | None = None  # the measure; None likewise
+    words: bool = False  # whether it holds text; else numbers
+    group: str = ""  # what it is listed under in the choice of columns
+    # of a row, as the column is sorted by; None of the index, which depends on weights
     value: Callable[[MetricRow], Key] | None = None
 
 
@@ -121,25 +102,15 @@ _NOT_AT_FIRST = {MEMORY, "paper", "version", "submitter", "published"}
 
 @dataclass(eq=False)
 class MetricTable:
-    """What no choice changes, of one view of boards that may be compared.
+    """What no choice changes, of one view of boards that may be compared."""
 
-    Attributes:
-        view: boards and entries; see `View.group`.
-        rows: in the order of `standings`.
-        benchmarks: those with results, in the order of display.
-        index_boards: the benchmarks of the index.
-        left_out: those that are not in it, with the reason.
-        indexed: benchmarks of the index that weigh something to begin with.
-        whole: how many metrics have all of these.
-    """
-
-    view: View
-    rows: tuple[MetricRow, ...]
-    benchmarks: tuple[str, ...]
-    index_boards: Mapping[str, IndexBoard]
-    left_out: Mapping[str, str]
-    indexed: tuple[str, ...]
-    whole: int
+    view: View  # boards and entries; see `View.group`
+    rows: tuple[MetricRow, ...]  # in the order of `standings`
+    benchmarks: tuple[str, ...]  # those with results, in the order of display
+    index_boards: Mapping[str, IndexBoard]  # the benchmarks of the index
+    left_out: Mapping[str, str]  # those that are not in it, with the reason
+    indexed: tuple[str, ...]  # benchmarks of the index that weigh something to begin with
+    whole: int  # how many metrics have all of these
     _rankings: dict[str, Ranking] = field(default_factory=dict)
     _cells: dict[tuple[str, Selector], Mapping[Identity, Cell]] = field(default_factory=dict)
     _weighed: OrderedDict[tuple[tuple[str, float], ...], tuple[Ranked, ...]] = field(

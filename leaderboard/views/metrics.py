@@ -23,77 +23,49 @@ from leaderboard.views.metric_table import (
 from leaderboard.views.metrics_query import MetricsQuery
 from leaderboard.views.rankings import INDEX, Ranking, index_ranking
 
-PAGE_ROWS = 50
-"""Rows sent at a time; whatever is ranked, searched or sorted is all of them."""
-NAME = "name"
-"""Key of the column of names."""
+PAGE_ROWS = 50  # Rows sent at a time; whatever is ranked, searched or sorted is all of them
+NAME = "name"  # Key of the column of names
 IN_FILTER = "in_filter"
 
 
 @dataclass(frozen=True)
 class Weighing:
-    """The index as it is asked for.
+    """The index as it is asked for."""
 
-    Attributes:
-        base: benchmarks and resamples.
-        choice: the weights.
-        standings: metric to where it stands.
-    """
-
-    base: IndexBase
-    choice: IndexChoice
-    standings: Mapping[Identity, Standing]
+    base: IndexBase  # benchmarks and resamples
+    choice: IndexChoice  # the weights
+    standings: Mapping[Identity, Standing]  # metric to where it stands
     ranking: Ranking
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows under one heading.
+    """Rows under one heading."""
 
-    Attributes:
-        tier: its number; None for those that are in no tier.
-        title: of rows without a tier where others have one; empty for none.
-        rows: in their order.
-        size: how many metrics the group has on all pages.
-    """
-
-    tier: int | None
-    title: str
-    rows: tuple[MetricRow, ...]
-    size: int
+    tier: int | None  # its number; None for those that are in no tier
+    title: str  # of rows without a tier where others have one; empty for none
+    rows: tuple[MetricRow, ...]  # in their order
+    size: int  # how many metrics the group has on all pages
 
 
 @dataclass(frozen=True)
 class MetricsView:
-    """What the first tab shows.
+    """What the first tab shows."""
 
-    Attributes:
-        query: the exact state.
-        table: what no choice changes.
-        weighing: the index; None where it is not looked at.
-        lead: the ranking that the verdict and the chart are of; None where nothing is published.
-        ordered: the ranking that rows are sorted by, so that its tiers hold; None for any other.
-        columns: those shown, after that of names.
-        groups: of the page.
-        kept: rows that no filter leaves out.
-        pages: how many there are.
-        in_filter: metric to its rank among those kept; empty without a filter.
-        by: the cost that is looked at.
-        remarks: what was asked for and could not be shown.
-    """
-
-    query: MetricsQuery
-    table: MetricTable
-    weighing: Weighing | None
+    query: MetricsQuery  # the exact state
+    table: MetricTable  # what no choice changes
+    weighing: Weighing | None  # the index; None where it is not looked at
+    # the ranking that the verdict and the chart are of; None where nothing is published
     lead: Ranking | None
+    # the ranking that rows are sorted by, so that its tiers hold; None for any other
     ordered: Ranking | None
-    columns: tuple[MetricColumn, ...]
-    groups: tuple[RowGroup, ...]
-    kept: int
-    pages: int
-    in_filter: Mapping[Identity, int]
-    by: str
-    remarks: tuple[str, ...] = ()
+    columns: tuple[MetricColumn, ...]  # those shown, after that of names
+    groups: tuple[RowGroup, ...]  # of the page
+    kept: int  # rows that no filter leaves out
+    pages: int  # how many there are
+    in_filter: Mapping[Identity, int]  # metric to its rank among those kept; empty without a filter
+    by: str  # the cost that is looked at
+    remarks: tuple[str, ...] = ()  # what was asked for and could not be shown
 
     @property
     def sort(self) -> tuple[str, bool]:
@@ -110,13 +82,7 @@ class MetricsView:
 
 
 def metrics_view(query: MetricsQuery, table: MetricTable, base: IndexBase | None) -> MetricsView:
-    """Find what a query asks for.
-
-    Args:
-        query: as asked for.
-        table: of the boards.
-        base: of the index; None: it is not looked at (see `needs_index`).
-    """
+    """Find what a query asks for."""
     remarks: list[str] = []
     weighing = _weighing(query, table, base, remarks)
     lead = _lead(table, weighing)

@@ -12,8 +12,7 @@ from leaderboard.text import clean
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA
 
-SKILL, BENCHMARK = "skill", "benchmark"
-"""Kinds of tabs beside the first one, as `skill:counting`."""
+SKILL, BENCHMARK = "skill", "benchmark"  # Kinds of tabs beside the first one, as `skill:counting`
 MOST_OPEN = 20
 CHARTS = {"": "Cost", "ranks": "Ranks", "skills": "Skills"}
 """Drawings of the first tab: accuracy against cost, ranks over benchmarks, values over skills."""
@@ -21,46 +20,32 @@ _MOST_COLUMNS = 60
 _LONGEST, _LONGEST_WORDS = 4_000, 200
 _PLAIN = "~:,/"
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[+-]?[0-9]{1,2})?", re.ASCII)
-_WEIGHT = "w."
-"""Before the name of a benchmark: its weight, as the fields of a form give it."""
+_WEIGHT = "w."  # Before the name of a benchmark: its weight, as the fields of a form give it
 
 
 @dataclass(frozen=True)
 class MetricsQuery:
-    """The state of the Metrics place. Everything is as asked for, and may not exist.
+    """The state of the Metrics place. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        tab: empty for the first, `skill:KEY,KEY`, `skill:` for the choice of one, or
-            `benchmark:NAME`.
-        sort: key of a column, after `-` for the highest first; empty: best first by the ranking
-            that leads.
-        words: text in names of metrics, backbones, submitters or accounts; of several parted by
-            commas, any.
-        method: as `MetricFacts.method`; empty: any.
-        access: likewise.
-        by: which cost, a key of `COSTS`; empty: the one that is known of most metrics.
-        cost: the highest that is shown, in FLOPs, seconds for 1,000 pairs or GiB.
-        columns: keys of the columns that are shown; empty: those to begin with.
-        weights: as in `IndexQuery` and `SkillsQuery`; empty: those to begin with.
-        open: entry ids of the rows that are unfolded.
-        chart: a key of `CHARTS`.
-        ratings: `simulated` for the boards of simulated ratings.
-        page: of the rows, from 1.
-    """
-
+    # empty for the first, `skill:KEY,KEY`, `skill:` for the choice of one, or
+    # `benchmark:NAME`
     tab: str = ""
+    # key of a column, after `-` for the highest first; empty: best first by the ranking
+    # that leads
     sort: str = ""
+    # text in names of metrics, backbones, submitters or accounts; of several parted by
+    # commas, any
     words: str = ""
-    method: str = ""
-    access: str = ""
-    by: str = ""
-    cost: float | None = None
-    columns: tuple[str, ...] = ()
-    weights: str = ""
-    open: tuple[str, ...] = ()
-    chart: str = ""
-    ratings: str = ""
-    page: int = 1
+    method: str = ""  # as `MetricFacts.method`; empty: any
+    access: str = ""  # likewise
+    by: str = ""  # which cost, a key of `COSTS`; empty: the one that is known of most metrics
+    cost: float | None = None  # the highest that is shown, in FLOPs, seconds for 1,000 pairs or GiB
+    columns: tuple[str, ...] = ()  # keys of the columns that are shown; empty: those to begin with
+    weights: str = ""  # as in `IndexQuery` and `SkillsQuery`; empty: those to begin with
+    open: tuple[str, ...] = ()  # entry ids of the rows that are unfolded
+    chart: str = ""  # a key of `CHARTS`
+    ratings: str = ""  # `simulated` for the boards of simulated ratings
+    page: int = 1  # of the rows, from 1
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> MetricsQuery:

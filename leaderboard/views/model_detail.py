@@ -28,50 +28,31 @@ from leaderboard.views.models import (
 
 @dataclass(frozen=True)
 class AbsentModel:
-    """In place of a model that is not there.
+    """In place of a model that is not there."""
 
-    Attributes:
-        submission_id: that was asked for; empty: none was.
-        entries: of the models on the boards.
-        known: whether it is on the boards, but its prompt set is not here.
-    """
-
-    submission_id: str
-    entries: tuple[ModelEntry, ...]
-    known: bool
+    submission_id: str  # that was asked for; empty: none was
+    entries: tuple[ModelEntry, ...]  # of the models on the boards
+    known: bool  # whether it is on the boards, but its prompt set is not here
 
 
 @dataclass(frozen=True)
 class ModelView:
-    """One model.
+    """One model."""
 
-    Attributes:
-        query: the exact state.
-        entry: the model.
-        choice: its prompt set, and what of it is shown.
-        known: models on the boards, by submission id.
-        runs: of the metrics on the boards, by entry id.
-        board: of the whole set; None where the model stands on none.
-        seeds: of the models by one metric; None likewise.
-        changes: the one-pixel change by each metric.
-        judge: entry id of the metric whose scores are shown; empty where there is none.
-        images: of this page of prompts: place in the set, and the images.
-        page: from 1.
-        pages: how many there are.
-    """
-
-    query: ModelQuery
-    entry: ModelEntry
-    choice: Choice
-    known: Mapping[str, ModelEntry]
-    runs: Mapping[str, JudgeRun]
-    board: ModelBoard | None = None
-    seeds: SeedReport | None = None
+    query: ModelQuery  # the exact state
+    entry: ModelEntry  # the model
+    choice: Choice  # its prompt set, and what of it is shown
+    known: Mapping[str, ModelEntry]  # models on the boards, by submission id
+    runs: Mapping[str, JudgeRun]  # of the metrics on the boards, by entry id
+    board: ModelBoard | None = None  # of the whole set; None where the model stands on none
+    seeds: SeedReport | None = None  # of the models by one metric; None likewise
+    # the one-pixel change by each metric
     changes: Mapping[str, Robustness] = field(default_factory=dict)
-    judge: str = ""
+    judge: str = ""  # entry id of the metric whose scores are shown; empty where there is none
+    # of this page of prompts: place in the set, and the images
     images: tuple[tuple[int, Drawn], ...] = ()
-    page: int = 1
-    pages: int = 1
+    page: int = 1  # from 1
+    pages: int = 1  # how many there are
 
     @property
     def current(self) -> bool:
@@ -80,11 +61,7 @@ class ModelView:
 
 
 def model_view(query: ModelQuery, reader: ModelReader, view: View) -> ModelView | AbsentModel:
-    """One model, or which there are where it is not there.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """One model, or which there are where it is not there."""
     track = reader.track()
     entry = track.entries.get(query.submission_id)
     every = tuple(track.entries.values())

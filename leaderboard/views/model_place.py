@@ -35,10 +35,8 @@ from leaderboard.views.models import (
     opponents,
 )
 
-PER_PAGE = 12
-"""Prompts of a page of the gallery."""
-DECIDING = 4
-"""Prompts that are shown for each of two models."""
+PER_PAGE = 12  # Prompts of a page of the gallery
+DECIDING = 4  # Prompts that are shown for each of two models
 
 
 @dataclass(frozen=True)
@@ -59,27 +57,16 @@ def people_of(choice: Choice, reader: ModelReader) -> People:
 
 @dataclass(frozen=True)
 class SkillsView:
-    """The board of models by skill.
+    """The board of models by skill."""
 
-    Attributes:
-        board: the models; None where there is nothing to compare.
-        people: how people rate models on the same prompts.
-        published: figures of papers about the set.
-        elsewhere: figures of papers about models on other prompts.
-    """
-
-    board: ModelBoard | None
-    people: People
-    published: tuple[ReferenceTable, ...]
-    elsewhere: tuple[ReferenceTable, ...]
+    board: ModelBoard | None  # the models; None where there is nothing to compare
+    people: People  # how people rate models on the same prompts
+    published: tuple[ReferenceTable, ...]  # figures of papers about the set
+    elsewhere: tuple[ReferenceTable, ...]  # figures of papers about models on other prompts
 
 
 def skills_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View) -> SkillsView:
-    """The board of a choice, with people's ratings and published figures beside it.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """The board of a choice, with people's ratings and published figures beside it."""
     board = board_of(_tested(choice, query), reader, view)
     shown = board if board is not None and board.skills and board.entries else None
     name = choice.card.name
@@ -95,46 +82,28 @@ def _tested(choice: Choice, query: PlaceQuery) -> Choice:
 
 @dataclass(frozen=True)
 class GalleryCase:
-    """A prompt and the first image of each model.
-
-    Attributes:
-        prompt: the prompt.
-        skill: for which it was chosen; empty where a skill was asked for.
-        images: of the models in the order of the board; the mean over all seeds is the score.
-        spread: highest less lowest of these means; NaN where fewer than two have one.
-    """
+    """A prompt and the first image of each model."""
 
     prompt: SetPrompt
-    skill: str
+    skill: str  # for which it was chosen; empty where a skill was asked for
+    # of the models in the order of the board; the mean over all seeds is the score
     images: tuple[Drawn, ...]
-    spread: float
+    spread: float  # highest less lowest of these means; NaN where fewer than two have one
 
 
 @dataclass(frozen=True)
 class GalleryView:
-    """Images by prompt, those first on which the models differ most.
+    """Images by prompt, those first on which the models differ most."""
 
-    Attributes:
-        judge: entry id of the metric whose scores are shown; empty where there is none.
-        cases: of this page.
-        page: from 1.
-        pages: how many there are.
-        by_skill: whether there is one prompt for each skill.
-    """
-
-    judge: str
-    cases: tuple[GalleryCase, ...]
-    page: int = 1
-    pages: int = 1
-    by_skill: bool = False
+    judge: str  # entry id of the metric whose scores are shown; empty where there is none
+    cases: tuple[GalleryCase, ...]  # of this page
+    page: int = 1  # from 1
+    pages: int = 1  # how many there are
+    by_skill: bool = False  # whether there is one prompt for each skill
 
 
 def gallery_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View) -> GalleryView:
-    """For each skill the prompt on which the models differ most; of one skill all its prompts.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """For each skill the prompt on which the models differ most; of one skill all its prompts."""
     judge = judge_of(choice, reader, view)
     entries = _shown(choice, reader, view)
     if not (entries and choice.places):
@@ -214,11 +183,7 @@ class SeedsView:
 
 
 def seeds_view(choice: Choice, reader: ModelReader, view: View) -> SeedsView:
-    """How the order of the models holds over seeds, and how much each varies.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """How the order of the models holds over seeds, and how much each varies."""
     if not (choice.places and choice.entries and choice.judges):
         return SeedsView(None)
     skill = choice.query.skill or None
@@ -238,29 +203,20 @@ class Deciding:
 
 @dataclass(frozen=True)
 class TwoView:
-    """Two models compared.
+    """Two models compared."""
 
-    Attributes:
-        report: tests by every metric on every skill; None where there are no two models.
-        judge: entry id of the metric of the matrix and the deciding prompts.
-        matrix: each two models of the board by that metric; None below three models.
-        deciding: the prompts that say most for the first, and for the second.
-        remarks: what was asked for and is not there.
-    """
-
+    # tests by every metric on every skill; None where there are no two models
     report: PairReport | None = None
-    judge: str = ""
+    judge: str = ""  # entry id of the metric of the matrix and the deciding prompts
+    # each two models of the board by that metric; None below three models
     matrix: PairMatrix | None = None
+    # the prompts that say most for the first, and for the second
     deciding: tuple[tuple[Deciding, ...], tuple[Deciding, ...]] = ((), ())
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what was asked for and is not there
 
 
 def two_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View) -> TwoView:
-    """The tests between two models of the board, and what decides between them.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """The tests between two models of the board, and what decides between them."""
     skill = choice.query.skill or None
     choice = _tested(choice, query)
     board = board_of(choice, reader, view, skill)
@@ -285,11 +241,7 @@ def two_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View)
 def telling(
     found: Sequence[PromptDifference],
 ) -> tuple[list[PromptDifference], list[PromptDifference]]:
-    """The prompts that say most for the first, and those that say most for the second.
-
-    Args:
-        found: those that say most for the first model first; prompts that one lacks are skipped.
-    """
+    """The prompts that say most for the first, and those that say most for the second."""
     known = [one for one in found if math.isfinite(one.first) and math.isfinite(one.second)]
     first = [one for one in known if one.first > one.second][:DECIDING]
     second = [one for one in reversed(known) if one.second > one.first][:DECIDING]
@@ -318,33 +270,20 @@ def _deciding(
 
 @dataclass(frozen=True)
 class PromptView:
-    """One prompt and the images of every model.
+    """One prompt and the images of every model."""
 
-    Attributes:
-        prompt: None where the filters keep none.
-        judge: entry id of the metric whose scores are shown; empty where there is none.
-        images: the highest mean score first, models without one last.
-        at: its place, from 1, among the prompts that the filters keep; None: it is not among them.
-        before: id of the prompt before it among these; empty where there is none.
-        after: of the next.
-        remarks: what was asked for and is not there.
-    """
-
-    prompt: SetPrompt | None
-    judge: str = ""
-    images: tuple[Drawn, ...] = ()
+    prompt: SetPrompt | None  # None where the filters keep none
+    judge: str = ""  # entry id of the metric whose scores are shown; empty where there is none
+    images: tuple[Drawn, ...] = ()  # the highest mean score first, models without one last
+    # its place, from 1, among the prompts that the filters keep; None: it is not among them
     at: int | None = None
-    before: str = ""
-    after: str = ""
-    remarks: tuple[str, ...] = ()
+    before: str = ""  # id of the prompt before it among these; empty where there is none
+    after: str = ""  # of the next
+    remarks: tuple[str, ...] = ()  # what was asked for and is not there
 
 
 def prompt_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View) -> PromptView:
-    """One prompt: that which is asked for, or the first that the filters keep.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """One prompt: that which is asked for, or the first that the filters keep."""
     ids = [one.prompt_id for one in choice.prompts]
     known = query.prompt in ids
     place = ids.index(query.prompt) if known else next(iter(choice.places), None)
@@ -381,27 +320,18 @@ def by_score(drawn: Sequence[Drawn]) -> list[Drawn]:
 
 @dataclass(frozen=True)
 class JudgesView:
-    """The metrics that judge each skill, and what speaks for and against them.
+    """The metrics that judge each skill, and what speaks for and against them."""
 
-    Attributes:
-        board: the skills with their judges; None where there is nothing to judge.
-        cards: of the boards of metrics, by name.
-        robustness: the one-pixel change by every metric that scored changed images.
-        orderings: how the metrics order other models, where people rated these.
-    """
-
-    board: ModelBoard | None
-    cards: Mapping[str, Card]
+    board: ModelBoard | None  # the skills with their judges; None where there is nothing to judge
+    cards: Mapping[str, Card]  # of the boards of metrics, by name
+    # the one-pixel change by every metric that scored changed images
     robustness: tuple[Robustness, ...] = ()
+    # how the metrics order other models, where people rated these
     orderings: ModelOrderings | None = None
 
 
 def judges_view(choice: Choice, reader: ModelReader, view: View) -> JudgesView:
-    """Who judges each skill of a choice, and why.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """Who judges each skill of a choice, and why."""
     cards = {name: one.card for name, one in view.boards.items()}
     board = board_of(choice, reader, view)
     if board is None:

@@ -12,8 +12,7 @@ from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.text import clean, count, interval, number
 from leaderboard.views.models import plain_name
 
-DIGITS = 2
-"""Of ratings."""
+DIGITS = 2  # Of ratings
 _MOST_NAMED = 3
 _LONGEST_NAME = 40
 
@@ -27,12 +26,7 @@ class Verdict:
 
 
 def verdict_of_board(board: ModelBoard, title: str) -> Verdict:
-    """Which model leads by the metrics that judge, and where no order can be given.
-
-    Args:
-        board: its first skill is what the sentence is about.
-        title: of the prompt set.
-    """
+    """Which model leads by the metrics that judge, and where no order can be given."""
     first, *others = board.skills.values()
     judging = _judging(first, board.query.judge)
     said = [_order(first, board, judging)]
@@ -119,12 +113,7 @@ def _detail(of: SkillBoard, board: ModelBoard, judging: Sequence[Judge], title: 
 
 
 def verdict_of_people(board: PeopleBoard, *, alone: bool) -> Verdict:
-    """Which model people rate highest, and on which skills no two models differ.
-
-    Args:
-        board: of people's ratings.
-        alone: whether no model was submitted, so that nothing else orders them.
-    """
+    """Which model people rate highest, and on which skills no two models differ."""
     overall = board.overall
     (first, mean), *others = overall.means.items()
     name = board.models[first]
@@ -155,13 +144,7 @@ def verdict_of_people(board: PeopleBoard, *, alone: bool) -> Verdict:
 
 
 def verdict_of_pair(report: PairReport, tests: Sequence[PairTest], title: str) -> Verdict:
-    """What the metrics that judge say of two models on one skill.
-
-    Args:
-        report: of the two.
-        tests: by these metrics on the skill; none where no qualified metric scored both.
-        title: of the skill.
-    """
+    """What the metrics that judge say of two models on one skill."""
     first, second = (plain_name(one, _LONGEST_NAME) for one in (report.first, report.second))
     if not tests:
         return Verdict(f"No qualified metric has scored both {first} and {second}.")

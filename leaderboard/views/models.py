@@ -23,8 +23,7 @@ from leaderboard.publication.reader import View
 from leaderboard.text import clean
 from leaderboard.views.addresses import address, with_state
 
-MOST_NAMED = 60
-"""Models that a link may name."""
+MOST_NAMED = 60  # Models that a link may name
 _LONGEST_QUERY = 300
 _LONGEST_NAMED = 60
 _LONGEST_PROMPT = 200
@@ -33,25 +32,16 @@ _TEXTS = ("skill", "split", "words", "judge", "seed")
 
 @dataclass(frozen=True)
 class ModelsQuery:
-    """The state of a view of a prompt set. Everything is as asked for, and may not exist.
+    """The state of a view of a prompt set. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        prompt_set: its name; empty: the first of `sets_in_order`.
-        skill: key of the one skill whose sub-skills are shown; empty: all skills.
-        split: only prompts of this split.
-        words: only prompts that hold all these words.
-        judge: entry id of the one metric to judge by; empty: the qualified ones.
-        seed: place, from 1, of the one seed of each model that counts; empty: the mean of all.
-        models: submission ids of the only models that are compared; none: all.
-    """
-
-    prompt_set: str = ""
-    skill: str = ""
-    split: str = ""
-    words: str = ""
-    judge: str = ""
+    prompt_set: str = ""  # its name; empty: the first of `sets_in_order`
+    skill: str = ""  # key of the one skill whose sub-skills are shown; empty: all skills
+    split: str = ""  # only prompts of this split
+    words: str = ""  # only prompts that hold all these words
+    judge: str = ""  # entry id of the one metric to judge by; empty: the qualified ones
+    # place, from 1, of the one seed of each model that counts; empty: the mean of all
     seed: str = ""
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()  # submission ids of the only models that are compared; none: all
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ModelsQuery:
@@ -80,31 +70,20 @@ class ModelsQuery:
 
 @dataclass(frozen=True)
 class Choice:
-    """A query resolved against what exists.
+    """A query resolved against what exists."""
 
-    Attributes:
-        query: the exact state, for links.
-        card: of the prompt set.
-        prompts: of it; empty where its files are not here.
-        places: of the prompts that the filters keep, also by the skill of the query.
-        entries: the models with images of its prompts as they are now, oldest first.
-        skills: every skill and sub-skill of its prompts.
-        splits: of its prompts.
-        judges: entry id of every metric that scored at least one of them, to its name.
-        n_seeds: most seeds that a model has.
-        remarks: what was asked for and could not be shown, in sentences.
-    """
-
-    query: ModelsQuery
-    card: Card
-    prompts: tuple[SetPrompt, ...]
-    places: tuple[int, ...]
+    query: ModelsQuery  # the exact state, for links
+    card: Card  # of the prompt set
+    prompts: tuple[SetPrompt, ...]  # of it; empty where its files are not here
+    places: tuple[int, ...]  # of the prompts that the filters keep, also by the skill of the query
+    # the models with images of its prompts as they are now, oldest first
     entries: tuple[ModelEntry, ...]
-    skills: tuple[str, ...]
-    splits: tuple[str, ...]
+    skills: tuple[str, ...]  # every skill and sub-skill of its prompts
+    splits: tuple[str, ...]  # of its prompts
+    # entry id of every metric that scored at least one of them, to its name
     judges: Mapping[str, str]
-    n_seeds: int
-    remarks: tuple[str, ...] = ()
+    n_seeds: int  # most seeds that a model has
+    remarks: tuple[str, ...] = ()  # what was asked for and could not be shown, in sentences
 
     @property
     def wanted(self) -> BoardQuery:
@@ -136,20 +115,7 @@ class Choice:
 def resolve(
     query: ModelsQuery, reader: ModelReader, view: View, rated: Collection[str] = ()
 ) -> Choice | None:
-    """Find what a query asks for, saying so wherever something else is shown instead.
-
-    Args:
-        query: as asked for.
-        reader: of the models.
-        view: what is published of the metrics.
-        rated: prompt sets on which people rated models.
-
-    Returns:
-        None where there is no prompt set.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """Find what a query asks for, saying so wherever something else is shown instead."""
     track, sets, said = reader.track(), reader.prompt_sets, list[str]()
     name = _known(query.prompt_set, sets, "prompt set", said)
     name = name or next(iter(sets_in_order(reader, rated)), "")
@@ -182,15 +148,7 @@ def resolve(
 
 
 def sets_in_order(reader: ModelReader, rated: Collection[str] = ()) -> tuple[str, ...]:
-    """The prompt sets: those with models to compare first, of these the simulated ones last.
-
-    Args:
-        reader: of the models.
-        rated: prompt sets on which people rated models.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """The prompt sets: those with models to compare first, of these the simulated ones last."""
     track, sets = reader.track(), reader.prompt_sets
 
     def place(name: str) -> tuple[bool, bool]:
@@ -242,18 +200,7 @@ def _named(asked: str) -> str:
 def board_of(
     choice: Choice, reader: ModelReader, view: View, *skills: str | None, whole: bool = False
 ) -> ModelBoard | None:
-    """The board of a choice; None where there is nothing to compare.
-
-    Args:
-        choice: what is looked at.
-        reader: of the models.
-        view: what is published of the metrics.
-        skills: the only ones; none: those of the choice.
-        whole: without any of the filters.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """The board of a choice; None where there is nothing to compare."""
     if not (choice.prompts and choice.entries and choice.judges):
         return None
     wanted = choice.wanted
@@ -267,14 +214,7 @@ def board_of(
 
 
 def judge_of(choice: Choice, reader: ModelReader, view: View) -> str:
-    """Entry id of the metric whose scores are shown: the chosen one, or the one that leads.
-
-    Returns:
-        Empty where no metric has scored these models.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """Entry id of the metric whose scores are shown: the chosen one, or the one that leads."""
     if choice.query.judge or not choice.judges:
         return choice.query.judge
     skill = choice.query.skill or None
@@ -291,19 +231,12 @@ _LONGEST_ENTRY = 100
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """The state of the page of a model.
+    """The state of the page of a model."""
 
-    Attributes:
-        submission_id: whose images; may not exist.
-        of: which of its prompts, and the metric whose scores are shown.
-        order: of the prompts: by score, or as the set has them.
-        page: of the prompts, from 1.
-    """
-
-    submission_id: str
-    of: ModelsQuery
-    order: Order = "worst"
-    page: int = 1
+    submission_id: str  # whose images; may not exist
+    of: ModelsQuery  # which of its prompts, and the metric whose scores are shown
+    order: Order = "worst"  # of the prompts: by score, or as the set has them
+    page: int = 1  # of the prompts, from 1
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ModelQuery:
@@ -332,28 +265,19 @@ _LONGEST_NAME = 300
 
 @dataclass(frozen=True)
 class PlaceQuery:
-    """The state of the place of models. Everything is as asked for, and may not exist.
+    """The state of the place of models. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        of: the prompt set, the filters and the metric.
-        view: which of its views; the first by default.
-        sort: column of the table of skills, with `-` before it where the highest comes first;
-            empty: the order of the board.
-        prompt: id of the one prompt.
-        a: submission id of the first of two models; empty: the first of the board.
-        b: of the second; empty: the one after it.
-        page: of the gallery, from 1.
-        alone: whether the chosen models are tested among themselves; tests, tiers and ranks are
-            those of the whole board by default, whichever of its models are shown.
-    """
-
-    of: ModelsQuery = ModelsQuery()
-    view: ViewName = "skills"
+    of: ModelsQuery = ModelsQuery()  # the prompt set, the filters and the metric
+    view: ViewName = "skills"  # which of its views; the first by default
+    # column of the table of skills, with `-` before it where the highest comes first;
+    # empty: the order of the board
     sort: str = ""
-    prompt: str = ""
-    a: str = ""
-    b: str = ""
-    page: int = 1
+    prompt: str = ""  # id of the one prompt
+    a: str = ""  # submission id of the first of two models; empty: the first of the board
+    b: str = ""  # of the second; empty: the one after it
+    page: int = 1  # of the gallery, from 1
+    # whether the chosen models are tested among themselves; tests, tiers and ranks are
+    # those of the whole board by default, whichever of its models are shown
     alone: bool = False
 
     @classmethod
@@ -411,13 +335,7 @@ def _page(params: Mapping[str, str]) -> int:
 def opponents(
     query: PlaceQuery, choice: Choice, order: tuple[str, ...]
 ) -> tuple[ModelEntry, ModelEntry, list[str]] | None:
-    """The two models, and what was asked for and is not there; None where there are no two.
-
-    Args:
-        query: as asked for.
-        choice: the prompt set.
-        order: submission ids in the order of the board.
-    """
+    """The two models, and what was asked for and is not there; None where there are no two."""
     by_id = {one.submission_id: one for one in choice.entries}
     known = [one for one in order if one in by_id]
     if len(known) < 2:
@@ -438,17 +356,11 @@ def opponents(
 
 @dataclass(frozen=True)
 class Drawn:
-    """The images of one model for one prompt.
+    """The images of one model for one prompt."""
 
-    Attributes:
-        entry: the model.
-        seeds: ascending.
-        scores: one for each seed, higher is better; NaN where there is none.
-    """
-
-    entry: ModelEntry
-    seeds: tuple[int, ...]
-    scores: tuple[float, ...]
+    entry: ModelEntry  # the model
+    seeds: tuple[int, ...]  # ascending
+    scores: tuple[float, ...]  # one for each seed, higher is better; NaN where there is none
 
     @property
     def mean(self) -> float:
@@ -464,18 +376,7 @@ def drawn_of(
     prompts: Sequence[SetPrompt],
     places: Sequence[int],
 ) -> tuple[Drawn, ...]:
-    """The images of a model for some prompts of its set.
-
-    Args:
-        reader: of the scores.
-        entry: the model.
-        judge: entry id of the metric; without its scores the images are shown all the same.
-        prompts: of the set, in its order.
-        places: of the prompts that are wanted.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """The images of a model for some prompts of its set."""
     found = reader.scores.of(entry, judge, [one.prompt_id for one in prompts]) if judge else None
     seeds = tuple(sorted(set(entry.images.seeds) | set(found.seeds if found else ())))
     scores = np.full((len(seeds), len(places)), np.nan)

@@ -15,27 +15,16 @@ MOST_METRICS = 30
 
 
 class Pair(NamedTuple):
-    """One test, as the matrix and its CSV show it.
+    """One test, as the matrix and its CSV show it."""
 
-    Attributes:
-        a: entry that stands higher on the board.
-        b: the other.
-        difference: value of a less that of b.
-        p_value: two-sided, 0..1.
-        p_holm: after Holm's correction over all pairs of the ranking.
-        n_units: blocks of clusters in which the two differ.
-        n_patterns: patterns of signs behind the p-value; 0 where it is an upper bound.
-        exact: whether those are all patterns.
-    """
-
-    a: str
-    b: str
-    difference: float
-    p_value: float
-    p_holm: float
-    n_units: int
-    n_patterns: int
-    exact: bool
+    a: str  # entry that stands higher on the board
+    b: str  # the other
+    difference: float  # value of a less that of b
+    p_value: float  # two-sided, 0..1
+    p_holm: float  # after Holm's correction over all pairs of the ranking
+    n_units: int  # blocks of clusters in which the two differ
+    n_patterns: int  # patterns of signs behind the p-value; 0 where it is an upper bound
+    exact: bool  # whether those are all patterns
 
     @property
     def significant(self) -> bool:
@@ -48,14 +37,7 @@ def tested_places(
     most: int | None = MOST_METRICS,
     among: Collection[str] | None = None,
 ) -> list[int]:
-    """Places of the metrics that were tested, in board order, the first `most` of them.
-
-    Args:
-        ranked: the ranking.
-        most: None: all.
-        among: entry ids of those that are looked at; None: all. The tests stay those of the
-            whole ranking.
-    """
+    """Places of the metrics that were tested, in board order, the first `most` of them."""
     tested = np.flatnonzero(np.isfinite(ranked.ordering.corrected).any(axis=1)).tolist()
     looked_at = [p for p in tested if among is None or ranked.cells[p].entry_id in among]
     return looked_at[:most]
@@ -66,13 +48,7 @@ def pairs(
     most: int | None = MOST_METRICS,
     among: Collection[str] | None = None,
 ) -> tuple[Pair, ...]:
-    """The tests between the first metrics of a ranking, in board order.
-
-    Args:
-        ranked: the ranking.
-        most: None: all.
-        among: as for `tested_places`.
-    """
+    """The tests between the first metrics of a ranking, in board order."""
     tests = ranked.ordering.tests
     places = np.array(tested_places(ranked, most, among), np.intp)
     if tests is None or len(places) < 2:

@@ -10,13 +10,7 @@ from leaderboard.publication.measure_names import info
 
 
 def printed_of(card: Card, selector: Selector, skill: str | None) -> tuple[PublishedCell, ...]:
-    """The printed figures of one ranking, the best first.
-
-    Args:
-        card: the benchmark.
-        selector: the measure.
-        skill: the skill; None means all.
-    """
+    """The printed figures of one ranking, the best first."""
     cells = _once(
         cell
         for cell in published(card.name)

@@ -15,23 +15,16 @@ from leaderboard.store.live.interface import Pulse
 
 ALIVE = timedelta(seconds=60)
 """A worker that has not beaten for longer is taken for gone: others take over what it held."""
-MOST_ATTEMPTS = 3
-"""A run that ended so often without a result is given up."""
+MOST_ATTEMPTS = 3  # A run that ended so often without a result is given up
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """Of one submission that waits.
+    """Of one submission that waits."""
 
-    Attributes:
-        place: from 1.
-        of: how many wait.
-        wait_s: seconds until it is begun, as far as can be told; None: nobody can say.
-    """
-
-    place: int
-    of: int
-    wait_s: float | None
+    place: int  # from 1
+    of: int  # how many wait
+    wait_s: float | None  # seconds until it is begun, as far as can be told; None: nobody can say
 
 
 def alive(pulses: Sequence[Pulse], now: datetime) -> tuple[Pulse, ...]:
@@ -49,14 +42,7 @@ def worker_of(status: Status, pulses: Sequence[Pulse], now: datetime) -> Pulse |
 def outlooks(
     statuses: Sequence[Status], pulses: Sequence[Pulse], now: datetime, each_s: float | None
 ) -> dict[str, Outlook]:
-    """Submission id to its outlook, of all that wait for their first worker, next first.
-
-    Args:
-        statuses: all submissions, oldest first.
-        pulses: the latest of every worker.
-        now: the current time.
-        each_s: what a run takes as a rule (`measured_s`).
-    """
+    """Submission id to its outlook, of all that wait for their first worker, next first."""
     order = fair_order(statuses, now, waiting=lambda status: status.state in WAITING)
     living = alive(pulses, now)
     free_in = {

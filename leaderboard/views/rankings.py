@@ -41,39 +41,23 @@ BOUNDS: Mapping[str, tuple[float, str]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """One metric of a ranking.
+    """One metric of a ranking."""
 
-    Attributes:
-        who: what tells it from others.
-        entry: the one that has the value.
-        value: of the ranking's measure; NaN where it is undefined.
-        low: lower end of its 95% interval; NaN where there is none.
-        high: upper end.
-        n: clusters behind it.
-        ranks: best rank within the resamples, rank, and worst; None where it has none.
-        tier: None where it was not tested.
-        p_best: share of the resamples in which it is best; None where it is not known.
-        above: whether it is significantly above chance; None where chance is not known.
-        below: whether it is significantly at or below chance.
-        trained: whether its author declares the benchmark as training data.
-        may_lead: whether it may be named as leading.
-        why: why it has no rank; empty where it has one.
-    """
-
-    who: Identity
-    entry: Entry
-    value: float
-    low: float
-    high: float
-    n: int | None
+    who: Identity  # what tells it from others
+    entry: Entry  # the one that has the value
+    value: float  # of the ranking's measure; NaN where it is undefined
+    low: float  # lower end of its 95% interval; NaN where there is none
+    high: float  # upper end
+    n: int | None  # clusters behind it
+    # best rank within the resamples, rank, and worst; None where it has none
     ranks: tuple[int, int, int] | None
-    tier: int | None
-    p_best: float | None
-    above: bool | None
-    below: bool
-    trained: bool
-    may_lead: bool
-    why: str = ""
+    tier: int | None  # None where it was not tested
+    p_best: float | None  # share of the resamples in which it is best; None where it is not known
+    above: bool | None  # whether it is significantly above chance; None where chance is not known
+    below: bool  # whether it is significantly at or below chance
+    trained: bool  # whether its author declares the benchmark as training data
+    may_lead: bool  # whether it may be named as leading
+    why: str = ""  # why it has no rank; empty where it has one
 
     @property
     def range(self) -> str:
@@ -91,29 +75,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranking whose metrics were tested against each other.
+    """A ranking whose metrics were tested against each other."""
 
-    Attributes:
-        key: `index`, or the benchmark.
-        title: of the benchmark, or what it is a ranking of.
-        measure: name of the measure.
-        unit: what is resampled, in the plural with how many; empty of an index.
-        places: in tiers, best first; those without a rank last.
-        chance: what guessing reaches; None where it is not known.
-        higher_is_better: which way is better.
-        few: why nothing can be ordered; empty where it can.
-        on: the word before its title: `on`, `in` or `for`.
-    """
-
-    key: str
-    title: str
-    measure: str
-    unit: str
-    places: tuple[Place, ...]
-    chance: float | None = None
-    higher_is_better: bool = True
-    few: str = ""
-    on: str = "on"
+    key: str  # `index`, or the benchmark
+    title: str  # of the benchmark, or what it is a ranking of
+    measure: str  # name of the measure
+    unit: str  # what is resampled, in the plural with how many; empty of an index
+    places: tuple[Place, ...]  # in tiers, best first; those without a rank last
+    chance: float | None = None  # what guessing reaches; None where it is not known
+    higher_is_better: bool = True  # which way is better
+    few: str = ""  # why nothing can be ordered; empty where it can
+    on: str = "on"  # the word before its title: `on`, `in` or `for`
 
     @property
     def leads(self) -> str:
@@ -146,17 +118,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class MetricPick:
-    """An answer to a common question.
+    """An answer to a common question."""
 
-    Attributes:
-        question: as `With open weights`.
-        place: the metric.
-        cost: its cost in words; empty where the question is not about cost.
-    """
-
-    question: str
-    place: Place
-    cost: str = ""
+    question: str  # as `With open weights`
+    place: Place  # the metric
+    cost: str = ""  # its cost in words; empty where the question is not about cost
 
 
 def board_ranking(board: BoardIndex, entries: Mapping[str, Entry]) -> Ranking:
@@ -196,12 +162,7 @@ def index_ranking(
 
 
 def skill_ranking(found: Found, title: str) -> Ranking:
-    """The weighted mean over the benchmarks of a skill.
-
-    Args:
-        found: of the chosen skills.
-        title: of these.
-    """
+    """The weighted mean over the benchmarks of a skill."""
     used = [found.base.measured[name].card for name, weight in found.weights.items() if weight]
     return Ranking(
         key=MEAN,
@@ -218,12 +179,7 @@ def skill_ranking(found: Found, title: str) -> Ranking:
 
 
 def verdict(ranking: Ranking, cheapest: tuple[Place, str] | None = None) -> Verdict:
-    """The sentence on a ranking.
-
-    Args:
-        ranking: with at least one place.
-        cheapest: of the first tier, with its cost in words; None where no cost is known.
-    """
+    """The sentence on a ranking."""
     if ranking.few:
         return Verdict(ranking.few, f"Values of {ranking.title} stand below without ranks.")
     leading = ranking.leading
@@ -256,14 +212,7 @@ def also(ranking: Ranking) -> str:
 def picks(
     ranking: Ranking, costs: Mapping[Identity, float], by: str, bound: float | None = None
 ) -> tuple[MetricPick, ...]:
-    """Answers to the questions most visitors have; those without an answer are left out.
-
-    Args:
-        ranking: where they are looked for.
-        costs: of the metrics whose cost is known.
-        by: which cost, a key of `skill_choice.COSTS`.
-        bound: the highest cost; None: the one of `BOUNDS`.
-    """
+    """Answers to the questions most visitors have; those without an answer are left out."""
     leading = ranking.leading
     if not leading or ranking.few:
         return ()
@@ -290,13 +239,7 @@ def cheapest_of_first_tier(ranking: Ranking, costs: Mapping[Identity, float]) ->
 def front(
     places: Sequence[Place], costs: Mapping[Identity, float], *, rises: bool
 ) -> set[Identity]:
-    """Those that may lead and that nothing cheaper beats.
-
-    Args:
-        places: of a ranking.
-        costs: of the metrics whose cost is known.
-        rises: whether higher values are better.
-    """
+    """Those that may lead and that nothing cheaper beats."""
     found: set[Identity] = set()
     best = -math.inf
     able = [one for one in places if one.may_lead and one.who in costs]

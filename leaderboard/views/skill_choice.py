@@ -27,8 +27,7 @@ COSTS = {
     MEMORY: "Peak memory (GiB)",
 }
 HEAVIEST = 5.0
-MOST_SKILLS = 6
-"""Asked for at once."""
+MOST_SKILLS = 6  # Asked for at once
 _WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
 _BUDGET = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
 _MOST_PARTS = 100
@@ -38,21 +37,13 @@ _LONGEST_NAMED = 60
 
 @dataclass(frozen=True)
 class SkillsQuery:
-    """The state of the page. Everything is as asked for, and may not exist.
+    """The state of the page. Everything is as asked for, and may not exist."""
 
-    Attributes:
-        skill: keys or words, joined by commas; empty: none is chosen.
-        weights: `counting:2,gecko:0`, of skills and of benchmarks.
-        cost: one of `COSTS`; empty: seconds.
-        budget: most that may be spent, in the unit of the cost; empty: no matter.
-        ratings: `simulated` for the boards of simulated ratings.
-    """
-
-    skill: str = ""
-    weights: str = ""
-    cost: str = ""
-    budget: str = ""
-    ratings: str = ""
+    skill: str = ""  # keys or words, joined by commas; empty: none is chosen
+    weights: str = ""  # `counting:2,gecko:0`, of skills and of benchmarks
+    cost: str = ""  # one of `COSTS`; empty: seconds
+    budget: str = ""  # most that may be spent, in the unit of the cost; empty: no matter
+    ratings: str = ""  # `simulated` for the boards of simulated ratings
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> SkillsQuery:
@@ -81,31 +72,20 @@ class SkillsQuery:
 
 @dataclass(frozen=True)
 class SkillsChoice:
-    """What is shown: a query resolved against what exists.
+    """What is shown: a query resolved against what exists."""
 
-    Attributes:
-        known: every skill with results, by key.
-        skills: the chosen ones.
-        of_skills: weight of each of them.
-        of_benchmarks: weight of each benchmark that measures one of them.
-        why: benchmark to the reason why it does not weigh 1 to begin with.
-        began: weight of each benchmark to begin with.
-        cost: one of `COSTS`.
-        budget: None: no matter.
-        remarks: what was asked for and could not be done, in sentences.
-        ratings: as in the query.
-    """
-
-    known: Mapping[str, Skill]
-    skills: tuple[Skill, ...] = ()
-    of_skills: Mapping[str, float] | None = None
+    known: Mapping[str, Skill]  # every skill with results, by key
+    skills: tuple[Skill, ...] = ()  # the chosen ones
+    of_skills: Mapping[str, float] | None = None  # weight of each of them
+    # weight of each benchmark that measures one of them
     of_benchmarks: Mapping[str, float] | None = None
+    # benchmark to the reason why it does not weigh 1 to begin with
     why: Mapping[str, str] | None = None
-    began: Mapping[str, float] | None = None
+    began: Mapping[str, float] | None = None  # weight of each benchmark to begin with
     cost: str = SECONDS
-    budget: float | None = None
-    remarks: tuple[str, ...] = ()
-    ratings: str = ""
+    budget: float | None = None  # None: no matter
+    remarks: tuple[str, ...] = ()  # what was asked for and could not be done, in sentences
+    ratings: str = ""  # as in the query
 
     @property
     def title(self) -> str:
@@ -147,12 +127,7 @@ class SkillsChoice:
 
 
 def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoice:
-    """Find what a query asks for, saying so wherever something could not be done.
-
-    Args:
-        query: as asked for.
-        boards: what is published; of real and simulated boards, only the former are weighed.
-    """
+    """Find what a query asks for, saying so wherever something could not be done."""
     simulated = skills_of(comparable(boards, simulated=True))
     boards = comparable(boards, simulated=query.simulated)
     known = skills_of(boards)
@@ -262,20 +237,14 @@ _GIB = 2**30
 
 @dataclass(frozen=True)
 class Spent:
-    """What the runs of a metric used, and what its author declares.
+    """What the runs of a metric used, and what its author declares."""
 
-    Attributes:
-        seconds: in the scorer, for a thousand pairs; None where that is not known.
-        memory: peak, in GiB; None where it was not recorded.
-        devices: what it ran on, as the runs say.
-        elsewhere: whether no run on the chosen benchmarks is recorded, but one on others is.
-        gigaflops: of one pair, as declared by its author, not measured; None where it is not.
-    """
-
-    seconds: float | None
-    memory: float | None
-    devices: tuple[str, ...] = ()
+    seconds: float | None  # in the scorer, for a thousand pairs; None where that is not known
+    memory: float | None  # peak, in GiB; None where it was not recorded
+    devices: tuple[str, ...] = ()  # what it ran on, as the runs say
+    # whether no run on the chosen benchmarks is recorded, but one on others is
     elsewhere: bool = False
+    # of one pair, as declared by its author, not measured; None where it is not
     gigaflops: float | None = None
 
     def by(self, cost: str) -> float | None:
@@ -304,15 +273,7 @@ class Point:
 
 
 def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> Spent | None:
-    """What a metric used on some benchmarks, together; on others where it ran on none of these.
-
-    Args:
-        entries: all of the metric.
-        benchmarks: those that are looked at.
-
-    Returns:
-        None where no run is recorded and nothing is declared.
-    """
+    """What a metric used on some benchmarks, together; on others where it ran on none of these."""
     entries = tuple(entries)
     gigaflops = _declared(entries)
     found = [(entry, name) for entry in entries for name in entry.cost]
@@ -389,25 +350,16 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the chosen skills.
+    """What is known of the chosen skills."""
 
-    Attributes:
-        base: the parts.
-        weights: part to weight, of those that take part in the list.
-        placed: the list; those with every part come first and are ranked.
-        spent: of each metric of the list; None where nothing is recorded.
-        points: metrics whose cost is known.
-        front: of those that may be recommended, the ones that nothing cheaper beats.
-        disagreement: between the parts.
-    """
-
-    base: SkillsBase
-    weights: Mapping[str, float]
-    placed: tuple[Placed, ...]
-    spent: tuple[Spent | None, ...]
-    points: tuple[Point, ...]
+    base: SkillsBase  # the parts
+    weights: Mapping[str, float]  # part to weight, of those that take part in the list
+    placed: tuple[Placed, ...]  # the list; those with every part come first and are ranked
+    spent: tuple[Spent | None, ...]  # of each metric of the list; None where nothing is recorded
+    points: tuple[Point, ...]  # metrics whose cost is known
+    # of those that may be recommended, the ones that nothing cheaper beats
     front: tuple[Point, ...]
-    disagreement: Disagreement
+    disagreement: Disagreement  # between the parts
 
     @property
     def ranked(self) -> tuple[Placed, ...]:
@@ -482,8 +434,7 @@ COLUMNS = (
     "flops_per_pair_declared", "peak_memory_gib", "devices", "recommended",
     "on_front", "entry_id",
 )  # fmt: skip
-PART_COLUMNS = ("weight", "rescaled", "ci_low", "ci_high")
-"""Of each part, after its name."""
+PART_COLUMNS = ("weight", "rescaled", "ci_low", "ci_high")  # Of each part, after its name
 _TYPES = {
     Type.NUMBER: "mean ci_low ci_high p_best seconds_per_1000_pairs flops_per_pair_declared "
     "peak_memory_gib",
@@ -508,13 +459,7 @@ _MEANINGS = {
 def skills_table(
     choice: SkillsChoice, found: Found | None, about: Mapping[str, Any] | None = None
 ) -> Table:
-    """One row per metric of the list, with its rescaled value on every part.
-
-    Args:
-        choice: the skills.
-        found: what is known of them; None where none is chosen.
-        about: what the table says of itself beside its skills and weights.
-    """
+    """One row per metric of the list, with its rescaled value on every part."""
     keys = [skill.key for skill in choice.skills]
     columns: Sequence[Column] = columns_of(COLUMNS, _TYPES, _MEANINGS)
     told = {**(about or {}), "skills": keys, "weights": dict(found.weights) if found else {}}

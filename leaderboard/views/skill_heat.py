@@ -15,19 +15,12 @@ from leaderboard.views.boards import Choice
 
 @dataclass(frozen=True)
 class SkillColumn:
-    """One skill.
+    """One skill."""
 
-    Attributes:
-        skill: its key; None: all skills together.
-        selector: the measure; skills may have another variant of it than the whole.
-        cells: entry id to its value.
-        tests: against the best of the column.
-    """
-
-    skill: str | None
-    selector: Selector
-    cells: Mapping[str, Cell]
-    tests: TestedColumn
+    skill: str | None  # its key; None: all skills together
+    selector: Selector  # the measure; skills may have another variant of it than the whole
+    cells: Mapping[str, Cell]  # entry id to its value
+    tests: TestedColumn  # against the best of the column
 
     def may_be_best(self, cell: Cell) -> bool:
         """Whether it is the best of its column, or does not differ significantly from it.
@@ -41,14 +34,10 @@ class SkillColumn:
 
 @dataclass(frozen=True)
 class SkillHeat:
-    """Metrics by skills.
+    """Metrics by skills."""
 
-    Attributes:
-        columns: all skills together first, then each.
-        entry_ids: of the rows, in the order of the first column, then those it does not have.
-    """
-
-    columns: tuple[SkillColumn, ...]
+    columns: tuple[SkillColumn, ...]  # all skills together first, then each
+    # of the rows, in the order of the first column, then those it does not have
     entry_ids: tuple[str, ...]
 
     @property
@@ -71,10 +60,6 @@ def skill_heat(choice: Choice, view: View) -> SkillHeat | None:
 
     The tests are those of all metrics, whatever is filtered, unless they are asked for within the
     filter. A skill without the measure has no column.
-
-    Args:
-        choice: board, measure and filters.
-        view: has the entries and makes the tests.
     """
     board, selector = choice.board, choice.selector
     if selector is None or not has_skills(board, selector):

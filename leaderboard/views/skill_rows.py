@@ -46,27 +46,16 @@ class SkillRow:
 
 @dataclass(frozen=True)
 class SkillView:
-    """What the tab of a skill shows.
+    """What the tab of a skill shows."""
 
-    Attributes:
-        query: the exact state.
-        choice: skills, weights and budget.
-        found: what is known of them; None where no skill is chosen.
-        ranking: the weighted means.
-        ranked: rows with a rank, in the order that is asked for.
-        lacking: rows that lack a benchmark, likewise.
-        by: the cost that is looked at.
-        everyone: how many metrics there are before the filter.
-    """
-
-    query: MetricsQuery
-    choice: SkillsChoice
-    found: Found | None
-    ranking: Ranking | None
-    ranked: tuple[SkillRow, ...]
-    lacking: tuple[SkillRow, ...]
-    by: str
-    everyone: int
+    query: MetricsQuery  # the exact state
+    choice: SkillsChoice  # skills, weights and budget
+    found: Found | None  # what is known of them; None where no skill is chosen
+    ranking: Ranking | None  # the weighted means
+    ranked: tuple[SkillRow, ...]  # rows with a rank, in the order that is asked for
+    lacking: tuple[SkillRow, ...]  # rows that lack a benchmark, likewise
+    by: str  # the cost that is looked at
+    everyone: int  # how many metrics there are before the filter
 
     @property
     def sort(self) -> tuple[str, bool]:
@@ -87,13 +76,7 @@ class SkillView:
 
 
 def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> SkillView:
-    """Find what a query asks for.
-
-    Args:
-        query: as asked for, of a tab `skill:`.
-        view: all that is published.
-        prepared: keeps what was looked at.
-    """
+    """Find what a query asks for."""
     by = query.by or SECONDS
     bound = query.cost
     budget = "" if bound is None else f"{bound / (GIGA if by == FLOPS else 1.0):.6f}"

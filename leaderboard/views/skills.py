@@ -32,52 +32,32 @@ NO_SCALE = "its card states no chance level and bound of this measure"
 NOBODY = "no metric has a rank on it"
 OTHER_PLAN = "its resamples cannot be joined with those of the others"
 NO_DRAWS = "its resamples are not at hand"
-_OF_METRIC = 1000
-"""Bytes that a metric of a part takes beside its resamples, about."""
+_OF_METRIC = 1000  # Bytes that a metric of a part takes beside its resamples, about
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A skill of one benchmark, by the measure that is nearest to the benchmark's headline.
+    """A skill of one benchmark, by the measure that is nearest to the benchmark's headline."""
 
-    Attributes:
-        part: which.
-        card: the benchmark.
-        selector: the measure.
-        cells: of every metric that has one, best first.
-        scale: chance and ceiling it is rescaled with; None where it cannot be.
-        own_scale: whether that is of the headline; else of this measure.
-        able: the cells that count: those with a rank.
-        unfit: metrics without a rank, with the reason.
-        why_out: why it takes no part in the list; empty where it does.
-    """
-
-    part: Part
-    card: Card
-    selector: Selector
-    cells: tuple[Cell, ...]
-    scale: Scale | None
-    own_scale: bool
-    able: Mapping[Identity, Cell]
-    unfit: Mapping[Identity, str]
-    why_out: str = ""
+    part: Part  # which
+    card: Card  # the benchmark
+    selector: Selector  # the measure
+    cells: tuple[Cell, ...]  # of every metric that has one, best first
+    scale: Scale | None  # chance and ceiling it is rescaled with; None where it cannot be
+    own_scale: bool  # whether that is of the headline; else of this measure
+    able: Mapping[Identity, Cell]  # the cells that count: those with a rank
+    unfit: Mapping[Identity, str]  # metrics without a rank, with the reason
+    why_out: str = ""  # why it takes no part in the list; empty where it does
 
 
 @dataclass(frozen=True)
 class Placed:
-    """One metric of the list.
+    """One metric of the list."""
 
-    Attributes:
-        who: what tells it from others.
-        entry: the latest of its entries.
-        standing: under the chosen weights; its benchmarks are names of parts.
-        among: number of metrics that are ranked beside it, itself included.
-    """
-
-    who: Identity
-    entry: Entry
-    standing: Standing
-    among: int = 1
+    who: Identity  # what tells it from others
+    entry: Entry  # the latest of its entries
+    standing: Standing  # under the chosen weights; its benchmarks are names of parts
+    among: int = 1  # number of metrics that are ranked beside it, itself included
 
     @property
     def recommended(self) -> bool:
@@ -92,32 +72,21 @@ class Placed:
 
 @dataclass(frozen=True)
 class SkillsBase:
-    """Everything the page needs but weights.
+    """Everything the page needs but weights."""
 
-    Attributes:
-        measured: every part that has results, by name.
-        comparison: weighs those that can be rescaled; None where none can.
-        entries: key of a metric in the comparison to the metric and its latest entry.
-        values: part to metric to its rescaled value and interval.
-        draws: part to metrics and their rescaled resamples, for those that are joined.
-        unjoined: parts without joint resamples, with the reason.
-        sent: metric to all of its entries.
-    """
-
-    measured: Mapping[str, Measured]
-    comparison: Comparison | None
+    measured: Mapping[str, Measured]  # every part that has results, by name
+    comparison: Comparison | None  # weighs those that can be rescaled; None where none can
+    # key of a metric in the comparison to the metric and its latest entry
     entries: Mapping[str, tuple[Identity, Entry]]
+    # part to metric to its rescaled value and interval
     values: Mapping[str, Mapping[Identity, Interval]]
+    # part to metrics and their rescaled resamples, for those that are joined
     draws: Mapping[str, tuple[tuple[Identity, ...], NDArray[np.float32]]]
-    unjoined: Mapping[str, str]
-    sent: Mapping[Identity, tuple[Entry, ...]]
+    unjoined: Mapping[str, str]  # parts without joint resamples, with the reason
+    sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
 
     def placed(self, weights: Mapping[str, float]) -> tuple[Placed, ...]:
-        """Every metric that has a part, in the order of `Comparison.standings`.
-
-        Args:
-            weights: part to weight; parts that take no part are left alone.
-        """
+        """Every metric that has a part, in the order of `Comparison.standings`."""
         if self.comparison is None:
             return ()
         kept = {name: weights.get(name, 0.0) for name in self.comparison.benchmarks}
@@ -250,39 +219,26 @@ def _key(who: Identity) -> str:
     return "\x1f".join(parts)
 
 
-MOST_METRICS = 20
-"""The first of the list: whom a visitor would choose among."""
+MOST_METRICS = 20  # The first of the list: whom a visitor would choose among
 _ENDS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
 class Opposed:
-    """Two metrics that two parts order in opposite ways, each beyond its resampling error.
+    """Two metrics that two parts order in opposite ways, each beyond its resampling error."""
 
-    Attributes:
-        one: above the other by `by_first`.
-        other: above `one` by `by_second`.
-        by_first: a part.
-        by_second: a part.
-    """
-
-    one: Identity
-    other: Identity
-    by_first: str
-    by_second: str
+    one: Identity  # above the other by `by_first`
+    other: Identity  # above `one` by `by_second`
+    by_first: str  # a part
+    by_second: str  # a part
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """How often parts contradict each other.
+    """How often parts contradict each other."""
 
-    Attributes:
-        opposed: the pairs that do, one entry for each pair of metrics.
-        n_pairs: pairs of metrics that two parts both order beyond resampling error.
-    """
-
-    opposed: tuple[Opposed, ...]
-    n_pairs: int
+    opposed: tuple[Opposed, ...]  # the pairs that do, one entry for each pair of metrics
+    n_pairs: int  # pairs of metrics that two parts both order beyond resampling error
 
 
 def disagreement(
@@ -293,11 +249,6 @@ def disagreement(
     A part orders two metrics where the 95 % percentile interval of their difference, over its joint
     resamples, leaves out 0. These are intervals of single differences, corrected for nothing: the
     count says where to look and proves no single case.
-
-    Args:
-        base: the parts.
-        parts: those with a weight.
-        metrics: in the order of the list; the first `MOST_METRICS` are compared.
     """
     shown = tuple(metrics)[:MOST_METRICS]
     signs = {name: _signs(base, name, shown) for name in parts if name in base.draws}

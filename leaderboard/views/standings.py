@@ -20,23 +20,17 @@ from leaderboard.ranking.cells import Cell
 
 @dataclass(frozen=True)
 class Standing:
-    """One metric over all boards.
+    """One metric over all boards."""
 
-    Attributes:
-        entry: the latest of its entries.
-        cells: benchmark to its headline cell; boards without it are absent.
-        relative: mean of (rank - 1/2) / metrics over its boards, 0 (best) to 1 (worst); None
-            where it has no rank.
-        index: index over benchmarks with equal weights, and the benchmarks it rests on; None
-            where it has none of them.
-        sent: all of its entries.
-    """
-
-    entry: Entry
-    cells: Mapping[str, Cell]
+    entry: Entry  # the latest of its entries
+    cells: Mapping[str, Cell]  # benchmark to its headline cell; boards without it are absent
+    # mean of (rank - 1/2) / metrics over its boards, 0 (best) to 1 (worst); None where it
+    # has no rank
     relative: float | None
+    # index over benchmarks with equal weights, and the benchmarks it rests on; None where
+    # it has none of them
     index: PlainIndex | None = None
-    sent: tuple[Entry, ...] = ()
+    sent: tuple[Entry, ...] = ()  # all of its entries
 
 
 def standings(view: View) -> list[Standing]:

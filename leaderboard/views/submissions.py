@@ -20,8 +20,7 @@ from leaderboard.store.live.text import readable_text
 from leaderboard.text import duration
 from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, alive, outlooks, worker_of
 
-MOST_ROWS = 100
-"""Of each group of the queue."""
+MOST_ROWS = 100  # Of each group of the queue
 MOST_RESULTS = 400
 HEADLINES = 12
 MOST_LAST_LINE = 200
@@ -72,21 +71,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a worker says of the run it is at.
+    """What a worker says of the run it is at."""
 
-    Attributes:
-        stage: what is done now.
-        done: of `total`.
-        total: 0: not known.
-        rate_per_s: 0: not known.
-        eta_s: seconds left; None: not known.
-    """
-
-    stage: str
-    done: int
-    total: int
-    rate_per_s: float
-    eta_s: float | None
+    stage: str  # what is done now
+    done: int  # of `total`
+    total: int  # 0: not known
+    rate_per_s: float  # 0: not known
+    eta_s: float | None  # seconds left; None: not known
 
     @classmethod
     def of(cls, pulse: Pulse) -> Progress:
@@ -103,31 +94,18 @@ class Progress:
 
 @dataclass(frozen=True)
 class Row:
-    """A submission in a list.
+    """A submission in a list."""
 
-    Attributes:
-        status: where it stands, as far as the reader may see it.
-        tone: of its state.
-        boards: titles of its benchmarks.
-        attempts: `2 of 3`; empty before the first.
-        place: its place in the queue and when it may begin; empty where it does not wait.
-        note: what its worker does, or what it waits for.
-        progress: of the run under way; None where nothing is known.
-        last_line: that its scorer printed: for its author and operators alone.
-        isolation: `isolated`, `not isolated`, or empty where that is not to be said.
-        layers: under which it was run.
-    """
-
-    status: Status
-    tone: Tone
-    boards: tuple[str, ...] = ()
-    attempts: str = ""
-    place: str = ""
-    note: str = ""
-    progress: Progress | None = None
-    last_line: str = ""
-    isolation: str = ""
-    layers: tuple[str, ...] = ()
+    status: Status  # where it stands, as far as the reader may see it
+    tone: Tone  # of its state
+    boards: tuple[str, ...] = ()  # titles of its benchmarks
+    attempts: str = ""  # `2 of 3`; empty before the first
+    place: str = ""  # its place in the queue and when it may begin; empty where it does not wait
+    note: str = ""  # what its worker does, or what it waits for
+    progress: Progress | None = None  # of the run under way; None where nothing is known
+    last_line: str = ""  # that its scorer printed: for its author and operators alone
+    isolation: str = ""  # `isolated`, `not isolated`, or empty where that is not to be said
+    layers: tuple[str, ...] = ()  # under which it was run
 
     @property
     def own(self) -> Submission:
@@ -175,43 +153,28 @@ class WorkerRow:
 
 @dataclass(frozen=True)
 class Queue:
-    """All submissions: in work, waiting next first, done newest first.
+    """All submissions: in work, waiting next first, done newest first."""
 
-    Attributes:
-        groups: those that are not empty.
-        counts: words to numbers.
-        workers: those that live.
-        last_seen: the latest pulse of any worker; None: none was ever seen.
-        now: the moment of display.
-        busy: whether anything waits or is in work, so that the queue changes by itself.
-    """
-
-    groups: tuple[Group, ...]
-    counts: tuple[tuple[str, int], ...]
-    workers: tuple[WorkerRow, ...]
-    last_seen: datetime | None
-    now: datetime
-    busy: bool
+    groups: tuple[Group, ...]  # those that are not empty
+    counts: tuple[tuple[str, int], ...]  # words to numbers
+    workers: tuple[WorkerRow, ...]  # those that live
+    last_seen: datetime | None  # the latest pulse of any worker; None: none was ever seen
+    now: datetime  # the moment of display
+    busy: bool  # whether anything waits or is in work, so that the queue changes by itself
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What submissions are shown against.
+    """What submissions are shown against."""
 
-    Attributes:
-        pulses: the latest of every worker.
-        now: the current time.
-        titles: benchmark name to its display title.
-        outlooks: of those that wait; None: among the submissions that are shown.
-        isolation: submission id to the layers its published results were made under.
-        words: whether the reader may see what scorers print: their authors, and operators.
-    """
-
-    pulses: Sequence[Pulse]
-    now: datetime
-    titles: Mapping[str, str] = field(default_factory=dict)
+    pulses: Sequence[Pulse]  # the latest of every worker
+    now: datetime  # the current time
+    titles: Mapping[str, str] = field(default_factory=dict)  # benchmark name to its display title
+    # of those that wait; None: among the submissions that are shown
     outlooks: Mapping[str, Outlook] | None = None
+    # submission id to the layers its published results were made under
     isolation: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # whether the reader may see what scorers print: their authors, and operators
     words: bool = False
 
     @property
@@ -235,23 +198,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Run:
-    """Results of a submission on one benchmark.
+    """Results of a submission on one benchmark."""
 
-    Attributes:
-        benchmark: its name.
-        title: of the benchmark.
-        headline: the rows over all items.
-        results: all rows.
-        layers: under which it was run.
-        same_scores: an earlier submission by somebody else with the same scores.
-    """
-
-    benchmark: str
-    title: str
-    headline: tuple[Result, ...]
-    results: tuple[Result, ...]
-    layers: tuple[str, ...]
-    same_scores: str
+    benchmark: str  # its name
+    title: str  # of the benchmark
+    headline: tuple[Result, ...]  # the rows over all items
+    results: tuple[Result, ...]  # all rows
+    layers: tuple[str, ...]  # under which it was run
+    same_scores: str  # an earlier submission by somebody else with the same scores
 
 
 @dataclass(frozen=True)
@@ -265,47 +219,28 @@ class Earlier:
 
 @dataclass(frozen=True)
 class SubmissionView:
-    """One submission with everything its reader may see.
+    """One submission with everything its reader may see."""
 
-    Attributes:
-        row: where it stands.
-        events: what happened to it, oldest first.
-        steps: from the upload to the boards; empty where it left that way.
-        attempts: those that ended, of the run asked for last.
-        worker: that has it; empty where none has.
-        lost: whether nothing is heard of that worker.
-        at_it: whether the worker is at this one, and not at another.
-        verdict: what became of it, in a sentence; empty while it is under way.
-        verdict_tone: of the verdict.
-        charged: whether it counts against the quota, in words; empty for who is not its author.
-        runs: its results.
-        newer: the version that took its place.
-        older: the versions whose place it took.
-        earlier: its results at earlier revisions.
-        log: the end of the running log: None where it cannot be read now, or may not be.
-        log_shown: whether the reader may see it.
-        mine: whether the reader is its author or an operator.
-        actions: what the reader may do with it.
-    """
-
-    row: Row
-    events: tuple[Event, ...] = ()
-    steps: tuple[Step, ...] = ()
-    attempts: tuple[Attempt, ...] = ()
-    worker: str = ""
-    lost: bool = False
-    at_it: bool = False
-    verdict: str = ""
+    row: Row  # where it stands
+    events: tuple[Event, ...] = ()  # what happened to it, oldest first
+    steps: tuple[Step, ...] = ()  # from the upload to the boards; empty where it left that way
+    attempts: tuple[Attempt, ...] = ()  # those that ended, of the run asked for last
+    worker: str = ""  # that has it; empty where none has
+    lost: bool = False  # whether nothing is heard of that worker
+    at_it: bool = False  # whether the worker is at this one, and not at another
+    verdict: str = ""  # what became of it, in a sentence; empty while it is under way
     verdict_tone: Tone = ""
+    # whether it counts against the quota, in words; empty for who is not its author
     charged: str = ""
-    runs: tuple[Run, ...] = ()
-    newer: tuple[Status, ...] = ()
-    older: tuple[Status, ...] = ()
-    earlier: tuple[Earlier, ...] = ()
+    runs: tuple[Run, ...] = ()  # its results
+    newer: tuple[Status, ...] = ()  # the version that took its place
+    older: tuple[Status, ...] = ()  # the versions whose place it took
+    earlier: tuple[Earlier, ...] = ()  # its results at earlier revisions
+    # the end of the running log: None where it cannot be read now, or may not be
     log: str | None = ""
-    log_shown: bool = False
-    mine: bool = False
-    actions: tuple[Action, ...] = ()
+    log_shown: bool = False  # whether the reader may see it
+    mine: bool = False  # whether the reader is its author or an operator
+    actions: tuple[Action, ...] = ()  # what the reader may do with it
 
     @property
     def final(self) -> bool:
@@ -338,13 +273,7 @@ def row_of(status: Status, moment: Moment) -> Row:
 
 
 def queue_of(statuses: Sequence[Status], moment: Moment, *, most: int = MOST_ROWS) -> Queue:
-    """All submissions in groups.
-
-    Args:
-        statuses: oldest first, as the ledger gives them.
-        moment: what they are shown against.
-        most: how many rows of each group to show; the others are counted.
-    """
+    """All submissions in groups."""
     if moment.outlooks is None:
         found = outlooks(statuses, moment.pulses, moment.now, None)
         moment = replace(moment, outlooks=found)
@@ -391,20 +320,7 @@ def submission_view(
     log: str | None = "",
     actions: Sequence[Action] = (),
 ) -> SubmissionView:
-    """One submission.
-
-    Args:
-        status: where it stands, as far as the reader may see it.
-        events: what happened to it, oldest first.
-        moment: what it is shown against.
-        runs: its results, as far as the reader may see them.
-        statuses: all submissions the reader may see, to find its other versions.
-        earlier: its results at earlier revisions.
-        mine: whether the reader is its author or an operator.
-        author: whether the reader is its author.
-        log: the end of the running log; None where it cannot be read now.
-        actions: what the reader may do with it.
-    """
+    """One submission."""
     pulse = worker_of(status, moment.pulses, moment.now)
     held = status.state in IN_WORK and not status.to_judge
     over = standing_over(status.submission, statuses)

@@ -35,10 +35,8 @@ from leaderboard.views.submissions import (
     submission_view,
 )
 
-MOST_OWN = 12
-"""Rows of own submissions beside the forms; the one that is open is among them."""
-MOST_BESIDE = 6
-"""Rows of each group of the queue beside the forms."""
+MOST_OWN = 12  # Rows of own submissions beside the forms; the one that is open is among them
+MOST_BESIDE = 6  # Rows of each group of the queue beside the forms
 _LONGEST_ID = 100
 
 
@@ -72,15 +70,10 @@ class Sources(Protocol):
 
 @dataclass(frozen=True)
 class SubmitQuery:
-    """What the address asks for.
+    """What the address asks for."""
 
-    Attributes:
-        kind: the form that is open.
-        submission_id: the submission that is open; empty for none.
-    """
-
-    kind: Kind = Kind.METRIC
-    submission_id: str = ""
+    kind: Kind = Kind.METRIC  # the form that is open
+    submission_id: str = ""  # the submission that is open; empty for none
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> SubmitQuery:
@@ -92,27 +85,16 @@ class SubmitQuery:
 
 @dataclass(frozen=True)
 class Place:
-    """Everything beside the forms, for one visitor.
+    """Everything beside the forms, for one visitor."""
 
-    Attributes:
-        own: the visitor's submissions, newest first.
-        beyond: how many of them are not listed.
-        queue: everybody's.
-        chosen: the submission that is open; None where none is.
-        unknown: the id that was asked for and is none; empty otherwise.
-        standings: what the account has used of its quota.
-        policy: what accounts may have.
-        now: the moment of display.
-    """
-
-    own: tuple[Row, ...]
-    beyond: int
-    queue: Queue
-    chosen: SubmissionView | None
-    unknown: str
-    standings: tuple[Standing, ...]
-    policy: Policy
-    now: datetime
+    own: tuple[Row, ...]  # the visitor's submissions, newest first
+    beyond: int  # how many of them are not listed
+    queue: Queue  # everybody's
+    chosen: SubmissionView | None  # the submission that is open; None where none is
+    unknown: str  # the id that was asked for and is none; empty otherwise
+    standings: tuple[Standing, ...]  # what the account has used of its quota
+    policy: Policy  # what accounts may have
+    now: datetime  # the moment of display
 
     @property
     def busy(self) -> bool:
@@ -139,15 +121,7 @@ def place_of(
     everybody: bool = False,
     most: int = MOST_BESIDE,
 ) -> Place:
-    """Own submissions, the queue, the quota, and the submission that is open.
-
-    Args:
-        sources: where it is read.
-        account: who looks; None: a guest.
-        submission_id: that is open; empty for none.
-        everybody: whether the queue is that of an operator, with the whole records of all.
-        most: rows of each group of the queue.
-    """
+    """Own submissions, the queue, the quota, and the submission that is open."""
     now, pulses = sources.clock(), sources.live.pulses()
     whole = sources.own(account).statuses() if account else ()
     mine = [s for s in whole if account and s.submission.account == account.key]
@@ -185,13 +159,7 @@ def last_seen(pulses: Sequence[Pulse]) -> datetime | None:
 def boards_of(
     cards: Mapping[str, Card], titles: Mapping[str, str], found: Examination
 ) -> tuple[BoardEntry, ...]:
-    """The boards that a checked submission would enter.
-
-    Args:
-        cards: the benchmarks.
-        titles: display titles of prompt sets.
-        found: by the check.
-    """
+    """The boards that a checked submission would enter."""
     pairs = found.plan.pairs if found.plan else {}
     entries = []
     for name in found.benchmarks:

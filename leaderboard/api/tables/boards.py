@@ -45,10 +45,8 @@ MOST_RANKED = 300
 """Entries that are ranked and tested for a request; more only as they stand in the snapshot."""
 STORED_ABOVE = 60
 """Entries above which the headline is answered from the snapshot: the same figures, at once."""
-MOST_IN_SKILLS = 100
-"""Entries that are tested within every skill for a request."""
-MOST_PAIRS = 50_000
-"""Tests of one answer: those of three hundred entries are 44,850."""
+MOST_IN_SKILLS = 100  # Entries that are tested within every skill for a request
+MOST_PAIRS = 50_000  # Tests of one answer: those of three hundred entries are 44,850
 
 _SKILLS = (
     "metric", "version", "entry_id", "skill", "skill_title", "measure", "variant", "split", "facet",
@@ -132,17 +130,11 @@ class BoardParameters(RankingParameters):
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a request asks for.
+    """What a request asks for."""
 
-    Attributes:
-        view: what is published.
-        choice: board, skills, measure and filters.
-        shown: entries that the filters keep; None where there are none.
-    """
-
-    view: View
-    choice: Choice
-    shown: Collection[str] | None
+    view: View  # what is published
+    choice: Choice  # board, skills, measure and filters
+    shown: Collection[str] | None  # entries that the filters keep; None where there are none
 
     @property
     def tested(self) -> Collection[str] | None:
@@ -190,11 +182,7 @@ def as_of(view: View) -> str | None:
 
 
 def of_benchmark(view: View, name: str) -> BoardIndex:
-    """The board of a benchmark.
-
-    Raises:
-        RefusedError: `unknown_benchmark`.
-    """
+    """The board of a benchmark."""
     if name not in view.boards:
         raise not_found(
             "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
@@ -203,11 +191,7 @@ def of_benchmark(view: View, name: str) -> BoardIndex:
 
 
 def chosen(source: Source, benchmark: str, query: BoardSlice) -> Chosen:
-    """What a request asks for: all of it, or an error.
-
-    Raises:
-        RefusedError: `unknown_benchmark`, or `bad_query` for whatever a page would remark on.
-    """
+    """What a request asks for: all of it, or an error."""
     view = source.reader.view()
     of_benchmark(view, benchmark)
     if query.benchmark not in {"", benchmark}:
@@ -220,11 +204,7 @@ def chosen(source: Source, benchmark: str, query: BoardSlice) -> Chosen:
 
 
 def refuse(remarks: Collection[str]) -> None:
-    """Where a page shows something else and says so, a program is told and given nothing.
-
-    Raises:
-        RefusedError: `bad_query`.
-    """
+    """Where a page shows something else and says so, a program is told and given nothing."""
     if remarks:
         raise bad_query(" ".join(remarks), "See /v1/benchmarks/{benchmark} for what there is.")
 
@@ -270,11 +250,7 @@ def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters)
 
 @router.table("/boards/{benchmark}/published")
 def board_published(source: Source, benchmark: Benchmark, query: BoardSlice) -> Table:
-    """What papers print for a ranking; not computed here and in no ranking.
-
-    Raises:
-        RefusedError: `unknown_benchmark`, `bad_query`.
-    """
+    """What papers print for a ranking; not computed here and in no ranking."""
     found = chosen(source, benchmark, query)
     choice, card = found.choice, found.choice.board.card
     if choice.selector is None:
@@ -311,17 +287,7 @@ def heat_table(
     tested: bool = True,
     within: bool = False,
 ) -> Table:
-    """Metrics by skills for one measure; skills without the measure have no rows.
-
-    Args:
-        choice: board and measure.
-        view: has the entries and makes the tests.
-        entry_ids: those that are shown; None: all.
-        about: what the table is of.
-        tested: whether to test the metrics of each skill; else the published rank ranges say which
-            may be best, which takes no time however many there are.
-        within: whether to test only those that are shown, among themselves.
-    """
+    """Metrics by skills for one measure; skills without the measure have no rows."""
     board, selector = choice.board, choice.selector
     slices: list[tuple[str | None, tuple[Cell, ...]]] = []
     for skill in (None, *(skill for skill in board.skills() if ":" not in skill)):
@@ -361,12 +327,7 @@ def _skills_row(cell: Cell, column: TestedColumn, view: View) -> dict[str, Value
 
 
 def stored_pairs(store: Store, choice: Choice) -> tuple[Pair, ...]:
-    """The tests between each two ranked entries, in board order; none where none are kept.
-
-    Args:
-        store: where they are published.
-        choice: the headline over all skills.
-    """
+    """The tests between each two ranked entries, in board order; none where none are kept."""
     card = choice.board.card
     cells = kept_in_tiers(choice.slices()[0])
     fit = {cell.entry_id for cell in cells if cell.tier is not None}
@@ -423,11 +384,7 @@ def _ranked(source: Source, found: Chosen) -> Ranked:
 
 
 def bounded(entries: int, most: int = MOST_RANKED) -> None:
-    """That a request is no more work than it may be.
-
-    Raises:
-        RefusedError: `too_many_entries`.
-    """
+    """That a request is no more work than it may be."""
     if entries > most:
         raise _too_large(f"{entries:,} entries are too many to rank and test for a request.")
 

@@ -100,11 +100,7 @@ def benchmarks(source: Source) -> Table:
 
 @router.table("/benchmarks/{benchmark}")
 def benchmark(source: Source, benchmark: Benchmark) -> Table:
-    """What is measured on a benchmark, for all skills and each; `about.card` says what it is.
-
-    Raises:
-        RefusedError: `unknown_benchmark`.
-    """
+    """What is measured on a benchmark, for all skills and each; `about.card` says what it is."""
     view = source.reader.view()
     board = of_benchmark(view, benchmark)
     card = board.card
@@ -119,11 +115,7 @@ def benchmark(source: Source, benchmark: Benchmark) -> Table:
 
 @router.table("/entries")
 def entries(source: Source, query: EntriesParameters) -> Table:
-    """The metrics on the boards, newest first.
-
-    Raises:
-        RefusedError: `bad_query`.
-    """
+    """The metrics on the boards, newest first."""
     view = source.reader.view()
     wanted = query.benchmark
     if wanted and wanted not in view.boards:
@@ -147,11 +139,7 @@ def entry(
     ],
     query: EntryParameters,
 ) -> Table:
-    """Every published value of one metric; `about.entry` has cost, findings and trust checks.
-
-    Raises:
-        RefusedError: `unknown_entry`.
-    """
+    """Every published value of one metric; `about.entry` has cost, findings and trust checks."""
     view = source.reader.view()
     found = view.entries.get(entry_id)
     if found is None:

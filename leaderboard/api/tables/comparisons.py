@@ -81,11 +81,7 @@ class SkillsParameters(Rated):
 
 @router.table("/compare")
 def compare(source: Source, query: CompareParameters) -> Table:
-    """Two to four metrics of a board against each other: overall, by skill, by other measures.
-
-    Raises:
-        RefusedError: `unknown_benchmark`, `bad_query`.
-    """
+    """Two to four metrics of a board against each other: overall, by skill, by other measures."""
     view = source.reader.view()
     pair = opponents(CompareQuery.from_params(query.to_params()), view)
     refuse(pair.remarks)
@@ -126,11 +122,7 @@ def _rows(found: Shown, choice: Choice, entries: tuple[Entry, Entry]) -> list[Ma
 
 @router.table("/index")
 def index(source: Source, query: IndexParameters) -> Table:
-    """The index over benchmarks: its row of every metric, then one for each.
-
-    Raises:
-        RefusedError: `bad_query`.
-    """
+    """The index over benchmarks: its row of every metric, then one for each."""
     weighted = IndexQuery.from_params(query.to_params())
     view = source.reader.view().group(simulated=weighted.simulated)
     with source.turn():
@@ -149,11 +141,7 @@ def _about_index(
 
 @router.table("/moved", of_snapshot=False)
 def moved(source: Source, query: MovedParameters) -> Table:
-    """What moved between two revisions of a benchmark.
-
-    Raises:
-        RefusedError: `no_earlier_board`, `bad_query`.
-    """
+    """What moved between two revisions of a benchmark."""
     found = comparison(source, MovedQuery.from_params(query.to_params()))
     if found is None:
         raise not_found(
@@ -178,9 +166,6 @@ def skills(source: Source, query: SkillsParameters) -> Table:
     """Metrics for one skill or several, best first, and whether each may be recommended.
 
     Without a skill, which there are.
-
-    Raises:
-        RefusedError: `bad_query`.
     """
     view = source.reader.view()
     choice = resolve_skills(SkillsQuery.from_params(query.to_params()), view.boards)

@@ -41,11 +41,7 @@ class ItemsParameters(Parameters):
 
 @router.table("/items", of_snapshot=False)
 def items(source: Source, query: ItemsParameters) -> Table:
-    """The cases of a benchmark whose answers are public, and how one or two metrics order them.
-
-    Raises:
-        RefusedError: `answers_withheld`, `no_cases`, `bad_query`.
-    """
+    """The cases of a benchmark whose answers are public, and how one or two metrics order them."""
     view = source.reader.view()
     of_page = ItemsQuery.from_params(query.to_params())
     board, remark = board_of(of_page, view)

@@ -116,8 +116,7 @@ _PROMPT_MEANINGS = {
     "image": "Address of its thumbnail, relative to the site; missing where none is published.",
 }
 
-MOST_MODELS = 300
-"""Models whose pairs are one answer."""
+MOST_MODELS = 300  # Models whose pairs are one answer
 router = TableRouter()
 
 PromptSet = Annotated[
@@ -158,15 +157,7 @@ class ModelPairsParameters(ModelBoardParameters):
 
 
 def reader_of(source: Source, prompt_set: str = "") -> ModelReader:
-    """What reads the models; without prompt sets where the installation has none.
-
-    Args:
-        source: where everything is read.
-        prompt_set: one that there must be; empty: none.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`.
-    """
+    """What reads the models; without prompt sets where the installation has none."""
     reader = source.models or ModelReader(source.store, {}, None)
     if prompt_set and prompt_set not in reader.prompt_sets:
         raise not_found(
@@ -177,11 +168,7 @@ def reader_of(source: Source, prompt_set: str = "") -> ModelReader:
 
 @router.table("/models", of_snapshot=False)
 def models(source: Source, query: ModelsParameters) -> Table:
-    """Text-to-image models on the boards; `about.prompt_sets` lists what they drew.
-
-    Raises:
-        RefusedError: `bad_query`.
-    """
+    """Text-to-image models on the boards; `about.prompt_sets` lists what they drew."""
     view, reader = source.reader.view(), reader_of(source)
     wanted = query.prompt_set
     if wanted and wanted not in reader.prompt_sets:
@@ -203,9 +190,6 @@ def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParamete
     """The board of the models of a prompt set: means by skill and metric, with ranks.
 
     `about.disagreements` has the models that trusted metrics order in opposite ways.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`, `bad_query`.
     """
     choice, reader, view = chosen(source, prompt_set, query)
     rows: list[dict[str, Value]] = []
@@ -221,11 +205,7 @@ def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParamete
 
 @router.table("/models/{prompt_set}/pairs", of_snapshot=False)
 def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParameters) -> Table:
-    """Two models by every metric on every skill; without them each two models on one skill.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`, `bad_query`.
-    """
+    """Two models by every metric on every skill; without them each two models on one skill."""
     choice, reader, view = chosen(source, prompt_set, query)
     a, b = query.a, query.b
     known = set(choice.query.models) or {one.submission_id for one in choice.entries}
@@ -252,11 +232,7 @@ def model_prompt(
     ],
     query: PromptParameters,
 ) -> Table:
-    """What every model drew of a prompt, with the scores of one metric.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`, `unknown_prompt`, `bad_query`.
-    """
+    """What every model drew of a prompt, with the scores of one metric."""
     choice, reader, view = chosen(source, prompt_set, query)
     ids = [one.prompt_id for one in choice.prompts]
     if prompt_id not in ids:
@@ -289,11 +265,7 @@ def model_prompt(
 def chosen(
     source: Source, prompt_set: str, query: PromptParameters
 ) -> tuple[Choice, ModelReader, View]:
-    """What a request asks for: all of it, or an error.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`, `bad_query`.
-    """
+    """What a request asks for: all of it, or an error."""
     view, reader = source.reader.view(), reader_of(source, prompt_set)
     of_page = ModelsQuery.from_params(query.to_params() | {"set": prompt_set})
     choice = resolve(of_page, reader, view)

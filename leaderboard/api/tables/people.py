@@ -57,20 +57,13 @@ def model_ratings(source: Source, prompt_set: PromptSet) -> Table:
     """People's mean ratings of models by skill, with intervals, ranks and tiers.
 
     On the prompts of a set; no metric takes part. No rows where nobody rated them.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`.
     """
     return _table(source, prompt_set, "ratings", _RATINGS, _means)
 
 
 @router.table("/models/{prompt_set}/ratings/pairs", of_snapshot=False)
 def model_ratings_pairs(source: Source, prompt_set: PromptSet) -> Table:
-    """Paired tests of each two models on people's ratings, on each skill.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`.
-    """
+    """Paired tests of each two models on people's ratings, on each skill."""
     return _table(source, prompt_set, "ratings-pairs", _PAIRS, _tests)
 
 
