@@ -48,11 +48,7 @@ def cases_path(benchmark: str, revision: str) -> str:
 
 
 def write_cases(cases: pd.DataFrame) -> bytes:
-    """The file of cases; equal cases make equal bytes.
-
-    Raises:
-        PlatformError: `bad_cases` where a column is missing or of another type.
-    """
+    """The file of cases; equal cases make equal bytes."""
     try:
         table = pa.Table.from_pandas(cases[SCHEMA.names], SCHEMA, preserve_index=False)
     except (KeyError, pa.ArrowException) as error:
@@ -63,11 +59,7 @@ def write_cases(cases: pd.DataFrame) -> bytes:
 
 
 def read_cases(content: bytes) -> pd.DataFrame:
-    """The cases in a file.
-
-    Raises:
-        PlatformError: `bad_cases` where its columns are others.
-    """
+    """The cases in a file."""
     found = parquet_frame(content)
     if list(found.columns) != SCHEMA.names:
         raise PlatformError("bad_cases", f"A file of cases has columns {list(found.columns)}.")
@@ -80,18 +72,12 @@ class Comparisons:
 
     Two pairs of a case are compared where they share the image or the prompt and people expect
     different values of them.
-
-    Attributes:
-        case_ids: the C cases, in the order of their first pair.
-        of_row: shape (n,), case of each row of the cases, 0..C-1.
-        better: shape (k,), row of which people expect more, of each comparison.
-        worse: shape (k,), row of which they expect less.
     """
 
-    case_ids: tuple[str, ...]
-    of_row: IntArray
-    better: IntArray
-    worse: IntArray
+    case_ids: tuple[str, ...]  # the C cases, in the order of their first pair
+    of_row: IntArray  # shape (n,), case of each row of the cases, 0..C-1
+    better: IntArray  # shape (k,), row of which people expect more, of each comparison
+    worse: IntArray  # shape (k,), row of which they expect less
 
     @classmethod
     def of(cls, cases: pd.DataFrame) -> Comparisons:
@@ -119,11 +105,8 @@ class Comparisons:
     def right(self, score: FloatArray) -> FloatArray:
         """How each comparison comes out.
 
-        Args:
-            score: shape (n,), of each row, larger for a better match; NaN is missing.
-
-        Returns:
-            Shape (k,): 1 right, 0 wrong, a half for equal scores, NaN where one is missing.
+        `score` (n,), of each row, larger for a better match; NaN is missing.
+        Returns: shape (k,): 1 right, 0 wrong, a half for equal scores, NaN where one is missing.
         """
         above, below = score[self.better], score[self.worse]
         found = 0.5 + 0.5 * ((above > below).astype(np.float64) - (above < below))
@@ -136,13 +119,9 @@ class Comparisons:
         A comparison counts 1 where the metric orders its pairs as people do, and a half where it
         gives both the same score.
 
-        Args:
-            score: as for `right`.
-
-        Returns:
-            One row for each case, in the order of their first pair: `case_id`, `n_compared` (int),
-            `n_right` (float, halves for ties), `share` (float in 0..1, NaN where nothing is
-            compared), `n_missing` (int: pairs without a score).
+        Returns: One row for each case, in the order of their first pair: `case_id`, `n_compared`
+        (int), `n_right` (float, halves for ties), `share` (float in 0..1, NaN where nothing is
+        compared), `n_missing` (int: pairs without a score).
         """
         outcome = self.right(score)
         known = np.isfinite(outcome)
@@ -177,14 +156,9 @@ def image_cases(
 
     The image of a pair has the pair's id, as in every benchmark that scores an image once.
 
-    Args:
-        pair_ids: of the n images.
-        prompt_ids: of the n images.
-        expected: shape (n,), what people say; NaN where nobody rated an image.
-        said: the same in words, of the n images.
-        texts: prompt id to the prompt; one that is not known is empty.
-        skills: prompt id to its skills.
-        splits: prompt id to its splits, joined by `;`.
+    `expected` (n,), what people say; NaN where nobody rated an image; `said`: the same in words, of
+    the n images; `texts`: prompt id to the prompt; one that is not known is empty; `splits`: prompt
+    id to its splits, joined by `;`.
     """
     prompts = list(prompt_ids)
     joined = {prompt: BETWEEN_SKILLS.join(of) for prompt, of in (skills or {}).items()}

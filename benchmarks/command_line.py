@@ -29,9 +29,8 @@ def run(app: Callable[[], object]) -> int:
 
     Anything else is a defect of ours: its traceback is shown and the code is 3.
 
-    Returns:
-        0, 1 (their input), 3 (ours), or 141, without a word, where whoever reads what is printed
-        has seen enough (`| head`). Wrong usage ends with 2 before this returns.
+    Returns: 0, 1 (their input), 3 (ours), or 141, without a word, where whoever reads what is
+    printed has seen enough (`| head`). Wrong usage ends with 2 before this returns.
     """
     try:
         try:

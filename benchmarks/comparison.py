@@ -20,85 +20,49 @@ CORRECTIONS = {
 
 @dataclass(frozen=True)
 class Compared:
-    """Metric a against metric b on one measure of one slice. NaN where something is undefined.
+    """Metric a against metric b on one measure of one slice. NaN where something is undefined."""
 
-    Attributes:
-        metric_a: name of the one.
-        metric_b: name of the other.
-        measure: of both, with
-        variant: its variant,
-        split: split,
-        facet: facet and
-        skill: skill, as in `Row`.
-        higher_is_better: whether larger values of the measure are better.
-        value_a: the value of a.
-        value_b: the value of b.
-        difference: value of a less that of b.
-        ci_low: lower end of its 95 % interval (see `statistics.difference`).
-        ci_high: upper end.
-        ci_method: `bca`, or `percentile` where BCa is undefined; None without interval.
-        percentile_low: lower end of the percentile interval.
-        percentile_high: its upper end.
-        p_value: two-sided p-value of the sign-flip test, the test of the boards.
-        p_corrected: the same after `correction` over `n_tests`.
-        correction: key of `CORRECTIONS`; None before there is one.
-        n_tests: tests that were corrected together.
-        n_patterns: patterns of signs looked at; 0 where the p-value is an upper bound.
-        exact: whether these are all patterns.
-        n_differing: units in which the two differ, whose signs were flipped.
-        unit: what a unit is: a cluster, or a block of clusters.
-        n_units: units behind both values.
-        n_better_a: units on which a is better; None where this was not counted, then there are
-            neither paired tests nor an effect below.
-        n_tied: units on which they are equal but for rounding; None likewise.
-        n_better_b: units on which b is better; None likewise.
-        uncounted: why units were not counted: scores are missing. Empty as a rule.
-        t: Student's paired t over the units.
-        t_p: its p-value.
-        wilcoxon_w: the smaller signed-rank sum over the units.
-        wilcoxon_p: its p-value.
-        effect: d_z, the difference over the standard deviation of the units' differences.
-        effect_low: lower end of its interval.
-        effect_high: its upper end.
-        untested: why there are no p-values although there may be a difference; empty as a rule.
-    """
-
-    metric_a: str
-    metric_b: str
-    measure: str
-    variant: str | None
-    split: str | None
-    facet: str | None
-    skill: str | None
-    higher_is_better: bool
-    value_a: float
-    value_b: float
-    difference: float
-    ci_low: float = math.nan
-    ci_high: float = math.nan
+    metric_a: str  # name of the one
+    metric_b: str  # name of the other
+    measure: str  # of both, with
+    variant: str | None  # its variant,
+    split: str | None  # split,
+    facet: str | None  # facet and
+    skill: str | None  # skill, as in `Row`
+    higher_is_better: bool  # whether larger values of the measure are better
+    value_a: float  # the value of a
+    value_b: float  # the value of b
+    difference: float  # value of a less that of b
+    ci_low: float = math.nan  # lower end of its 95 % interval (see `statistics.difference`)
+    ci_high: float = math.nan  # upper end
+    # `bca`, or `percentile` where BCa is undefined; None without interval
     ci_method: str | None = None
-    percentile_low: float = math.nan
-    percentile_high: float = math.nan
-    p_value: float = math.nan
-    p_corrected: float = math.nan
-    correction: Correction | None = None
-    n_tests: int = 1
-    n_patterns: int = 0
-    exact: bool = False
-    n_differing: int = 0
-    unit: str = "cluster"
-    n_units: int = 0
+    percentile_low: float = math.nan  # lower end of the percentile interval
+    percentile_high: float = math.nan  # its upper end
+    p_value: float = math.nan  # two-sided p-value of the sign-flip test, the test of the boards
+    p_corrected: float = math.nan  # the same after `correction` over `n_tests`
+    correction: Correction | None = None  # key of `CORRECTIONS`; None before there is one
+    n_tests: int = 1  # tests that were corrected together
+    n_patterns: int = 0  # patterns of signs looked at; 0 where the p-value is an upper bound
+    exact: bool = False  # whether these are all patterns
+    n_differing: int = 0  # units in which the two differ, whose signs were flipped
+    unit: str = "cluster"  # what a unit is: a cluster, or a block of clusters
+    n_units: int = 0  # units behind both values
+    # units on which a is better; None where this was not counted, then there are neither paired
+    # tests nor an effect below
     n_better_a: int | None = 0
-    n_tied: int | None = 0
-    n_better_b: int | None = 0
-    uncounted: str = ""
-    t: float = math.nan
-    t_p: float = math.nan
-    wilcoxon_w: float = math.nan
-    wilcoxon_p: float = math.nan
+    n_tied: int | None = 0  # units on which they are equal but for rounding; None likewise
+    n_better_b: int | None = 0  # units on which b is better; None likewise
+    uncounted: str = ""  # why units were not counted: scores are missing. Empty as a rule.
+    t: float = math.nan  # Student's paired t over the units
+    t_p: float = math.nan  # its p-value
+    wilcoxon_w: float = math.nan  # the smaller signed-rank sum over the units
+    wilcoxon_p: float = math.nan  # its p-value
+    # d_z, the difference over the standard deviation of the units' differences
     effect: float = math.nan
-    effect_low: float = math.nan
-    effect_high: float = math.nan
+    effect_low: float = math.nan  # lower end of its interval
+    effect_high: float = math.nan  # its upper end
+    # why there are no p-values although there may be a difference; empty as a rule
     untested: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -201,13 +165,7 @@ def units_of(unit: str) -> str:
 
 
 def verdict(found: Compared, a: str, b: str) -> str:
-    """Which of the two is better and by how much, in one sentence without its full stop.
-
-    Args:
-        found: the comparison.
-        a: what to call the one: its name, perhaps marked up.
-        b: what to call the other.
-    """
+    """Which of the two is better and by how much, in one sentence without its full stop."""
     undefined = [n for n, v in ((a, found.value_a), (b, found.value_b)) if math.isnan(v)]
     if undefined:
         return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no value here"

@@ -49,14 +49,10 @@ _TAR = re.compile(r".+\.(tar|tar\.gz|tgz|tar\.bz2|tar\.xz)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ImageChoice:
-    """Choice of the images of a trial.
+    """Choice of the images of a trial."""
 
-    Attributes:
-        count: how many.
-        keys: what their names are made of, from the ids of the first pairs; may be empty.
-    """
-
-    count: int
+    count: int  # how many
+    # what their names are made of, from the ids of the first pairs; may be empty
     keys: frozenset[tuple[str, ...]]
 
     def choose(self, names: Sequence[str]) -> list[str]:
@@ -227,27 +223,21 @@ _LOCK = ".fetch.lock"
 
 @dataclass
 class FetchReport:
-    """Report of a fetch.
-
-    Attributes:
-        downloaded: declared path to bytes that were missing there.
-        there: declared paths that were complete before.
-        unpacked: archives that were unpacked now.
-        supplied: declared path to how an operator gets it, of files that are not public and not
-            there.
-        left_out: declared path to why, of files nobody could fetch and the benchmark can lack.
-        commits: repository to the commit everything came from.
-        trial: folders with a few images each, with their number; the benchmark cannot use them.
-    """
+    """Report of a fetch."""
 
     benchmark: str
     data: str
+    # declared path to bytes that were missing there
     downloaded: dict[str, int] = field(default_factory=dict)
-    there: list[str] = field(default_factory=list)
-    unpacked: list[str] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)  # declared paths that were complete before
+    unpacked: list[str] = field(default_factory=list)  # archives that were unpacked now
+    # declared path to how an operator gets it, of files that are not public and not there
     supplied: dict[str, str] = field(default_factory=dict)
+    # declared path to why, of files nobody could fetch and the benchmark can lack
     left_out: dict[str, str] = field(default_factory=dict)
+    # repository to the commit everything came from
     commits: dict[str, str] = field(default_factory=dict)
+    # folders with a few images each, with their number; the benchmark cannot use them
     trial: dict[str, int] = field(default_factory=dict)
 
 
@@ -266,19 +256,7 @@ def fetch(
     What is there and right is kept; what was begun is continued. The commit of a repository that
     the card does not pin is pinned by the first fetch, in `pins.json` beside the files.
 
-    Args:
-        benchmark: whose card declares the files.
-        data: folder of data; made if needed.
-        hub: where repositories are.
-        answers_only: leave the images out.
-        subset: take the images of about this many prompts only, into a folder `subset`.
-        meter: where progress is shown.
-        sleep: how to wait between tries; None: until then or until another download fails.
-
-    Raises:
-        SubmitterError: no access, not there, another file than the pinned one, `disk_full`,
-            `supplied_only` (nothing of it is public), an archive that is cut short or unsafe.
-        TransientError: network or server failed; the same call continues where this one ended.
+    `sleep`: how to wait between tries; None: until then or until another download fails.
     """
     return _Fetch(benchmark, data, hub, meter or Meter(), sleep).run(answers_only, subset)
 

@@ -32,17 +32,14 @@ _METHODS = {True: "bca", False: "percentile"}
 def infer(measured: Measured, plan: PerturbedPlan, in_steps: Collection[str] = ()) -> Measured:
     """Intervals and contributions of every row, from one run of the protocol over all draws.
 
-    Args:
-        measured: what the protocol computed with `plan`: `resamples` has shape (R, B + 2 G).
-        plan: bootstrap resamples, then each block of clusters left out, then taken twice.
-        in_steps: measures without influences; see `MeasureInfo.in_steps`.
-
-    Returns:
-        The rows with BCa intervals, expanded for their number of clusters (percentile ones where
-        BCa is undefined, see `intervals.bca`), the percentile ends beside them, and seed, numbers
-        and hash of the plan; a note says why a value has no interval or cannot be compared, where
-        the protocol has not withheld its draws; `resamples` of shape (R, B), in single precision, as they are published;
-        `contributions` of shape (R, G).
+    `measured`: what the protocol computed with `plan`: `resamples` has shape (R, B + 2 G); `plan`:
+    bootstrap resamples, then each block of clusters left out, then taken twice; `in_steps`:
+    measures without influences; see `MeasureInfo.in_steps`.
+    Returns: The rows with BCa intervals, expanded for their number of clusters (percentile ones
+    where BCa is undefined, see `intervals.bca`), the percentile ends beside them, and seed, numbers
+    and hash of the plan; a note says why a value has no interval or cannot be compared, where the
+    protocol has not withheld its draws; `resamples` of shape (R, B), in single precision, as they
+    are published; `contributions` of shape (R, G).
     """
     resamples, without, twice = plan.split(np.asarray(measured.resamples, np.float64))
     if plan.bootstrap is None or not measured.rows:
@@ -74,8 +71,7 @@ def plan_hash(plan: PerturbedPlan) -> str:
 def versions(*more: str) -> dict[str, str]:
     """Versions of what the figures depend on.
 
-    Args:
-        more: further packages they depend on.
+    `more`: further packages they depend on.
     """
     packages = (*FIGURES_DEPEND_ON, *more)
     return {"python": platform.python_version()} | {name: _installed(name) for name in packages}

@@ -24,13 +24,7 @@ class _Odd:
 
 
 def parse_json(content: bytes) -> Any:
-    """The content of a JSON file in UTF-8.
-
-    Raises:
-        ValueError: it is not JSON, or nested too deeply, or an object has a key twice, or a number
-            is not finite or does not fit into 64 bits, or a text holds half of a character. The
-            text names the key.
-    """
+    """The content of a JSON file in UTF-8."""
     odd: list[str] = []
 
     def number(text: str) -> Any:

@@ -46,28 +46,19 @@ class Estimate:
 
 @dataclass(frozen=True)
 class PooledImages:
-    """The images of one slice that one metric scored, and how many it did not.
+    """The images of one slice that one metric scored, and how many it did not."""
 
-    Attributes:
-        scores: shape (n,), finite, higher is better.
-        ratings: shape (n,), finite.
-        clusters: shape (n,), position of each image's cluster in the plan.
-        n_missing: images of the slice without a score.
-        plan: resamples the clusters.
-        members: positions in the plan of the clusters of the slice, scored or not.
-        sample: makes the whole slice, with its images without a score. It holds references to
-            arrays that many pools share, none of this pool's own, so it may outlive the pool.
-        shared: gives the resamples of a measure where they are found for many metrics at once,
-            as `ManyPools` does.
-    """
-
-    scores: FloatArray
-    ratings: FloatArray
-    clusters: IntArray
-    n_missing: int
-    plan: ResamplingPlan
-    members: IntArray
+    scores: FloatArray  # shape (n,), finite, higher is better
+    ratings: FloatArray  # shape (n,), finite
+    clusters: IntArray  # shape (n,), position of each image's cluster in the plan
+    n_missing: int  # images of the slice without a score
+    plan: ResamplingPlan  # resamples the clusters
+    members: IntArray  # positions in the plan of the clusters of the slice, scored or not
+    # makes the whole slice, with its images without a score. It holds references to arrays that
+    # many pools share, none of this pool's own, so it may outlive the pool.
     sample: Callable[[], PooledSample]
+    # gives the resamples of a measure where they are found for many metrics at once, as `ManyPools`
+    # does
     shared: Callable[[str], FloatArray] | None = None
 
     @classmethod
@@ -81,12 +72,9 @@ class PooledImages:
     ) -> Self:
         """The members of a slice.
 
-        Args:
-            scores: shape (N,), higher is better; NaN where the metric gave none.
-            ratings: shape (N,); an image without one (NaN) does not belong to the pool.
-            clusters: shape (N,), position of each image's cluster in the plan.
-            plan: resamples the clusters.
-            members: shape (N,); None: all images.
+        `scores` (N,), higher is better; NaN where the metric gave none; `ratings` (N,); an image
+        without one (NaN) does not belong to the pool; `clusters` (N,), position of each image's
+        cluster in the plan; `members` (N,); None: all images.
         """
         inside = np.ones(scores.size, bool) if members is None else members
         chosen = inside & np.isfinite(scores) & np.isfinite(ratings)
@@ -166,11 +154,8 @@ class ManyPools:
     Sorting the ratings, drawing the items and weighting them is the same work for every metric, so
     all that scored the same images of a slice share it.
 
-    Args:
-        scores: shape (N, M), higher is better; NaN where a metric gave none.
-        ratings: shape (N,); NaN where an image has none.
-        clusters: shape (N,), position of each image's cluster in the plan.
-        plan: resamples the clusters.
+    `scores` (N, M), higher is better; NaN where a metric gave none; `ratings` (N,); NaN where an
+    image has none; `clusters` (N,), position of each image's cluster in the plan.
     """
 
     def __init__(
@@ -185,10 +170,8 @@ class ManyPools:
     def pool(self, metric: int, members: BoolArray, kind: type[Pool]) -> Pool:
         """The pool of one metric in one slice.
 
-        Args:
-            metric: its column.
-            members: shape (N,), the slice; the same array for every metric.
-            kind: class of the pool, `PooledImages` or one made of it.
+        `members` (N,), the slice; the same array for every metric; `kind`: class of the pool,
+        `PooledImages` or one made of it.
         """
         pool = kind.of(self._scores[:, metric], self._ratings, self._clusters, self._plan, members)
         return replace(pool, shared=partial(self._resamples, metric, members))

@@ -13,25 +13,15 @@ _MOST_KINDS = 40
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing, or several of one kind, wrong with what somebody wants to submit.
+    """One thing, or several of one kind, wrong with what somebody wants to submit."""
 
-    Attributes:
-        code: stable, for programs.
-        message: what is wrong, in a sentence.
-        hint: what to do about it; may be empty.
-        file: inside the submission; empty where it is about the whole.
-        line: in that file, from 1; None where there is no line.
-        count: how many rows, cells or files it is about.
-        examples: the first of these, where the message does not name them.
-    """
-
-    code: str
-    message: str
-    hint: str = ""
-    file: str = ""
-    line: int | None = None
-    count: int = 1
-    examples: tuple[str, ...] = ()
+    code: str  # stable, for programs
+    message: str  # what is wrong, in a sentence
+    hint: str = ""  # what to do about it; may be empty
+    file: str = ""  # inside the submission; empty where it is about the whole
+    line: int | None = None  # in that file, from 1; None where there is no line
+    count: int = 1  # how many rows, cells or files it is about
+    examples: tuple[str, ...] = ()  # the first of these, where the message does not name them
 
     @property
     def place(self) -> str:
@@ -51,19 +41,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class ProblemKind:
-    """Problems of one code with one remedy.
+    """Problems of one code with one remedy."""
 
-    Attributes:
-        code: of all of them.
-        count: how many there are, those that are not listed included.
-        listed: those that are known one by one; the first is the example.
-        hint: what to do about each.
-    """
-
-    code: str
-    count: int
-    listed: tuple[Problem, ...]
-    hint: str = ""
+    code: str  # of all of them
+    count: int  # how many there are, those that are not listed included
+    listed: tuple[Problem, ...]  # those that are known one by one; the first is the example
+    hint: str = ""  # what to do about each
 
     @property
     def message(self) -> str:
@@ -91,14 +74,7 @@ class ProblemKind:
 
 
 class ProblemsError(SubmitterError):
-    """Several problems where only one error can be raised.
-
-    Args:
-        code: of the only kind, or `several_problems`.
-        message: all kinds, one a line.
-        hint: what to do.
-        problems: the problems themselves.
-    """
+    """Several problems where only one error can be raised."""
 
     def __init__(
         self, code: str, message: str, hint: str = "", problems: tuple[Problem, ...] = ()
@@ -116,10 +92,6 @@ def problem_kinds(
     """Problems by kind, in the order in which each kind was first found.
 
     What names a line of a manifest stands for itself: every key has its own remedy.
-
-    Args:
-        problems: those that are known one by one.
-        counts: code to the number of all problems of that code, where not all are listed.
     """
     groups: dict[tuple[str, str, str], list[Problem]] = {}
     for problem in problems:
@@ -139,12 +111,7 @@ def problem_kinds(
 def one_error(
     problems: Sequence[Problem], counts: Mapping[str, int] | None = None
 ) -> ProblemsError:
-    """All problems as one error: the problem itself, or one line for each kind.
-
-    Args:
-        problems: those that are known one by one.
-        counts: code to the number of all problems of that code, where there may be more.
-    """
+    """All problems as one error: the problem itself, or one line for each kind."""
     kinds = problem_kinds(problems, counts)
     if len(kinds) == 1 and len(problems) == 1:
         (only,) = problems

@@ -166,23 +166,15 @@ class Key:
 
     Every opaque id ends in the tag of its export, so scores that belong to another key are
     refused, not given to the wrong pairs.
-
-    Attributes:
-        benchmark: registry name.
-        revision: of the benchmark's data.
-        tag: of the export, eight hexadecimal digits.
-        pairs: opaque id to pair_id, in the benchmark's order.
-        images: opaque id to image_id.
-        texts: opaque id to text_id.
-        elements: opaque id to (text_id, element_id); an element_id is unique within its text only.
     """
 
-    benchmark: str
-    revision: str
-    tag: str
-    pairs: Mapping[str, str]
-    images: Mapping[str, str]
-    texts: Mapping[str, str]
+    benchmark: str  # registry name
+    revision: str  # of the benchmark's data
+    tag: str  # of the export, eight hexadecimal digits
+    pairs: Mapping[str, str]  # opaque id to pair_id, in the benchmark's order
+    images: Mapping[str, str]  # opaque id to image_id
+    texts: Mapping[str, str]  # opaque id to text_id
+    # opaque id to (text_id, element_id); an element_id is unique within its text only
     elements: Mapping[str, tuple[str, str]]
 
     @classmethod
@@ -379,12 +371,9 @@ class QuestionFolder:
     """Exported questions of some benchmarks.
 
     Whatever is wrong with it is no fault of a submitter, so it raises `PlatformError` alone.
-
-    Attributes:
-        root: holds one folder per benchmark.
     """
 
-    root: Path
+    root: Path  # holds one folder per benchmark
 
     def has(self, benchmark: Benchmark) -> bool:
         """Whether the questions of this benchmark are there, in this revision."""
@@ -407,12 +396,7 @@ class QuestionFolder:
             raise damaged(place, str(error)) from error
 
     def questions(self, benchmark: Benchmark) -> Questions:
-        """The questions under opaque ids; each image is read, and checked, when it is asked for.
-
-        Raises:
-            PlatformError: `questions_missing` (not there, or of another revision) or
-                `questions_damaged`; readers of images raise the latter.
-        """
+        """The questions under opaque ids; each image is read, and checked, when it is asked for."""
         about, folder = self.about(benchmark.name), self.root / benchmark.name
         if not _is_of(about, benchmark):
             raise _missing(
@@ -435,20 +419,8 @@ def export_questions(
     Where the key of this revision is there already, it is used again, so that hosts with an
     earlier copy of the folder, and scores under way, stay valid.
 
-    Args:
-        benchmark: whose questions.
-        data: folder of data files, if any.
-        out: holds the exported folders and their keys; made if needed.
-        tell: progress.
-        force: replace what is there of another revision, and draw a new key.
-        rng: of the shuffle; None: the random numbers of the operating system.
-
-    Returns:
-        The folder.
-
-    Raises:
-        SubmitterError: `not_a_question_folder`, `other_revision`, `other_questions`,
-            `key_unreadable` or `cannot_write`; what `Benchmark.questions` raises.
+    `rng`: of the shuffle; None: the random numbers of the operating system.
+    Returns: The folder.
     """
     target = out / benchmark.name
     _check_target(target, benchmark, force=force)

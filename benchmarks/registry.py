@@ -23,10 +23,6 @@ def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
     """All benchmarks of this package and of further folders of benchmark folders, by name.
 
     Those with simulated ratings come last.
-
-    Raises:
-        PlatformError: two folders claim one name, or a folder's `protocol.py` is not valid, or a
-            further measure is not (see `further_measures`).
     """
     found: dict[str, Benchmark] = {}
     for root in (BUILT_IN, *extra):
@@ -43,11 +39,7 @@ def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
 
 
 def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:
-    """Look a benchmark up.
-
-    Raises:
-        SubmitterError: `unknown_benchmark`, listing the known names.
-    """
+    """Look a benchmark up."""
     if name not in registry:
         raise SubmitterError(
             "unknown_benchmark",

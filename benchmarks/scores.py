@@ -41,11 +41,7 @@ NOT_METRICS = RESERVED_NAMES - {"score"}
 
 
 def check_metric_name(name: str, *, reserved: Collection[str] = RESERVED_NAMES) -> str:
-    """The name, if a metric may have it.
-
-    Raises:
-        SubmitterError: `bad_metric_name`.
-    """
+    """The name, if a metric may have it."""
     if not METRIC_NAME.fullmatch(name):
         raise SubmitterError(
             "bad_metric_name",
@@ -76,11 +72,7 @@ def name_for(name: str, folder: Path) -> str:
 
 
 def column_problems(name: str, columns: Sequence[str], metric: str) -> tuple[Problem, ...]:
-    """Everything that is wrong with the header of a scores file.
-
-    Raises:
-        SubmitterError: `too_many_metrics`: nothing of it is read any further.
-    """
+    """Everything that is wrong with the header of a scores file."""
     metrics = metric_columns(columns)
     if len(metrics) > MAX_METRICS:
         raise too_many_metrics(name, len(metrics))
@@ -171,19 +163,12 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a scores file as text or numbers.
+    """The cells of a scores file as text or numbers."""
 
-    Attributes:
-        name: of the file.
-        cells: its index tells where in the file each row stands.
-        place: what the index counts, lines or rows.
-        problems: what is wrong with its columns.
-    """
-
-    name: str
-    cells: pd.DataFrame
-    place: Literal["line", "row"]
-    problems: tuple[Problem, ...] = ()
+    name: str  # of the file
+    cells: pd.DataFrame  # its index tells where in the file each row stands
+    place: Literal["line", "row"]  # what the index counts, lines or rows
+    problems: tuple[Problem, ...] = ()  # what is wrong with its columns
 
     def overall_rows(self) -> pd.DataFrame:
         """Rows of whole pairs."""
@@ -335,11 +320,7 @@ _NO_ROWS = frozenset({"no_pair_id", "no_scores", "duplicate_columns"})
 
 
 def _readable(name: str, columns: Sequence[str], metric: str) -> tuple[Problem, ...]:
-    """What is wrong with the columns of a file whose rows can be checked all the same.
-
-    Raises:
-        SubmitterError: everything that is wrong with them where the rows cannot.
-    """
+    """What is wrong with the columns of a file whose rows can be checked all the same."""
     found = column_problems(name, columns, metric)
     if any(problem.code in _NO_ROWS for problem in found):
         raise one_error(found)
@@ -547,24 +528,7 @@ def read_scores(
     metric: str = "score",
     lower_is_better: Sequence[str] = (),
 ) -> ScoreTable:
-    """Read and check a scores file.
-
-    Args:
-        path: CSV or Parquet file.
-        benchmark: the benchmark it belongs to; its `repair_cell` may mend documented defects.
-        answers: gives the pair ids the file must hold.
-        metric: name for the metric of a file whose only column is `score`.
-        lower_is_better: metrics of the file for which a lower score is better.
-
-    Raises:
-        SubmitterError: `file_missing`, `file_too_large`, `unreadable_scores`, `no_pair_id`,
-            `no_scores`, `bad_metric_name`, `duplicate_columns`, `too_many_metrics`,
-            `too_many_rows`, `unknown_metric`, `duplicate_pairs`, `unknown_pairs`,
-            `missing_pairs`, `not_numeric` or `unknown_elements`, or `several_problems` with all of
-            these at once, by kind (`benchmarks.problems`); the message names the file, the first
-            offenders and their lines (CSV, counted from 1 with the header and blank lines)
-            or rows (Parquet, counted from 1).
-    """
+    """Read and check a scores file."""
     return parse_scores(
         load_bytes(path),
         path.name,

@@ -51,11 +51,7 @@ def write_stored(table: ScoreTable, *, submission_id: str, benchmark: str, revis
 def read_overall(content: bytes) -> pd.DataFrame:
     """The scores of whole pairs in a stored file, also in one of the form before.
 
-    Args:
-        content: of a file that Assay wrote.
-
-    Returns:
-        Index `pair_id`, one column per metric, in the order of the file.
+    Returns: Index `pair_id`, one column per metric, in the order of the file.
     """
     frame = parquet_frame(content)
     if is_stored(frame.columns):
@@ -101,14 +97,7 @@ def widened(frame: pd.DataFrame, name: str = "the file", most_cells: int = 1 << 
 
     A pair that stands twice does so afterwards.
 
-    Args:
-        frame: with the columns of `SCHEMA`.
-        name: of the file, for messages.
-        most_cells: it may have then.
-
-    Raises:
-        SubmitterError: `several_submissions` or `too_many_rows`.
-        ValueError: a row names no metric or no pair.
+    `frame`: with the columns of `SCHEMA`.
     """
     if frame[["metric", "pair_id"]].isna().any(axis=None):
         raise ValueError("a row names no metric or no pair")

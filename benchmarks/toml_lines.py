@@ -43,12 +43,7 @@ def key_lines(text: str) -> Mapping[Key, int]:
 
 
 def line_of(lines: Mapping[Key, int], place: Sequence[str | int]) -> int | None:
-    """The line of a value, or of the nearest key around it.
-
-    Args:
-        lines: as `key_lines` gave them.
-        place: the value's key, with the numbers of items in lists.
-    """
+    """The line of a value, or of the nearest key around it."""
     names = [part for part in place if isinstance(part, str)]
     for end in range(len(names), 0, -1):
         if (line := lines.get(tuple(names[:end]))) is not None:

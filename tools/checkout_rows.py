@@ -31,15 +31,7 @@ Record = Mapping[str, Any]
 
 
 def read_demo(side: Side, say: Say) -> tuple[Table, ...]:
-    """Every table of the site over a store with the demo, freshly published.
-
-    Args:
-        side: whose.
-        say: is told what is done now.
-
-    Raises:
-        SideError: the demo fails, or the site does not answer.
-    """
+    """Every table of the site over a store with the demo, freshly published."""
     store = side.folder / "store"
     say("running the demo")
     side.evaluator("demo", "--no-serve", "--store", str(store), log="demo")
@@ -52,13 +44,7 @@ def read_demo(side: Side, say: Say) -> tuple[Table, ...]:
 
 
 class BoardReader:
-    """Reads all tables of a running site.
-
-    Args:
-        name: of the side, for errors.
-        client: of the site.
-        say: is told what is read now.
-    """
+    """Reads all tables of a running site."""
 
     def __init__(self, name: str, client: httpx.Client, say: Say) -> None:
         self._name = name
@@ -68,12 +54,7 @@ class BoardReader:
         self._labels: dict[str, str] = {}
 
     def read(self) -> tuple[Table, ...]:
-        """All tables.
-
-        Raises:
-            SideError: an answer is none of the API.
-            httpx.HTTPError: the site does not answer.
-        """
+        """All tables."""
         entries, submissions = self._pages("entries"), self._pages("queue")
         self._labels = labels_of(entries, submissions)
         self._add("submissions", "submissions", "queue", submissions)
@@ -184,11 +165,7 @@ class BoardReader:
                 return rows
 
     def _answer(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """An answer of the API, a refusal too; a busy site is asked again.
-
-        Raises:
-            SideError: it is neither.
-        """
+        """An answer of the API, a refusal too; a busy site is asked again."""
         for _ in range(BUSY_TRIES):
             reply = self._client.get(f"/v1/{path}", params=query)
             if reply.status_code != httpx.codes.SERVICE_UNAVAILABLE:
@@ -213,27 +190,16 @@ def _refused(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ReleasedScores:
-    """A scores table of the bundle of released results.
+    """A scores table of the bundle of released results."""
 
-    Attributes:
-        name: of the table.
-        benchmark: whose items are scored.
-        path: of the file.
-        lower_is_better: metrics for which lower is better.
-    """
-
-    name: str
-    benchmark: str
-    path: Path
-    lower_is_better: tuple[str, ...]
+    name: str  # of the table
+    benchmark: str  # whose items are scored
+    path: Path  # of the file
+    lower_is_better: tuple[str, ...]  # metrics for which lower is better
 
 
 def released_scores(side: Side) -> tuple[ReleasedScores, ...] | None:
-    """The scores tables in the bundle of a checkout; None where it has no bundle.
-
-    Raises:
-        SideError: the list of them cannot be read.
-    """
+    """The scores tables in the bundle of a checkout; None where it has no bundle."""
     file = side.checkout / INDEX
     if not file.is_file():
         return None
@@ -253,16 +219,7 @@ def released_scores(side: Side) -> tuple[ReleasedScores, ...] | None:
 
 
 def read_bundle(side: Side, listed: Sequence[ReleasedScores], say: Say) -> tuple[Table, ...]:
-    """Measures of every released scores table, and tests between the metrics of each.
-
-    Args:
-        side: whose commands compute them.
-        listed: the tables.
-        say: is told what is done now.
-
-    Raises:
-        SideError: a command fails, or does not print rows.
-    """
+    """Measures of every released scores table, and tests between the metrics of each."""
     tables: list[Table] = []
     for number, scores in enumerate(listed, 1):
         say(f"released results: {scores.name}, {number} of {len(listed)}")

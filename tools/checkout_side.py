@@ -22,12 +22,7 @@ _SETTINGS = ("ASSAY_", "GRADIO_", "SPACE_", "OAUTH_", "HF_", "PYTHONPATH", "PYTH
 
 
 class SideError(Exception):
-    """A checkout did not run.
-
-    Args:
-        message: what failed, in a sentence.
-        log: the end of what it said.
-    """
+    """A checkout did not run."""
 
     def __init__(self, message: str, log: str = "") -> None:
         super().__init__(message)
@@ -36,21 +31,13 @@ class SideError(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """A checkout to run.
+    """A checkout to run."""
 
-    Attributes:
-        name: `A` or `B`.
-        checkout: its folder.
-        python: the interpreter.
-        folder: for its store and logs; there already.
-        scratch: for the temporary files of its processes; there already.
-    """
-
-    name: str
-    checkout: Path
-    python: Path
-    folder: Path
-    scratch: Path
+    name: str  # `A` or `B`
+    checkout: Path  # its folder
+    python: Path  # the interpreter
+    folder: Path  # for its store and logs; there already
+    scratch: Path  # for the temporary files of its processes; there already
 
     def environment(self, **more: str) -> dict[str, str]:
         """Variables of its processes: the caller's without settings, and no settings file."""
@@ -61,11 +48,7 @@ class Side:
         return {**kept, **own, **more}
 
     def evaluator(self, *words: str, log: str) -> str:
-        """What `python -m evaluator ...` prints; its messages go to a log.
-
-        Raises:
-            SideError: it fails, or does not start.
-        """
+        """What `python -m evaluator ...` prints; its messages go to a log."""
         file = self.folder / f"{log}.log"
         command = [str(self.python), "-m", "evaluator", *words]
         try:
@@ -92,15 +75,7 @@ class Side:
 
 @contextmanager
 def served(side: Side, store: Path) -> Iterator[httpx.Client]:
-    """The site of a checkout, on a free port of this machine alone.
-
-    Args:
-        side: whose.
-        store: what it shows.
-
-    Raises:
-        SideError: it ends, or does not answer for long.
-    """
+    """The site of a checkout, on a free port of this machine alone."""
     port = _free_port()
     address = f"http://127.0.0.1:{port}"
     log = side.folder / "app.log"

@@ -99,15 +99,7 @@ def main(
 
 @contextmanager
 def checkout_of(given: str, name: str) -> Iterator[Path]:
-    """The folder of a checkout; of a revision an export, which is removed afterwards.
-
-    Args:
-        given: a folder, or a revision of the repository of the working folder.
-        name: of the argument.
-
-    Raises:
-        typer.BadParameter: it is neither.
-    """
+    """The folder of a checkout; of a revision an export, which is removed afterwards."""
     folder = Path(given).absolute()
     if folder.is_dir():
         yield _checked(folder, given, name)
@@ -158,19 +150,7 @@ def compare_sides(
 ) -> tuple[Comparison, list[str]]:
     """Run both sides, one after the other, and compare their rows.
 
-    Args:
-        a: the one side.
-        b: the other.
-        progress: where it is said what is done.
-        only: the only part to compare.
-        tolerance: of floats.
-        ignored: further fields to leave out.
-
-    Returns:
-        What was found, and notes about the whole.
-
-    Raises:
-        SideError: a side does not run, or has nothing of the only part.
+    Returns: What was found, and notes about the whole.
     """
     listed = {side.name: released_scores(side) for side in (a, b)}
     missing = [f"{name} has no bundle ({INDEX})" for name, one in listed.items() if one is None]

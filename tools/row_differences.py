@@ -55,21 +55,13 @@ _OVERALL = "all"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one answer, by key.
+    """Rows of one answer, by key."""
 
-    Attributes:
-        board: benchmark or prompt set, or what spans them, e.g. `index`.
-        kind: what its rows are, e.g. `rankings`.
-        name: the query or command that answers it, the same on both sides.
-        rows: key to fields.
-        facts: what the answer says of itself.
-    """
-
-    board: str
-    kind: str
-    name: str
-    rows: Mapping[str, Mapping[str, Any]]
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    board: str  # benchmark or prompt set, or what spans them, e.g. `index`.
+    kind: str  # what its rows are, e.g. `rankings`.
+    name: str  # the query or command that answers it, the same on both sides
+    rows: Mapping[str, Mapping[str, Any]]  # key to fields
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what the answer says of itself
 
 
 class Level(StrEnum):
@@ -84,27 +76,17 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference between the sides.
+    """One difference between the sides."""
 
-    Attributes:
-        level: whether a whole board, table, row or field is on one side only, or a value differs.
-        board: where.
-        table: query or command; empty where the board is missing.
-        row: key of the row; empty above rows.
-        field: name of the field; empty above fields.
-        a: the value in A; None where it has none.
-        b: likewise in B.
-        only_in: `A` or `B`; empty where both have a value.
-    """
-
+    # whether a whole board, table, row or field is on one side only, or a value differs
     level: Level
-    board: str
-    table: str = ""
-    row: str = ""
-    field: str = ""
-    a: Any = None
-    b: Any = None
-    only_in: str = ""
+    board: str  # where
+    table: str = ""  # query or command; empty where the board is missing
+    row: str = ""  # key of the row; empty above rows
+    field: str = ""  # name of the field; empty above fields
+    a: Any = None  # the value in A; None where it has none
+    b: Any = None  # likewise in B
+    only_in: str = ""  # `A` or `B`; empty where both have a value
 
 
 @dataclass
@@ -119,17 +101,11 @@ class Count:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything found between two sides.
+    """Everything found between two sides."""
 
-    Attributes:
-        counts: kind of tables to how much was compared.
-        differences: in the order of A.
-        notes: what is no difference and should be known.
-    """
-
-    counts: Mapping[str, Count]
-    differences: tuple[Difference, ...]
-    notes: tuple[str, ...] = ()
+    counts: Mapping[str, Count]  # kind of tables to how much was compared
+    differences: tuple[Difference, ...]  # in the order of A
+    notes: tuple[str, ...] = ()  # what is no difference and should be known
 
     @property
     def equal(self) -> bool:
@@ -151,16 +127,7 @@ def make_table(
     facts: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Table:
-    """A table from records as a program prints or serves them.
-
-    Args:
-        board: benchmark, prompt set or what spans them.
-        kind: what its rows are.
-        name: the query or command.
-        rows: records; ignored fields are left out here.
-        facts: what the answer says of itself.
-        labels: ids of submissions and entries to their names, see `labels_of`.
-    """
+    """A table from records as a program prints or serves them."""
     known = labels or {}
     keyed: dict[str, Mapping[str, Any]] = {}
     seen: Counter[str] = Counter()
@@ -190,10 +157,6 @@ def labels_of(
     """Ids to names: name and version, with the submitter where two share those.
 
     What even the submitter does not tell apart keeps its id.
-
-    Args:
-        entries: rows of `/v1/entries`.
-        submissions: rows of `/v1/queue`.
     """
     return _labels(entries, "entry_id", "metric") | _labels(submissions, "submission_id", "name")
 
@@ -232,12 +195,6 @@ def compare_tables(
     """All differences between the tables of two sides.
 
     A field that only B has is a note and no difference, since columns may be added.
-
-    Args:
-        a: the tables of the one side, which counts as the earlier.
-        b: the tables of the other.
-        tolerance: how far floats may be apart, relatively or absolutely; 0: not one bit.
-        ignored: further fields to leave out.
     """
     left, right = ({(t.board, t.kind, t.name): t for t in side} for side in (a, b))
     boards = [{t.board for t in side} for side in (a, b)]
@@ -291,13 +248,7 @@ def _of_table(
 
 
 def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
-    """Whether two JSON values are the same: NaN is NaN, null is not NaN, 1 is not 1.0.
-
-    Args:
-        a: one value.
-        b: the other.
-        tolerance: how far floats may be apart, relatively or absolutely.
-    """
+    """Whether two JSON values are the same: NaN is NaN, null is not NaN, 1 is not 1.0."""
     if tolerance and isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)

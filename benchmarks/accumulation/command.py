@@ -34,12 +34,7 @@ from benchmarks.sources.output import check_output, write_whole
 def read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Read a CSV file, all cells as text; empty cells are empty.
 
-    Args:
-        path: the file, with a header line.
-        columns: what must be there; other columns are kept.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
+    `columns`: what must be there; other columns are kept.
     """
     if not path.is_file():
         raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
@@ -62,11 +57,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def write_scores(path: Path, scores: pd.Series) -> None:
-    """Write a scores file: columns `pair_id` and `score`, an empty cell where there is none.
-
-    Raises:
-        SubmitterError: `cannot_write`.
-    """
+    """Write a scores file: columns `pair_id` and `score`, an empty cell where there is none."""
     write_whole(path, lambda place: scores.to_csv(place, header=["score"]))
 
 

@@ -24,8 +24,7 @@ Correctness = Literal["equals_yes", "contains_yes", "tifa", "given"]
 def equals_yes(answers: pd.Series) -> BoolArray:
     """The answer is exactly `yes` (DSG, Cho et al. 2024, released evaluation).
 
-    Args:
-        answers: shape (n,), text; an empty answer is not correct.
+    `answers` (n,), text; an empty answer is not correct.
     """
     return np.asarray(answers == "yes", bool)
 
@@ -35,8 +34,7 @@ def contains_yes(answers: pd.Series) -> BoolArray:
 
     So `Yes, there is` is correct, but `her eyes` too: the published scores count it.
 
-    Args:
-        answers: shape (n,), text; an empty answer is not correct.
+    `answers` (n,), text; an empty answer is not correct.
     """
     return np.asarray(answers.str.lower().str.contains("yes", regex=False), bool)
 
@@ -50,15 +48,8 @@ def tifa(
     are computed, although a few of these questions expect `no` or have other choices. With more,
     the choice nearest to the answer must be the expected one, apart from case and spaces.
 
-    Args:
-        answers: shape (n,), free answers.
-        mc_answers: shape (n,), the choice that was found nearest to each answer.
-        choices: shape (n,), the choices, joined by `|`.
-        expected: shape (n,), the right choice.
-
-    Raises:
-        SubmitterError: `bad_choices`, where a question has fewer than two choices, or more than
-            two and no expected answer.
+    `answers` (n,), free answers; `mc_answers` (n,), the choice that was found nearest to each
+    answer; `choices` (n,), the choices, joined by `|`; `expected` (n,), the right choice.
     """
     n_choices = choices.str.count(r"\|").to_numpy() + 1
     wanted = _bare(expected)
@@ -77,11 +68,7 @@ def tifa(
 
 
 def stated_correctness(cells: pd.Series) -> BoolArray:
-    """Correctness that the file states itself: `1` or `0` in each cell.
-
-    Raises:
-        SubmitterError: `bad_correct`, with the first cell that is neither.
-    """
+    """Correctness that the file states itself: `1` or `0` in each cell."""
     bad = ~cells.isin(["0", "1"]).to_numpy(bool)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -114,12 +101,7 @@ is not. `refuse`: an error."""
 def parse_parents(cell: str, notation: Notation) -> tuple[tuple[int, ...], bool]:
     """Read the parents of one question; an empty cell has none.
 
-    Args:
-        cell: e.g. `1,2` (`dsg`) or `1-0` (`ts2`).
-        notation: see `Notation`.
-
-    Returns:
-        The parents' ids, in the order of the cell, and whether every part of the cell was one.
+    Returns: The parents' ids, in the order of the cell, and whether every part of the cell was one.
     """
     text = cell.strip()
     if not text or (notation == "ts2" and text == "-1"):
@@ -132,19 +114,13 @@ def parse_parents(cell: str, notation: Notation) -> tuple[tuple[int, ...], bool]
 
 @dataclass(frozen=True)
 class QuestionGraph:
-    """The questions of many prompts and their dependencies; Q questions, E dependencies.
+    """The questions of many prompts and their dependencies; Q questions, E dependencies."""
 
-    Attributes:
-        keys: unique pairs of `text_id` (str) and `question_id` (int), length Q.
-        child: shape (E,), position in `keys` of a question that depends on
-        parent: shape (E,), the question at this position, of the same prompt.
-        unparsable: prompts with a cell of parents that could not be read as it stands, in the
-            order of the questions.
-    """
-
-    keys: pd.MultiIndex
-    child: IntArray
-    parent: IntArray
+    keys: pd.MultiIndex  # unique pairs of `text_id` (str) and `question_id` (int), length Q
+    child: IntArray  # shape (E,), position in `keys` of a question that depends on
+    parent: IntArray  # shape (E,), the question at this position, of the same prompt
+    # prompts with a cell of parents that could not be read as it stands, in the order of the
+    # questions
     unparsable: tuple[str, ...] = ()
 
     @classmethod
@@ -161,16 +137,8 @@ class QuestionGraph:
         A question that names itself as a parent has that parent left out: its own answer decides
         already. (The released DSG questions have such ones, and one circle of two questions.)
 
-        Args:
-            questions: one row per question, columns `text_id` (str), `question_id` (str, a whole
-                number) and, unless no question depends on another, `parents` (str).
-            notation: how `parents` is written.
-            unparsable: what is done about a cell of parents that is not so written.
-            source: how messages name the table.
-
-        Raises:
-            SubmitterError: `bad_question_id`, `duplicate_questions`, `bad_parents` (only with
-                `refuse`) or `unknown_parents`, with the first offender.
+        `questions`: one row per question, columns `text_id` (str), `question_id` (str, a whole
+        number) and, unless no question depends on another, `parents` (str).
         """
         keys = question_keys(questions, source)
         if keys.has_duplicates:
@@ -213,11 +181,7 @@ class QuestionGraph:
 
     @cached_property
     def depth(self) -> IntArray:
-        """Shape (Q,): 0 without parents, else one more than the deepest parent.
-
-        Raises:
-            SubmitterError: `cyclic_questions`, where questions depend on each other.
-        """
+        """Shape (Q,): 0 without parents, else one more than the deepest parent."""
         parents: dict[int, list[int]] = {int(row): [] for row in np.unique(self.child)}
         for row, above in zip(self.child.tolist(), self.parent.tolist(), strict=True):
             parents[row].append(above)
@@ -289,20 +253,13 @@ class AnsweredQuestions:
     """The answers to the questions about P images; A answers, each to another question or image.
 
     Every image has an answer to each question of its prompt, or none at all.
-
-    Attributes:
-        graph: the questions.
-        pair_ids: ids of the images, length P.
-        pair: shape (A,), position of the image in `pair_ids`.
-        question: shape (A,), position of the question in the graph.
-        correct: shape (A,), whether the answer is correct.
     """
 
-    graph: QuestionGraph
-    pair_ids: tuple[str, ...]
-    pair: IntArray
-    question: IntArray
-    correct: BoolArray
+    graph: QuestionGraph  # the questions
+    pair_ids: tuple[str, ...]  # ids of the images, length P
+    pair: IntArray  # shape (A,), position of the image in `pair_ids`
+    question: IntArray  # shape (A,), position of the question in the graph
+    correct: BoolArray  # shape (A,), whether the answer is correct
 
     @classmethod
     def of(
@@ -316,18 +273,10 @@ class AnsweredQuestions:
     ) -> AnsweredQuestions:
         """Join answers with questions.
 
-        Args:
-            answers: one row per answer, columns `pair_id`, `question_id` (str each).
-            correct: shape (rows,), see `benchmarks.accumulation.question_scores`.
-            graph: the questions.
-            pairs: the images, columns `pair_id` (unique) and `text_id` (str each); see
-                `pairs_of` where only the answers name them.
-            source: how messages name the table of answers.
-
-        Raises:
-            SubmitterError: `duplicate_pairs`, `unknown_pairs`, `bad_question_id`,
-                `unknown_questions`, `duplicate_answers` or `unanswered_questions`, with the first
-                offender.
+        `answers`: one row per answer, columns `pair_id`, `question_id` (str each); `correct`
+        (rows,), see `benchmarks.accumulation.question_scores`; `pairs`: the images, columns
+        `pair_id` (unique) and `text_id` (str each); see `pairs_of` where only the answers name
+        them.
         """
         texts = pairs.set_index("pair_id")["text_id"]
         if texts.index.has_duplicates:
@@ -413,11 +362,7 @@ class AnsweredQuestions:
 
 
 def pairs_of(answers: pd.DataFrame, *, source: str = "The table of answers") -> pd.DataFrame:
-    """The images that have answers: `pair_id` (unique) and `text_id`, in the answers' order.
-
-    Raises:
-        SubmitterError: `several_prompts`, where answers about one image name several prompts.
-    """
+    """The images that have answers: `pair_id` (unique) and `text_id`, in the answers' order."""
     pairs = answers[["pair_id", "text_id"]].drop_duplicates(ignore_index=True)
     twice = pairs["pair_id"].duplicated()
     if twice.any():
@@ -454,12 +399,8 @@ def counted(answered: AnsweredQuestions, rule: Rule) -> BoolArray:
 def image_scores(answered: AnsweredQuestions, rule: Rule, unanswered: Unanswered) -> pd.Series:
     """The share of an image's questions that count.
 
-    Returns:
-        Length P, index `pair_id` in the order of the pairs, named `score`: values in 0..1, NaN
-        for images without answers if `unanswered` is `empty`.
-
-    Raises:
-        SubmitterError: `cyclic_questions`, with rule `recursive`.
+    Returns: Length P, index `pair_id` in the order of the pairs, named `score`: values in 0..1, NaN
+    for images without answers if `unanswered` is `empty`.
     """
     n_pairs, n_answers = len(answered.pair_ids), answered.n_answers
     correct = np.bincount(answered.pair, counted(answered, rule), minlength=n_pairs)

@@ -31,19 +31,13 @@ _BETWEEN = ", "
 
 @dataclass(frozen=True)
 class Listing:
-    """Something with the same facts of each of its entries.
+    """Something with the same facts of each of its entries."""
 
-    Attributes:
-        title: what is listed.
-        heads: names of the facts.
-        lines: per entry one cell per head; an empty cell says that the fact is not there.
-        n_names: so many leading facts tell an entry from the others.
-    """
-
-    title: str
-    heads: Sequence[str]
+    title: str  # what is listed
+    heads: Sequence[str]  # names of the facts
+    # per entry one cell per head; an empty cell says that the fact is not there
     lines: Sequence[Sequence[str]]
-    n_names: int = 1
+    n_names: int = 1  # so many leading facts tell an entry from the others
 
 
 def table_or_lines(listing: Listing, width: int) -> Iterator[RenderableType]:
@@ -51,12 +45,7 @@ def table_or_lines(listing: Listing, width: int) -> Iterator[RenderableType]:
 
     No fact is cut, and it is broken over two lines only if it is longer than one.
 
-    Args:
-        listing: what to print; its texts are shown as they are, without markup.
-        width: characters of a line.
-
-    Yields:
-        Blocks to print one below the other.
+    Yields: Blocks to print one below the other.
     """
     yield Text(listing.title, style="italic")
     table = _table(listing)

@@ -23,12 +23,7 @@ _ABOUT_FILES = frozenset({"sources", "labelled"})
 
 
 def fingerprint(questions: Questions, answers: Answers) -> Mapping[str, str]:
-    """SHA-256 of each part of a benchmark, in hexadecimal digits.
-
-    Args:
-        questions: every picture of it is read.
-        answers: of the same benchmark.
-    """
+    """SHA-256 of each part of a benchmark, in hexadecimal digits."""
     return {
         "pictures": _of_pictures(questions),
         "texts": _of(dict(questions.texts)),

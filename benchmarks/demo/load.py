@@ -54,14 +54,7 @@ def gecko_answers() -> GeckoAnswers:
 
 
 def questions(family: str) -> Questions:
-    """The question side; the bytes of a picture are read when they are asked for.
-
-    Args:
-        family: `croc`, `ts2`, `evalmuse` or `gecko`.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming the file.
-    """
+    """The question side; the bytes of a picture are read when they are asked for."""
     pairs = _rows(f"{family}/question_pairs.parquet")
     texts = _rows(f"{family}/texts.parquet")
     return Questions(
@@ -77,29 +70,14 @@ def questions(family: str) -> Questions:
 
 
 def pictures(family: str) -> Mapping[str, Callable[[], bytes]]:
-    """Image id to a function that returns the PNG file.
-
-    Args:
-        family: as of `questions`; `models` for what the simulated models made of the prompt set,
-            with ids `<model>/<prompt_id>/<seed>`.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming the file.
-    """
+    """Image id to a function that returns the PNG file."""
     path = f"{family}/pictures.parquet"
     ids = parquet_table(_checked_bytes(path), ["image_id"])["image_id"].to_pylist()
     return {image_id: partial(_picture, path, at) for at, image_id in enumerate(ids)}
 
 
 def read_table(path: str) -> pd.DataFrame:
-    """A table, checked.
-
-    Args:
-        path: below `benchmarks/demo/files/`.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming the file.
-    """
+    """A table, checked."""
     return parquet_frame(_checked_bytes(path))
 
 

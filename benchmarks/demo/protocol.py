@@ -27,15 +27,7 @@ from benchmarks.ts2.measures import MEASURES as TS2_MEASURES
 
 
 class DemoBenchmark(Benchmark):
-    """One of the bundled benchmarks of drawn pictures and simulated labels.
-
-    Args:
-        family: under whose protocol it is measured, e.g. `croc`.
-        card: what people are told about it.
-        answers: reads the answer side.
-        measure: the protocol of its family.
-        cases: makes the cases of its family, from answers and the prompt of each text id.
-    """
+    """One of the bundled benchmarks of drawn pictures and simulated labels."""
 
     def __init__(
         self,

@@ -32,43 +32,27 @@ class _Frozen(BaseModel):
 
 
 class ErratumCell(_Frozen):
-    """Printed figure or phrase, with its correction.
+    """Printed figure or phrase, with its correction."""
 
-    Attributes:
-        label: what it is, unique in its erratum.
-        printed: as printed (or as the released code gives it).
-        correct: what it should be, or what the other side says; empty where nobody can tell.
-    """
-
-    label: str = Field(min_length=1)
-    printed: str = Field(min_length=1)
-    correct: str = ""
+    label: str = Field(min_length=1)  # what it is, unique in its erratum
+    printed: str = Field(min_length=1)  # as printed (or as the released code gives it)
+    correct: str = ""  # what it should be, or what the other side says; empty where nobody can tell
 
 
 class Erratum(_Frozen):
-    """Erratum of one place in a paper.
+    """Erratum of one place in a paper."""
 
-    Attributes:
-        id: key for the command line and for links.
-        paper: key of the paper in `benchmarks.published.papers`.
-        where: table, figure, section or file.
-        title: what is wrong, in one sentence.
-        why: how one knows, and where known how it came about.
-        kind: see `KINDS`.
-        cells: what is printed, and what should be.
-        recompute: whether a function of `benchmarks.errata` computes the correct figures.
-        data: paths of the files that it reads, see `files`; none where the printed tables or
-            arithmetic suffice.
-    """
-
-    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
-    paper: str
-    where: str = Field(min_length=1)
-    title: str = Field(min_length=1)
-    why: str = Field(min_length=1)
-    kind: Kind
-    cells: tuple[ErratumCell, ...] = Field(min_length=1)
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")  # key for the command line and for links
+    paper: str  # key of the paper in `benchmarks.published.papers`
+    where: str = Field(min_length=1)  # table, figure, section or file
+    title: str = Field(min_length=1)  # what is wrong, in one sentence
+    why: str = Field(min_length=1)  # how one knows, and where known how it came about
+    kind: Kind  # see `KINDS`
+    cells: tuple[ErratumCell, ...] = Field(min_length=1)  # what is printed, and what should be
+    # whether a function of `benchmarks.errata` computes the correct figures
     recompute: bool = False
+    # paths of the files that it reads, see `files`; none where the printed tables or arithmetic
+    # suffice
     data: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -91,15 +75,10 @@ class Erratum(_Frozen):
 
 
 class ErrataFile(_Frozen):
-    """The whole of `errata.toml`.
+    """The whole of `errata.toml`."""
 
-    Attributes:
-        files: every file that an erratum is recomputed from.
-        errata: the entries.
-    """
-
-    files: tuple[DataFile, ...]
-    errata: tuple[Erratum, ...]
+    files: tuple[DataFile, ...]  # every file that an erratum is recomputed from
+    errata: tuple[Erratum, ...]  # the entries
 
     @model_validator(mode="after")
     def _names_each_thing_once(self) -> Self:
@@ -116,21 +95,13 @@ class ErrataFile(_Frozen):
 
 
 def errata() -> tuple[Erratum, ...]:
-    """All errata, in the order of the file.
-
-    Raises:
-        PlatformError: `malformed_errata`; the file is part of the package.
-    """
+    """All errata, in the order of the file."""
     return _list().errata
 
 
 @cache
 def files() -> Mapping[str, DataFile]:
-    """Every file that an erratum is recomputed from, by its path below the folder of data.
-
-    Raises:
-        PlatformError: `malformed_errata`; the file is part of the package.
-    """
+    """Every file that an erratum is recomputed from, by its path below the folder of data."""
     return MappingProxyType({file.path: file for file in _list().files})
 
 
@@ -146,11 +117,7 @@ def _list() -> ErrataFile:
 
 
 def erratum(identifier: str) -> Erratum:
-    """Look an erratum up.
-
-    Raises:
-        SubmitterError: `unknown_erratum`, listing the known ids.
-    """
+    """Look an erratum up."""
     for entry in errata():
         if entry.id == identifier:
             return entry
@@ -168,14 +135,10 @@ def data_folder(data: Path | None) -> DataFolder:
 
 @dataclass(frozen=True)
 class Finding:
-    """Recomputed value of one cell.
+    """Recomputed value of one cell."""
 
-    Attributes:
-        value: the correct figure, in the unit in which it was printed.
-        mistake: what the mistaken computation gives, where it is known: the printed figure.
-    """
-
-    value: float
+    value: float  # the correct figure, in the unit in which it was printed
+    # what the mistaken computation gives, where it is known: the printed figure
     mistake: float | None = None
 
 

@@ -49,21 +49,13 @@ def _missing(entry: Erratum, missing: list[DataFile], data: Path | None) -> Subm
 
 @dataclass(frozen=True)
 class RecomputedCell:
-    """A cell of an erratum beside what the data give.
+    """A cell of an erratum beside what the data give."""
 
-    Attributes:
-        label: as in the erratum.
-        printed: as in the erratum.
-        correct: as in the erratum.
-        recomputed: the figure from the data.
-        mistake: what the mistaken computation gives, or None where it is not known.
-    """
-
-    label: str
-    printed: str
-    correct: str
-    recomputed: float
-    mistake: float | None
+    label: str  # as in the erratum
+    printed: str  # as in the erratum
+    correct: str  # as in the erratum
+    recomputed: float  # the figure from the data
+    mistake: float | None  # what the mistaken computation gives, or None where it is not known
 
     @property
     def rounded(self) -> str:
@@ -87,17 +79,8 @@ class RecomputedCell:
 def recompute(entry: Erratum, data: Path | None) -> tuple[RecomputedCell, ...]:
     """Compute the figures of an erratum from public data.
 
-    Args:
-        entry: the erratum.
-        data: folder of data; may be None where the erratum needs none.
-
-    Returns:
-        One cell for each of the erratum, in its order.
-
-    Raises:
-        SubmitterError: `not_recomputable`, or `data_missing` and `data_malformed` of
-            `check_data`.
-        PlatformError: `labels_differ`, where function and entry name different cells.
+    `data`: folder of data; may be None where the erratum needs none.
+    Returns: One cell for each of the erratum, in its order.
     """
     if not entry.recompute:
         raise SubmitterError(

@@ -25,21 +25,14 @@ that equal ones are ties in the test and not two floats side by side."""
 
 @dataclass(frozen=True)
 class PairRelation:
-    """Two models, by people and by a metric.
+    """Two models, by people and by a metric."""
 
-    Attributes:
-        first: one model.
-        second: the other.
-        people: 1 where people find the first better, -1 the second, 0 no significant difference.
-        metric: likewise by the metric; None where no prompt of both has its scores.
-        n_prompts: with ratings and scores of both.
-    """
-
-    first: str
-    second: str
+    first: str  # one model
+    second: str  # the other
+    # 1 where people find the first better, -1 the second, 0 no significant difference
     people: Relation
-    metric: Relation | None
-    n_prompts: int
+    metric: Relation | None  # likewise by the metric; None where no prompt of both has its scores
+    n_prompts: int  # with ratings and scores of both
 
 
 @dataclass(frozen=True)
@@ -47,14 +40,10 @@ class OrderingRecord:
     """Relations of all pairs of models that people rated on the same prompts (Gecko).
 
     A relation is that of Wilcoxon's signed ranks on the values of the same prompts.
-
-    Attributes:
-        pairs: each once, in the order of the models.
-        level: below which a p-value is significant.
     """
 
-    pairs: tuple[PairRelation, ...]
-    level: float = GECKO_LEVEL
+    pairs: tuple[PairRelation, ...]  # each once, in the order of the models
+    level: float = GECKO_LEVEL  # below which a p-value is significant
 
     @property
     def right(self) -> int:
@@ -72,15 +61,8 @@ def ordering_record(
 ) -> OrderingRecord:
     """Compare a metric's relations with the people's.
 
-    Args:
-        people: shape (P, M), mean rating of each prompt's image of each model; NaN where there is
-            none.
-        metric: shape (P, M), its scores, higher is better; NaN likewise.
-        models: names, length M.
-        level: of both tests.
-
-    Raises:
-        ValueError: the shapes differ.
+    `people` (P, M), mean rating of each prompt's image of each model; NaN where there is none;
+    `metric` (P, M), its scores, higher is better; NaN likewise.
     """
     if people.shape != metric.shape or people.shape[1:] != (len(models),):
         raise ValueError(f"ratings {people.shape}, scores {metric.shape}, {len(models)} models")
@@ -121,30 +103,20 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Estimates:
-    """M models by one metric.
+    """M models by one metric."""
 
-    Attributes:
-        means: shape (M,); NaN without a score.
-        ci_low: shape (M,), lower ends of 95 % intervals, BCa, prompts resampled; NaN below two
-            prompts.
-        ci_high: shape (M,), upper ends.
-        resamples: shape (M, B), the means in each resample.
-        n_prompts: shape (M,), prompts with a score.
-    """
-
-    means: FloatArray
+    means: FloatArray  # shape (M,); NaN without a score
+    # shape (M,), lower ends of 95 % intervals, BCa, prompts resampled; NaN below two prompts
     ci_low: FloatArray
-    ci_high: FloatArray
-    resamples: FloatArray
-    n_prompts: IntArray
+    ci_high: FloatArray  # shape (M,), upper ends
+    resamples: FloatArray  # shape (M, B), the means in each resample
+    n_prompts: IntArray  # shape (M,), prompts with a score
 
 
 def estimates(scores: SliceScores, counts: FloatArray) -> Estimates:
     """Means with their intervals.
 
-    Args:
-        scores: of n prompts.
-        counts: shape (B, n), how often each prompt is drawn in each resample.
+    `counts` (B, n), how often each prompt is drawn in each resample.
     """
     resamples = scores.resampled(counts)
     values = scores.by_prompt
@@ -163,19 +135,16 @@ def estimates(scores: SliceScores, counts: FloatArray) -> Estimates:
 
 @dataclass(frozen=True)
 class Tests:
-    """Student's paired t between each two of M models by each of J metrics.
-
-    Attributes:
-        difference: shape (J, M, M), mean of a (second axis) less b over their common prompts.
-        p: shape (J, M, M), two-sided p-values; NaN where two models share fewer than two prompts.
-        corrected: shape (J, M, M), after Holm over all pairs and metrics together; NaN likewise
-            and on the diagonal.
-    """
+    """Student's paired t between each two of M models by each of J metrics."""
 
     __test__ = False  # pytest: not a class of tests
 
+    # shape (J, M, M), mean of a (second axis) less b over their common prompts
     difference: FloatArray
+    # shape (J, M, M), two-sided p-values; NaN where two models share fewer than two prompts
     p: FloatArray
+    # shape (J, M, M), after Holm over all pairs and metrics together; NaN likewise and on the
+    # diagonal
     corrected: FloatArray
 
     def relations(self, level: float = LEVEL) -> IntArray:
@@ -187,10 +156,8 @@ class Tests:
 def compared(scores: SliceScores, least: int = 2) -> TStatistics:
     """Student's paired t between each two models by one metric.
 
-    Args:
-        scores: of all models.
-        least: prompts two models must share; below, they have no p-value. Differences are in
-            units of `SliceScores.in_range`.
+    `least`: prompts two models must share; below, they have no p-value. Differences are in units of
+    `SliceScores.in_range`.
     """
     found = t_statistics(scores.in_range)
     return replace(found, p=np.where(found.n < least, np.nan, found.p))
@@ -199,9 +166,7 @@ def compared(scores: SliceScores, least: int = 2) -> TStatistics:
 def combine_tests(metrics: Sequence[TStatistics], n_models: int) -> Tests:
     """The tests of several metrics as one family.
 
-    Args:
-        metrics: the tests of each, of the same models; may be none.
-        n_models: how many these are.
+    `metrics`: the tests of each, of the same models; may be none.
     """
     shape = (len(metrics), n_models, n_models)
     difference = np.array([one.difference for one in metrics]).reshape(shape)
@@ -212,11 +177,8 @@ def combine_tests(metrics: Sequence[TStatistics], n_models: int) -> Tests:
 def holm_over_metrics(p: FloatArray) -> FloatArray:
     """Holm's correction over all pairs of models and all metrics.
 
-    Args:
-        p: shape (J, M, M), symmetric in the models.
-
-    Returns:
-        The same shape; NaN on the diagonal.
+    `p` (J, M, M), symmetric in the models.
+    Returns: The same shape; NaN on the diagonal.
     """
     a, b = np.triu_indices(p.shape[-1], 1)
     corrected = np.full(p.shape, np.nan)
@@ -233,32 +195,22 @@ class Consensus:
 
     A model is better than another where at least one metric says so with significance and none
     says the contrary; where metrics contradict each other, the two stay without an order.
-
-    Attributes:
-        better: shape (M, M), whether a (first axis) is better than b.
-        disputed: shape (M, M), whether metrics order the two in opposite ways; symmetric.
-        rank_low: shape (M,), 1 + the number of models that are better.
-        rank_high: shape (M,), M less the number of models that are worse.
-        order: shape (M,), places of the models, the first of the board first.
-        tiers: shape (M,), from 1; no two models of a tier are told apart.
     """
 
-    better: BoolArray
-    disputed: BoolArray
-    rank_low: IntArray
-    rank_high: IntArray
-    order: IntArray
-    tiers: IntArray
+    better: BoolArray  # shape (M, M), whether a (first axis) is better than b
+    disputed: BoolArray  # shape (M, M), whether metrics order the two in opposite ways; symmetric
+    rank_low: IntArray  # shape (M,), 1 + the number of models that are better
+    rank_high: IntArray  # shape (M,), M less the number of models that are worse
+    order: IntArray  # shape (M,), places of the models, the first of the board first
+    tiers: IntArray  # shape (M,), from 1; no two models of a tier are told apart
 
 
 def consensus(relations: IntArray, lead: FloatArray) -> Consensus:
     """Join the relations that J metrics find.
 
-    Args:
-        relations: shape (J, M, M), 1 where a is better than b, -1 where it is worse, 0 where the
-            metric does not tell; antisymmetric in the models.
-        lead: shape (M,), values by which models with equal rank ranges are put in order, higher
-            first; NaN comes last.
+    `relations` (J, M, M), 1 where a is better than b, -1 where it is worse, 0 where the metric does
+    not tell; antisymmetric in the models; `lead` (M,), values by which models with equal rank
+    ranges are put in order, higher first; NaN comes last.
     """
     above, below = (np.asarray(side.any(axis=0)) for side in (relations > 0, relations < 0))
     better: BoolArray = above & ~below
@@ -291,12 +243,9 @@ def _in_order(better: BoolArray, preferred: IntArray) -> IntArray:
 def tiers_down(told: BoolArray, order: IntArray) -> IntArray:
     """Down the board, a model opens a new tier if it is told apart from any of the current one.
 
-    Args:
-        told: shape (M, M), whether two models are told apart; symmetric.
-        order: shape (K,), places of the models on the board, the first first; K <= M.
-
-    Returns:
-        Shape (M,), tiers from 1; 0 for models that are not in the order.
+    `told` (M, M), whether two models are told apart; symmetric; `order` (K,), places of the models
+    on the board, the first first; K <= M.
+    Returns: shape (M,), tiers from 1; 0 for models that are not in the order.
     """
     tiers = np.zeros(len(told), np.intp)
     # Whether a model is told apart from any member of the current tier.

@@ -28,16 +28,11 @@ class SliceScores:
 
     A model's mean is a ratio of two sums over prompts: of whole images all weights are 1; of
     elements a prompt weighs as much as it has elements (EvalMuse-40K, Table 10).
-
-    Attributes:
-        sums: shape (n, M), summed scores of each prompt; 0 where there is none.
-        weights: shape (n, M), how many scores were summed; 0 where there is none.
-        plain: whether every weight is 0 or 1.
     """
 
-    sums: FloatArray
-    weights: FloatArray
-    plain: bool = False
+    sums: FloatArray  # shape (n, M), summed scores of each prompt; 0 where there is none
+    weights: FloatArray  # shape (n, M), how many scores were summed; 0 where there is none
+    plain: bool = False  # whether every weight is 0 or 1
 
     @classmethod
     def of_prompts(cls, values: FloatArray) -> SliceScores:
@@ -49,10 +44,8 @@ class SliceScores:
     def of_elements(cls, scores: FloatArray, prompts: IntArray, n_prompts: int) -> SliceScores:
         """Scores of elements.
 
-        Args:
-            scores: shape (E, M), NaN where there is none.
-            prompts: shape (E,), place of each element's prompt in the slice.
-            n_prompts: of the slice.
+        `scores` (E, M), NaN where there is none; `prompts` (E,), place of each element's prompt in
+        the slice.
         """
         there = np.isfinite(scores)
         sums, weights = np.zeros((2, n_prompts, scores.shape[1]))
@@ -107,11 +100,8 @@ class SliceScores:
     def resampled(self, counts: FloatArray) -> FloatArray:
         """The means in each resample of the prompts.
 
-        Args:
-            counts: shape (B, n), how often each prompt is drawn.
-
-        Returns:
-            Shape (M, B); NaN where nothing with a score is drawn.
+        `counts` (B, n), how often each prompt is drawn.
+        Returns: shape (M, B); NaN where nothing with a score is drawn.
         """
         if self.plain and self.weights.all():
             drawn = counts.sum(axis=1)
@@ -147,27 +137,18 @@ COMPARED_BY = "human_avg"
 
 @dataclass(frozen=True)
 class RatedModels:
-    """Ratings by prompt and model.
+    """Ratings by prompt and model."""
 
-    Attributes:
-        models: names, in order of first appearance; M of them.
-        prompts: ids, likewise; P of them.
-        images: columns `pair_id`, `prompt_id`, `model`; one row for each image.
-        people: shape (P, M), mean rating of each prompt's images of each model; NaN without any.
-        source: whose ratings these are.
-        skills: skill to the ids of its prompts; a prompt may have none, or several.
-        n_ratings: single ratings behind the means; 0 where they are not released.
-        note: what a reader must know of them; empty as a rule.
-    """
-
-    models: tuple[str, ...]
-    prompts: tuple[str, ...]
-    images: pd.DataFrame
+    models: tuple[str, ...]  # names, in order of first appearance; M of them
+    prompts: tuple[str, ...]  # ids, likewise; P of them
+    images: pd.DataFrame  # columns `pair_id`, `prompt_id`, `model`; one row for each image
+    # shape (P, M), mean rating of each prompt's images of each model; NaN without any
     people: FloatArray
-    source: str
+    source: str  # whose ratings these are
+    # skill to the ids of its prompts; a prompt may have none, or several
     skills: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    n_ratings: int = 0
-    note: str = ""
+    n_ratings: int = 0  # single ratings behind the means; 0 where they are not released
+    note: str = ""  # what a reader must know of them; empty as a rule
 
     def arranged(self, scores: Mapping[str, float]) -> FloatArray:
         """Scores by pair id as shape (P, M): the mean over a prompt's images of a model."""
@@ -184,9 +165,8 @@ def rated_models(answers: Answers) -> RatedModels | None:
 def ratings_by_gold(answers: Answers) -> Mapping[str, RatedModels]:
     """The ratings of models on the same prompts in a benchmark's answers, by gold.
 
-    Returns:
-        One entry without a name where the benchmark has one gold; the gold of the headline first;
-        nothing where nobody rated models on the same prompts.
+    Returns: One entry without a name where the benchmark has one gold; the gold of the headline
+    first; nothing where nobody rated models on the same prompts.
     """
     if isinstance(answers, GenAiAnswers):
         found = {"": _of_genai(answers)}

@@ -59,21 +59,14 @@ _ABOUT_THE_MODEL = """
 
 @dataclass(frozen=True)
 class FolderTemplate:
-    """Folder of generations that is to be filled: every prompt once with every seed.
+    """Folder of generations that is to be filled: every prompt once with every seed."""
 
-    Attributes:
-        prompts: id and text of each.
-        seeds: each once.
-        benchmark: registry name of the prompt set or benchmark; empty for prompts of one's own.
-        revision: of its data.
-        drawing: says which sizes are taken; None: not said.
-    """
-
-    prompts: Sequence[tuple[str, str]]
-    seeds: Sequence[int]
+    prompts: Sequence[tuple[str, str]]  # id and text of each
+    seeds: Sequence[int]  # each once
+    # registry name of the prompt set or benchmark; empty for prompts of one's own
     benchmark: str = ""
-    revision: str = ""
-    drawing: Drawing | None = None
+    revision: str = ""  # of its data
+    drawing: Drawing | None = None  # says which sizes are taken; None: not said
 
     @property
     def n_images(self) -> int:
@@ -82,12 +75,7 @@ class FolderTemplate:
 
 
 def template_files(name: str, template: FolderTemplate) -> dict[str, bytes]:
-    """Manifest and table of a new folder, by their names.
-
-    Args:
-        name: of the model on the boards, checked.
-        template: what it is for.
-    """
+    """Manifest and table of a new folder, by their names."""
     return {MANIFEST: _manifest(name, template), TABLE: b"".join(_lines(template))}
 
 

@@ -17,12 +17,10 @@ from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, re
 def by_seed(scores: pd.Series, prompts: Sequence[str]) -> tuple[tuple[int, ...], FloatArray]:
     """Scores of one metric for one model, arranged.
 
-    Args:
-        scores: index pair ids of `prompt_set.pair_id`; those of perturbed images are passed over.
-        prompts: ids of the set, in its order.
-
-    Returns:
-        The seeds, ascending, and an array of shape (seeds, prompts); NaN where there is no score.
+    `scores`: index pair ids of `prompt_set.pair_id`; those of perturbed images are passed over;
+    `prompts`: ids of the set, in its order.
+    Returns: The seeds, ascending, and an array of shape (seeds, prompts); NaN where there is no
+    score.
     """
     pairs = scores.index.astype(str)
     plain = ~pairs.str.endswith("+")
@@ -44,11 +42,8 @@ def over_seeds(images: FloatArray) -> FloatArray:
     where all scores are one number the mean is that number, however many there are. Summed as they
     come, rounding would break such ties, and tests would count what is left as differences.
 
-    Args:
-        images: shape (S, P), as `by_seed` gives them.
-
-    Returns:
-        Shape (P,).
+    `images` (S, P), as `by_seed` gives them.
+    Returns: shape (P,).
     """
     if not len(images):
         return np.full(images.shape[1], np.nan)
@@ -73,12 +68,8 @@ def add_means(
     A prompt's value is the mean over its images that have a score; of a metric for which lower is
     better, the negated one.
 
-    Args:
-        builder: takes the rows.
-        blank: row that all begin as.
-        scores: of one model, with pair ids of `prompt_set.pair_id`.
-        skills: of each prompt of the set, in its order.
-        plan: resamples the prompts.
+    `scores`: of one model, with pair ids of `prompt_set.pair_id`; `skills`: of each prompt of the
+    set, in its order.
     """
     ids = list(skills)
     slices: list[tuple[str | None, IntArray]] = [(None, np.arange(len(ids)))]

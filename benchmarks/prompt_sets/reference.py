@@ -19,31 +19,19 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """Figure of a model.
+    """Figure of a model."""
 
-    Attributes:
-        model: as its source names it.
-        metric: that gave it, or `human`.
-        value: in the unit of our rows: 91.18 of a metric that is printed times 100 is 0.9118.
-        printed: the figure with the digits it is shown with.
-        split: part of the set; None: all of it.
-        skill: key of the set's card; None: all prompts.
-        facet: rating template or gold; None where there is one only.
-        seed: of the images; None where it is not said, or over several.
-        rank: among the models of the table in this column: 1 + how many are printed with more.
-        printed_rank: where the source prints one.
-    """
-
-    model: str
-    metric: str
-    value: float
-    printed: str
-    split: str | None = None
-    skill: str | None = None
-    facet: str | None = None
-    seed: int | None = None
+    model: str  # as its source names it
+    metric: str  # that gave it, or `human`
+    value: float  # in the unit of our rows: 91.18 of a metric that is printed times 100 is 0.9118
+    printed: str  # the figure with the digits it is shown with
+    split: str | None = None  # part of the set; None: all of it
+    skill: str | None = None  # key of the set's card; None: all prompts
+    facet: str | None = None  # rating template or gold; None where there is one only
+    seed: int | None = None  # of the images; None where it is not said, or over several
+    # among the models of the table in this column: 1 + how many are printed with more
     rank: int = 0
-    printed_rank: int | None = None
+    printed_rank: int | None = None  # where the source prints one
 
     @property
     def place(self) -> tuple[str, str | None, str | None, str | None, int | None]:
@@ -86,23 +74,14 @@ SEED = "seed "
 
 @dataclass(frozen=True)
 class ReferenceTable:
-    """Figures of several models from one place.
+    """Figures of several models from one place."""
 
-    Attributes:
-        paper: key in `benchmarks.published.papers()`.
-        table: its name there.
-        title: what it shows.
-        note: what a reader must know before comparing; empty as a rule.
-        rows: one per model and column.
-        errata: ids of entries of `benchmarks.errata` about it.
-    """
-
-    paper: str
-    table: str
-    title: str
-    note: str
-    rows: tuple[ReferenceRow, ...]
-    errata: tuple[str, ...] = ()
+    paper: str  # key in `benchmarks.published.papers()`
+    table: str  # its name there
+    title: str  # what it shows
+    note: str  # what a reader must know before comparing; empty as a rule
+    rows: tuple[ReferenceRow, ...]  # one per model and column
+    errata: tuple[str, ...] = ()  # ids of entries of `benchmarks.errata` about it
 
     @property
     def source(self) -> str:
@@ -115,14 +94,7 @@ class ReferenceTable:
         return tuple(dict.fromkeys(row.model for row in self.rows))
 
     def stability(self, metric: str) -> SeedStability:
-        """Stability of the models' order over the seeds of the table (Re-Thinking).
-
-        Args:
-            metric: one of the table that was printed for several seeds.
-
-        Raises:
-            ValueError: the metric has no figure of some model with some seed.
-        """
+        """Stability of the models' order over the seeds of the table (Re-Thinking)."""
         found = {(row.seed, row.model): row.value for row in self.rows if row.metric == metric}
         seeds = [seed for seed in dict.fromkeys(seed for seed, _ in found) if seed is not None]
         absent = [(s, m) for s in seeds for m in self.models if (s, m) not in found]

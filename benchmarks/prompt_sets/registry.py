@@ -14,11 +14,7 @@ from benchmarks.schema import Benchmark
 
 
 def load_prompt_sets() -> Mapping[str, PromptSet]:
-    """All prompt sets by name, in the order of their modules.
-
-    Raises:
-        PlatformError: two sets have one name, or a module's `PROMPT_SETS` is not valid.
-    """
+    """All prompt sets by name, in the order of their modules."""
     found: dict[str, PromptSet] = {}
     for module in pkgutil.iter_modules(prompt_sets.__path__, f"{prompt_sets.__name__}."):
         declared = getattr(importlib.import_module(module.name), "PROMPT_SETS", ())
@@ -38,11 +34,7 @@ def load_prompt_sets() -> Mapping[str, PromptSet]:
 def with_prompt_sets(
     benchmarks: Mapping[str, Benchmark], sets: Mapping[str, PromptSet]
 ) -> Mapping[str, Benchmark]:
-    """Benchmarks of metrics, then prompt sets, by name.
-
-    Raises:
-        PlatformError: a prompt set is called as a benchmark is.
-    """
+    """Benchmarks of metrics, then prompt sets, by name."""
     for name in sets:
         if name in benchmarks:
             raise PlatformError(
@@ -52,11 +44,7 @@ def with_prompt_sets(
 
 
 def find_prompt_set(known: Mapping[str, PromptSet], name: str) -> PromptSet:
-    """Look a prompt set up.
-
-    Raises:
-        SubmitterError: `unknown_prompt_set`, listing the known names.
-    """
+    """Look a prompt set up."""
     if name not in known:
         raise SubmitterError(
             "unknown_prompt_set",

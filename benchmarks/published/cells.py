@@ -33,54 +33,31 @@ class _Frozen(BaseModel):
 
 
 class Paper(_Frozen):
-    """A paper and its tables.
+    """A paper and its tables."""
 
-    Attributes:
-        name: short name it goes by.
-        title: title of the paper.
-        citation: authors, title, venue and year.
-        url: page of the paper.
-        note: what holds for every cell of the paper; empty as a rule.
-        tables: name of each table, as in the cells, to what it shows, in our words.
-    """
-
-    name: str = Field(min_length=1)
-    title: str = Field(min_length=1)
-    citation: str = Field(min_length=1)
-    url: str = Field(pattern=r"^https://")
-    note: str = ""
-    tables: dict[str, str]
+    name: str = Field(min_length=1)  # short name it goes by
+    title: str = Field(min_length=1)  # title of the paper
+    citation: str = Field(min_length=1)  # authors, title, venue and year
+    url: str = Field(pattern=r"^https://")  # page of the paper
+    note: str = ""  # what holds for every cell of the paper; empty as a rule
+    tables: dict[str, str]  # name of each table, as in the cells, to what it shows, in our words
 
 
 class PublishedCell(_Frozen):
-    """A printed figure; unused fields are None.
+    """A printed figure; unused fields are None."""
 
-    Attributes:
-        paper: key of the paper in `papers()`.
-        table: name of the table in that paper.
-        benchmark: registry name, where the cell is of a benchmark that is evaluated here.
-        metric: metric (or `human`) that the figure is about.
-        measure: what was measured, e.g. `srcc`.
-        split: part of the benchmark, as in a `Row`.
-        skill: skill, as in a `Row`; None means all.
-        variant: `paper` where the figure is one a protocol here repeats.
-        facet: direction, template or seed, as in a `Row`.
-        model: text-to-image model or pair of models, where the figure is of one.
-        value: the figure in the unit of our rows: 67.9 % is 0.679.
-        printed: the figure as printed, with its digits and without a percent sign.
-    """
-
-    paper: str = Field(min_length=1)
-    table: str = Field(min_length=1)
-    benchmark: str | None
-    metric: str = Field(min_length=1)
-    measure: str = Field(min_length=1)
-    split: str | None
-    skill: str | None
-    variant: str | None
-    facet: str | None
-    model: str | None
-    value: float
+    paper: str = Field(min_length=1)  # key of the paper in `papers()`
+    table: str = Field(min_length=1)  # name of the table in that paper
+    benchmark: str | None  # registry name, where the cell is of a benchmark that is evaluated here
+    metric: str = Field(min_length=1)  # metric (or `human`) that the figure is about
+    measure: str = Field(min_length=1)  # what was measured, e.g. `srcc`.
+    split: str | None  # part of the benchmark, as in a `Row`
+    skill: str | None  # skill, as in a `Row`; None means all
+    variant: str | None  # `paper` where the figure is one a protocol here repeats
+    facet: str | None  # direction, template or seed, as in a `Row`
+    model: str | None  # text-to-image model or pair of models, where the figure is of one
+    value: float  # the figure in the unit of our rows: 67.9 % is 0.679
+    # the figure as printed, with its digits and without a percent sign
     printed: str = Field(min_length=1)
 
     @field_validator("benchmark", "split", "skill", "variant", "facet", "model", mode="before")
@@ -145,11 +122,7 @@ def printed_digits(printed: str) -> int:
 def published(benchmark: str | None = None) -> tuple[PublishedCell, ...]:
     """All printed cells, or those of one benchmark, in the order of the papers' tables.
 
-    Args:
-        benchmark: registry name, e.g. `croc_syn`; None for all cells, those of no benchmark too.
-
-    Raises:
-        PlatformError: `malformed_published`; the files are part of the package.
+    `benchmark`: registry name, e.g. `croc_syn`; None for all cells, those of no benchmark too.
     """
     return _all_cells() if benchmark is None else _by_benchmark().get(benchmark, ())
 

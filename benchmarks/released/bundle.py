@@ -112,15 +112,7 @@ def is_bundled(data: str) -> bool:
 
 
 def released_bytes(path: str) -> bytes:
-    """The content of a table, checked.
-
-    Args:
-        path: below `benchmarks/released/`, as the manifest names it.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming the file.
-        PlatformError: `invalid_benchmark`, where the manifest names no such table.
-    """
+    """The content of a table, checked."""
     sha256 = read_manifest().file(path).sha256
     return bundled_bytes(FOLDER / path, sha256, f"benchmarks/released/{path}")
 

@@ -75,29 +75,20 @@ _RUNNERS = (Reader.WORKER, Reader.COMMANDS)
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting, beside its type and bounds, which are the model's.
+    """A setting, beside its type and bounds, which are the model's."""
 
-    Attributes:
-        key: in the settings file, `table.key`; empty for a variable alone.
-        readers: the parts that read it.
-        secret: never printed; may be given as a file, by `variable` and `_FILE` or `key` and `_file`.
-        path: a file or folder, so that `~` in the settings file is a home.
-        routes_secrets: an address that secrets are sent to; only a file that was named may set it.
-        at_import: read by a library when it is imported.
-        name: of the field.
-        variable: of the environment.
-        default: without any source.
-    """
-
-    key: str = ""
+    key: str = ""  # in the settings file, `table.key`; empty for a variable alone
+    # the parts that read it
     readers: tuple[Reader, ...] = (Reader.APP, Reader.WORKER, Reader.COMMANDS)
+    # never printed; may be given as a file, by `variable` and `_FILE` or `key` and `_file`
     secret: bool = False
-    path: bool = False
+    path: bool = False  # a file or folder, so that `~` in the settings file is a home
+    # an address that secrets are sent to; only a file that was named may set it
     routes_secrets: bool = False
-    at_import: bool = False
-    name: str = ""
-    variable: str = ""
-    default: Any = None
+    at_import: bool = False  # read by a library when it is imported
+    name: str = ""  # of the field
+    variable: str = ""  # of the environment
+    default: Any = None  # without any source
 
     @property
     def file_variable(self) -> str:

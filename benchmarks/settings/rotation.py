@@ -83,16 +83,7 @@ class CurrentSecrets(Mapping[str, str]):
 
 
 class SecretRotation:
-    """Valid values of a secret, itself and the one before it (`_OLD`), from files read again.
-
-    Args:
-        variable: of the secret.
-        environment: of the process; is changed with the files.
-        check: returns a value, or raises `SubmitterError` where it is too weak.
-
-    Raises:
-        SubmitterError: of `check`, for a present value.
-    """
+    """Valid values of a secret, itself and the one before it (`_OLD`), from files read again."""
 
     def __init__(
         self,

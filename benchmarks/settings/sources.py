@@ -69,12 +69,7 @@ class SettingsFile(TomlConfigSettingsSource):
             ) from error
 
     def texts(self) -> dict[str, str]:
-        """The text of each variable that the file gives.
-
-        Raises:
-            SubmitterError: `bad_settings` (keys), `bad_setting` (values) or `settings_open`
-                (others can read or write it); all problems of the file in one.
-        """
+        """The text of each variable that the file gives."""
         given = self()
         settings, invalid = validated(given)
         valid = [SETTINGS[variable] for variable in given if variable not in invalid]
@@ -166,9 +161,6 @@ def load_process() -> tuple[str, ...]:
     """Load the settings of this process, before anything else, and return warnings.
 
     Where a library has read a variable already that a file now gives, the process starts again.
-
-    Raises:
-        SubmitterError: as of `load`.
     """
     before = dict(os.environ)
     warnings = load(os.environ, Path())
@@ -182,16 +174,7 @@ def load_process() -> tuple[str, ...]:
 
 
 def load(environment: MutableMapping[str, str], folder: Path) -> tuple[str, ...]:
-    """Put the values of files into an environment that lacks them, and return warnings.
-
-    Args:
-        environment: of the process; unchanged where a parent has loaded it already.
-        folder: of the default settings file.
-
-    Raises:
-        SubmitterError: `no_settings`, `settings_open`, `bad_settings` or `bad_setting` of the
-            settings file; `bad_secret_file` or `two_secrets` (by value and by file) of secrets.
-    """
+    """Put the values of files into an environment that lacks them, and return warnings."""
     warnings = tuple(
         f"{name} is no setting of Assay and changes nothing.{suggestion(name, VARIABLES)}"
         for name in unknown_variables(environment)
@@ -235,22 +218,14 @@ def store_texts(
 
 
 def read(environment: Mapping[str, str]) -> Settings:
-    """All settings of an environment with files loaded.
-
-    Raises:
-        SubmitterError: `bad_setting`; all invalid variables in one.
-    """
+    """All settings of an environment with files loaded."""
     settings, problems = _read(environment)
     _raise_all([SubmitterError("bad_setting", why, _EXAMPLE) for why in problems.values()])
     return settings
 
 
 def value_of(name: str, environment: Mapping[str, str]) -> Any:
-    """The value of one setting by its field's name, whatever the others are.
-
-    Raises:
-        SubmitterError: `bad_setting`.
-    """
+    """The value of one setting by its field's name, whatever the others are."""
     variable = next(one.variable for one in SETTINGS.values() if one.name == name)
     return getattr(read({variable: environment.get(variable, "")}), name)
 
@@ -277,11 +252,7 @@ def values(environment: Mapping[str, str], options: Mapping[str, str]) -> tuple[
 
 
 def read_secret(path: Path, setting: Setting) -> str:
-    """The secret in a file, without the white space around it; empty only for a previous one.
-
-    Raises:
-        SubmitterError: `bad_secret_file`; never says what is in it.
-    """
+    """The secret in a file, without the white space around it; empty only for a previous one."""
     why = secret = ""
     try:
         secret = _read_regular(path, MOST_SECRET_BYTES)[0].decode("utf-8-sig").strip()

@@ -145,14 +145,6 @@ def unpack(archive: Path, keep: Iterable[str]) -> Unpacked:
 
     It is unpacked into a hidden folder first and moved at the end, so a kill leaves no file half
     written in its place.
-
-    Args:
-        archive: the archive.
-        keep: names in its folder that it must not bring: the declared files and the pins.
-
-    Raises:
-        SubmitterError: `archive_refused` (a path outside, a link, a device), `data_malformed` (no
-            archive, or cut short) or `disk_full`.
     """
     aside = archive.with_name(f".{archive.name}.unpacking")
     with translate_disk_errors(archive.parent):

@@ -57,11 +57,7 @@ def limit_waiting() -> None:
 
 
 def at_home(address: str, home: str) -> str:
-    """The address of a request with a token, if it is of the origin the token is meant for.
-
-    Raises:
-        PlatformError: `led_astray`, it is not.
-    """
+    """The address of a request with a token, if it is of the origin the token is meant for."""
     if _origin(address) == _origin(home) != "":
         return address
     raise PlatformError(

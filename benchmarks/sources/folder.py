@@ -73,9 +73,6 @@ def data_row(index: object) -> str:
 
     Rows after the header are counted, not lines of the file: blank lines are passed over, and a
     cell in quotes may hold line breaks.
-
-    Args:
-        index: position of the row, or its label in the index of the table as it was read.
     """
     return f"data row {int(str(index)) + 1}"
 
@@ -85,11 +82,7 @@ class DataFolder:
 
     Remembers which files were read, so that a result can name the hash of each.
 
-    Args:
-        root: folder of data (`--data` / `ASSAY_DATA`); None where none was given.
-        benchmark: registry name, for messages.
-        files: what the benchmark's card declares.
-        counts: what the card says it must find, by name.
+    `root`: folder of data (`--data` / `ASSAY_DATA`); None where none was given.
     """
 
     def __init__(
@@ -110,11 +103,7 @@ class DataFolder:
         return self._locate(self._files[path]) is not None
 
     def path(self, path: str) -> Path:
-        """Path of a declared file, which then counts as read.
-
-        Raises:
-            SubmitterError: `data_missing`, with what to do.
-        """
+        """Path of a declared file, which then counts as read."""
         file = self._files[path]
         found = self._locate(file)
         if found is None:
@@ -133,14 +122,7 @@ class DataFolder:
     ) -> pd.DataFrame:
         """A table, all cells as text (empty cells are empty), in the file's order.
 
-        Args:
-            path: a declared CSV or TSV file.
-            columns: columns that must be there; others are kept.
-            separator: between cells.
-
-        Raises:
-            SubmitterError: `data_missing`, or `data_malformed` where it cannot be read or a
-                column is missing.
+        `columns`: columns that must be there; others are kept.
         """
         try:
             table = pd.read_csv(self.path(path), sep=separator, dtype=str, keep_default_na=False)
@@ -188,9 +170,6 @@ class DataFolder:
         it by the file's source, e.g. `nllg/croc_hum/croc_hum_metadata.tsv`.
 
         Call it last: an error that names a column or a row helps more than a hash.
-
-        Raises:
-            SubmitterError: `data_malformed`, where a hash differs from the pinned one.
         """
         found: dict[str, str] = {}
         for path, place in sorted(self._read.items()):
@@ -281,14 +260,7 @@ def folder_images(
 ) -> dict[str, Reader]:
     """Readers of images in a folder.
 
-    Args:
-        benchmark: registry name, for the message.
-        folder: where the images lie.
-        names: image id to path below the folder, with `/`.
-        remedy: how to get images that are missing; empty where `fetch` downloads them.
-
-    Raises:
-        SubmitterError: `images_missing`, with how many and the first of them.
+    `remedy`: how to get images that are missing; empty where `fetch` downloads them.
     """
     there = _files_below(folder)
     _check_complete(benchmark, folder, names, there, remedy)

@@ -11,16 +11,7 @@ from benchmarks.errors import SubmitterError
 
 
 def check_output(out: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
-    """Refuse a place to write to, before any work is done.
-
-    Args:
-        out: file to write.
-        force: whether a file that is there may be replaced.
-        inputs: files that are read; none of them is ever replaced.
-
-    Raises:
-        SubmitterError: `cannot_write` (a folder), `output_is_input` or `file_exists`.
-    """
+    """Refuse a place to write to, before any work is done."""
     if out.is_dir():
         raise SubmitterError("cannot_write", f"{out} is a folder.", "Name a file.")
     if not out.exists():
@@ -34,15 +25,7 @@ def check_output(out: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None
 
 
 def write_whole(out: Path, write: Callable[[Path], object]) -> None:
-    """Write a file aside and put it into its place at the end.
-
-    Args:
-        out: the file.
-        write: writes all of the content to the path it is given, which ends as `out` does.
-
-    Raises:
-        SubmitterError: `cannot_write`.
-    """
+    """Write a file aside and put it into its place at the end."""
     aside = out.with_name(f".part-{out.name}")
     try:
         write(aside)
@@ -58,16 +41,7 @@ def write_whole(out: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_new(folder: Path, files: Mapping[str, bytes], empty: tuple[str, ...] = ()) -> None:
-    """Write a folder that was not there before, whole or not at all.
-
-    Args:
-        folder: the new folder.
-        files: relative path to content.
-        empty: folders in it.
-
-    Raises:
-        SubmitterError: `folder_exists`, `cannot_write`.
-    """
+    """Write a folder that was not there before, whole or not at all."""
     try:
         there = folder.is_symlink() or folder.exists()
     except OSError as error:  # a name that is too long

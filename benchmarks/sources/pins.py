@@ -35,16 +35,7 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def bundled_bytes(place: Path, sha256: str, name: str) -> bytes:
-    """Content of a file that ships with Assay, checked.
-
-    Args:
-        place: of the file.
-        sha256: what its content must have.
-        name: its place in the project; messages may be public and name no folder of a server.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming the file.
-    """
+    """Content of a file that ships with Assay, checked."""
     remedy = "Restore it: it is part of Assay's source code."
     try:
         content = place.read_bytes()

@@ -174,43 +174,28 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Expected:
-    """Size and hashes a file must have, as far as card, server or an earlier fetch tell.
+    """Size and hashes a file must have, as far as card, server or an earlier fetch tell."""
 
-    Attributes:
-        size: bytes; None where nobody tells.
-        sha256: of the content; empty where nobody tells.
-        git_oid: id of the content as a git blob; empty where nobody tells.
-        said_by: who tells, for messages.
-    """
-
-    size: int | None = None
-    sha256: str = ""
-    git_oid: str = ""
-    said_by: str = "the server"
+    size: int | None = None  # bytes; None where nobody tells
+    sha256: str = ""  # of the content; empty where nobody tells
+    git_oid: str = ""  # id of the content as a git blob; empty where nobody tells
+    said_by: str = "the server"  # who tells, for messages
 
 
 @dataclass(frozen=True)
 class Source:
-    """A remote file.
+    """A remote file."""
 
-    Attributes:
-        url: where a GET finds it.
-        shown: its name for people, e.g. `nllg/croc_hum/croc_hum.tar.gz`.
-        state: changes when the content does, so that parts of two states are never joined; empty
-            where the server tells none, and then a cut download begins anew.
-        headers: to send with every request; the client drops the token on a change of host.
-        repo: repository on the Hub, or empty.
-        commit: of the repository.
-        name: path in the repository.
-    """
-
-    url: str
-    shown: str
+    url: str  # where a GET finds it
+    shown: str  # its name for people, e.g. `nllg/croc_hum/croc_hum.tar.gz`.
+    # changes when the content does, so that parts of two states are never joined; empty where the
+    # server tells none, and then a cut download begins anew
     state: str = ""
+    # to send with every request; the client drops the token on a change of host
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    repo: str = ""
-    commit: str = ""
-    name: str = ""
+    repo: str = ""  # repository on the Hub, or empty
+    commit: str = ""  # of the repository
+    name: str = ""  # path in the repository
 
 
 class Hub:

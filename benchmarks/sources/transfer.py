@@ -180,19 +180,12 @@ _BRANCH = "main"
 
 @dataclass(frozen=True)
 class Item:
-    """A file to be fetched or kept.
+    """A file to be fetched or kept."""
 
-    Attributes:
-        declared: the entry of the card it belongs to.
-        path: where it goes, below the folder of data.
-        source: where it comes from.
-        expected: what it must be.
-    """
-
-    declared: DataFile
-    path: str
-    source: Source
-    expected: Expected
+    declared: DataFile  # the entry of the card it belongs to
+    path: str  # where it goes, below the folder of data
+    source: Source  # where it comes from
+    expected: Expected  # what it must be
 
     def missing_bytes(self, data: Path) -> int:
         """Bytes still to come, as far as anybody tells."""
@@ -370,10 +363,6 @@ class Transfer:
 
     The Hub client's own download keeps no part of a file after a failure or a kill, and checks no
     hash; so its session is used here, for web addresses as well.
-
-    Args:
-        sleep: how to wait between tries.
-        stop: when set, every download ends with `StoppedError` at its next chunk.
     """
 
     def __init__(self, sleep: Sleep = time.sleep, stop: threading.Event | None = None) -> None:
@@ -385,18 +374,7 @@ class Transfer:
 
         What arrives is kept beside it in a hidden part file until it is complete and right.
 
-        Args:
-            source: where from.
-            target: where to; replaced at the end, in one step.
-            expected: what it must be.
-            advance: called with bytes as they come; negative where some had to be given up.
-
-        Returns:
-            SHA-256 of the content.
-
-        Raises:
-            SubmitterError: refused, `disk_full`, or `download_wrong` (not what was expected).
-            TransientError: five further tries brought nothing.
+        Returns: SHA-256 of the content.
         """
         part = part_of(target, source)
         with translate_disk_errors(target):

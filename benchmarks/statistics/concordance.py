@@ -26,22 +26,16 @@ class Concordance:
 
     A small p-value says that the judges agree on something, not that they agree on the ranking:
     with two clear leaders among ten models it is small however the other eight are mixed.
-
-    Attributes:
-        w: Kendall's W, 0..1; NaN where undefined.
-        chi_square: Friedman's statistic m (n - 1) W.
-        chi_square_p: its p-value with n - 1 degrees of freedom; rough below about seven items.
-        permutation_p: share of the arrangements, each judge's ranks in any order, with a W at
-            least as large; exact up to `EXACT_ARRANGEMENTS` of them, else of draws from a fixed
-            seed with the observed one among them.
-        exact: whether all arrangements were looked at.
     """
 
-    w: float
-    chi_square: float
-    chi_square_p: float
+    w: float  # Kendall's W, 0..1; NaN where undefined
+    chi_square: float  # Friedman's statistic m (n - 1) W
+    chi_square_p: float  # its p-value with n - 1 degrees of freedom; rough below about seven items
+    # share of the arrangements, each judge's ranks in any order, with a W at least as large; exact
+    # up to `EXACT_ARRANGEMENTS` of them, else of draws from a fixed seed with the observed one
+    # among them
     permutation_p: float
-    exact: bool
+    exact: bool  # whether all arrangements were looked at
 
 
 def kendall_w(scores: ArrayLike) -> FloatArray:
@@ -51,12 +45,9 @@ def kendall_w(scores: ArrayLike) -> FloatArray:
     rank sums and T the sum of t^3 - t over all runs of t ties, is S over m times the squared
     deviations of all judges' ranks, which needs no look at the runs.
 
-    Args:
-        scores: shape (..., m, n), finite: m judges (seeds) score n items (models).
-
-    Returns:
-        Shape (...): 1 for one common ranking, 0 for none; NaN where every judge ties everything,
-        or there are fewer than two items or no judges.
+    `scores` (..., m, n), finite: m judges (seeds) score n items (models).
+    Returns: shape (...): 1 for one common ranking, 0 for none; NaN where every judge ties
+    everything, or there are fewer than two items or no judges.
     """
     ranks = _centred_ranks(np.asarray(scores, np.float64))
     with np.errstate(invalid="ignore"):
@@ -67,11 +58,7 @@ def kendall_w(scores: ArrayLike) -> FloatArray:
 def concordance(scores: ArrayLike) -> Concordance:
     """W with its chi-square and permutation tests.
 
-    Args:
-        scores: shape (m, n), finite: m judges (seeds) score n items (models).
-
-    Raises:
-        ValueError: a score is not finite or the shape is another.
+    `scores` (m, n), finite: m judges (seeds) score n items (models).
     """
     table = np.asarray(scores, np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():

@@ -42,23 +42,15 @@ def _is_constant(values: FloatArray) -> bool:
 
 @dataclass(frozen=True)
 class Groups:
-    """Items by group: the part that all metrics share.
+    """Items by group: the part that all metrics share."""
 
-    Attributes:
-        order: shape (n,), items by group.
-        bounds: shape (G + 1,), where each group starts and ends in `order`; a group may be empty.
-    """
-
-    order: IntArray
+    order: IntArray  # shape (n,), items by group
+    # shape (G + 1,), where each group starts and ends in `order`; a group may be empty
     bounds: IntArray
 
     @classmethod
     def of(cls, groups: ArrayLike, n_groups: int | None = None) -> Groups:
-        """Sort items by the index (n,) of their group; G is the largest and 1 where it is not given.
-
-        Raises:
-            ValueError: the indices have another shape or are out of range.
-        """
+        """Sort items by the index (n,) of their group; G is the largest and 1 where it is not given."""
         index = np.asarray(groups, np.intp)
         count = int(index.max(initial=-1)) + 1 if n_groups is None else n_groups
         if index.ndim != 1 or (index.size and not 0 <= index.min() <= index.max() < count):
@@ -96,14 +88,9 @@ def pearson_by_group(x: ArrayLike, y: ArrayLike, groups: Groups) -> FloatArray:
 
     All metrics and groups are computed together.
 
-    Args:
-        x: shape (n,) or (n, M), finite; M samples are correlated with the same y.
-        y: shape (n,), finite.
-        groups: of the n items.
-
-    Returns:
-        Shape (G,) or (G, M), in -1..1; NaN where a side is constant or a group has fewer than two
-        items.
+    `x` (n,) or (n, M), finite; M samples are correlated with the same y; `y` (n,), finite.
+    Returns: shape (G,) or (G, M), in -1..1; NaN where a side is constant or a group has fewer than
+    two items.
     """
     columns, labels = _in_order(x, y, groups)
     return _shaped(_pearson(columns, labels, groups), x)

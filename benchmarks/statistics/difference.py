@@ -20,24 +20,15 @@ _PUBLISHED = 8.0 * float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True)
 class Measurements:
-    """R values of one metric, and what stands behind each.
+    """R values of one metric, and what stands behind each."""
 
-    Attributes:
-        values: shape (R,), in units of the measure; NaN where undefined.
-        resamples: shape (R, B), the values in the plan's resamples; NaN where undefined, B 0
-            where there are none.
-        contributions: shape (R, G), see `influence.contributions`; rows of NaN, or G 0, where
-            there are none.
-        n_clusters: shape (R,), clusters behind each value.
-
-    Raises:
-        ValueError: the shapes do not fit.
-    """
-
-    values: FloatArray
+    values: FloatArray  # shape (R,), in units of the measure; NaN where undefined
+    # shape (R, B), the values in the plan's resamples; NaN where undefined, B 0 where there are
+    # none
     resamples: NDArray[np.floating]
+    # shape (R, G), see `influence.contributions`; rows of NaN, or G 0, where there are none
     contributions: FloatArray
-    n_clusters: IntArray
+    n_clusters: IntArray  # shape (R,), clusters behind each value
 
     def __post_init__(self) -> None:
         rows = {len(self.values), len(self.resamples), len(self.contributions)}
@@ -60,33 +51,24 @@ class Measurements:
 
 @dataclass(frozen=True)
 class Differences:
-    """The first metric less the second, for R values; all arrays have shape (R,).
+    """The first metric less the second, for R values; all arrays have shape (R,)."""
 
-    Attributes:
-        difference: in units of the measure; NaN where one of the values is.
-        interval: 95 % BCa interval from the joint resamples (percentile ends, expanded for few
-            clusters likewise, where BCa is not `defined`); NaN where fewer than half the
-            resamples are defined.
-        percentile: 95 % percentile interval.
-        flips: sign-flip tests of the contributions, the tests of the boards; p-value NaN without
-            contributions.
-        units: paired tests and dominance over blocks.
-        effect: d_z, the difference over the standard deviation of the blocks' differences (Cohen
-            1988, section 2.3.5): 0 for equal metrics, infinite where every block differs by the
-            same amount.
-        effect_low: lower end of the difference's interval over that standard deviation, which is
-            taken for known; NaN where `effect` is not finite.
-        effect_high: the upper end.
-    """
-
-    difference: FloatArray
+    difference: FloatArray  # in units of the measure; NaN where one of the values is
+    # 95 % BCa interval from the joint resamples (percentile ends, expanded for few clusters
+    # likewise, where BCa is not `defined`); NaN where fewer than half the resamples are defined
     interval: Intervals
-    percentile: Intervals
+    percentile: Intervals  # 95 % percentile interval
+    # sign-flip tests of the contributions, the tests of the boards; p-value NaN without
+    # contributions
     flips: PairTests
-    units: UnitTests
+    units: UnitTests  # paired tests and dominance over blocks
+    # d_z, the difference over the standard deviation of the blocks' differences (Cohen 1988,
+    # section 2.3.5): 0 for equal metrics, infinite where every block differs by the same amount
     effect: FloatArray
+    # lower end of the difference's interval over that standard deviation, which is taken for known;
+    # NaN where `effect` is not finite
     effect_low: FloatArray
-    effect_high: FloatArray
+    effect_high: FloatArray  # the upper end
 
 
 def differences(a: Measurements, b: Measurements, seed: int) -> Differences:
@@ -100,13 +82,7 @@ def differences(a: Measurements, b: Measurements, seed: int) -> Differences:
     depends on both rows and the seed alone. The interval is BCa (Efron 1987) with the acceleration
     from the differences of the influences.
 
-    Args:
-        a: the first metric.
-        b: the second, on the same slices and of the same plan.
-        seed: of the signs.
-
-    Raises:
-        ValueError: the two are not of the same numbers of rows, resamples and blocks.
+    `b`: the second, on the same slices and of the same plan.
     """
     if a.resamples.shape != b.resamples.shape or a.contributions.shape != b.contributions.shape:
         raise ValueError(

@@ -20,15 +20,11 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class PerturbedPlan(ResamplingPlan):
-    """The resamples of a plan; then each block of clusters left out; then each taken twice.
+    """The resamples of a plan; then each block of clusters left out; then each taken twice."""
 
-    Attributes:
-        bootstrap: the plan whose resamples come first; `n_resamples` counts all draws.
-        n_blocks: number G of blocks: the clusters themselves where there are few.
-    """
-
+    # the plan whose resamples come first; `n_resamples` counts all draws
     bootstrap: ResamplingPlan | None = None
-    n_blocks: int = 0
+    n_blocks: int = 0  # number G of blocks: the clusters themselves where there are few
 
     @classmethod
     def of(cls, plan: ResamplingPlan, most_blocks: int = MAX_BLOCKS) -> Self:
@@ -81,16 +77,11 @@ def contributions(
     it is v_g / n, hence the difference of two metrics is a mean over clusters again; n times the
     contribution is the pseudo-value of Tukey's jackknife.
 
-    Args:
-        value: shape (R,), the values in the sample.
-        without: shape (R, G), the values without each block.
-        twice: shape (R, G), the values with each block taken twice.
-        members: shape (R, G), blocks that hold clusters of the row's slice. Others may have an
-            influence too, such as on a threshold that all slices share.
-
-    Returns:
-        Shape (R, G). NaN in rows whose value is undefined in the sample or in any of the draws,
-        and in those of fewer than two blocks.
+    `value` (R,), the values in the sample; `without` (R, G), the values without each block; `twice`
+    (R, G), the values with each block taken twice; `members` (R, G), blocks that hold clusters of
+    the row's slice. Others may have an influence too, such as on a threshold that all slices share.
+    Returns: shape (R, G). NaN in rows whose value is undefined in the sample or in any of the
+    draws, and in those of fewer than two blocks.
     """
     n = members.sum(axis=1, keepdims=True)
     centre = value[:, None]
@@ -132,17 +123,11 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Intervals:
-    """Both ends for each of R values; NaN where there is no interval.
+    """Both ends for each of R values; NaN where there is no interval."""
 
-    Attributes:
-        low: shape (R,), lower ends.
-        high: shape (R,), upper ends.
-        defined: shape (R,), whether the method could be applied as it is defined.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    defined: BoolArray
+    low: FloatArray  # shape (R,), lower ends
+    high: FloatArray  # shape (R,), upper ends
+    defined: BoolArray  # shape (R,), whether the method could be applied as it is defined
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
@@ -153,12 +138,8 @@ class Intervals:
 def percentile(resamples: NDArray[np.floating], level: float = LEVEL) -> Intervals:
     """Percentile intervals: quantiles of the resamples (Efron and Tibshirani 1993, 13.3).
 
-    Args:
-        resamples: shape (R, B); undefined resamples are NaN.
-        level: coverage.
-
-    Returns:
-        No interval for rows of which fewer than half the resamples are defined.
+    `resamples` (R, B); undefined resamples are NaN.
+    Returns: No interval for rows of which fewer than half the resamples are defined.
     """
     tails = np.broadcast_to([(1.0 - level) / 2.0, (1.0 + level) / 2.0], (len(resamples), 2))
     return _between(resamples, tails)
@@ -181,18 +162,12 @@ def bca(
     expanded intervals, sqrt(n / (n - 1)) t(n - 1) (Hesterberg 2015, there for percentile
     intervals): `calibration` shows how much closer to the level that comes.
 
-    Args:
-        value: shape (R,), the values in the sample.
-        resamples: shape (R, B); undefined resamples are NaN.
-        acceleration: shape (R,), see `influence.acceleration`; NaN where it is undefined.
-        level: coverage.
-        n_clusters: shape (R,), clusters behind each value; below 2 where they are not known.
-            None: the textbook interval.
-
-    Returns:
-        Percentile intervals, not `defined`, where the acceleration is undefined, all resamples
-        lie on one side of the value or the correction leaves its range; none where `percentile`
-        gives none.
+    `value` (R,), the values in the sample; `resamples` (R, B); undefined resamples are NaN;
+    `acceleration` (R,), see `influence.acceleration`; NaN where it is undefined; `n_clusters` (R,),
+    clusters behind each value; below 2 where they are not known. None: the textbook interval.
+    Returns: Percentile intervals, not `defined`, where the acceleration is undefined, all resamples
+    lie on one side of the value or the correction leaves its range; none where `percentile` gives
+    none.
     """
     # Rows and boards are read without it, and `scipy` takes half a second to import.
     from scipy.special import ndtr, ndtri  # noqa: PLC0415

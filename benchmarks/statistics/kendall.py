@@ -54,17 +54,11 @@ def signs_by_cluster(
 
 @dataclass(frozen=True)
 class _Ranges:
-    """A sample in ranges of values.
+    """A sample in ranges of values."""
 
-    Attributes:
-        rank: shape (n,), which of the distinct values, ascending.
-        number: shape (n,), which of the ranges, ascending.
-        mixed: which ranges hold several values.
-    """
-
-    rank: IntArray
-    number: IntArray
-    mixed: BoolArray
+    rank: IntArray  # shape (n,), which of the distinct values, ascending
+    number: IntArray  # shape (n,), which of the ranges, ascending
+    mixed: BoolArray  # which ranges hold several values
 
     @classmethod
     def of(cls, values: FloatArray, size: int) -> _Ranges:
@@ -174,17 +168,11 @@ def resampled_kendall(
 
 @dataclass(frozen=True)
 class Ties:
-    """Equal values of one sample, by cluster.
+    """Equal values of one sample, by cluster."""
 
-    Attributes:
-        sizes: shape (C,), items of each cluster.
-        alone: shape (C,), items whose value no other item has.
-        shared: shape (C, V), items with each value that several have.
-    """
-
-    sizes: FloatArray
-    alone: FloatArray
-    shared: sparse.csr_array
+    sizes: FloatArray  # shape (C,), items of each cluster
+    alone: FloatArray  # shape (C,), items whose value no other item has
+    shared: sparse.csr_array  # shape (C, V), items with each value that several have
 
     @classmethod
     def of(cls, values: FloatArray, clusters: IntArray, n_clusters: int) -> Ties:
@@ -225,17 +213,13 @@ class KendallForms:
     products of pair signs summed by the clusters of both items.
 
     Memory is 4 bytes for each pair of clusters.
-
-    Attributes:
-        excess: shape (C, C), symmetric: concordant less discordant ordered pairs of items with
-            the first in the cluster of the row.
-        scores: ties of the scores.
-        labels: ties of the labels.
     """
 
+    # shape (C, C), symmetric: concordant less discordant ordered pairs of items with the first in
+    # the cluster of the row
     excess: NDArray[np.int32]
-    scores: Ties
-    labels: Ties
+    scores: Ties  # ties of the scores
+    labels: Ties  # ties of the labels
 
     @classmethod
     def of(
@@ -248,12 +232,8 @@ class KendallForms:
     ) -> KendallForms:
         """Compare all items with all items.
 
-        Args:
-            scores: shape (n,), finite.
-            labels: shape (n,), finite.
-            clusters: shape (n,), cluster index of each item.
-            n_clusters: number C of clusters.
-            label_ties: of these labels, where other metrics need them too.
+        `scores` (n,), finite; `labels` (n,), finite; `clusters` (n,), cluster index of each item;
+        `label_ties`: of these labels, where other metrics need them too.
         """
         x, y, index = labelled(scores, labels, clusters)
         ties = Ties.of(y, index, n_clusters) if label_ties is None else label_ties

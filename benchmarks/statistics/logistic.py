@@ -23,21 +23,13 @@ _MIN_WIDTH = 1e-12
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """A fitted curve.
+    """A fitted curve."""
 
-    Attributes:
-        upper: b1, the value approached for high scores.
-        lower: b2, the value approached for low scores.
-        midpoint: b3, in units of the score.
-        width: |b4|, in units of the score.
-        converged: whether the least-squares solver met a convergence criterion.
-    """
-
-    upper: float
-    lower: float
-    midpoint: float
-    width: float
-    converged: bool
+    upper: float  # b1, the value approached for high scores
+    lower: float  # b2, the value approached for low scores
+    midpoint: float  # b3, in units of the score
+    width: float  # |b4|, in units of the score
+    converged: bool  # whether the least-squares solver met a convergence criterion
 
     def __call__(self, scores: ArrayLike) -> FloatArray:
         """The curve at these scores, same shape."""
@@ -50,17 +42,12 @@ class LogisticFit:
 
 @dataclass(frozen=True)
 class Plcc:
-    """A PLCC and what a reader must know about it.
+    """A PLCC and what a reader must know about it."""
 
-    Attributes:
-        value: in -1..1; NaN where it is undefined.
-        note: why the value is NaN, or that the fitted curve falls; empty as a rule.
-        rmse: root of the mean squared difference between curve and labels, in units of the
-            labels; NaN where no curve is fitted.
-    """
-
-    value: float
-    note: str = ""
+    value: float  # in -1..1; NaN where it is undefined
+    note: str = ""  # why the value is NaN, or that the fitted curve falls; empty as a rule
+    # root of the mean squared difference between curve and labels, in units of the labels; NaN
+    # where no curve is fitted
     rmse: float = math.nan
 
 
@@ -74,17 +61,9 @@ def fit_logistic(
 
     The scores are standardised for the fit, which changes neither the start nor the optimum.
 
-    Args:
-        scores: shape (n,), finite, n >= 4, not constant.
-        labels: shape (n,), finite.
-        start_width: b4 from which the solver starts, in units of the score, > 0; None: the
-            standard deviation of the scores.
-
-    Returns:
-        The curve in units of the given scores.
-
-    Raises:
-        ValueError: fewer than four points, or constant scores.
+    `scores` (n,), finite, n >= 4, not constant; `labels` (n,), finite; `start_width`: b4 from which
+    the solver starts, in units of the score, > 0; None: the standard deviation of the scores.
+    Returns: The curve in units of the given scores.
     """
     x, y = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
     if x.size < 4 or (x == x[0]).all():
@@ -108,14 +87,9 @@ def plcc(scores: ArrayLike, labels: ArrayLike, *, start_width: float | None = No
     The curve may fall, so a metric that runs against the labels also gets a positive PLCC; the
     note then says so.
 
-    Args:
-        scores: shape (n,), finite.
-        labels: shape (n,), finite.
-        start_width: see `fit_logistic`.
-
-    Returns:
-        The value, never a plain Pearson correlation in its place: NaN with a note where the fit
-        cannot be made or does not converge.
+    `scores` (n,), finite; `labels` (n,), finite.
+    Returns: The value, never a plain Pearson correlation in its place: NaN with a note where the
+    fit cannot be made or does not converge.
     """
     x, y = anchored(scores), np.asarray(labels, np.float64)
     if x.size < 4:
@@ -204,17 +178,12 @@ class BestCurves:
 
 @dataclass(frozen=True)
 class PlccDraws:
-    """A PLCC with its resamples.
+    """A PLCC with its resamples."""
 
-    Attributes:
-        fitted: the PLCC of the sample.
-        draws: shape (B,); None where the PLCC is undefined or `doubt` says something.
-        doubt: why a PLCC that is defined has no resamples; empty as a rule.
-    """
-
-    fitted: Plcc
+    fitted: Plcc  # the PLCC of the sample
+    # shape (B,); None where the PLCC is undefined or `doubt` says something
     draws: FloatArray | None = None
-    doubt: str = ""
+    doubt: str = ""  # why a PLCC that is defined has no resamples; empty as a rule
 
 
 def plcc_with_draws(
@@ -243,18 +212,10 @@ def resampled_plcc(
     against refits of each resample the grid's spacing costs less than 1e-3. Only for a metric
     near chance, whose fit has several optima, does the grid find better ones than the solver.
 
-    Args:
-        scores: shape (n,), finite, not constant.
-        labels: shape (n,), finite.
-        counts: shape (B, C), non-negative multiplicities of the clusters.
-        clusters: shape (n,), column of `counts` of each item.
-
-    Returns:
-        Shape (1 + B,): of the sample itself, each cluster once, then of the resamples; NaN where
-        a resample's scores or labels are constant.
-
-    Raises:
-        ValueError: the scores or the labels of the sample itself are constant.
+    `scores` (n,), finite, not constant; `labels` (n,), finite; `counts` (B, C), non-negative
+    multiplicities of the clusters; `clusters` (n,), column of `counts` of each item.
+    Returns: shape (1 + B,): of the sample itself, each cluster once, then of the resamples; NaN
+    where a resample's scores or labels are constant.
     """
     x, y = anchored(scores), np.asarray(labels, np.float64)
     draws, index = np.asarray(counts, np.float64), np.asarray(clusters, np.intp)
@@ -292,19 +253,12 @@ def resampled_rmse(
 
 @dataclass(frozen=True)
 class _Outline:
-    """The sample in outline, from which curves are told that no resample can prefer.
+    """The sample in outline, from which curves are told that no resample can prefer."""
 
-    Attributes:
-        z: shape (k,), mean standardised scores of groups of neighbours.
-        y: shape (k,), their mean labels.
-        sizes: shape (k,), their numbers of items.
-        n_clusters: clusters that are resampled.
-    """
-
-    z: FloatArray
-    y: FloatArray
-    sizes: FloatArray
-    n_clusters: int
+    z: FloatArray  # shape (k,), mean standardised scores of groups of neighbours
+    y: FloatArray  # shape (k,), their mean labels
+    sizes: FloatArray  # shape (k,), their numbers of items
+    n_clusters: int  # clusters that are resampled
 
     @classmethod
     def of(cls, z: FloatArray, y: FloatArray, n_clusters: int) -> _Outline:

@@ -13,11 +13,8 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
     The k-th smallest of m p-values is multiplied by m - k + 1, made monotone, capped at 1.
 
-    Args:
-        p_values: any shape, in 0..1; NaN is no test and does not count.
-
-    Returns:
-        Corrected p-values, same shape; NaN stays NaN.
+    `p_values`: any shape, in 0..1; NaN is no test and does not count.
+    Returns: Corrected p-values, same shape; NaN stays NaN.
     """
     p = np.asarray(p_values, np.float64)
     flat = p.ravel()
@@ -32,11 +29,8 @@ def holm(p_values: ArrayLike) -> FloatArray:
 def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     """Benjamini and Hochberg's step-up correction: controls the share of false findings (1995).
 
-    Args:
-        p_values: any shape, in 0..1; NaN is no test and does not count.
-
-    Returns:
-        Corrected p-values, same shape; NaN stays NaN.
+    `p_values`: any shape, in 0..1; NaN is no test and does not count.
+    Returns: Corrected p-values, same shape; NaN stays NaN.
     """
     # `scipy.stats` takes a second to import, and most who rank never come here.
     from scipy.stats import false_discovery_control  # noqa: PLC0415

@@ -28,14 +28,10 @@ GECKO_LEVEL = 0.001
 def relation(a: ArrayLike, b: ArrayLike, level: float = GECKO_LEVEL) -> Relation:
     """Relation of two models by Wilcoxon's signed-rank test (Gecko, model ordering).
 
-    Args:
-        a: shape (n,), one value per prompt.
-        b: shape (n,), on the same prompts; a prompt that lacks either value (NaN) is left out.
-        level: the two-sided p-value must lie below it.
-
-    Returns:
-        The sign of the difference of the means where it is significant, else 0; 0 also where all
-        differences are zero (p = 1) and where there are no prompts.
+    `a` (n,), one value per prompt; `b` (n,), on the same prompts; a prompt that lacks either value
+    (NaN) is left out; `level`: the two-sided p-value must lie below it.
+    Returns: The sign of the difference of the means where it is significant, else 0; 0 also where
+    all differences are zero (p = 1) and where there are no prompts.
     """
     a, b = _paired(a, b)
     if _hopeless(int((a != b).sum()), level) or not wilcoxon(a, b).significant(level):
@@ -68,13 +64,9 @@ def resampled_relations(
     A difference drawn w times is w tied ranks, so a resample always has ties and the exact
     distribution of the test does not apply to it.
 
-    Args:
-        differences: shape (n,), a - b of each prompt; NaN where a value is missing.
-        counts: shape (B, n), multiplicity of each prompt in each resample.
-        level: the two-sided p-value must lie below it.
-
-    Returns:
-        Shape (B,), -1, 0 or 1.
+    `differences` (n,), a - b of each prompt; NaN where a value is missing; `counts` (B, n),
+    multiplicity of each prompt in each resample; `level`: the two-sided p-value must lie below it.
+    Returns: shape (B,), -1, 0 or 1.
     """
     d, w = np.asarray(differences, np.float64), np.asarray(counts, np.float64)
     kept = np.flatnonzero(np.isfinite(d) & (d != 0))

@@ -32,17 +32,11 @@ _ROUNDING = 1e-9  # of a pair's weight: accuracies that differ by less are equal
 
 @dataclass(frozen=True)
 class PairBlock:
-    """Pairs of items, those of equal gold first.
+    """Pairs of items, those of equal gold first."""
 
-    Attributes:
-        low: shape (P,), the item of each pair that the gold ranks lower, or either one.
-        high: shape (P,), the other item.
-        n_tied: pairs of equal gold.
-    """
-
-    low: IntArray
-    high: IntArray
-    n_tied: int
+    low: IntArray  # shape (P,), the item of each pair that the gold ranks lower, or either one
+    high: IntArray  # shape (P,), the other item
+    n_tied: int  # pairs of equal gold
 
     def differences(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Absolute ones of pairs of equal gold; signed ones, high less low, of the others."""
@@ -64,14 +58,10 @@ class ItemPairs:
 
     A pair is right where metric and gold both tie it, or both order it alike; accuracies are
     averaged over the groups, and one threshold serves all of them (Deutsch et al. 2023, section 5).
-
-    Attributes:
-        gold: shape (n,), finite.
-        bounds: shape (G + 1,), where the groups begin and end, from 0.
     """
 
-    gold: FloatArray
-    bounds: IntArray
+    gold: FloatArray  # shape (n,), finite
+    bounds: IntArray  # shape (G + 1,), where the groups begin and end, from 0
 
     @cached_property
     def pairs_of_group(self) -> IntArray:
@@ -171,24 +161,14 @@ def pair_swaps(
     hypothesis takes the pairs of items for independent, although each item is in many, so a true
     null is rejected too often. With clusters, whole groups swap instead: prefer that.
 
-    Args:
-        scores: shape (n, M); NaN where a score is missing. Two metrics are calibrated and tested
-            on the items that have both.
-        gold: shape (n,), finite.
-        groups: shape (n,), labels; items are compared within groups, and accuracies averaged over
-            the groups of two items and more. None: all items are one group.
-        clusters: shape (n,), labels of what swaps together, unions of groups.
-        n_draws: number K of draws, where any are needed.
-        seed: seed of the generator; the same draws serve all pairs.
-
-    Returns:
-        Differences of accuracy and two-sided p-values. A constant metric has an accuracy, it ties
-        all pairs. NaN, with a reason, where no group has two items or, with clusters, where there
-        are fewer than two. Without clusters `n_draws` is 0 if nothing was drawn.
-
-    Raises:
-        ValueError: shapes do not fit, a score is infinite, the gold is not finite, there are no
-            draws, or a group lies in more than one cluster.
+    `scores` (n, M); NaN where a score is missing. Two metrics are calibrated and tested on the
+    items that have both; `gold` (n,), finite; `groups` (n,), labels; items are compared within
+    groups, and accuracies averaged over the groups of two items and more. None: all items are one
+    group; `clusters` (n,), labels of what swaps together, unions of groups; `n_draws`: number K of
+    draws, where any are needed; `seed`: seed of the generator; the same draws serve all pairs.
+    Returns: Differences of accuracy and two-sided p-values. A constant metric has an accuracy, it
+    ties all pairs. NaN, with a reason, where no group has two items or, with clusters, where there
+    are fewer than two. Without clusters `n_draws` is 0 if nothing was drawn.
     """
     x, y = checked(scores, gold)
     within = np.zeros(y.size, np.intp) if groups is None else positions(groups, y.size)
@@ -253,16 +233,12 @@ def _by_cluster(
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """On how many pairs of items one metric is right and the other is not.
+    """On how many pairs of items one metric is right and the other is not."""
 
-    Attributes:
-        only: shape (S, M, M), pairs that the metric of the row is right on, but not that of the
-            column, in groups of each of S sizes.
-        weights: shape (S,), of such a pair in the mean accuracy.
-    """
-
+    # shape (S, M, M), pairs that the metric of the row is right on, but not that of the column, in
+    # groups of each of S sizes
     only: FloatArray
-    weights: FloatArray
+    weights: FloatArray  # shape (S,), of such a pair in the mean accuracy
 
     @classmethod
     def of(cls, sample: Sample) -> _Verdicts:

@@ -18,22 +18,15 @@ from benchmarks.statistics.sign_flips import less_rounding
 
 @dataclass(frozen=True)
 class SignedRanks:
-    """Signed-rank sums of k rows; differences of zero and NaN are left out.
+    """Signed-rank sums of k rows; differences of zero and NaN are left out."""
 
-    Attributes:
-        positive: shape (k,), sum of the average ranks of the positive differences; a multiple of
-            one half, exact.
-        ties: shape (k,), sum of t^3 - t over the runs of t equal absolute differences.
-        wins: shape (k,), positive differences.
-        losses: shape (k,), negative ones.
-        zeros: shape (k,), differences of exactly zero.
-    """
-
+    # shape (k,), sum of the average ranks of the positive differences; a multiple of one half,
+    # exact
     positive: FloatArray
-    ties: FloatArray
-    wins: IntArray
-    losses: IntArray
-    zeros: IntArray
+    ties: FloatArray  # shape (k,), sum of t^3 - t over the runs of t equal absolute differences
+    wins: IntArray  # shape (k,), positive differences
+    losses: IntArray  # shape (k,), negative ones
+    zeros: IntArray  # shape (k,), differences of exactly zero
 
 
 def signed_ranks(differences: FloatArray) -> SignedRanks:
@@ -94,9 +87,8 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> Test:
     Null hypothesis: the mean difference of a and b, finite and of shape (n,), is zero. t = m / (s /
     sqrt(n)) with the mean m and the standard deviation s (n - 1) of the differences (Student 1908).
 
-    Returns:
-        t > 0 where `a` is larger on average. All differences zero: t 0 and p 1. All differences
-        equal but not zero: t infinite and p 0. Fewer than two prompts: NaN.
+    Returns: t > 0 where `a` is larger on average. All differences zero: t 0 and p 1. All
+    differences equal but not zero: t infinite and p 0. Fewer than two prompts: NaN.
     """
     difference = _differences(a, b)
     if difference.size < 2:
@@ -117,9 +109,8 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> Test:
     the exact distribution (up to 50 untied differences, none zero; up to 13 in any case) and the
     normal one.
 
-    Returns:
-        W, the smaller of the two rank sums, and p. All differences zero: W 0 and p 1. No prompts:
-        NaN.
+    Returns: W, the smaller of the two rank sums, and p. All differences zero: W 0 and p 1. No
+    prompts: NaN.
     """
     difference = _differences(a, b)
     if difference.size == 0:
@@ -171,37 +162,29 @@ class PairedMany:
     """Every model a (first axis) against every model b (second axis), all of shape (M, M).
 
     A prompt on which one of the two has no value is left out of that pair.
-
-    Attributes:
-        n: prompts on which both have a value; symmetric.
-        n_missing: prompts on which one has none, or neither; symmetric.
-        difference: mean of a - b, in units of the values; antisymmetric; NaN for no prompts.
-        t: Student's paired t (null hypothesis: the mean difference is zero); antisymmetric; 0
-            where all differences are zero, infinite where all are one other number, NaN below two
-            prompts.
-        t_p: its two-sided p-value, 0..1.
-        wilcoxon_w: the smaller of the two signed-rank sums (null hypothesis: the differences are
-            symmetric about zero); symmetric; zeros left out.
-        wilcoxon_p: its two-sided p-value, 0..1; exact or normal as `paired.wilcoxon` has it.
-        wins: prompts on which a is strictly higher; its transpose are the losses.
-        ties: prompts on which both are equal; symmetric.
-        effect: Cohen's d_z, the mean difference over the standard deviation (n - 1) of the
-            differences (Cohen 1988, section 2.3.5): t / sqrt(n).
-        difference_interval: BCa interval of the mean difference, see `paired_intervals`.
-        effect_interval: BCa interval of d_z; none where most resamples are without spread.
     """
 
-    n: IntArray
-    n_missing: IntArray
+    n: IntArray  # prompts on which both have a value; symmetric
+    n_missing: IntArray  # prompts on which one has none, or neither; symmetric
+    # mean of a - b, in units of the values; antisymmetric; NaN for no prompts
     difference: FloatArray
+    # Student's paired t (null hypothesis: the mean difference is zero); antisymmetric; 0 where all
+    # differences are zero, infinite where all are one other number, NaN below two prompts
     t: FloatArray
-    t_p: FloatArray
+    t_p: FloatArray  # its two-sided p-value, 0..1
+    # the smaller of the two signed-rank sums (null hypothesis: the differences are symmetric about
+    # zero); symmetric; zeros left out
     wilcoxon_w: FloatArray
+    # its two-sided p-value, 0..1; exact or normal as `paired.wilcoxon` has it
     wilcoxon_p: FloatArray
-    wins: IntArray
-    ties: IntArray
+    wins: IntArray  # prompts on which a is strictly higher; its transpose are the losses
+    ties: IntArray  # prompts on which both are equal; symmetric
+    # Cohen's d_z, the mean difference over the standard deviation (n - 1) of the differences (Cohen
+    # 1988, section 2.3.5): t / sqrt(n)
     effect: FloatArray
+    # BCa interval of the mean difference, see `paired_intervals`
     difference_interval: PairIntervals
+    # BCa interval of d_z; none where most resamples are without spread
     effect_interval: PairIntervals
 
     @property
@@ -222,15 +205,9 @@ def paired_many(
 ) -> PairedMany:
     """Compare each two of M models (or metrics) on the same prompts (or clusters).
 
-    Args:
-        values: shape (n, M), one value per prompt and model; NaN where there is none. Squares of
-            the differences must be within the range of floating-point numbers.
-        counts: shape (B, n), how often each prompt is drawn in each resample, for the intervals;
-            None: no intervals, NaN.
-        level: their coverage.
-
-    Raises:
-        ValueError: the shape is another, a value is infinite, or the counts are of other prompts.
+    `values` (n, M), one value per prompt and model; NaN where there is none. Squares of the
+    differences must be within the range of floating-point numbers; `counts` (B, n), how often each
+    prompt is drawn in each resample, for the intervals; None: no intervals, NaN.
     """
     x = np.asarray(values, np.float64)
     if x.ndim != 2 or np.isinf(x).any():
@@ -366,15 +343,10 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class PairIntervals:
-    """Ends of intervals of model a (first axis) less model b, each of shape (M, M).
+    """Ends of intervals of model a (first axis) less model b, each of shape (M, M)."""
 
-    Attributes:
-        low: lower ends; NaN where there is no interval.
-        high: upper ends, those of b less a with the sign changed.
-    """
-
-    low: FloatArray
-    high: FloatArray
+    low: FloatArray  # lower ends; NaN where there is no interval
+    high: FloatArray  # upper ends, those of b less a with the sign changed
 
 
 def paired_intervals(
@@ -386,15 +358,11 @@ def paired_intervals(
     the influence of each prompt: d - m on the mean m, and (d - m) / s - m ((d - m)^2 - s^2) / (2
     s^3) on m / s (the delta method).
 
-    Args:
-        values: shape (n, M), one value per prompt; NaN where there is none.
-        counts: shape (B, n), how often each prompt is drawn in each resample; B = 0: all NaN.
-        level: coverage.
-
-    Returns:
-        Those of the mean difference and those of d_z (see `resampled_pairs`); NaN below two common
-        prompts and where fewer than half the resamples are defined. Percentile intervals where BCa
-        is undefined: where all resamples lie on one side of the value.
+    `values` (n, M), one value per prompt; NaN where there is none; `counts` (B, n), how often each
+    prompt is drawn in each resample; B = 0: all NaN.
+    Returns: Those of the mean difference and those of d_z (see `resampled_pairs`); NaN below two
+    common prompts and where fewer than half the resamples are defined. Percentile intervals where
+    BCa is undefined: where all resamples lie on one side of the value.
     """
     n_models = values.shape[1]
     ends = np.full((4, n_models, n_models), np.nan)
@@ -416,14 +384,11 @@ def paired_intervals(
 def resampled_pairs(differences: FloatArray, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Mean difference and Cohen's d_z in each resample.
 
-    Args:
-        differences: shape (n, k), a - b of each prompt for k pairs; NaN where there is none.
-        counts: shape (B, n), how often each prompt is drawn.
-
-    Returns:
-        Two arrays of shape (B, k). Means are NaN where nothing is drawn. d_z is NaN where fewer
-        than two prompts are drawn, 0 where only zeros are, and NaN where all drawn differences are
-        one other number: there it has no bound.
+    `differences` (n, k), a - b of each prompt for k pairs; NaN where there is none; `counts` (B,
+    n), how often each prompt is drawn.
+    Returns: Two arrays of shape (B, k). Means are NaN where nothing is drawn. d_z is NaN where
+    fewer than two prompts are drawn, 0 where only zeros are, and NaN where all drawn differences
+    are one other number: there it has no bound.
     """
     w = np.asarray(counts, np.float64)
     defined = np.isfinite(differences)
@@ -480,31 +445,21 @@ _DIGITS = 10
 
 @dataclass(frozen=True)
 class UnitTests:
-    """Two metrics block by block, on pseudo-values; all arrays have shape (R,).
+    """Two metrics block by block, on pseudo-values; all arrays have shape (R,)."""
 
-    Attributes:
-        n: blocks behind the two values; 0 where there are no contributions.
-        larger: blocks to which the first metric owes more.
-        equal: blocks in which both are the same but for rounding.
-        smaller: blocks to which the second owes more.
-        t: Student's paired t (null hypothesis: the mean difference is zero); 0 where all
-            differences are zero, infinite where all are one other number; NaN below two blocks.
-        t_p: its two-sided p-value.
-        wilcoxon_w: the smaller signed-rank sum (null hypothesis: the differences are symmetric
-            about zero; zeros left out); NaN without blocks.
-        wilcoxon_p: its two-sided p-value, as `paired.wilcoxon` has it.
-        spread: standard deviation (n - 1) of the differences; NaN below two blocks.
-    """
-
-    n: IntArray
-    larger: IntArray
-    equal: IntArray
-    smaller: IntArray
+    n: IntArray  # blocks behind the two values; 0 where there are no contributions
+    larger: IntArray  # blocks to which the first metric owes more
+    equal: IntArray  # blocks in which both are the same but for rounding
+    smaller: IntArray  # blocks to which the second owes more
+    # Student's paired t (null hypothesis: the mean difference is zero); 0 where all differences are
+    # zero, infinite where all are one other number; NaN below two blocks
     t: FloatArray
-    t_p: FloatArray
+    t_p: FloatArray  # its two-sided p-value
+    # the smaller signed-rank sum (null hypothesis: the differences are symmetric about zero; zeros
+    # left out); NaN without blocks
     wilcoxon_w: FloatArray
-    wilcoxon_p: FloatArray
-    spread: FloatArray
+    wilcoxon_p: FloatArray  # its two-sided p-value, as `paired.wilcoxon` has it
+    spread: FloatArray  # standard deviation (n - 1) of the differences; NaN below two blocks
 
 
 def unit_tests(a: FloatArray, b: FloatArray, members: BoolArray) -> UnitTests:

@@ -27,26 +27,16 @@ class Pairs:
 
     Counts come from tables of how many items lie before a score: time and memory grow with the
     items, not with their pairs.
-
-    Attributes:
-        values: shape (V,), distinct scores, ascending.
-        value: shape (G,), index into `values` of each group, ascending.
-        level: shape (G,), rank of each group's label among the distinct labels.
-        size: shape (G,), number of items of each group.
     """
 
-    values: FloatArray
-    value: IntArray
-    level: IntArray
-    size: IntArray
+    values: FloatArray  # shape (V,), distinct scores, ascending
+    value: IntArray  # shape (G,), index into `values` of each group, ascending
+    level: IntArray  # shape (G,), rank of each group's label among the distinct labels
+    size: IntArray  # shape (G,), number of items of each group
 
     @classmethod
     def of(cls, scores: ArrayLike, labels: ArrayLike) -> Pairs:
-        """Group a sample of finite scores and labels, shape (n,) each.
-
-        Raises:
-            ValueError: the lengths differ or a value is not finite.
-        """
+        """Group a sample of finite scores and labels, shape (n,) each."""
         x, y = matched(scores, labels)
         if not (np.isfinite(x).all() and np.isfinite(y).all()):
             raise ValueError("scores and labels must be finite; leave missing scores out")
@@ -172,11 +162,7 @@ def best_threshold(pairs: Pairs) -> tuple[int, float]:
     Stretches that may hold it are cut at differences that occur in them, until few enough pairs are
     left to list and sort.
 
-    Args:
-        pairs: at least one.
-
-    Returns:
-        How many are right there, and the smallest such threshold.
+    Returns: How many are right there, and the smallest such threshold.
     """
     return _Search(pairs).best()
 
@@ -305,9 +291,7 @@ def tie_calibrated(scores: ArrayLike, labels: ArrayLike) -> Calibrated:
     neither does and both order it alike (Deutsch et al. 2023). The threshold is the smallest best
     one among 0 and all observed differences, as float64 has them.
 
-    Args:
-        scores: shape (n,), finite.
-        labels: shape (n,), finite.
+    `scores` (n,), finite; `labels` (n,), finite.
     """
     return calibrated(Pairs.of(scores, labels))
 
@@ -323,16 +307,9 @@ def calibrated(pairs: Pairs) -> Calibrated:
 def pairwise_accuracy(scores: ArrayLike, labels: ArrayLike, threshold: float = 0.0) -> float:
     """Share of right pairs at a given threshold; at 0 only equal scores are tied.
 
-    Args:
-        scores: shape (n,), finite.
-        labels: shape (n,), finite.
-        threshold: largest difference of scores that counts as a tie, >= 0.
-
-    Returns:
-        A value in 0..1; NaN for fewer than two items.
-
-    Raises:
-        ValueError: the lengths differ, a value is not finite, or the threshold is negative.
+    `scores` (n,), finite; `labels` (n,), finite; `threshold`: largest difference of scores that
+    counts as a tie, >= 0.
+    Returns: A value in 0..1; NaN for fewer than two items.
     """
     if not threshold >= 0.0:
         raise ValueError(f"a threshold is a difference of at least 0, not {threshold}")
@@ -367,22 +344,17 @@ class PairForms:
     hence right.
 
     Memory is 8 bytes for each pair of clusters; items are compared by blocks.
-
-    Attributes:
-        concordant: shape (C, C), concordant pairs beyond the threshold whose item of the lower
-            label is in the cluster of the row.
-        tied: shape (C, C), symmetric: ordered pairs of items of equal label within the
-            threshold, each item with itself included.
-        labels: shape (C, L), items of each cluster with each distinct label.
-        scores: shape (C, V), items of each cluster with each distinct score.
-        sizes: shape (C,), items of each cluster.
     """
 
+    # shape (C, C), concordant pairs beyond the threshold whose item of the lower label is in the
+    # cluster of the row
     concordant: NDArray[np.int32]
+    # shape (C, C), symmetric: ordered pairs of items of equal label within the threshold, each item
+    # with itself included
     tied: NDArray[np.int32]
-    labels: sparse.csr_array
-    scores: sparse.csr_array
-    sizes: FloatArray
+    labels: sparse.csr_array  # shape (C, L), items of each cluster with each distinct label
+    scores: sparse.csr_array  # shape (C, V), items of each cluster with each distinct score
+    sizes: FloatArray  # shape (C,), items of each cluster
 
     @classmethod
     def of(
@@ -395,12 +367,8 @@ class PairForms:
     ) -> PairForms:
         """Compare all items with all items.
 
-        Args:
-            scores: shape (n,), finite.
-            labels: shape (n,), finite.
-            clusters: shape (n,), cluster index of each item.
-            n_clusters: number C of clusters.
-            threshold: largest difference of scores that counts as a tie, >= 0.
+        `scores` (n,), finite; `labels` (n,), finite; `clusters` (n,), cluster index of each item;
+        `threshold`: largest difference of scores that counts as a tie, >= 0.
         """
         x, y, index = labelled(scores, labels, clusters)
         forms = np.zeros((2, n_clusters, n_clusters), np.int32)
@@ -458,21 +426,13 @@ class PairForms:
 
 @dataclass(frozen=True)
 class DrawnPairs:
-    """Counts of pairs in each resample, shape (B,) each.
+    """Counts of pairs in each resample, shape (B,) each."""
 
-    Attributes:
-        pairs: all of them.
-        concordant: ordered alike, and beyond the threshold in score.
-        both_tied: of equal label, and within the threshold in score.
-        label_tied: of equal label.
-        score_tied: of equal score, whatever the threshold.
-    """
-
-    pairs: FloatArray
-    concordant: FloatArray
-    both_tied: FloatArray
-    label_tied: FloatArray
-    score_tied: FloatArray
+    pairs: FloatArray  # all of them
+    concordant: FloatArray  # ordered alike, and beyond the threshold in score
+    both_tied: FloatArray  # of equal label, and within the threshold in score
+    label_tied: FloatArray  # of equal label
+    score_tied: FloatArray  # of equal score, whatever the threshold
 
     @property
     def accuracy(self) -> FloatArray:
@@ -540,31 +500,18 @@ class GroupedPairs:
     Accuracy is the mean over the groups of their shares of right pairs; one threshold serves all
     groups (Deutsch, Foster and Freitag 2023, section 5). Every candidate is looked at: 0 and all
     differences of pairs that people tied.
-
-    Attributes:
-        n_items: number n of items.
-        tied: shape (2, T), items of the pairs with equal labels.
-        ordered: shape (2, O), items of the other pairs, the one of the lower label first.
-        tied_groups: shape (T,), group of each tied pair.
-        ordered_groups: shape (O,), group of each ordered pair.
-        pairs: shape (G,), pairs of each group.
     """
 
-    n_items: int
-    tied: IntArray
-    ordered: IntArray
-    tied_groups: IntArray
-    ordered_groups: IntArray
-    pairs: IntArray
+    n_items: int  # number n of items
+    tied: IntArray  # shape (2, T), items of the pairs with equal labels
+    ordered: IntArray  # shape (2, O), items of the other pairs, the one of the lower label first
+    tied_groups: IntArray  # shape (T,), group of each tied pair
+    ordered_groups: IntArray  # shape (O,), group of each ordered pair
+    pairs: IntArray  # shape (G,), pairs of each group
 
     @classmethod
     def of(cls, labels: ArrayLike, groups: Groups) -> GroupedPairs:
-        """Pairs of items with finite labels (n,) in these groups.
-
-        Raises:
-            ValueError: the lengths differ, a label is not finite, or there are more than
-            `MOST_PAIRS` pairs.
-        """
+        """Pairs of items with finite labels (n,) in these groups."""
         y = np.asarray(labels, np.float64)
         if y.shape != groups.order.shape:
             raise ValueError(f"labels {y.shape} and {groups.order.size} grouped items do not fit")
@@ -588,16 +535,9 @@ class GroupedPairs:
     def accuracy(self, scores: ArrayLike, threshold: float = 0.0) -> FloatArray:
         """Share of right pairs of each group at a threshold; at 0 only equal scores are tied.
 
-        Args:
-            scores: shape (n,), finite.
-            threshold: largest difference of scores that counts as a tie, >= 0.
-
-        Returns:
-            Shape (G,), in 0..1; NaN for groups of fewer than two items. Its mean over resampled
-            groups is the accuracy of a resample at that threshold.
-
-        Raises:
-            ValueError: the lengths differ, a score is not finite, or the threshold is negative.
+        `scores` (n,), finite; `threshold`: largest difference of scores that counts as a tie, >= 0.
+        Returns: shape (G,), in 0..1; NaN for groups of fewer than two items. Its mean over
+        resampled groups is the accuracy of a resample at that threshold.
         """
         if not threshold >= 0.0:
             raise ValueError(f"a threshold is a difference of at least 0, not {threshold}")
@@ -611,16 +551,10 @@ class GroupedPairs:
     def tie_calibrated(self, scores: ArrayLike) -> Calibrated:
         """The best mean accuracy over the groups with pairs, and its smallest threshold.
 
-        Args:
-            scores: shape (n,), finite.
-
-        Returns:
-            Exact where the numbers of pairs of the groups have a least common multiple below
-            2^53 over, as all groups of one size have; else sums of fractions in doubles. NaN
-            where no group has a pair.
-
-        Raises:
-            ValueError: the lengths differ or a score is not finite.
+        `scores` (n,), finite.
+        Returns: Exact where the numbers of pairs of the groups have a least common multiple below
+        2^53 over, as all groups of one size have; else sums of fractions in doubles. NaN where no
+        group has a pair.
         """
         apart, gained = self._differences(scores)
         if not self.pairs.any():

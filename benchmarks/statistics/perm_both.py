@@ -354,19 +354,12 @@ _NUMBERS = 1 << 22  # numbers of a work array (32 MiB)
 
 @dataclass(frozen=True)
 class _Levels:
-    """The runs of ties of one metric, group by group.
+    """The runs of ties of one metric, group by group."""
 
-    Attributes:
-        keys: shape (L,), twice the average place of each run, ascending.
-        starts: shape (G,), the first level of each group.
-        sums: shape (L * W, n), adds up W quantities of the items on each level.
-        totals: shape (L, W, 1), these sums over all items.
-    """
-
-    keys: IntArray
-    starts: IntArray
-    sums: sparse.csr_array
-    totals: FloatArray
+    keys: IntArray  # shape (L,), twice the average place of each run, ascending
+    starts: IntArray  # shape (G,), the first level of each group
+    sums: sparse.csr_array  # shape (L * W, n), adds up W quantities of the items on each level
+    totals: FloatArray  # shape (L, W, 1), these sums over all items
 
     @classmethod
     def of(cls, ranks: Ranks, sample: Sample, kinds: IntArray, weights: FloatArray) -> _Levels:
@@ -594,26 +587,15 @@ def perm_both(
     for all pairs: the p-value of a pair does not depend on other metrics. Up to 12 clusters, all
     patterns are looked at instead; the p-value then does not depend on the seed either.
 
-    Args:
-        scores: shape (n, M); NaN where a score is missing. A pair is tested on the items that
-            have both.
-        gold: shape (n,), finite.
-        statistic: `pearson`, `spearman` or `kendall` (tau-b).
-        clusters: shape (n,), labels; the items of a cluster swap together. None: each by itself.
-        groups: shape (n,), labels; the correlation is taken in each group, and averaged over
-            the groups. None: over all items.
-        n_draws: number K of patterns to draw, at least 1.
-        seed: seed of the generator.
-
-    Returns:
-        Differences and two-sided p-values: the share of patterns with a difference as large as
-        the observed one, (1 + hits) / (K + 1) for drawn ones. NaN, with a reason, where one of
-        the metrics is constant on the items, the gold is constant, or there are fewer than two
-        clusters. No pairs for M < 2.
-
-    Raises:
-        ValueError: shapes do not fit, a score is infinite, the gold is not finite, the statistic
-            is unknown, or there are no draws.
+    `scores` (n, M); NaN where a score is missing. A pair is tested on the items that have both;
+    `gold` (n,), finite; `statistic`: `pearson`, `spearman` or `kendall` (tau-b); `clusters` (n,),
+    labels; the items of a cluster swap together. None: each by itself; `groups` (n,), labels; the
+    correlation is taken in each group, and averaged over the groups. None: over all items;
+    `n_draws`: number K of patterns to draw, at least 1.
+    Returns: Differences and two-sided p-values: the share of patterns with a difference as large as
+    the observed one, (1 + hits) / (K + 1) for drawn ones. NaN, with a reason, where one of the
+    metrics is constant on the items, the gold is constant, or there are fewer than two clusters. No
+    pairs for M < 2.
     """
     x, y = checked(scores, gold)
     if statistic not in get_args(Statistic):

@@ -17,21 +17,16 @@ from benchmarks.statistics.samples import sum_by_cluster
 
 @dataclass(frozen=True)
 class PermutationTests:
-    """Two-sided tests of all pairs of M metrics.
+    """Two-sided tests of all pairs of M metrics."""
 
-    Attributes:
-        differences: shape (M, M), value of metric i less that of metric j; NaN where undefined.
-        p_values: shape (M, M), symmetric, in 0..1; 1 on the diagonal; NaN where undefined.
-        n_draws: swap patterns looked at; where all were enumerated, how many there are; 0 where
-            the distribution has a closed form.
-        exact: whether the p-values are exact instead of drawn.
-        reasons: why the pair (i, j), i <= j, has no value.
-    """
-
+    # shape (M, M), value of metric i less that of metric j; NaN where undefined
     differences: FloatArray
-    p_values: FloatArray
+    p_values: FloatArray  # shape (M, M), symmetric, in 0..1; 1 on the diagonal; NaN where undefined
+    # swap patterns looked at; where all were enumerated, how many there are; 0 where the
+    # distribution has a closed form
     n_draws: int
-    exact: bool
+    exact: bool  # whether the p-values are exact instead of drawn
+    # why the pair (i, j), i <= j, has no value
     reasons: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
@@ -66,21 +61,13 @@ class PairTable:
 
 @dataclass(frozen=True)
 class Sample:
-    """Items that lie by group, with the scores of some metrics.
+    """Items that lie by group, with the scores of some metrics."""
 
-    Attributes:
-        scores: shape (n, M), finite.
-        gold: shape (n,), finite, not constant in any group.
-        bounds: shape (G + 1,), where the groups begin and end; each has two items or more.
-        clusters: shape (n,), row of the signs of each item.
-        n_clusters: number C of rows of the signs.
-    """
-
-    scores: FloatArray
-    gold: FloatArray
-    bounds: IntArray
-    clusters: IntArray
-    n_clusters: int
+    scores: FloatArray  # shape (n, M), finite
+    gold: FloatArray  # shape (n,), finite, not constant in any group
+    bounds: IntArray  # shape (G + 1,), where the groups begin and end; each has two items or more
+    clusters: IntArray  # shape (n,), row of the signs of each item
+    n_clusters: int  # number C of rows of the signs
 
     @classmethod
     def of(
@@ -190,19 +177,12 @@ def _varied(gold: FloatArray, bounds: IntArray) -> tuple[BoolArray, IntArray]:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks of one column of a sample within its groups, which keep their places.
+    """Ranks of one column of a sample within its groups, which keep their places."""
 
-    Attributes:
-        order: shape (n,), item at each place.
-        place: shape (n,), place of each item; tied ones in any order.
-        low: shape (n,), first place of each item's run of ties; `place` itself without ties.
-        high: shape (n,), the place after the run.
-    """
-
-    order: IntArray
-    place: IntArray
-    low: IntArray
-    high: IntArray
+    order: IntArray  # shape (n,), item at each place
+    place: IntArray  # shape (n,), place of each item; tied ones in any order
+    low: IntArray  # shape (n,), first place of each item's run of ties; `place` itself without ties
+    high: IntArray  # shape (n,), the place after the run
 
     @classmethod
     def of(cls, values: FloatArray, sample: Sample) -> Ranks:
@@ -273,17 +253,11 @@ Number = TypeVar("Number", np.float32, np.float64)
 
 @dataclass(frozen=True)
 class SwapSigns:
-    """Signs +1 (stay) and -1 (swap) of C clusters in K patterns.
+    """Signs +1 (stay) and -1 (swap) of C clusters in K patterns."""
 
-    Attributes:
-        n_clusters: number C, at least 1.
-        n_draws: patterns to draw where C is too large to enumerate.
-        seed: seed of the generator.
-    """
-
-    n_clusters: int
-    n_draws: int
-    seed: int
+    n_clusters: int  # number C, at least 1
+    n_draws: int  # patterns to draw where C is too large to enumerate
+    seed: int  # seed of the generator
 
     def __post_init__(self) -> None:
         if self.n_draws < 1:
@@ -365,12 +339,9 @@ class Null(ABC):
     those of -x the other way round. Sums over pairs of items expand to c0 + c1 x_i + c2 x_j + c3
     x_i x_j; in the difference of the hybrids the even terms cancel, so it is sum_c L_c x_c wherever
     the denominators do not depend on x: one matrix product for all pairs and draws.
-
-    Attributes:
-        observed: shape (P,), the differences of the sample.
     """
 
-    observed: FloatArray
+    observed: FloatArray  # shape (P,), the differences of the sample
 
     @abstractmethod
     def deltas(self, signs: Signs) -> FloatArray:

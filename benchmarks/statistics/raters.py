@@ -20,17 +20,11 @@ Level = Literal["nominal", "ordinal", "interval"]
 def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float:
     """Krippendorff's alpha from the coincidence matrix (Gecko, section on annotator agreement).
 
-    Args:
-        ratings: shape (units, raters), numbers or number codes; NaN where a rater gave none.
-            Units with fewer than two ratings are left out.
-        level: `nominal` (equal or not), `ordinal` (by rank distance) or `interval` (by value).
-
-    Returns:
-        1 for perfect agreement, 0 for agreement by chance; NaN where no unit has two ratings or
-        all ratings are equal.
-
-    Raises:
-        ValueError: `ratings` is not two-dimensional.
+    `ratings` (units, raters), numbers or number codes; NaN where a rater gave none. Units with
+    fewer than two ratings are left out; `level`: `nominal` (equal or not), `ordinal` (by rank
+    distance) or `interval` (by value).
+    Returns: 1 for perfect agreement, 0 for agreement by chance; NaN where no unit has two ratings
+    or all ratings are equal.
     """
     table = np.asarray(ratings, np.float64)
     if table.ndim != 2:
@@ -50,13 +44,9 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float:
 def error_consistency(metric: ArrayLike, human: ArrayLike) -> float:
     """Agreement of two binary labellings beyond chance (Gecko, word level: Cohen's kappa).
 
-    Args:
-        metric: shape (n,), 0 or 1 (grounded).
-        human: shape (n,), 0 or 1.
-
-    Returns:
-        kappa = (observed - expected) / (1 - expected), at most 1; NaN where both labellings are
-        constant and equal, or n = 0.
+    `metric` (n,), 0 or 1 (grounded); `human` (n,), 0 or 1.
+    Returns: kappa = (observed - expected) / (1 - expected), at most 1; NaN where both labellings
+    are constant and equal, or n = 0.
     """
     a, b = np.asarray(metric, bool), np.asarray(human, bool)
     if a.shape != b.shape:
@@ -96,16 +86,10 @@ def one_against_the_others(
 ) -> FloatArray:
     """Each column of ratings in turn as a metric, the mean of the other columns as the labels.
 
-    Args:
-        ratings: shape (units, R), R >= 2; NaN where a unit has fewer ratings than others. A unit
-            counts for a column where it has that rating and another one.
-        agreement: of scores with labels, both of shape (n,) and finite: the measure of a board.
-
-    Returns:
-        Shape (R,), in the unit of `agreement`.
-
-    Raises:
-        ValueError: there are not two columns.
+    `ratings` (units, R), R >= 2; NaN where a unit has fewer ratings than others. A unit counts for
+    a column where it has that rating and another one; `agreement`: of scores with labels, both of
+    shape (n,) and finite: the measure of a board.
+    Returns: shape (R,), in the unit of `agreement`.
     """
     table = np.asarray(ratings, np.float64)
     if table.ndim != 2 or table.shape[1] < 2:

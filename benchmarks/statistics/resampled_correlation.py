@@ -33,20 +33,14 @@ class RunningSums:
     Position p of the order is kept in row (p % s) * K + p // s of a matrix of resamples: each of s
     steps then adds K whole rows to the K rows before, several times as fast as a sum down the
     columns. Position 0 holds no item, so position p holds the draws of the first p items.
-
-    Attributes:
-        clusters: shape (s, K), cluster of the item at each place; C, an empty one, where none is.
-        end_rows: shape (n,), for each item the row of the last one of its run.
-        start_rows: shape (n,), for each item the row before the first one of its run.
-        tied: shape (R,), the first item of each run of two or more.
-        untied: shape (C,), items of each cluster whose value no other item has.
     """
 
+    # shape (s, K), cluster of the item at each place; C, an empty one, where none is
     clusters: IntArray
-    end_rows: IntArray
-    start_rows: IntArray
-    tied: IntArray
-    untied: FloatArray
+    end_rows: IntArray  # shape (n,), for each item the row of the last one of its run
+    start_rows: IntArray  # shape (n,), for each item the row before the first one of its run
+    tied: IntArray  # shape (R,), the first item of each run of two or more
+    untied: FloatArray  # shape (C,), items of each cluster whose value no other item has
 
     @classmethod
     def of(cls, values: FloatArray, clusters: IntArray, n_clusters: int) -> RunningSums:
@@ -156,14 +150,10 @@ def resampled_pearson(
 ) -> FloatArray:
     """Pearson's r in each resample, from weighted sums of products per cluster.
 
-    Args:
-        x: shape (n,) or (n, M), finite; M samples are correlated with the same y.
-        y: shape (n,), finite.
-        counts: shape (B, C), non-negative multiplicities of the clusters.
-        clusters: shape (n,), column of `counts` of each item; None: item i is cluster i.
-
-    Returns:
-        Shape (B,) or (B, M); NaN where a side is constant in the resample.
+    `x` (n,) or (n, M), finite; M samples are correlated with the same y; `y` (n,), finite; `counts`
+    (B, C), non-negative multiplicities of the clusters; `clusters` (n,), column of `counts` of each
+    item; None: item i is cluster i.
+    Returns: shape (B,) or (B, M); NaN where a side is constant in the resample.
     """
     work = Clustered.of(anchored(x), anchored(y), counts, clusters)
     n_metrics = work.x.shape[1]
@@ -202,17 +192,10 @@ def resampled_spearman(
     of each side for T draws (Kendall 1948). Labels are prepared once for all metrics, in groups of
     nearly equal rank, so that what is added up within a group stays small.
 
-    Args:
-        x: shape (n,) or (n, M), finite; M samples are correlated with the same y.
-        y: shape (n,), finite.
-        counts: shape (B, C), non-negative whole multiplicities of the clusters.
-        clusters: shape (n,), column of `counts` of each item; None: item i is cluster i.
-
-    Returns:
-        Shape (B,) or (B, M); NaN where a side is constant in the resample.
-
-    Raises:
-        ValueError: shapes do not fit, or a count is negative or not whole.
+    `x` (n,) or (n, M), finite; M samples are correlated with the same y; `y` (n,), finite; `counts`
+    (B, C), non-negative whole multiplicities of the clusters; `clusters` (n,), column of `counts`
+    of each item; None: item i is cluster i.
+    Returns: shape (B,) or (B, M); NaN where a side is constant in the resample.
     """
     work = Clustered.of(x, y, counts, clusters)
     require_whole(work.counts)
@@ -231,20 +214,13 @@ def resampled_spearman(
 
 @dataclass(frozen=True)
 class _Labels:
-    """The side all metrics share: items in ascending order of label, and groups of them.
+    """The side all metrics share: items in ascending order of label, and groups of them."""
 
-    Attributes:
-        runs: the order and its ties.
-        order: shape (n,), items by label.
-        clusters: shape (n,), cluster of each item by label.
-        sizes: shape (C,), items of each cluster.
-        groups: first and last position of each group, and whether its labels are all equal.
-    """
-
-    runs: RunningSums
-    order: IntArray
-    clusters: IntArray
-    sizes: FloatArray
+    runs: RunningSums  # the order and its ties
+    order: IntArray  # shape (n,), items by label
+    clusters: IntArray  # shape (n,), cluster of each item by label
+    sizes: FloatArray  # shape (C,), items of each cluster
+    # first and last position of each group, and whether its labels are all equal
     groups: list[tuple[int, int, bool]]
 
     @classmethod
@@ -260,19 +236,13 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Group:
-    """Some items of like label, in b resamples.
+    """Some items of like label, in b resamples."""
 
-    Attributes:
-        items: their positions by label.
-        draws: shape (items, b).
-        base: shape (b,), doubled rank of the lowest label, less the mean.
-        beyond: shape (items, b), draws times how much the doubled rank exceeds the base; None
-            where all labels are equal.
-    """
-
-    items: slice
-    draws: DrawArray
-    base: FloatArray
+    items: slice  # their positions by label
+    draws: DrawArray  # shape (items, b)
+    base: FloatArray  # shape (b,), doubled rank of the lowest label, less the mean
+    # shape (items, b), draws times how much the doubled rank exceeds the base; None where all
+    # labels are equal
     beyond: DrawArray | None
 
     def rank_sum(self, values: DrawArray) -> FloatArray:
@@ -285,23 +255,14 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Draws of a block of b resamples, and its ranks of the labels.
+    """Draws of a block of b resamples, and its ranks of the labels."""
 
-    Attributes:
-        counts: shape (C + 1, b), draws of each cluster; the last row is zero.
-        cubes: shape (C, b), third powers of the draws of each cluster.
-        total: shape (b,), draws in all.
-        groups: the items by label.
-        own: shape (b,), sum of squared draws times doubled rank.
-        label_square: shape (b,), sum of the squared doubled ranks of the labels.
-    """
-
-    counts: DrawArray
-    cubes: FloatArray
-    total: FloatArray
-    groups: list[_Group]
-    own: FloatArray
-    label_square: FloatArray
+    counts: DrawArray  # shape (C + 1, b), draws of each cluster; the last row is zero
+    cubes: FloatArray  # shape (C, b), third powers of the draws of each cluster
+    total: FloatArray  # shape (b,), draws in all
+    groups: list[_Group]  # the items by label
+    own: FloatArray  # shape (b,), sum of squared draws times doubled rank
+    label_square: FloatArray  # shape (b,), sum of the squared doubled ranks of the labels
 
     @classmethod
     def of(cls, labels: _Labels, counts: FloatArray) -> _Drawn:

@@ -14,21 +14,13 @@ from benchmarks.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Clustered:
-    """M samples, one that they are correlated with, and how often resamples draw each cluster.
+    """M samples, one that they are correlated with, and how often resamples draw each cluster."""
 
-    Attributes:
-        x: shape (n, M).
-        y: shape (n,).
-        counts: shape (B, C), for the clusters that hold items only.
-        clusters: shape (n,), column of `counts` of each item.
-        one_column: whether x came as shape (n,).
-    """
-
-    x: FloatArray
-    y: FloatArray
-    counts: FloatArray
-    clusters: IntArray
-    one_column: bool
+    x: FloatArray  # shape (n, M)
+    y: FloatArray  # shape (n,)
+    counts: FloatArray  # shape (B, C), for the clusters that hold items only
+    clusters: IntArray  # shape (n,), column of `counts` of each item
+    one_column: bool  # whether x came as shape (n,)
 
     @classmethod
     def of(
@@ -105,9 +97,7 @@ def blocks(rows: IntArray, size: int) -> Iterator[IntArray]:
 def spans(ends: IntArray, most: int) -> Iterator[slice]:
     """Ranges of rows with at most `most` entries together (one row at least).
 
-    Args:
-        ends: shape (n,), entries up to and including each row.
-        most: entries.
+    `ends` (n,), entries up to and including each row.
     """
     first = 0
     while first < ends.size:
@@ -189,13 +179,9 @@ _PAIRS = 1 << 20  # pairs that are listed at a time (8 MiB a side)
 def pairs_within(bounds: IntArray, most: int | None = None) -> Iterator[tuple[IntArray, IntArray]]:
     """Pairs of different positions in the same group, each once.
 
-    Args:
-        bounds: shape (G + 1,), ascending: group g holds the positions bounds[g] to
-            bounds[g + 1] - 1.
-        most: pairs at a time; None: a million.
-
-    Yields:
-        Lower and higher positions; the pairs of one lower position follow each other.
+    `bounds` (G + 1,), ascending: group g holds the positions bounds[g] to bounds[g + 1] - 1;
+    `most`: pairs at a time; None: a million.
+    Yields: Lower and higher positions; the pairs of one lower position follow each other.
     """
     ends = np.repeat(bounds[1:], np.diff(bounds))
     partners = ends - np.arange(bounds[0], bounds[0] + ends.size) - 1

@@ -19,87 +19,55 @@ from benchmarks.statistics.resampling import mean_of_defined
 
 @dataclass(frozen=True)
 class SeedPair:
-    """Agreement of the rankings with two seeds.
+    """Agreement of the rankings with two seeds."""
 
-    Attributes:
-        first: position of one seed.
-        second: position of the other.
-        tau: Kendall's tau-b of the model scores; NaN where a seed ties all models.
-        swapped: pairs of models that the two seeds order strictly and oppositely.
-    """
-
-    first: int
-    second: int
-    tau: float
-    swapped: int
+    first: int  # position of one seed
+    second: int  # position of the other
+    tau: float  # Kendall's tau-b of the model scores; NaN where a seed ties all models
+    swapped: int  # pairs of models that the two seeds order strictly and oppositely
 
 
 @dataclass(frozen=True)
 class SwappedPair:
-    """Two models that some two seeds order strictly and oppositely.
+    """Two models that some two seeds order strictly and oppositely."""
 
-    Attributes:
-        first: position of one model.
-        second: position of the other.
-        first_higher: seeds with which the first scores strictly higher.
-        second_higher: seeds with which the second does.
-        tied: seeds with which they score the same.
-    """
-
-    first: int
-    second: int
-    first_higher: int
-    second_higher: int
-    tied: int
+    first: int  # position of one model
+    second: int  # position of the other
+    first_higher: int  # seeds with which the first scores strictly higher
+    second_higher: int  # seeds with which the second does
+    tied: int  # seeds with which they score the same
 
 
 @dataclass(frozen=True)
 class SeedStability:
-    """Stability of the order of M models over S seeds.
+    """Stability of the order of M models over S seeds."""
 
-    Attributes:
-        stable: whether every seed gives the same full ranking, ties included; None where there
-            are fewer than two seeds or two models to compare.
-        identical_share: share of the pairs of seeds with the same full ranking, 0..1; NaN where
-            nothing can be compared.
-        pairs: each two seeds.
-        tau_mean: mean of their tau, -1..1; NaN where none is defined. A pair of which one seed
-            ties all models has none.
-        tau_min: smallest of their tau.
-        swaps: the pairs of models that some two seeds order oppositely.
-        swapped: how many these are; of
-        n_model_pairs: M (M - 1) / 2.
-        concordance: Kendall's W over all seeds, with its tests.
-    """
-
+    # whether every seed gives the same full ranking, ties included; None where there are fewer than
+    # two seeds or two models to compare
     stable: bool | None
+    # share of the pairs of seeds with the same full ranking, 0..1; NaN where nothing can be
+    # compared
     identical_share: float
-    pairs: tuple[SeedPair, ...]
+    pairs: tuple[SeedPair, ...]  # each two seeds
+    # mean of their tau, -1..1; NaN where none is defined. A pair of which one seed ties all models
+    # has none.
     tau_mean: float
-    tau_min: float
-    swaps: tuple[SwappedPair, ...]
-    swapped: int
-    n_model_pairs: int
-    concordance: Concordance
+    tau_min: float  # smallest of their tau
+    swaps: tuple[SwappedPair, ...]  # the pairs of models that some two seeds order oppositely
+    swapped: int  # how many these are; of
+    n_model_pairs: int  # M (M - 1) / 2
+    concordance: Concordance  # Kendall's W over all seeds, with its tests
 
 
 @dataclass(frozen=True)
 class ResampledStability:
-    """The same in each of B resamples; NaN where a model has no score in a resample.
+    """The same in each of B resamples; NaN where a model has no score in a resample."""
 
-    Attributes:
-        stable: shape (B,), 1 where all seeds give one ranking, else 0.
-        identical_share: shape (B,).
-        tau_mean: shape (B,).
-        kendall_w: shape (B,).
-        swapped: shape (B,), pairs of models.
-    """
-
-    stable: FloatArray
-    identical_share: FloatArray
-    tau_mean: FloatArray
-    kendall_w: FloatArray
-    swapped: FloatArray
+    stable: FloatArray  # shape (B,), 1 where all seeds give one ranking, else 0
+    identical_share: FloatArray  # shape (B,)
+    tau_mean: FloatArray  # shape (B,)
+    kendall_w: FloatArray  # shape (B,)
+    swapped: FloatArray  # shape (B,), pairs of models
 
 
 def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArray:
@@ -107,16 +75,9 @@ def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArra
 
     Equal scores share the better rank and the next rank is skipped: 1, 2, 2, 4.
 
-    Args:
-        scores: shape (n,), finite.
-        decimals: scores that print alike with so many are equal (EvalMuse-40K, Table 10); None:
-            as they are.
-
-    Returns:
-        Shape (n,), ranks from 1.
-
-    Raises:
-        ValueError: a score is not finite or the shape is another.
+    `scores` (n,), finite; `decimals`: scores that print alike with so many are equal (EvalMuse-40K,
+    Table 10); None: as they are.
+    Returns: shape (n,), ranks from 1.
     """
     values = np.asarray(scores, np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -138,11 +99,7 @@ def order_signs(scores: FloatArray) -> NDArray[np.int8]:
 def seed_stability(scores: ArrayLike) -> SeedStability:
     """Compare the rankings of the models with each seed.
 
-    Args:
-        scores: shape (S, M), finite: score of each model with each seed.
-
-    Raises:
-        ValueError: a score is not finite or the shape is another.
+    `scores` (S, M), finite: score of each model with each seed.
     """
     table = np.asarray(scores, np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():
@@ -173,9 +130,8 @@ def seed_stability(scores: ArrayLike) -> SeedStability:
 def resampled_stability(scores: FloatArray) -> ResampledStability:
     """Compare the rankings with each seed in every resample.
 
-    Args:
-        scores: shape (B, S, M), score of each model with each seed, S > 1 and M > 1; NaN where a
-            resample holds none.
+    `scores` (B, S, M), score of each model with each seed, S > 1 and M > 1; NaN where a resample
+    holds none.
     """
     defined: BoolArray = np.all(np.isfinite(scores), axis=(1, 2))
     signs = order_signs(np.where(np.isfinite(scores), scores, 0.0))

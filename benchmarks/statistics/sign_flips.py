@@ -48,12 +48,9 @@ _AT_A_TIME = 4096
 def squared_differences(contributions: FloatArray) -> FloatArray:
     """Σ_g (P_a,g - P_b,g)² of each two rows.
 
-    Args:
-        contributions: shape (M, G), see `statistics.influence`.
-
-    Returns:
-        Shape (M, M), symmetric, exactly 0 for rows that differ by rounding only; NaN for rows with
-        a NaN, and everywhere where there is no block.
+    `contributions` (M, G), see `statistics.influence`.
+    Returns: shape (M, M), symmetric, exactly 0 for rows that differ by rounding only; NaN for rows
+    with a NaN, and everywhere where there is no block.
     """
     n = len(contributions)
     found = np.full((n, n), np.nan)
@@ -86,9 +83,7 @@ def flip_bound(difference: FloatArray, squares: FloatArray) -> FloatArray:
     (Bentkus and Dzindzalieta 2015, Bernoulli 21 (2), 1231-1237). So it is never too small, however
     few or unequal the blocks are; where they are many it is about three times the test's p-value.
 
-    Args:
-        difference: Σ d_g.
-        squares: Σ d_g², of the same shape; 0 is no difference, NaN no test.
+    `squares`: Σ d_g², of the same shape; 0 is no difference, NaN no test.
     """
     # Pages start without `scipy`.
     from scipy.special import erfc  # noqa: PLC0415
@@ -138,22 +133,15 @@ def less_rounding(a: FloatArray, b: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class FlipTests:
-    """Tests between each two of M metrics; all arrays have shape (M, M).
+    """Tests between each two of M metrics; all arrays have shape (M, M)."""
 
-    Attributes:
-        difference: value of the row's metric less that of the column's.
-        p_value: two-sided; NaN where a metric has no contributions, and 1 on the diagonal.
-        n_units: blocks of clusters in which the two differ.
-        n_patterns: patterns of signs behind the p-value: all 2^n_units where `exact`, none where
-            the p-value is the upper bound.
-        exact: whether every pattern was looked at.
-    """
-
-    difference: FloatArray
-    p_value: FloatArray
-    n_units: IntArray
+    difference: FloatArray  # value of the row's metric less that of the column's
+    p_value: FloatArray  # two-sided; NaN where a metric has no contributions, and 1 on the diagonal
+    n_units: IntArray  # blocks of clusters in which the two differ
+    # patterns of signs behind the p-value: all 2^n_units where `exact`, none where the p-value is
+    # the upper bound
     n_patterns: IntArray
-    exact: NDArray[np.bool_]
+    exact: NDArray[np.bool_]  # whether every pattern was looked at
 
     def of(self, order: IntArray) -> FlipTests:
         """The same for some of the metrics, in the order given."""
@@ -200,9 +188,8 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     theorem 2), lies below `BOUND`, p is that bound. Two metrics that differ in no block have
     p = 1.
 
-    Args:
-        contributions: shape (M, G), one row per metric; a row with NaN is not tested.
-        seed: of the signs; stored with the results.
+    `contributions` (M, G), one row per metric; a row with NaN is not tested; `seed`: of the signs;
+    stored with the results.
     """
     shares = np.asarray(contributions, np.float64)
     n_metrics = len(shares)
@@ -252,16 +239,10 @@ def pair_tests(
     that would be drawn are upper bounds instead (`flip_bound`), about three times as large: what
     differs by them differs. A later test of few of these pairs may draw.
 
-    Args:
-        contributions: shape (R, G).
-        first: shape (p,), one row of each pair.
-        second: shape (p,), the other.
-        seed: of the signs.
-        most_draws: patterns where the first leave few hits, >= `FIRST_DRAWS`.
-        most_drawn: pairs that are drawn for; where there are more, none is. None: any number.
-
-    Returns:
-        p-value NaN for pairs with a row that has a NaN.
+    `contributions` (R, G); `first` (p,), one row of each pair; `second` (p,), the other;
+    `most_draws`: patterns where the first leave few hits, >= `FIRST_DRAWS`; `most_drawn`: pairs
+    that are drawn for; where there are more, none is. None: any number.
+    Returns: p-value NaN for pairs with a row that has a NaN.
     """
     shares = np.asarray(contributions, np.float64)
     size = np.asarray(first).size
@@ -389,16 +370,11 @@ def _hits(shares: FloatArray, pairs: _Pairs, seed: int, begin: int, end: int) ->
 
 @dataclass(frozen=True)
 class _Work:
-    """Memory in which sums of pairs are compared, taken once: it stays in the cache.
+    """Memory in which sums of pairs are compared, taken once: it stays in the cache."""
 
-    Attributes:
-        moved: shape (p, k), differences of the sums.
-        other: shape (p, k), sums of the second of each pair.
-        hit: shape (p, 8 w) with 8 w >= k and w <= 255, one byte for each pattern; none beyond k.
-    """
-
-    moved: FloatArray
-    other: FloatArray
+    moved: FloatArray  # shape (p, k), differences of the sums
+    other: FloatArray  # shape (p, k), sums of the second of each pair
+    # shape (p, 8 w) with 8 w >= k and w <= 255, one byte for each pattern; none beyond k
     hit: NDArray[np.bool_]
 
     @classmethod

@@ -28,14 +28,8 @@ class Threshold:
 def threshold_grid(scores: ArrayLike) -> FloatArray:
     """Thresholds in steps of 0.01 over 0..1, widened to whole numbers around the finite scores.
 
-    Args:
-        scores: any shape; entries that are not finite are ignored.
-
-    Returns:
-        Ascending multiples of 0.01, each the double nearest to its decimal.
-
-    Raises:
-        ValueError: the scores span more than `MAX_SPAN`; they are no element scores.
+    `scores`: any shape; entries that are not finite are ignored.
+    Returns: Ascending multiples of 0.01, each the double nearest to its decimal.
     """
     values = np.asarray(scores, np.float64)
     finite = values[np.isfinite(values)]
@@ -58,15 +52,9 @@ def correct_by_cluster(
 ) -> FloatArray:
     """Right predictions of each cluster at each threshold.
 
-    Args:
-        scores: shape (n,); a missing score is NaN and always predicts negative.
-        positive: shape (n,), bool labels.
-        clusters: shape (n,), cluster index of each item.
-        n_clusters: number C of clusters.
-        thresholds: shape (K,), ascending.
-
-    Returns:
-        Shape (C, K), number of items with (score >= threshold) == positive.
+    `scores` (n,); a missing score is NaN and always predicts negative; `positive` (n,), bool
+    labels; `clusters` (n,), cluster index of each item; `thresholds` (K,), ascending.
+    Returns: shape (C, K), number of items with (score >= threshold) == positive.
     """
     values = np.asarray(scores, np.float64)
     index = np.asarray(clusters, np.intp)
@@ -89,15 +77,8 @@ def best_index(correct: FloatArray) -> NDArray[np.intp]:
 def best_threshold(scores: ArrayLike, positive: ArrayLike) -> Threshold:
     """The smallest 0.01-step threshold of highest accuracy on these data.
 
-    Args:
-        scores: shape (n,), n >= 1; NaN always predicts negative.
-        positive: shape (n,), bool labels.
-
-    Returns:
-        The threshold and its accuracy in 0..1.
-
-    Raises:
-        ValueError: no scores, or scores that span more than `MAX_SPAN`.
+    `scores` (n,), n >= 1; NaN always predicts negative; `positive` (n,), bool labels.
+    Returns: The threshold and its accuracy in 0..1.
     """
     values = np.asarray(scores, np.float64)
     if values.size == 0:
@@ -127,14 +108,10 @@ def held_out_indices(
 ) -> NDArray[np.intp]:
     """For each fold, the threshold that is best on all other folds, in each resample.
 
-    Args:
-        correct: shape (C, K), right predictions of each cluster at each threshold.
-        folds: shape (C,), fold 0..F-1 of each cluster.
-        searched: shape (F, 2), first and last threshold tried for each fold, as positions in K.
-        counts: shape (B, C), multiplicities of the clusters.
-
-    Returns:
-        Shape (B, F), positions in K, the smallest one on ties.
+    `correct` (C, K), right predictions of each cluster at each threshold; `folds` (C,), fold 0..F-1
+    of each cluster; `searched` (F, 2), first and last threshold tried for each fold, as positions
+    in K; `counts` (B, C), multiplicities of the clusters.
+    Returns: shape (B, F), positions in K, the smallest one on ties.
     """
     total = counts @ correct
     best = np.empty((counts.shape[0], len(searched)), np.intp)

@@ -16,12 +16,8 @@ _CACHED_CELLS = 1 << 19  # draws of items that are held at a time (4 MiB)
 def ks_statistic(x: ArrayLike, second: ArrayLike) -> FloatArray:
     """Kolmogorov-Smirnov's D: the largest distance of two empirical distribution functions.
 
-    Args:
-        x: shape (n,) or (n, M), finite.
-        second: shape (n,), which items belong to the second sample.
-
-    Returns:
-        Shape () or (M,), in 0..1; NaN where a sample is empty.
+    `x` (n,) or (n, M), finite; `second` (n,), which items belong to the second sample.
+    Returns: shape () or (M,), in 0..1; NaN where a sample is empty.
     """
     return np.asarray(resampled_ks(x, second, np.ones((1, np.size(second))))[0])
 
@@ -40,14 +36,10 @@ def resampled_ks(
 ) -> FloatArray:
     """Kolmogorov-Smirnov's D in each resample.
 
-    Args:
-        x: shape (n,) or (n, M), finite.
-        second: shape (n,), which items belong to the second sample.
-        counts: shape (B, C), non-negative multiplicities of the clusters.
-        clusters: shape (n,), column of `counts` of each item; None: item i is cluster i.
-
-    Returns:
-        Shape (B,) or (B, M), in 0..1; NaN where a resample leaves a sample empty.
+    `x` (n,) or (n, M), finite; `second` (n,), which items belong to the second sample; `counts` (B,
+    C), non-negative multiplicities of the clusters; `clusters` (n,), column of `counts` of each
+    item; None: item i is cluster i.
+    Returns: shape (B,) or (B, M), in 0..1; NaN where a resample leaves a sample empty.
     """
     return _resampled(_largest_gap, x, second, counts, clusters)
 

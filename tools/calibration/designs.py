@@ -26,15 +26,10 @@ _HALF_RANGE = 1.5
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of a metric: standard deviations, in units of the quality's.
+    """Noise of a metric: standard deviations, in units of the quality's."""
 
-    Attributes:
-        item: of independent noise of each item.
-        cluster: of noise that all items of a cluster share.
-    """
-
-    item: float
-    cluster: float
+    item: float  # of independent noise of each item
+    cluster: float  # of noise that all items of a cluster share
 
 
 @dataclass(frozen=True)
@@ -44,28 +39,20 @@ class Design:
     The quality of an item is normal with variance 1, of which `shared` lies between clusters; a
     metric sees it with noise. Where two metrics have noise of one total variance, and each item
     is looked at alone, they cannot be told apart: pooled measures have the same true value.
-
-    Attributes:
-        n_clusters: number C of clusters.
-        sizes: fewest and most items of a cluster; each number between is as likely.
-        noises: of both metrics.
-        kind: what the gold is: `rating` (quality with noise of raters), `margin` (none: an item
-            is right where its score is above 0), `order` (place in a chain that is a cluster),
-            `label` (whether the quality with noise of raters is above 0).
-        shared: share of the quality's variance between clusters, 0..1.
-        rater: standard deviation of the raters' noise.
-        gold_levels: ratings are rounded to so many levels, an odd number; None: they are not.
-        score_levels: the same for scores.
     """
 
-    n_clusters: int
-    sizes: tuple[int, int]
-    noises: tuple[Noise, Noise]
+    n_clusters: int  # number C of clusters
+    sizes: tuple[int, int]  # fewest and most items of a cluster; each number between is as likely
+    noises: tuple[Noise, Noise]  # of both metrics
+    # what the gold is: `rating` (quality with noise of raters), `margin` (none: an item is right
+    # where its score is above 0), `order` (place in a chain that is a cluster), `label` (whether
+    # the quality with noise of raters is above 0)
     kind: Literal["rating", "margin", "order", "label"] = "rating"
-    shared: float = 0.3
-    rater: float = 0.5
+    shared: float = 0.3  # share of the quality's variance between clusters, 0..1
+    rater: float = 0.5  # standard deviation of the raters' noise
+    # ratings are rounded to so many levels, an odd number; None: they are not
     gold_levels: int | None = None
-    score_levels: int | None = None
+    score_levels: int | None = None  # the same for scores
 
     def with_clusters(self, n_clusters: int) -> Design:
         """The same distribution with another number of clusters."""
@@ -78,19 +65,12 @@ class Design:
 
 @dataclass(frozen=True)
 class Sample:
-    """Simulated benchmark.
+    """Simulated benchmark."""
 
-    Attributes:
-        scores: shape (n, 2).
-        gold: shape (n,).
-        clusters: shape (n,), ascending, 0..C-1.
-        n_clusters: number C of clusters.
-    """
-
-    scores: FloatArray
-    gold: FloatArray
-    clusters: IntArray
-    n_clusters: int
+    scores: FloatArray  # shape (n, 2)
+    gold: FloatArray  # shape (n,)
+    clusters: IntArray  # shape (n,), ascending, 0..C-1
+    n_clusters: int  # number C of clusters
 
 
 def drawn(design: Design, rng: np.random.Generator) -> Sample:
@@ -247,17 +227,11 @@ _SMALL = (5, 5)
 
 @dataclass(frozen=True)
 class Scenario:
-    """A measure on a design.
+    """A measure on a design."""
 
-    Attributes:
-        measure: one of `MEASURES`.
-        design: the simulated benchmark.
-        repetitions_share: of the repetitions asked for, less than 1 where these are slow or power
-            is looked at.
-    """
-
-    measure: str
-    design: Design
+    measure: str  # one of `MEASURES`
+    design: Design  # the simulated benchmark
+    # of the repetitions asked for, less than 1 where these are slow or power is looked at
     repetitions_share: float = 1.0
 
     @property
@@ -358,12 +332,8 @@ class Truth:
 def truth(measure: str, design: Design, *, same: bool, seed: int, share: float = 1.0) -> Truth:
     """True values of a design by simulation; its number of clusters does not matter.
 
-    Args:
-        measure: one of `MEASURES`.
-        design: the distribution.
-        same: whether both metrics have one true value by construction: then both are averaged.
-        seed: of the generator.
-        share: of the sizes above that is simulated, for a quick look.
+    `same`: whether both metrics have one true value by construction: then both are averaged;
+    `share`: of the sizes above that is simulated, for a quick look.
     """
     start = [seed, zlib.crc32(f"{measure} {design.with_clusters(0)}".encode())]
     found = np.stack(

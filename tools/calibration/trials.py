@@ -66,27 +66,18 @@ class Rate:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of one scenario.
+    """Rates of one scenario."""
 
-    Attributes:
-        scenario: what was simulated.
-        repetitions: number R.
-        truth: true values of both metrics, with standard errors.
-        bias: of both metrics: mean of the values less the truth, in standard deviations.
-        spread: of both metrics: standard deviation of the values.
-        coverage: by method, of both metrics.
-        above: of both metrics: how often Assay's interval lies above the true value.
-        rejection: by test.
-    """
-
-    scenario: Scenario
-    repetitions: int
-    truth: Truth
+    scenario: Scenario  # what was simulated
+    repetitions: int  # number R
+    truth: Truth  # true values of both metrics, with standard errors
+    # of both metrics: mean of the values less the truth, in standard deviations
     bias: tuple[float, float]
-    spread: tuple[float, float]
-    coverage: Mapping[str, tuple[Rate, Rate]]
+    spread: tuple[float, float]  # of both metrics: standard deviation of the values
+    coverage: Mapping[str, tuple[Rate, Rate]]  # by method, of both metrics
+    # of both metrics: how often Assay's interval lies above the true value
     above: tuple[Rate, Rate]
-    rejection: Mapping[str, Rate]
+    rejection: Mapping[str, Rate]  # by test
 
     @classmethod
     def of(cls, scenario: Scenario, truth: Truth, batches: Sequence[Trials]) -> Rates:
@@ -157,23 +148,16 @@ Method = Callable[["Found"], Intervals]
 
 @dataclass(frozen=True)
 class Found:
-    """Values, resamples and contributions of both metrics in R repetitions.
+    """Values, resamples and contributions of both metrics in R repetitions."""
 
-    Attributes:
-        value: shape (2 R,): both metrics of the first repetition, then those of the next.
-        resamples: shape (2 R, B).
-        shares: shape (2 R, G), contributions.
-        corrected: shape (2 R, G), contributions to the value less its bias. The second difference
-            of the value by the weight of a block, halved, is the block's part of the bias
-            (Efron and Tibshirani 1993, section 10.5: the jackknife's estimate, here central).
-        n_clusters: number C of clusters.
-    """
-
-    value: FloatArray
-    resamples: FloatArray
-    shares: FloatArray
+    value: FloatArray  # shape (2 R,): both metrics of the first repetition, then those of the next
+    resamples: FloatArray  # shape (2 R, B)
+    shares: FloatArray  # shape (2 R, G), contributions
+    # shape (2 R, G), contributions to the value less its bias. The second difference of the value
+    # by the weight of a block, halved, is the block's part of the bias (Efron and Tibshirani 1993,
+    # section 10.5: the jackknife's estimate, here central).
     corrected: FloatArray
-    n_clusters: int
+    n_clusters: int  # number C of clusters
 
     @classmethod
     def of(cls, draws: FloatArray, plan: PerturbedPlan) -> Found:
@@ -213,19 +197,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Trials:
-    """Outcomes of R repetitions.
+    """Outcomes of R repetitions."""
 
-    Attributes:
-        values: shape (R, 2).
-        covered: by method, shape (R, 2): whether the interval holds the true value.
-        above: shape (R, 2), whether Assay's interval lies above the true value.
-        rejected: by test, shape (R,): whether p <= 5 %.
-    """
-
-    values: FloatArray
+    values: FloatArray  # shape (R, 2)
+    # by method, shape (R, 2): whether the interval holds the true value
     covered: Mapping[str, BoolArray]
-    above: BoolArray
-    rejected: Mapping[str, BoolArray]
+    above: BoolArray  # shape (R, 2), whether Assay's interval lies above the true value
+    rejected: Mapping[str, BoolArray]  # by test, shape (R,): whether p <= 5 %
 
 
 def plan_of(n_clusters: int, seed: int, n_resamples: int) -> PerturbedPlan:

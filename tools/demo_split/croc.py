@@ -25,21 +25,13 @@ TEXTS: tuple[str, ...] = ("orig", "contrast")
 
 @dataclass(frozen=True)
 class Contrast:
-    """One prompt pair.
+    """One prompt pair."""
 
-    Attributes:
-        id: `<category>_<num>`.
-        category: as in CROC_hum.
-        original: what T_O says.
-        contrast: what T_C says.
-        images: (stem, side) of every picture, side as in SIDES.
-    """
-
-    id: str
-    category: str
-    original: Scene
-    contrast: Scene
-    images: tuple[tuple[str, str], ...]
+    id: str  # `<category>_<num>`
+    category: str  # as in CROC_hum
+    original: Scene  # what T_O says
+    contrast: Scene  # what T_C says
+    images: tuple[tuple[str, str], ...]  # (stem, side) of every picture, side as in SIDES
 
     def scene_of(self, side: str) -> Scene:
         """What the pictures of a side show."""

@@ -36,15 +36,10 @@ WORDINGS = len(_OPENINGS)
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a sentence.
+    """One word of a sentence."""
 
-    Attributes:
-        text: the word, with the comma that may follow it.
-        aspect: id of the claim it makes; empty for words that claim nothing (`a`, `and`).
-    """
-
-    text: str
-    aspect: str = ""
+    text: str  # the word, with the comma that may follow it
+    aspect: str = ""  # id of the claim it makes; empty for words that claim nothing (`a`, `and`)
 
 
 Words = tuple[Word, ...]
@@ -67,12 +62,7 @@ def spell(sentence: Sequence[Word]) -> str:
 
 
 def words(scene: Scene, wording: int = 0) -> Words:
-    """The sentence of `prompt`, word by word.
-
-    Args:
-        scene: what to say.
-        wording: 0..WORDINGS-1.
-    """
+    """The sentence of `prompt`, word by word."""
     opening = _say(_OPENINGS[wording % WORDINGS], "")
     phrases = [_group_words(i, group) for i, group in enumerate(scene.groups)]
     if scene.relation is not None:

@@ -36,18 +36,13 @@ from tools.demo_split.scenes import (
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A scene that differs from another one in one respect.
+    """A scene that differs from another one in one respect."""
 
-    Attributes:
-        kind: one of CONTRADICTIONS.
-        scene: the changed scene.
-        mutual: whether a picture of either scene is wrong for the prompt of the other. False for
-            `added` and `removed`: a picture of a circle and a star also shows `a circle`, so only
-            the scene with fewer things is wrong for the prompt with more.
-    """
-
-    kind: str
-    scene: Scene
+    kind: str  # one of CONTRADICTIONS
+    scene: Scene  # the changed scene
+    # whether a picture of either scene is wrong for the prompt of the other. False for `added` and
+    # `removed`: a picture of a circle and a star also shows `a circle`, so only the scene with
+    # fewer things is wrong for the prompt with more.
     mutual: bool
 
 
@@ -59,13 +54,7 @@ def contradictions_of(scene: Scene) -> tuple[str, ...]:
 def contradict(scene: Scene, rng: Chance, kind: str | None = None) -> Contradiction:
     """A variant of the scene that is wrong in one respect.
 
-    Args:
-        scene: the original.
-        rng: decides what is changed and into what.
-        kind: which contradiction; None for any the scene admits (there is always one).
-
-    Raises:
-        ValueError: the scene does not admit this kind.
+    `kind`: which contradiction; None for any the scene admits (there is always one).
     """
     admitted = contradictions_of(scene)
     chosen = kind or rng.pick(admitted)
@@ -76,15 +65,7 @@ def contradict(scene: Scene, rng: Chance, kind: str | None = None) -> Contradict
 
 
 def spoil(scene: Scene, aspect: Aspect, rng: Chance, original: Scene | None = None) -> Scene:
-    """Make one claim false and leave the others as they are, as far as that is possible.
-
-    Args:
-        scene: the scene as it is so far (other claims may be spoilt already).
-        aspect: the claim; its group must still be there.
-        rng: decides into what it is changed.
-        original: what the prompt says, where `scene` is spoilt already: none of its kinds and
-            colours are used, lest a second error undo the first.
-    """
+    """Make one claim false and leave the others as they are, as far as that is possible."""
     taken = _Taken.by(scene, original or scene)
     if aspect.group is not None:
         group = scene.groups[aspect.group]
@@ -267,20 +248,13 @@ ERROR_RATES: Mapping[str, Mapping[str, float]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Depiction:
-    """What a simulated model made of a prompt.
+    """What a simulated model made of a prompt."""
 
-    Attributes:
-        asked: the scene of the prompt.
-        drawn: the scene that the picture shows.
-        wrong: ids of the claims of `asked` that are false of the picture.
-        missing: indices of groups that were left out; all their claims are in `wrong`.
-        occasions: kind of mistake -> (how often it was made, how often it could have been).
-    """
-
-    asked: Scene
-    drawn: Scene
-    wrong: frozenset[str]
-    missing: frozenset[int]
+    asked: Scene  # the scene of the prompt
+    drawn: Scene  # the scene that the picture shows
+    wrong: frozenset[str]  # ids of the claims of `asked` that are false of the picture
+    missing: frozenset[int]  # indices of groups that were left out; all their claims are in `wrong`
+    # kind of mistake -> (how often it was made, how often it could have been)
     occasions: Mapping[str, tuple[int, int]]
 
     @property
@@ -290,13 +264,7 @@ class Depiction:
 
 
 def depict(scene: Scene, model: str, rng: Chance) -> Depiction:
-    """Let a simulated model draw a scene, with its mistakes.
-
-    Args:
-        scene: what the prompt asks for.
-        model: one of MODELS.
-        rng: decides which mistakes are made.
-    """
+    """Let a simulated model draw a scene, with its mistakes."""
     rates = ERROR_RATES[model]
     tally = _Tally(rng)
     drawn, wrong = scene, set[str]()

@@ -29,17 +29,11 @@ Coverage = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Grid:
-    """Fine points around the centre of a figure.
+    """Fine points around the centre of a figure."""
 
-    Attributes:
-        x: shape (1, n), offset to the right in fine points times UNIT.
-        y: shape (n, 1), offset downwards, likewise.
-        r: radius of the figure in fine points.
-    """
-
-    x: NDArray[np.int64]
-    y: NDArray[np.int64]
-    r: int
+    x: NDArray[np.int64]  # shape (1, n), offset to the right in fine points times UNIT
+    y: NDArray[np.int64]  # shape (n, 1), offset downwards, likewise
+    r: int  # radius of the figure in fine points
 
 
 Figure = Callable[[Grid], Mask]
@@ -213,15 +207,9 @@ def coverage(
 ) -> Coverage:
     """Coverage of every pixel around the centre of a figure.
 
-    Args:
-        kind: a shape or an object.
-        part: part of an object; empty for a shape, or for the silhouette of an object.
-        radius: in fine points.
-        pattern: keep only the points of this pattern's second tone.
-        grown: widen the figure on all sides by so many fine points.
-
-    Returns:
-        Shape (n, n) with n odd, the centre in the middle, values 0..FULL. Do not change it.
+    `kind`: a shape or an object; `part`: part of an object; empty for a shape, or for the
+    silhouette of an object.
+    Returns: shape (n, n) with n odd, the centre in the middle, values 0..FULL. Do not change it.
     """
     reach = (radius * 11 // 10 + grown) // FINE + 2
     steps = np.arange(-(FINE * reach + 1), FINE * reach + 2, dtype=np.int64) * UNIT

@@ -29,44 +29,26 @@ GRAINS: tuple[str, ...] = ("smooth", "paper", "weave", "dots")
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One thing in a picture.
+    """One thing in a picture."""
 
-    Attributes:
-        kind: what it is.
-        x: its centre in pixels from the left.
-        y: its centre in pixels from the top.
-        radius: in fine points (thirds of a pixel).
-        colours: part to colour; the part of a shape is the empty string.
-        pattern: pattern on it; empty for plain.
-        shade: how much lighter (or darker) than its nominal colour it is.
-    """
-
-    kind: str
-    x: int
-    y: int
-    radius: int
-    colours: tuple[tuple[str, str], ...]
-    pattern: str
-    shade: int
+    kind: str  # what it is
+    x: int  # its centre in pixels from the left
+    y: int  # its centre in pixels from the top
+    radius: int  # in fine points (thirds of a pixel)
+    colours: tuple[tuple[str, str], ...]  # part to colour; the part of a shape is the empty string
+    pattern: str  # pattern on it; empty for plain
+    shade: int  # how much lighter (or darker) than its nominal colour it is
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Everything a renderer needs.
+    """Everything a renderer needs."""
 
-    Attributes:
-        ground: one of TINTS, or a place of `scenes.PLACES`.
-        grain: texture of a plain ground, one of GRAINS.
-        light: how much lighter or darker the ground is.
-        seed: of the ground's texture.
-        things: painted in this order.
-    """
-
-    ground: str
-    grain: str
-    light: int
-    seed: int
-    things: tuple[Placed, ...]
+    ground: str  # one of TINTS, or a place of `scenes.PLACES`
+    grain: str  # texture of a plain ground, one of GRAINS
+    light: int  # how much lighter or darker the ground is
+    seed: int  # of the ground's texture
+    things: tuple[Placed, ...]  # painted in this order
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +255,7 @@ def draw(scene: Scene, rng: Chance) -> NDArray[np.uint8]:
 def render(picture: Picture) -> NDArray[np.uint8]:
     """Paint a picture.
 
-    Returns:
-        RGB pixels, shape (SIDE, SIDE, 3).
+    Returns: RGB pixels, shape (SIDE, SIDE, 3).
     """
     canvas = _ground(picture)
     for thing in picture.things:
@@ -440,11 +421,8 @@ _ZLIB_HEADER = b"\x78\x01"  # deflate, 32 KiB window, lowest compression level
 def encode(pixels: NDArray[np.uint8]) -> bytes:
     """Encode an RGB picture.
 
-    Args:
-        pixels: shape (height, width, 3).
-
-    Returns:
-        A complete PNG file without any metadata.
+    `pixels` (height, width, 3).
+    Returns: A complete PNG file without any metadata.
     """
     height, width, _ = pixels.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)

@@ -16,21 +16,13 @@ from tools.demo_split.scenes import Aspect, Chance
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """How one simulated rater deviates from the truth.
+    """How one simulated rater deviates from the truth."""
 
-    Attributes:
-        id: shown in the ratings.
-        slip: probability of a wrong answer to a yes/no question.
-        unsure: probability of no answer at all, where a template allows that.
-        lower: probability of an overall rating one step too low.
-        higher: probability of an overall rating one step too high.
-    """
-
-    id: str
-    slip: float
-    unsure: float
-    lower: float
-    higher: float
+    id: str  # shown in the ratings
+    slip: float  # probability of a wrong answer to a yes/no question
+    unsure: float  # probability of no answer at all, where a template allows that
+    lower: float  # probability of an overall rating one step too low
+    higher: float  # probability of an overall rating one step too high
 
 
 RATERS: tuple[Rater, ...] = (
@@ -41,14 +33,7 @@ RATERS: tuple[Rater, ...] = (
 
 
 def overall(depiction: Depiction, claims: int, rater: Rater, rng: Chance) -> int:
-    """An overall rating 1..5: one step down per error, a further one if half of it is wrong.
-
-    Args:
-        depiction: the picture and its known errors.
-        claims: number of claims the prompt makes.
-        rater: who rates.
-        rng: the rater's luck.
-    """
+    """An overall rating 1..5: one step down per error, a further one if half of it is wrong."""
     errors = depiction.errors
     rating = 5 - errors - (errors > 0 and 2 * errors >= claims)
     if rng.happens(rater.lower):

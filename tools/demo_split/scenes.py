@@ -21,9 +21,6 @@ class Chance:
 
     Only `random.Random.random` is used, whose sequence Python promises to keep; everything else
     is integer arithmetic on top of it, so nothing depends on a version of Python or numpy.
-
-    Args:
-        seed: any words and numbers, e.g. `Chance("train", 7)`.
     """
 
     def __init__(self, *seed: str | int) -> None:
@@ -108,59 +105,41 @@ MOST = 9
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One or more equal things.
+    """One or more equal things."""
 
-    Attributes:
-        kind: a name of SHAPE_NAMES or OBJECT_NAMES, or `hand`.
-        colour: of the shape, or of the object's main part; None where the prompt names none.
-        count: how many; 1 is said as `a`, and is then not a claim about number.
-        size: `small`, `large` or None.
-        pattern: a name of PATTERN_NAMES, or None for plain.
-        parts: (part, colour) for parts whose colour the prompt names.
-    """
-
-    kind: str
+    kind: str  # a name of SHAPE_NAMES or OBJECT_NAMES, or `hand`
+    # of the shape, or of the object's main part; None where the prompt names none
     colour: str | None = None
-    count: int = 1
-    size: str | None = None
-    pattern: str | None = None
+    count: int = 1  # how many; 1 is said as `a`, and is then not a claim about number
+    size: str | None = None  # `small`, `large` or None
+    pattern: str | None = None  # a name of PATTERN_NAMES, or None for plain
+    # (part, colour) for parts whose colour the prompt names
     parts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What one prompt asks for.
+    """What one prompt asks for."""
 
-    Attributes:
-        groups: of different kinds, in the order of the prompt.
-        relation: of the first group to the second (SPATIAL or COMPARISONS), or None; `inside`
-            holds between single things only.
-        place: one of PLACES, or None for a plain ground.
-        absent: kinds that the prompt says are not there.
-    """
-
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...]  # of different kinds, in the order of the prompt
+    # of the first group to the second (SPATIAL or COMPARISONS), or None; `inside` holds between
+    # single things only
     relation: str | None = None
-    place: str | None = None
-    absent: tuple[str, ...] = ()
+    place: str | None = None  # one of PLACES, or None for a plain ground
+    absent: tuple[str, ...] = ()  # kinds that the prompt says are not there
 
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """One claim of a prompt that can be true or false of a picture.
+    """One claim of a prompt that can be true or false of a picture."""
 
-    Attributes:
-        id: stable within a scene, e.g. `0.color`, `0.part.roof`, `relation`, `absent.0`.
-        skill: `object`, `shape`, `color`, `counting`, `scale`, `texture`, `part`, `spatial`,
-            `comparison`, `place` or `negation`.
-        group: index of the group it is about; None for claims about the whole scene.
-        detail: the part, the relation or the absent kind it is about; else empty.
-    """
-
-    id: str
+    id: str  # stable within a scene, e.g. `0.color`, `0.part.roof`, `relation`, `absent.0`.
+    # `object`, `shape`, `color`, `counting`, `scale`, `texture`, `part`, `spatial`, `comparison`,
+    # `place` or `negation`
     skill: str
+    # index of the group it is about; None for claims about the whole scene
     group: int | None = None
-    detail: str = ""
+    detail: str = ""  # the part, the relation or the absent kind it is about; else empty
 
 
 def aspects(scene: Scene) -> tuple[Aspect, ...]:

@@ -49,38 +49,24 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Options:
-    """How to train.
+    """How to train."""
 
-    Attributes:
-        seed: of the scenes, the pictures and the first weights.
-        scenes: scenes to train on; twice as many pictures.
-        epochs: how often each is seen.
-        batch: scenes of one step.
-        rate: the highest learning rate.
-        held_out: scenes per kind of contradiction to measure on.
-    """
-
-    seed: int
-    scenes: int
-    epochs: int
-    batch: int
-    rate: float
-    held_out: int
+    seed: int  # of the scenes, the pictures and the first weights
+    scenes: int  # scenes to train on; twice as many pictures
+    epochs: int  # how often each is seen
+    batch: int  # scenes of one step
+    rate: float  # the highest learning rate
+    held_out: int  # scenes per kind of contradiction to measure on
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Scenes, each with a variant that is wrong in one respect.
+    """Scenes, each with a variant that is wrong in one respect."""
 
-    Attributes:
-        pictures: shape (n, 2, side, side, 3): of the scene and of its variant.
-        sentences: shape (n, 2, FORMS, length).
-        wrong: shape (n, 2), whether the picture of a side is wrong for the other side's sentence;
-            a picture with one thing more also shows what the shorter sentence asks for.
-    """
-
-    pictures: NDArray[np.uint8]
-    sentences: NDArray[np.int64]
+    pictures: NDArray[np.uint8]  # shape (n, 2, side, side, 3): of the scene and of its variant
+    sentences: NDArray[np.int64]  # shape (n, 2, FORMS, length)
+    # shape (n, 2), whether the picture of a side is wrong for the other side's sentence; a picture
+    # with one thing more also shows what the shorter sentence asks for
     wrong: NDArray[np.bool_]
 
     def __len__(self) -> int:

@@ -42,21 +42,13 @@ class Shot:
 
 @dataclass(frozen=True)
 class Graph:
-    """One semantic error graph.
+    """One semantic error graph."""
 
-    Attributes:
-        id: its number, from `0`.
-        skill: kind of its errors, one of SKILLS.
-        split: `simple`, or `complex` (in a place, up to level 3).
-        asked: what the prompt says.
-        shots: the pictures, by level.
-    """
-
-    id: str
-    skill: str
-    split: str
-    asked: Scene
-    shots: tuple[Shot, ...]
+    id: str  # its number, from `0`
+    skill: str  # kind of its errors, one of SKILLS
+    split: str  # `simple`, or `complex` (in a place, up to level 3)
+    asked: Scene  # what the prompt says
+    shots: tuple[Shot, ...]  # the pictures, by level
 
 
 def answers() -> Ts2Answers:

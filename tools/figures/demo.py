@@ -27,31 +27,18 @@ DEMO = ("demo_croc", "demo_evalmuse", "demo_gecko", "demo_ts2")
 
 @dataclass(frozen=True)
 class Board:
-    """The headline of one demo benchmark.
+    """The headline of one demo benchmark."""
 
-    Attributes:
-        benchmark: it.
-        answers: its answers.
-        scores: of all bundled scorers.
-        metrics: their names, best first.
-        values: shape (M,).
-        low: shape (M,), lower ends of the intervals.
-        high: shape (M,), upper ends.
-        resamples: shape (M, B).
-        contributions: shape (M, G).
-        n_clusters: behind each value.
-    """
-
-    benchmark: Benchmark
-    answers: Answers
-    scores: ScoreTable
-    metrics: tuple[str, ...]
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
-    resamples: FloatArray
-    contributions: FloatArray
-    n_clusters: int
+    benchmark: Benchmark  # it
+    answers: Answers  # its answers
+    scores: ScoreTable  # of all bundled scorers
+    metrics: tuple[str, ...]  # their names, best first
+    values: FloatArray  # shape (M,)
+    low: FloatArray  # shape (M,), lower ends of the intervals
+    high: FloatArray  # shape (M,), upper ends
+    resamples: FloatArray  # shape (M, B)
+    contributions: FloatArray  # shape (M, G)
+    n_clusters: int  # behind each value
 
 
 @cache

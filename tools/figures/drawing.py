@@ -33,15 +33,10 @@ def scale(low: float, high: float, left: float, right: float) -> Scale:
 
 @dataclass
 class Drawing:
-    """What is drawn so far.
+    """What is drawn so far."""
 
-    Attributes:
-        title: one sentence: what the figure shows.
-        height: in units of which it is 480 wide.
-    """
-
-    title: str
-    height: int
+    title: str  # one sentence: what the figure shows
+    height: int  # in units of which it is 480 wide
     _parts: list[str] = field(default_factory=list)
 
     def line(

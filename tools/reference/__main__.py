@@ -24,11 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def documents(root: Path) -> Mapping[str, str]:
-    """Path to content of each.
-
-    Args:
-        root: of the repository, whose source holds the error codes.
-    """
+    """Path to content of each."""
     cards = sorted((b.card for b in load_registry().values()), key=lambda c: (c.simulated, c.name))
     command_lines = {
         "python -m evaluator": of_evaluator(),

@@ -28,15 +28,11 @@ _DEEPEST = 4
 
 @dataclass(frozen=True)
 class Maker:
-    """Something that is called with a code.
+    """Something that is called with a code."""
 
-    Attributes:
-        whose: fault its errors are; empty: it depends.
-        at: position of the code among the arguments; message and hint follow it; None where it is
-            called without a code, since it has one of its own.
-    """
-
-    whose: str
+    whose: str  # fault its errors are; empty: it depends
+    # position of the code among the arguments; message and hint follow it; None where it is called
+    # without a code, since it has one of its own
     at: int | None = 0
 
 
@@ -52,34 +48,19 @@ _OTHERS: Mapping[str, Maker] = {
 
 @dataclass(frozen=True)
 class Found:
-    """One place that makes an error.
+    """One place that makes an error."""
 
-    Attributes:
-        code: of it; None where only a running program knows it.
-        whose: fault it is; empty where it depends.
-        message: with `…` for what varies.
-        hint: what to do, likewise.
-        module: path of the file below the repository.
-        line: in it.
-        said: the expression of the code as it is written.
-    """
-
-    code: str | None
-    whose: str
-    message: str
-    hint: str
-    module: str
-    line: int
-    said: str
+    code: str | None  # of it; None where only a running program knows it
+    whose: str  # fault it is; empty where it depends
+    message: str  # with `…` for what varies
+    hint: str  # what to do, likewise
+    module: str  # path of the file below the repository
+    line: int  # in it
+    said: str  # the expression of the code as it is written
 
 
 def errors_in(root: Path, packages: tuple[str, ...]) -> Iterator[Found]:
-    """Every place of the packages' source that makes an error with a code.
-
-    Args:
-        root: folder that holds the packages.
-        packages: names of folders in it.
-    """
+    """Every place of the packages' source that makes an error with a code."""
     paths = [path for package in packages for path in sorted((root / package).rglob("*.py"))]
     trees = {path: ast.parse(path.read_text("utf-8")) for path in paths}
     makers = {**_classes(trees.values()), **_OTHERS}
@@ -261,33 +242,19 @@ _FINDINGS = frozenset(
 
 @dataclass(frozen=True)
 class ErrorCode:
-    """One code.
+    """One code."""
 
-    Attributes:
-        code: stable identifier.
-        whose: fault it is, of each place that uses it: `yours`, `ours`, `the world's`.
-        says: messages, with `…` for what varies; without any where only its name is fixed.
-        remedies: what to do, likewise.
-        modules: files that make it.
-    """
-
-    code: str
+    code: str  # stable identifier
+    # fault it is, of each place that uses it: `yours`, `ours`, `the world's`
     whose: tuple[str, ...]
+    # messages, with `…` for what varies; without any where only its name is fixed
     says: tuple[str, ...]
-    remedies: tuple[str, ...]
-    modules: tuple[str, ...]
+    remedies: tuple[str, ...]  # what to do, likewise
+    modules: tuple[str, ...]  # files that make it
 
 
 def error_codes(root: Path) -> list[ErrorCode]:
-    """All of them, by name.
-
-    Args:
-        root: of the repository.
-
-    Raises:
-        ValueError: where the source makes an error whose code can be read
-            neither there nor in `VARYING`.
-    """
+    """All of them, by name."""
     by_code: dict[str, list[Found]] = {}
     for found in _all(errors_in(root, PACKAGES)):
         by_code.setdefault(found.code or "", []).append(found)

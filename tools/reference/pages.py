@@ -28,11 +28,7 @@ _EXAMPLE = re.compile(r"\s*Examples?:\s*", re.IGNORECASE)
 
 
 def commands_page(command_lines: Mapping[str, typer.Typer]) -> str:
-    """The document.
-
-    Args:
-        command_lines: how each is called, to it.
-    """
+    """The document."""
     parts = [
         part
         for called, app in command_lines.items()
@@ -141,11 +137,7 @@ An unknown command or option ends with exit code 2 and has no code of its own. I
 
 
 def errors_page(codes: Sequence[ErrorCode]) -> str:
-    """The document.
-
-    Args:
-        codes: all of them.
-    """
+    """The document."""
     rows = (
         [code(one.code), ", ".join(one.whose), _listed(one.says), _listed(one.remedies)]
         for one in codes
@@ -167,11 +159,7 @@ with its 95 % interval, its number of items and clusters, and the number of miss
 
 
 def measures_page(cards: Iterable[Card]) -> str:
-    """The document.
-
-    Args:
-        cards: of all benchmarks, in the order of the document.
-    """
+    """The document."""
     parts = [part for card in cards for part in _card(card)]
     return page("Measures", _OF_MEASURES, *parts)
 

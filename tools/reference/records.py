@@ -106,11 +106,7 @@ _ENTRY = re.compile(r"^(\w+): (.*)$")
 
 
 def field_words(model: type) -> Mapping[str, str]:
-    """Name of each field to its words; fields without words are not there.
-
-    Args:
-        model: a pydantic model or a dataclass; what it inherits from others of ours counts.
-    """
+    """Name of each field to its words; fields without words are not there."""
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if cls not in (object, BaseModel) and cls.__module__.split(".")[0] != "pydantic":
