@@ -23,8 +23,7 @@ from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill, plan_o
 from benchmarks_perf.measuring import Figure, interleaved, seconds
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery as ModelQuery
-from leaderboard.models.reading import ModelReader
-from leaderboard.models.scores import scores_path
+from leaderboard.models.reading import ModelReader, scores_path
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes

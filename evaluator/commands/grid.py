@@ -12,9 +12,8 @@ from rich.text import Text
 
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.grid import GridCell
+from leaderboard.models.grid import GridCell, ranked_metrics
 from leaderboard.models.grid import grid as every_cell
-from leaderboard.models.ranked_metrics import ranked_metrics
 from leaderboard.publication.model_entries import read_track
 from leaderboard.publication.snapshot_file import read_snapshot
 

@@ -153,8 +153,8 @@ def in_role(
         skill: its key; None: all prompts.
         metrics: entry ids.
     """
-    from leaderboard.models.board_selection import selection  # noqa: PLC0415
     from leaderboard.models.board_types import BoardQuery  # noqa: PLC0415
+    from leaderboard.models.selection import selection  # noqa: PLC0415
 
     found = judging.of(skill, metrics)
     if reader.prompts(judging.card.name) is None:
@@ -172,9 +172,8 @@ def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Ju
     )
     from benchmarks.registry import load_registry  # noqa: PLC0415
     from leaderboard.ledger.judge_pins import read_pins  # noqa: PLC0415
-    from leaderboard.models.board_memory import BoardMemory  # noqa: PLC0415
     from leaderboard.models.judges import Judging  # noqa: PLC0415
-    from leaderboard.models.reading import ModelReader  # noqa: PLC0415
+    from leaderboard.models.reading import BoardMemory, ModelReader  # noqa: PLC0415
     from leaderboard.publication.reader import Reader  # noqa: PLC0415
 
     known = load_prompt_sets()

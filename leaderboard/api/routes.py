@@ -15,22 +15,14 @@ from leaderboard.api.problems import HANDLERS, NO_STORE, refusal
 from leaderboard.api.replies import SHARED, Body
 from leaderboard.api.serving import TableServer, json_body, server_of
 from leaderboard.api.source import Source
-from leaderboard.api.tables import (
-    activity,
-    boards,
-    catalogue,
-    comparisons,
-    items,
-    models,
-    people,
-)
+from leaderboard.api.tables import activity, boards, catalogue, comparisons, items, models
 from leaderboard.service.bodies import HANG_UP
 
 PATH = "/v1"
 VERSION = "1.0.0"
 """The last number moves with what is added; names and meanings change with the first, and its
 address."""
-_TABLES = (catalogue, boards, comparisons, models, people, items, activity)
+_TABLES = (catalogue, boards, comparisons, models, items, activity)
 _METHODS = "GET, HEAD, OPTIONS"
 _PREFLIGHT = {
     "Allow": _METHODS,

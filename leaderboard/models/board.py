@@ -8,25 +8,146 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.arrays import BoolArray, IntArray
-from benchmarks.model_boards.estimates import Consensus, Tests, combine_tests, compared, consensus
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.model_boards.estimates import (
+    LEVEL,
+    Consensus,
+    Estimates,
+    Tests,
+    combine_tests,
+    compared,
+    consensus,
+    estimates,
+    tiers_down,
+)
 from benchmarks.model_boards.rated_models import SliceScores
-from leaderboard.models.board_missing import why_unranked
-from leaderboard.models.board_selection import Selection, selection
+from benchmarks.statistics.multiplicity import holm_of_pairs
+from benchmarks.statistics.paired import PairedMany, TStatistics
 from leaderboard.models.board_types import (
     BoardQuery,
     Disagreement,
     Judge,
     Mean,
     ModelBoard,
+    PairTest,
     SkillBoard,
     Standing,
 )
-from leaderboard.models.figures import ranked_means
 from leaderboard.models.judges import RULE, why_unheard
 from leaderboard.models.reading import ModelReader
+from leaderboard.models.selection import JudgeColumns, Selection, selection
+from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS, rank_ranges
+
+MAX_MISSING = 0.01
+"""Of the images of a whole set: with more missing a model could choose the prompts it is ranked by."""
+MAX_MISSING_IN_SLICE = 0.05
+"""Of the images of one slice: a hundredth of a set may be most of a small skill."""
+
+
+def why_unranked(
+    entry: ModelEntry,
+    columns: JudgeColumns,
+    place: int,
+    prompts: IntArray,
+    judge: str,
+) -> str:
+    """Why a model has no rank on a slice; empty where it may have one."""
+    images, wanted = columns.images[:, place], int(columns.wanted[place])
+    if not wanted:
+        return "It has fewer seeds."
+    if not images.any():
+        return f"{judge} has not scored it."
+    if not images[prompts].any():
+        return f"{judge} gave no score on these prompts."
+    of_set = _missing(images, wanted)
+    if of_set > MAX_MISSING:
+        withheld = sum(entry.images.withheld.values())
+        told = f"; its maker withheld {withheld:,}" if withheld else ""
+        return (
+            f"{_percent(of_set)} of its images have no score from {judge}, and at most "
+            f"{MAX_MISSING:.0%} may lack one{told}."
+        )
+    of_slice = _missing(images[prompts], wanted)
+    if of_slice > MAX_MISSING_IN_SLICE:
+        return (
+            f"{_percent(of_slice)} of its images of these prompts have no score from {judge}, and "
+            f"at most {MAX_MISSING_IN_SLICE:.0%} may lack one."
+        )
+    return ""
+
+
+def _missing(images: IntArray, wanted: int) -> float:
+    """Share of the images of some prompts that have no score."""
+    every = wanted * len(images)
+    return (every - int(images.sum())) / every
+
+
+def _percent(share: float) -> str:
+    """Rounded up, so that it never reads as the limit it exceeds."""
+    return f"{math.ceil(share * 1000.0) / 10.0:.1f} %"
+
+
+def ranked_means(
+    scores: SliceScores, counts: FloatArray, able: BoolArray, tests: TStatistics
+) -> tuple[Mean, ...]:
+    """Mean of every model by one metric, or as people rated it; ranks among those that may rank."""
+    found: Estimates = estimates(scores, counts)
+    kept = np.where(able & (found.n_prompts >= MIN_CLUSTERS), found.means, np.nan)
+    ranges = rank_ranges(kept, found.resamples)
+    told = np.zeros((len(able), len(able)), bool)
+    told[np.ix_(able, able)] = holm_of_pairs(tests.p) < LEVEL
+    in_tiers = tiers_down(told, np.argsort(-kept, kind="stable")[: np.isfinite(kept).sum()])
+    n_prompts = len(scores.sums)
+    return tuple(
+        Mean(
+            value=_number(found.means[m]),
+            ci_low=_number(found.ci_low[m]),
+            ci_high=_number(found.ci_high[m]),
+            n_prompts=int(found.n_prompts[m]),
+            n_missing=n_prompts - int(found.n_prompts[m]),
+            rank=range_.rank if range_ else None,
+            rank_low=range_.low if range_ else None,
+            rank_high=range_.high if range_ else None,
+            tier=int(in_tiers[m]) or None,
+        )
+        for m, range_ in enumerate(ranges)
+    )
+
+
+def pair_test(
+    many: PairedMany,
+    pair: tuple[int, int],
+    p_corrected: float,
+    *,
+    judge: str,
+    skill: str | None,
+    unit: float = 1.0,
+) -> PairTest:
+    """The tests of two models, as they stand among those of many."""
+    a, b = pair
+    return PairTest(
+        judge=judge,
+        skill=skill,
+        n_prompts=int(many.n[a, b]),
+        n_missing=int(many.n_missing[a, b]),
+        difference=unit * float(many.difference[a, b]),
+        ci_low=unit * float(many.difference_interval.low[a, b]),
+        ci_high=unit * float(many.difference_interval.high[a, b]),
+        t=float(many.t[a, b]),
+        t_p=float(many.t_p[a, b]),
+        t_p_holm=p_corrected,
+        wilcoxon_w=float(many.wilcoxon_w[a, b]),
+        wilcoxon_p=float(many.wilcoxon_p[a, b]),
+        dominance=float(many.dominance[a, b]),
+        dominance_back=float(many.dominance[b, a]),
+    )
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
 
 NOBODY = "No qualified metric on this skill, so no model is ranked on it."
 NOTHING_TESTS = "No prompt that the filter leaves tests this skill."

@@ -10,9 +10,9 @@ from benchmarks.errors import SubmitterError
 from benchmarks.model_boards.estimates import PairRelation, ordering_record
 from benchmarks.model_boards.rated_models import RatedModels, readers
 from benchmarks.schema import Selector
-from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import BoardQuery
 from leaderboard.models.reading import ModelReader
+from leaderboard.models.selection import Selection, selection
 from leaderboard.publication.item_scores import scores_of
 from leaderboard.publication.reader import View, headline_cells
 from leaderboard.store.interface import NotFoundError

@@ -10,8 +10,7 @@ from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.errors import SubmitterError
 from benchmarks.model_boards.estimates import compared, holm_over_metrics
 from benchmarks.statistics.paired import paired_many
-from leaderboard.models.board import lead_of, model_board, reasons_for
-from leaderboard.models.board_selection import Selection, selection
+from leaderboard.models.board import lead_of, model_board, pair_test, reasons_for
 from leaderboard.models.board_types import (
     BoardQuery,
     PairMatrix,
@@ -19,8 +18,8 @@ from leaderboard.models.board_types import (
     PairTest,
     PromptDifference,
 )
-from leaderboard.models.figures import pair_test
 from leaderboard.models.reading import ModelReader
+from leaderboard.models.selection import Selection, selection
 from leaderboard.publication.reader import View
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 

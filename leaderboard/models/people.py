@@ -25,8 +25,8 @@ from benchmarks.schema import Benchmark, Card
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.paired import paired_many
 from benchmarks.statistics.resampling import ResamplingPlan
+from leaderboard.models.board import pair_test, ranked_means
 from leaderboard.models.board_types import Mean, PairTest
-from leaderboard.models.figures import pair_test, ranked_means
 from leaderboard.models.reading import ModelReader
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 

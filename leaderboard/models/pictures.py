@@ -1,5 +1,6 @@
-"""The images of models as they are shown: small, without metadata, in files of some hundreds.
+"""The images of models: their table of hashes, and small pictures without metadata to be shown.
 
+    results/<submission>/<prompt set>.images.parquet          ids, hashes and sizes
     results/<submission>/pictures-<prompt set>-000.parquet    columns prompt_id, seed, webp
 
 The original files stay in the private repository. Row groups are small, so that one image is had
@@ -14,18 +15,60 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leaderboard.models.image_table import drawn_images, images_path
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.store.interface import NotFoundError, Repository
 from leaderboard.thumbnails import thumbnail
+
+log = logging.getLogger(__name__)
+
+IMAGES_SCHEMA = pa.schema(
+    [
+        pa.field("prompt_id", pa.string(), nullable=False),
+        pa.field("seed", pa.uint64(), nullable=False),
+        pa.field("sha256", pa.string()),
+        pa.field("width", pa.int32()),
+        pa.field("height", pa.int32()),
+        pa.field("problem", pa.string()),
+    ]
+)
+"""One row for each (prompt, seed); a withheld image has a problem and no hash. `sha256` is that of
+the file as it was sent."""
+
+
+def images_path(submission_id: str, prompt_set: str) -> str:
+    """Where the table of a submission is."""
+    return f"results/{submission_id}/{prompt_set}.images.parquet"
+
+
+def image_table(rows: Iterable[Mapping[str, object]]) -> bytes:
+    """The file."""
+    buffer = BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows), IMAGES_SCHEMA), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def image_hashes(content: bytes) -> dict[tuple[str, str], int]:
+    """Prompt id and hash to the seed it was drawn with, of the images that are there."""
+    table = pq.read_table(BytesIO(content), columns=["prompt_id", "seed", "sha256"])
+    rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+    return {(prompt, sha256): seed for prompt, seed, sha256 in rows if sha256 is not None}
+
+
+def drawn_images(content: bytes) -> list[tuple[str, int]]:
+    """Prompt id and seed of every image that is there, in the order of the table."""
+    table = pq.read_table(BytesIO(content), columns=["prompt_id", "seed", "sha256"])
+    rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+    return [(prompt, seed) for prompt, seed, sha256 in rows if sha256 is not None]
+
 
 LONGEST_SIDE = 512
 PER_FILE = 256
@@ -38,7 +81,6 @@ SCHEMA = pa.schema(
         pa.field("webp", pa.binary()),
     ]
 )
-log = logging.getLogger(__name__)
 
 Image = tuple[str, int, Callable[[], bytes]]  # Prompt id, seed, and what reads the image
 Place = tuple[int, int]  # File and row group of an image

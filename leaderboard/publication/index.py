@@ -24,8 +24,7 @@ from leaderboard.publication.identities import (
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
-from leaderboard.ranking.headlines import Headlines
-from leaderboard.ranking.index import Comparison, Interval, Standing
+from leaderboard.ranking.index import Comparison, Headlines, Interval, Standing
 
 INSIDE = {
     "genai_527": "genai_1600",

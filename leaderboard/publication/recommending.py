@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from benchmarks.schema import Card
 from leaderboard.publication.entries import Entry
-from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.chance import beats_chance, cell_beats_chance
+from leaderboard.ranking.cells import Cell, beats_chance, cell_beats_chance
 from leaderboard.ranking.index import Standing
 
 _ABOVE = "is significantly above chance"

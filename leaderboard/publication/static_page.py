@@ -18,7 +18,7 @@ from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import BoardIndex, comparable
 from leaderboard.publication.recommending import leading_cells
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.tiers import kept_in_tiers
+from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.rendering import render
 
 STATIC_PATH = "index.html"

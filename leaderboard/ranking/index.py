@@ -9,10 +9,14 @@ Rescaling between a guess and people is the normalised score of Mnih et al. 2015
 control through deep reinforcement learning, Nature 518, evaluation procedure). Nothing is clipped:
 below 0 is worse than a guess, above 1 beyond the stated ceiling.
 
-The Borda share is sum_k w_k p_k / sum_k w_k (n_k - 1) over the same benchmarks, where p_k counts
-whom the metric beats on benchmark k among the n_k metrics there, ties half (see `borda`). With
-every metric everywhere and equal weights this orders as the classical count. With partial coverage
-it is the share of the comparisons a metric took part in: what it lacks neither helps nor hurts.
+Borda's count is over benchmarks how many others a metric beats, not by how much: on one with n
+metrics each gets a point for every other one it beats and half a point for every one it ties with
+(Borda 1784; Black 1976, Partial justification of the Borda count, for ties; over benchmarks: Colombo
+et al. 2022, What are the best systems?, arXiv:2202.03799). The Borda share is
+sum_k w_k p_k / sum_k w_k (n_k - 1) over the same benchmarks, where p_k are the points on benchmark k.
+With every metric everywhere and equal weights this orders as the classical count. With partial
+coverage it is the share of the comparisons a metric took part in: what it lacks neither helps nor
+hurts.
 
 Neither figure compares metrics that have different benchmarks, some of which are harder: whoever
 may choose could choose the easy ones. Hence only metrics with all selected benchmarks get ranks.
@@ -20,7 +24,21 @@ may choose could choose the easy ones. Hence only metrics with all selected benc
 Resample b of a metric joins resample b of all its benchmarks. All metrics share the resamples of a
 benchmark, so differences between metrics are paired. Benchmarks must be independent, as they are
 where they share no images: of two that do (genai_527 and genai_1600) one is to have weight 0, or
-intervals are too narrow. Tiers are in `index_tiers`.
+intervals are too narrow.
+
+Tiers: each value is the sum of the contributions of its blocks of clusters (`statistics.influence`),
+so the difference of two metrics' indices is one sum over the blocks of all benchmarks,
+
+    index_a - index_b = Σ_k Σ_g d_kg,  d_kg = u_k (P_a,kg - P_b,kg) / (ceiling_k - chance_k),
+
+with u_k = w_k / Σ w, and the paired test of the boards (`statistics.sign_flips`) applies to it as it
+stands: were two metrics exchangeable within clusters, each d_kg could as well have the other sign,
+on every benchmark apart. Where metrics have equal indices although they differ on single benchmarks,
+Σ d² is more than the variance of the sum, and the test errs to the side of no difference. Weights
+change with a slider, so nothing is drawn: the p-value is the upper bound of `statistics.flip_bound`,
+about three times that of drawn signs. Then Holm's correction over all pairs and the rule of the
+boards (`rank_ranges.tiers`). Resamples are not tested with: a thousand of them cannot give a p-value
+that stands the correction over many pairs.
 """
 
 from __future__ import annotations
@@ -35,11 +53,168 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.rows import notes
+from benchmarks.schema import Scale
 from benchmarks.statistics.intervals import percentile
-from leaderboard.ranking.borda import borda_share, sum_weighted
-from leaderboard.ranking.headlines import AlignedBoard, Headlines
-from leaderboard.ranking.index_tiers import index_tiers
-from leaderboard.ranking.rank_ranges import RankRange, chances_to_be_best, rank_ranges
+from benchmarks.statistics.multiplicity import holm_of_pairs
+from benchmarks.statistics.sign_flips import flip_bound, squared_differences
+from leaderboard.ranking.rank_ranges import (
+    RankRange,
+    chances_to_be_best,
+    draw_ranks,
+    rank_ranges,
+    tiers,
+)
+
+
+def borda_points(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points of the metrics of one benchmark, in the sample or in each resample.
+
+    Args:
+        values: shape (n, D), higher is better, one column per draw; a metric that is undefined
+            in a draw (NaN) takes part in no comparison there.
+
+    Returns:
+        Points, shape (n, D), in 0..n - 1, NaN where undefined; and the number of others that
+        each defined metric meets, shape (D,).
+    """
+    there = np.isfinite(values)
+    absent = (~there).sum(axis=0)
+    ranks = draw_ranks(np.where(there, values, -np.inf))
+    points = (ranks.low + ranks.high) / 2.0 - 1.0 - absent
+    return np.where(there, points, np.nan), np.maximum(there.sum(axis=0) - 1.0, 0.0)
+
+
+def borda_share(
+    points: Sequence[FloatArray], met: Sequence[FloatArray], weights: FloatArray
+) -> FloatArray:
+    """Points over comparisons: share = sum_k w_k points_k / sum_k w_k met_k.
+
+    Args:
+        points: per benchmark, shape (M, D); 0 for a metric that the benchmark lacks.
+        met: per benchmark, how many others each metric of it meets, shape (D,).
+        weights: shape (M, K), weight of each benchmark for each metric; 0 where it lacks it.
+
+    Returns:
+        Shape (M, D), in 0..1; NaN for a metric that meets nobody.
+    """
+    compared = weights @ np.stack(met)
+    gained = sum_weighted(points, weights.max(axis=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: FloatArray = gained / compared
+    return share
+
+
+def sum_weighted(parts: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
+    """Sum of arrays of one shape with a weight each; a part of weight 0 is not looked at."""
+    total, product = np.zeros_like(parts[0]), np.empty_like(parts[0])
+    for part, weight in zip(parts, weights, strict=True):
+        if weight:
+            total += np.multiply(part, weight, out=product)
+    return total
+
+
+@dataclass(frozen=True)
+class Headlines:
+    """The headline measure on one benchmark of all metrics that have it."""
+
+    benchmark: str  # registry name
+    scale: Scale  # chance and ceiling of the headline
+    metrics: tuple[str, ...]  # names, each once, in any order; n of them
+    values: FloatArray  # shape (n,); NaN where the headline is undefined, which counts as missing
+    # shape (n, B), resamples that the metrics share; NaN where undefined
+    resamples: NDArray[np.floating]
+    # shape (n, G), see `statistics.influence`; a row with NaN is not tested. None: nobody
+    # is
+    contributions: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        n, b = len(self.metrics), self.resamples.shape[-1]
+        if len(set(self.metrics)) != n:
+            raise ValueError(f"a metric comes twice on {self.benchmark}")
+        if self.values.shape != (n,) or self.resamples.shape != (n, b) or b == 0:
+            raise ValueError(
+                f"{n} metrics on {self.benchmark} need values of shape ({n},) and resamples of "
+                f"shape ({n}, B), B > 0, not {self.values.shape} and {self.resamples.shape}"
+            )
+        if self.contributions is not None and len(self.contributions) != n:
+            raise ValueError(f"{n} metrics on {self.benchmark} need as many contributions")
+        if np.isinf(self.values).any() or np.isinf(self.resamples).any():
+            raise ValueError(f"an infinite headline on {self.benchmark} has no place on a scale")
+
+
+@dataclass(frozen=True)
+class AlignedBoard:
+    """A benchmark and all M metrics of a comparison; draw 0 is the sample, then B resamples."""
+
+    present: BoolArray  # shape (M,), which metrics it has
+    # shape (M, 1 + B), rescaled headlines; 0 where missing, NaN where undefined
+    rescaled: FloatArray
+    points: FloatArray  # shape (M, 1 + B), Borda points, likewise
+    met: FloatArray  # shape (1 + B,), how many others each of its metrics meets
+    # shape (M, M), squared differences of the rescaled contributions, in single precision
+    # to save memory; NaN where two metrics cannot be tested. None: nobody can
+    squares: NDArray[np.float32] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """What its arrays take in memory."""
+        arrays = (self.present, self.rescaled, self.points, self.met, self.squares)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @classmethod
+    def of(cls, board: Headlines, metrics: tuple[str, ...]) -> AlignedBoard:
+        """Rescale the headlines of a benchmark and count its Borda points, once for all weights."""
+        at = {metric: i for i, metric in enumerate(metrics)}
+        defined = np.isfinite(board.values)
+        rows = np.array([at[metric] for metric in board.metrics], np.intp)[defined]
+        drawn = np.column_stack([board.values, board.resamples])[defined].astype(np.float64)
+        scaled = (drawn - board.scale.chance) / (board.scale.ceiling - board.scale.chance)
+        present = np.zeros(len(metrics), bool)
+        present[rows] = True
+        rescaled, points = np.zeros((2, len(metrics), drawn.shape[1]))
+        rescaled[rows] = scaled
+        points[rows], met = borda_points(scaled)
+        return cls(present, rescaled, points, met, _squares(board, rows, defined, len(metrics)))
+
+
+def _squares(
+    board: Headlines, rows: NDArray[np.intp], defined: BoolArray, n_metrics: int
+) -> NDArray[np.float32] | None:
+    """Squared differences between the metrics of a comparison, whose rows these are."""
+    if board.contributions is None or not board.contributions.shape[1]:
+        return None
+    length = board.scale.ceiling - board.scale.chance
+    found = np.full((n_metrics, n_metrics), np.nan, np.float32)
+    found[np.ix_(rows, rows)] = squared_differences(board.contributions[defined] / length)
+    return found
+
+
+def index_tests(
+    index: FloatArray, squares: Sequence[NDArray[np.floating]], weights: FloatArray
+) -> FloatArray:
+    """Corrected p-values between each two metrics.
+
+    Args:
+        index: shape (M,), of metrics that have every benchmark.
+        squares: of each benchmark, shape (M, M): squared differences of rescaled contributions.
+        weights: of the benchmarks, at least 0, one of them positive.
+
+    Returns:
+        Shape (M, M), symmetric; NaN where two were not tested.
+    """
+    shares = np.asarray(weights, np.float64) / np.sum(weights)
+    total = np.zeros((index.size, index.size))
+    for of, share in zip(squares, shares, strict=True):
+        total += share**2 * of
+    return holm_of_pairs(flip_bound(np.subtract.outer(index, index), total))
+
+
+def index_tiers(
+    index: FloatArray, squares: Sequence[NDArray[np.floating]], weights: FloatArray
+) -> tuple[int | None, ...]:
+    """Tiers from those tests; None for a metric that was tested against nobody."""
+    return tiers(index, index_tests(index, squares, weights))
+
 
 __all__ = ["Comparison", "Headlines", "Interval", "Standing"]
 

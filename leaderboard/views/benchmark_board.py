@@ -1,4 +1,4 @@
-"""Ranking of a benchmark with its verdict, and what a filter keeps of it.
+"""Ranking of a benchmark: its verdict, what a filter keeps, its order, skills, and what papers print.
 
 Ranks, tiers and p-values are the whole board's, whatever is filtered: a filter shows fewer rows and
 the rank among them. Only where it is asked for are those that are kept ranked and tested anew.
@@ -6,23 +6,25 @@ the rank among them. Only where it is asked for are those that are kept ranked a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 import numpy as np
 
-from benchmarks.schema import Card
+from benchmarks.published import PublishedCell, published
+from benchmarks.schema import Card, Selector
 from leaderboard.publication.flags import is_trained_on
-from leaderboard.publication.measure_names import title
-from leaderboard.publication.reader import View
+from leaderboard.publication.measure_names import info, nearest, title
+from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.rank_ranges import LEVEL
-from leaderboard.ranking.slices import Ranked
-from leaderboard.ranking.tiers import Basis, in_tiers, kept_in_tiers
+from leaderboard.ranking.skill_tests import TestedColumn
+from leaderboard.ranking.slices import Basis, Group, Ranked, groups, in_tiers, kept_in_tiers
 from leaderboard.text import clean, count, interval, number, rate
-from leaderboard.views.boards import Arrangement, Choice, Filters
+from leaderboard.views.boards import OWN, Arrangement, Choice, Filters, Layout
 from leaderboard.views.skill_choice import GIGA
 
 STORED_ABOVE = 60
@@ -264,3 +266,208 @@ def rank_range(cell: Cell) -> str:
     if cell.rank_low == cell.rank_high:
         return str(cell.rank_low)
     return f"{cell.rank_low}–{cell.rank_high}"
+
+
+PAGE_ROWS = 100  # Rows sent at a time; whatever is ranked, searched or sorted is all of them
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows under one label."""
+
+    label: str  # `Tier 1`, `Pinned`; empty for none
+    cells: tuple[Cell, ...]  # its rows
+
+
+@dataclass(frozen=True)
+class Window:
+    """The rows that are sent."""
+
+    parts: tuple[Part, ...]  # with their labels
+    first: int  # place of the first of them, from 1; 0 where there are none
+    last: int
+    total: int  # rows of the ranking without those pinned
+    page: int  # which of
+    pages: int  # so many
+
+
+def window(cells: Sequence[Cell], layout: Layout, rows: int = PAGE_ROWS) -> Window:
+    """The pinned rows, and one page of the others in tiers or sorted by a column."""
+    rows = rows if layout.address is not None else max(1, len(cells))
+    by_id = {cell.entry_id: cell for cell in cells}
+    pins = tuple(by_id[entry] for entry in layout.arranged.pins if entry in by_id)
+    pinned = frozenset(layout.arranged.pins)
+    labelled = [
+        (label, cell) for label, cell in _in_order(cells, layout) if cell.entry_id not in pinned
+    ]
+    pages = max(1, ceil(len(labelled) / rows))
+    page = min(layout.arranged.page, pages)
+    start = (page - 1) * rows
+    shown = labelled[start : start + rows]
+    parts = [Part("Pinned", pins)] if pins else []
+    labels = dict.fromkeys(label for label, _ in shown)
+    parts += [Part(label, tuple(cell for of, cell in shown if of == label)) for label in labels]
+    if pins and len(parts) > 1 and not parts[1].label:
+        parts[1] = Part("Others", parts[1].cells)
+    first = start + 1 if shown else 0
+    return Window(tuple(parts), first, start + len(shown), len(labelled), page, pages)
+
+
+def in_shown_order(cells: Sequence[Cell], layout: Layout) -> tuple[Cell, ...]:
+    """All rows as they are shown where nothing is pinned."""
+    return tuple(cell for _, cell in _in_order(cells, layout))
+
+
+def _in_order(cells: Sequence[Cell], layout: Layout) -> list[tuple[str, Cell]]:
+    """Every row with its label, in the order in which rows are shown."""
+    keys, down = _sort_keys(layout)
+    if keys is None:
+        found = groups(cells)
+        tiered = any(group.tier is not None for group in found)
+        return [(_label(group) if tiered else "", cell) for group in found for cell in group.cells]
+    known: Mapping[str, float | str] = {
+        cell.entry_id: key for cell in cells if (key := keys(cell)) is not None
+    }
+    # Sorting is stable, so equal values keep the order of the board; those without come last.
+    best = sorted(
+        (cell for cell in cells if cell.entry_id in known),
+        key=lambda cell: known[cell.entry_id],
+        reverse=down,
+    )
+    return [("", cell) for cell in (*best, *(c for c in cells if c.entry_id not in known))]
+
+
+_SortKey = Callable[[Cell], float | str | None]
+
+
+def _sort_keys(layout: Layout) -> tuple[_SortKey | None, bool]:
+    """What rows are sorted by, and whether it falls; None: by rank."""
+    key, turned = layout.arranged.sorted_by, layout.arranged.worst_first
+    own: dict[str, _SortKey] = {
+        "metric": lambda cell: cell.entry_id.partition("/")[2].casefold(),
+        "value": lambda cell: cell.value,
+        "p_best": lambda cell: cell.p_best,
+        "n": lambda cell: cell.n_clusters,
+    }
+    if key in own:
+        falls = layout.higher_is_better if key == "value" else OWN[key].higher_is_better
+        return own[key], falls is not turned
+    column = next((one for one in layout.columns if one.column.key == key), None)
+    if column is None:
+        return None, False
+    found = column
+    if column.words:
+        return (lambda cell: found.words.get(cell.entry_id, "").casefold() or None), turned
+    return (lambda cell: found.of(cell.entry_id)), column.column.higher_is_better is not turned
+
+
+def _label(group: Group) -> str:
+    return "Without a rank" if group.tier is None else f"Tier {group.tier}"
+
+
+@dataclass(frozen=True)
+class SkillColumn:
+    """One skill."""
+
+    skill: str | None  # its key; None: all skills together
+    selector: Selector  # the measure; skills may have another variant of it than the whole
+    cells: Mapping[str, Cell]  # entry id to its value
+    tests: TestedColumn  # against the best of the column
+
+    def may_be_best(self, cell: Cell) -> bool:
+        """Whether it is the best of its column, or does not differ significantly from it.
+
+        Where nothing could be tested, whether its rank range among all metrics reaches 1.
+        """
+        if self.tests.best is None:
+            return cell.rank_low == 1
+        return self.tests.as_good_as_best(cell.entry_id)
+
+
+@dataclass(frozen=True)
+class SkillHeat:
+    """Metrics by skills."""
+
+    columns: tuple[SkillColumn, ...]  # all skills together first, then each
+    # of the rows, in the order of the first column, then those it does not have
+    entry_ids: tuple[str, ...]
+
+    @property
+    def n_tests(self) -> int:
+        """Tests that the correction counts."""
+        return sum(column.tests.n_tests for column in self.columns)
+
+
+def has_skills(board: BoardIndex, selector: Selector) -> bool:
+    """Whether any skill has this measure."""
+    return any(
+        one.measure == selector.measure
+        for skill in _whole_skills(board)
+        for one in board.selectors(skill)
+    )
+
+
+def skill_heat(choice: Choice, view: View) -> SkillHeat | None:
+    """Values by skill; None where the board has no skills for the measure.
+
+    The tests are those of all metrics, whatever is filtered, unless they are asked for within the
+    filter. A skill without the measure has no column.
+    """
+    board, selector = choice.board, choice.selector
+    if selector is None or not has_skills(board, selector):
+        return None
+    found: list[tuple[str | None, Selector, tuple[Cell, ...]]] = []
+    for skill in (None, *_whole_skills(board)):
+        same = [s for s in board.selectors(skill) if s.measure == selector.measure]
+        if same:
+            one = nearest(selector, same, board.card)
+            found.append((skill, one, board.cells(one, skill)))
+    # Of all entries, since there are rows for everybody, whatever skill is ranked.
+    kept = choice.filters.kept(view.entries, view.entries, board.card)
+    tests = view.skill_tests.columns(
+        view.orders, board.card, [cells for _, _, cells in found],
+        kept if choice.filters.within else None,
+    )  # fmt: skip
+    columns = tuple(
+        SkillColumn(skill, one, {cell.entry_id: cell for cell in cells}, tested)
+        for (skill, one, cells), tested in zip(found, tests, strict=True)
+    )
+    return SkillHeat(columns, _rows(columns, kept))
+
+
+def _whole_skills(board: BoardIndex) -> list[str]:
+    """Skills without their sub-skills, which rest on too few items to be taken in at a glance."""
+    return [skill for skill in board.skills() if ":" not in skill]
+
+
+def _rows(columns: tuple[SkillColumn, ...], kept: Collection[str] | None) -> tuple[str, ...]:
+    found = dict.fromkeys(entry_id for column in columns for entry_id in column.cells)
+    return tuple(entry_id for entry_id in found if kept is None or entry_id in kept)
+
+
+def printed_of(card: Card, selector: Selector, skill: str | None) -> tuple[PublishedCell, ...]:
+    """The printed figures of one ranking, the best first."""
+    cells = _once(
+        cell
+        for cell in published(card.name)
+        if cell.matches(selector.measure, selector.split, skill, selector.variant, selector.facet)
+    )
+    sign = -1.0 if info(card, selector.measure).higher_is_better else 1.0
+    return tuple(sorted(cells, key=lambda cell: (sign * cell.value, cell.metric)))
+
+
+def all_printed(card: Card) -> tuple[PublishedCell, ...]:
+    """All printed figures over all skills, as the papers have them."""
+    return tuple(
+        cell
+        for cell in published(card.name)
+        if cell.model is None and cell.skill is None and cell.measure in card.measures
+    )
+
+
+def _once(cells: Iterable[PublishedCell]) -> tuple[PublishedCell, ...]:
+    """Papers repeat figures from table to table: one line for each metric and figure."""
+    first: dict[tuple[str, str, str], PublishedCell] = {}
+    for cell in cells:
+        first.setdefault((cell.paper, cell.metric, cell.printed), cell)
+    return tuple(first.values())

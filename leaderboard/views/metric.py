@@ -1,4 +1,4 @@
-"""One metric: its results, citation and commands."""
+"""One metric: its results, citation, commands, and metadata for the Hub."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 
 from benchmarks.schema import Card, Selector
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.flags import origin
 from leaderboard.publication.identities import Identity, latest_cells
 from leaderboard.publication.index import rescaled
-from leaderboard.publication.measure_names import in_order, nearest, skill_title
+from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, token
 from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import common_key, common_names
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.index import Interval
 from leaderboard.records import Kind, Status
-from leaderboard.text import clean
+from leaderboard.text import clean, interval
 from leaderboard.views.skills import scale_of
 
 MOST_FOUND = 60
@@ -319,3 +320,86 @@ def commands_for(entry: Entry, card: Card, status: Status | None) -> Commands:
         f"python -m evaluator meta {card.name} --scores {file} --skills{turned}",
         f"results/{entry.submission_id}/{file}",
     )
+
+
+FILE = ".eval_results/assay.yaml"
+NO_DATASET = "its data are not in a dataset of the Hub"
+_DATASET = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)/?")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_SOURCE = "Assay"
+
+
+@dataclass(frozen=True)
+class HubResults:
+    """What is ready to be put into a repository."""
+
+    content: str  # of the file; empty where no benchmark has a dataset
+    left_out: Mapping[str, str]  # benchmark to the reason why it is not in it
+
+
+def hub_results(entry: Entry, cells: Iterable[tuple[Card, Cell]], url: str = "") -> HubResults:
+    """The metadata of a metric."""
+    # Loaded here: the pages start without them.
+    import yaml  # noqa: PLC0415
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml  # noqa: PLC0415
+
+    found, left_out = [], {}
+    for card, cell in cells:
+        dataset = dataset_of(card)
+        why = _why_not(card, cell)
+        if why or dataset is None:
+            left_out[card.title] = why or NO_DATASET
+            continue
+        found.append(
+            EvalResultEntry(
+                dataset_id=dataset[0],
+                dataset_revision=dataset[1] or None,
+                task_id=card.name,
+                value=round(cell.value or 0.0, 6),
+                date=f"{entry.published_at:%Y-%m-%dT%H:%M:%SZ}",
+                source_url=url or None,
+                source_name=_SOURCE if url else None,
+                notes=_notes(entry, card, cell),
+            )
+        )
+    if not found:
+        return HubResults("", left_out)
+    records = eval_result_entries_to_yaml(found)
+    content = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)
+    return HubResults(content, left_out)
+
+
+def _why_not(card: Card, cell: Cell) -> str:
+    if card.simulated:
+        return "its ratings are simulated"
+    if cell.distrust:
+        return cell.distrust
+    return "its value is undefined" if cell.value is None else ""
+
+
+def dataset_of(card: Card) -> tuple[str, str] | None:
+    """The dataset a benchmark's answers come from and the full commit it is pinned to, if any."""
+    for file in card.files:
+        if file.role == "answers" and file.repo and _REPOSITORY.fullmatch(file.repo):
+            return file.repo, file.revision if _COMMIT.fullmatch(file.revision) else ""
+    for address in card.links.values():
+        linked = _DATASET.fullmatch(address)
+        if linked:
+            return linked[1], ""
+    return None
+
+
+def _notes(entry: Entry, card: Card, cell: Cell) -> str:
+    measure = info(card, cell.measure).title
+    span = interval(cell.ci_low, cell.ci_high)
+    parts = [
+        f"meta-evaluation of a metric: {measure} with people ({token(cell.selector)})",
+        f"95 % interval {span}" if span else "",
+        f"{cell.n_items} items, {cell.n_clusters} {card.cluster}s",
+        f"{cell.n_missing} scores missing" if cell.n_missing else "",
+        f"Assay revision {card.revision}, protocol {card.protocol}",
+        f"entry {entry.entry_id}",
+        origin(entry),
+    ]
+    return "; ".join(clean(part) for part in parts if part).replace("−", "-")

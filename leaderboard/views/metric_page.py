@@ -18,8 +18,7 @@ from leaderboard.publication.item_scores import CaseSet, Standing
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import skills_of
-from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.chance import cell_beats_chance, chance_of
+from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
 from leaderboard.records import Cost, Findings, Kind, RunResult, Status, Submission
 from leaderboard.text import count, interval, number
 from leaderboard.trust import TITLES, Check, TrustReport
@@ -30,15 +29,16 @@ from leaderboard.views.addresses import (
     metric_address,
     skills_address,
 )
-from leaderboard.views.hub_results import HubResults, hub_results
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric import (
+    HubResults,
     OnBoard,
     ProfileRow,
     Shown,
     benchmark_bibtex,
     commands_for,
     entry_bibtex,
+    hub_results,
     on_boards,
     profile,
 )

@@ -1,27 +1,186 @@
-"""First tab of the Metrics place: which rows, in which order and groups, and what leads."""
+"""Metrics place: its state in the address, the rows of its first tab, and of the tab of a skill."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from urllib.parse import quote, unquote, urlencode
 
 from leaderboard.publication.identities import Identity, shown_account
 from leaderboard.publication.index import IndexBase, Ranked
+from leaderboard.publication.metric_facts import metric_title
+from leaderboard.publication.reader import View
 from leaderboard.ranking.index import Standing
 from leaderboard.text import clean, count
-from leaderboard.views.index import IndexChoice, IndexQuery, resolve_index
-from leaderboard.views.metric_table import (
-    BORDA,
-    P_BEST,
-    Key,
-    MetricColumn,
-    MetricRow,
-    MetricTable,
+from leaderboard.views.addresses import items_address
+from leaderboard.views.index import SIMULATED, IndexChoice, IndexQuery, resolve_index
+from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
+from leaderboard.views.rankings import INDEX, MEAN, Ranking, index_ranking, skill_ranking
+from leaderboard.views.skill_choice import (
+    COSTS,
+    FLOPS,
+    GIGA,
+    SECONDS,
+    Found,
+    Point,
+    SkillsChoice,
+    SkillsQuery,
+    Spent,
+    found_for,
+    resolve,
 )
-from leaderboard.views.metrics_query import MetricsQuery
-from leaderboard.views.rankings import INDEX, Ranking, index_ranking
+from leaderboard.views.skill_choice import Prepared as PreparedSkills
+from leaderboard.views.skills import Placed
+
+SKILL, BENCHMARK = "skill", "benchmark"  # Kinds of tabs beside the first one, as `skill:counting`
+MOST_OPEN = 20
+CHARTS = {"": "Cost", "ranks": "Ranks", "skills": "Skills"}
+"""Drawings of the first tab: accuracy against cost, ranks over benchmarks, values over skills."""
+_MOST_COLUMNS = 60
+_LONGEST, _LONGEST_WORDS = 4_000, 200
+_PLAIN = "~:,/"
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[+-]?[0-9]{1,2})?", re.ASCII)
+_WEIGHT = "w."  # Before the name of a benchmark: its weight, as the fields of a form give it
+
+
+@dataclass(frozen=True)
+class MetricsQuery:
+    """The state of the Metrics place. Everything is as asked for, and may not exist."""
+
+    # empty for the first, `skill:KEY,KEY`, `skill:` for the choice of one, or
+    # `benchmark:NAME`
+    tab: str = ""
+    # key of a column, after `-` for the highest first; empty: best first by the ranking
+    # that leads
+    sort: str = ""
+    # text in names of metrics, backbones, submitters or accounts; of several parted by
+    # commas, any
+    words: str = ""
+    method: str = ""  # as `MetricFacts.method`; empty: any
+    access: str = ""  # likewise
+    by: str = ""  # which cost, a key of `COSTS`; empty: the one that is known of most metrics
+    cost: float | None = None  # the highest that is shown, in FLOPs, seconds for 1,000 pairs or GiB
+    columns: tuple[str, ...] = ()  # keys of the columns that are shown; empty: those to begin with
+    weights: str = ""  # as in `IndexQuery` and `SkillsQuery`; empty: those to begin with
+    open: tuple[str, ...] = ()  # entry ids of the rows that are unfolded
+    chart: str = ""  # a key of `CHARTS`
+    ratings: str = ""  # `simulated` for the boards of simulated ratings
+    page: int = 1  # of the rows, from 1
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> MetricsQuery:
+        """Read the parameters of an address, also of those that the index and skills had."""
+
+        def given(name: str, limit: int = _LONGEST) -> str:
+            return clean(params.get(name, "")[:limit]).strip()
+
+        tab, words, by = given("tab"), given("skill", _LONGEST_WORDS), given("by", 20)
+        by = by if by in COSTS else ""
+        sort = given("sort", _LONGEST_WORDS)
+        order = given("order", _LONGEST_WORDS)
+        page = given("page", 6)
+        # A budget is in thousands of millions of operations, as the page of skills had it.
+        bound = _positive(given("cost", 20))
+        budget = _positive(given("budget", 20))
+        if bound is None and budget is not None:
+            bound = budget * GIGA if by == FLOPS else budget
+        chart = given("chart", 10)
+        return cls(
+            tab=f"{SKILL}:{words}" if words and tab in {"", f"{SKILL}:"} else tab,
+            sort=sort or ("name" if order == "name" else f"-{order}" if order else ""),
+            words=given("q", _LONGEST_WORDS),
+            method=given("method", _LONGEST_WORDS),
+            access=given("access", _LONGEST_WORDS),
+            by=by,
+            cost=bound,
+            columns=tuple(unquote(one) for one in _parts(given("cols")))[:_MOST_COLUMNS],
+            weights=given("w") or _weights(params),
+            open=tuple(unquote(one) for one in _parts(given("open")))[:MOST_OPEN],
+            chart=chart if chart in CHARTS else "",
+            ratings=SIMULATED if given("ratings") == SIMULATED else "",
+            page=max(1, int(page)) if page.isascii() and page.isdigit() else 1,
+        )
+
+    def to_query(self) -> str:
+        """The query string of exactly this state, with its question mark; empty at the start."""
+        named = {
+            "tab": self.tab,
+            "ratings": self.ratings,
+            "sort": self.sort,
+            "q": self.words,
+            "method": self.method,
+            "access": self.access,
+            "by": self.by,
+            "cost": "" if self.cost is None else f"{self.cost:.6g}".replace("+", ""),
+            "cols": ",".join(quote(one, safe=_PLAIN.replace(",", "")) for one in self.columns),
+            "w": self.weights,
+            "chart": self.chart,
+            "open": ",".join(quote(one, safe="~:/") for one in self.open),
+            "page": str(self.page) if self.page > 1 else "",
+        }
+        kept = {name: value for name, value in named.items() if value}
+        return f"?{urlencode(kept, safe=_PLAIN)}" if kept else ""
+
+    def link(self, **changes: object) -> str:
+        """The address of a state that differs from this one, from its first page."""
+        asked = replace(self, **{"page": 1, **changes})  # type: ignore[arg-type]
+        return f"./{asked.to_query()}"
+
+    @property
+    def kind(self) -> str:
+        """`skill`, `benchmark`, or empty for the first tab."""
+        kind = self.tab.partition(":")[0]
+        return kind if kind in {SKILL, BENCHMARK} else ""
+
+    @property
+    def named(self) -> str:
+        """Which skill or benchmark."""
+        return self.tab.partition(":")[2]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the boards of simulated ratings are asked for."""
+        return self.ratings == SIMULATED
+
+    @property
+    def sorted_by(self) -> str:
+        """Key of the column that rows are sorted by; empty: by the ranking that leads."""
+        return self.sort.removeprefix("-")
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What is searched for, each without regard to case."""
+        return tuple(part.strip().casefold() for part in self.words.split(",") if part.strip())
+
+    @property
+    def filters(self) -> bool:
+        """Whether anything may be left out."""
+        return bool(self.terms or self.method or self.access or self.cost is not None)
+
+
+def _parts(given: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part for part in given.split(",") if part))
+
+
+def _weights(params: Mapping[str, str]) -> str:
+    """The weights that the fields of a form give; an emptied field is 0."""
+    given = {
+        clean(name.removeprefix(_WEIGHT)): value
+        for name, value in params.items()
+        if name.startswith(_WEIGHT)
+    }
+    return ",".join(f"{name}:{value or 0}" for name, value in given.items())[:_LONGEST]
+
+
+def _positive(given: str) -> float | None:
+    if not _NUMBER.fullmatch(given):
+        return None
+    value = float(given)
+    return value if math.isfinite(value) and value > 0 else None
+
 
 PAGE_ROWS = 50  # Rows sent at a time; whatever is ranked, searched or sorted is all of them
 NAME = "name"  # Key of the column of names
@@ -294,3 +453,130 @@ def _page(groups: Sequence[RowGroup], page: int) -> tuple[RowGroup, ...]:
 def _named(asked: Sequence[str]) -> str:
     shown = ", ".join(f"“{clean(one)[:40]}”" for one in asked[:3])
     return f"{shown} and {count(len(asked) - 3, 'more', 'more')}" if len(asked) > 3 else shown
+
+
+@dataclass(frozen=True)
+class SkillRow:
+    """One metric of the list."""
+
+    placed: Placed
+    used: Spent | None
+
+    def cost(self, by: str) -> float | None:
+        """A cost, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
+        cost = self.used.by(by) if self.used else None
+        return cost * GIGA if cost is not None and by == FLOPS else cost
+
+
+@dataclass(frozen=True)
+class SkillView:
+    """What the tab of a skill shows."""
+
+    query: MetricsQuery  # the exact state
+    choice: SkillsChoice  # skills, weights and budget
+    found: Found | None  # what is known of them; None where no skill is chosen
+    ranking: Ranking | None  # the weighted means
+    ranked: tuple[SkillRow, ...]  # rows with a rank, in the order that is asked for
+    lacking: tuple[SkillRow, ...]  # rows that lack a benchmark, likewise
+    by: str  # the cost that is looked at
+    everyone: int  # how many metrics there are before the filter
+
+    @property
+    def sort(self) -> tuple[str, bool]:
+        """Key of the column that rows are sorted by, and whether the highest come first."""
+        if not self.query.sort:
+            return MEAN, True
+        return self.query.sorted_by, self.query.sort.startswith("-")
+
+    @property
+    def budget(self) -> float | None:
+        """The bound as the choice has it, in thousands of millions of operations."""
+        return self.choice.budget
+
+    @property
+    def best_affordable(self) -> Point | None:
+        """The best within the bound; without one, the cheapest that may be as good as the best."""
+        return self.found.affordable(self.budget) if self.found else None
+
+
+def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> SkillView:
+    """Find what a query asks for."""
+    by = query.by or SECONDS
+    bound = query.cost
+    budget = "" if bound is None else f"{bound / (GIGA if by == FLOPS else 1.0):.6f}"
+    asked = SkillsQuery(query.named, query.weights, by, budget, query.ratings)
+    choice = resolve(asked, view.boards)
+    exact = MetricsQuery(
+        tab=f"{SKILL}:{','.join(one.key for one in choice.skills)}",
+        sort=query.sort,
+        words=query.words,
+        by="" if choice.cost == SECONDS else choice.cost,
+        cost=bound if choice.budget is not None else None,
+        weights=choice.query.weights,
+        open=query.open,
+        ratings=choice.ratings,
+    )
+    if not choice.skills:
+        return SkillView(exact, choice, None, None, (), (), choice.cost, 0)
+    found = found_for(choice, prepared.of(view, choice.parts))
+    keys = {MEAN, NAME, P_BEST, *COSTS, *found.base.measured}
+    if query.sorted_by not in keys or query.sort == f"-{MEAN}":
+        exact = MetricsQuery(**{**vars(exact), "sort": ""})
+    rows = [SkillRow(one, used) for one, used in zip(found.placed, found.spent, strict=True)]
+    kept = [row for row in rows if _skill_row_kept(row, exact.terms)]
+    ranked = [row for row in kept if row.placed.standing.rank is not None]
+    lacking = [row for row in kept if row.placed.standing.rank is None]
+    return SkillView(
+        exact, choice, found, skill_ranking(found, choice.title.lower()),
+        _in_order(ranked, exact, found), _in_order(lacking, exact, found), choice.cost, len(rows),
+    )  # fmt: skip
+
+
+def fails_at(placed: Placed, found: Found) -> tuple[tuple[str, str], ...]:
+    """Title of a benchmark and the address of the images where a metric fails there.
+
+    Those with a weight come first; benchmarks whose answers are not public are left out.
+    """
+    links: list[tuple[bool, str, str]] = []
+    for name in sorted(found.base.measured, key=lambda one: not found.weights.get(one)):
+        one = found.base.measured[name]
+        cell = one.able.get(placed.who)
+        if cell is not None and one.card.answers_public and name in found.weights:
+            to = items_address(one.card.name, skill=one.part.key, a=cell.entry_id, show="failures")
+            links.append((found.weights[name] > 0, one.card.title, to))
+    return tuple((title, to) for _, title, to in links)
+
+
+def _skill_row_kept(row: SkillRow, terms: Sequence[str]) -> bool:
+    entry = row.placed.entry
+    words = [clean(one).casefold() for one in (entry.metric, *metric_title(entry), entry.submitter)]
+    return not terms or any(term in word for term in terms for word in words)
+
+
+def _in_order(rows: Sequence[SkillRow], query: MetricsQuery, found: Found) -> tuple[SkillRow, ...]:
+    """By the column that is asked for; those without a value last in both directions."""
+    if not query.sort:
+        return tuple(rows)
+    key, down = query.sorted_by, query.sort.startswith("-")
+    if key == NAME:
+        return tuple(sorted(rows, key=_name, reverse=down))
+    valued = [(_value(row, key, found), row) for row in rows]
+    there = [(value, row) for value, row in valued if value is not None]
+    there.sort(key=lambda pair: pair[0], reverse=down)
+    return (*(row for _, row in there), *(row for value, row in valued if value is None))
+
+
+def _name(row: SkillRow) -> str:
+    return metric_title(row.placed.entry)[0].casefold()
+
+
+def _value(row: SkillRow, key: str, found: Found) -> float | None:
+    if key in COSTS:
+        return row.cost(key)
+    standing = row.placed.standing
+    if key == P_BEST:
+        return None if math.isnan(standing.p_best) else standing.p_best
+    if key == MEAN:
+        return None if math.isnan(standing.index.value) else standing.index.value
+    cell = found.base.measured[key].able.get(row.placed.who)
+    return cell.value if cell is not None else None

@@ -13,10 +13,9 @@ import numpy as np
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks.schema import Card
 from leaderboard.models.board import model_board
-from leaderboard.models.board_columns import slices_of
-from leaderboard.models.board_selection import selection
 from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, SkillBoard, Standing
 from leaderboard.models.reading import ModelReader
+from leaderboard.models.selection import selection, slices_of
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View

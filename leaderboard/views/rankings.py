@@ -20,9 +20,14 @@ from leaderboard.publication.measure_names import info
 from leaderboard.publication.metric_facts import facts_of, metric_in_words, metric_title
 from leaderboard.publication.reader import BoardIndex, headline_cells
 from leaderboard.publication.recommending import is_recommended, leading_cells, nobody
-from leaderboard.ranking.cells import Cell, too_few
-from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
-from leaderboard.ranking.tiers import kept_in_tiers
+from leaderboard.ranking.cells import (
+    Cell,
+    cell_beats_chance,
+    chance_of,
+    is_at_or_below_chance,
+    too_few,
+)
+from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.text import count, interval, number
 from leaderboard.views.skill_choice import FLOPS, MEMORY, SECONDS, Found
 from leaderboard.views.skills import Placed

@@ -25,8 +25,7 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import is_above_chance, is_recommended
 from leaderboard.publication.skill_names import Part
 from leaderboard.ranking.cells import Cell, too_few
-from leaderboard.ranking.headlines import Headlines
-from leaderboard.ranking.index import Comparison, Interval, Standing
+from leaderboard.ranking.index import Comparison, Headlines, Interval, Standing
 
 NO_SCALE = "its card states no chance level and bound of this measure"
 NOBODY = "no metric has a rank on it"

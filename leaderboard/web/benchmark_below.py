@@ -12,15 +12,24 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import unit_of
-from leaderboard.ranking.slices import Ranked
-from leaderboard.ranking.tiers import Basis
+from leaderboard.ranking.slices import Basis, Ranked
 from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import compare_address
-from leaderboard.views.benchmark_board import data_of, rank_range, ranking_with_tests
+from leaderboard.views.benchmark_board import (
+    SkillColumn,
+    SkillHeat,
+    data_of,
+    rank_range,
+    ranking_with_tests,
+    skill_heat,
+)
+from leaderboard.views.board_tables import (
+    Pair,
+    pairs,
+    tested_places,
+)
 from leaderboard.views.boards import Choice
-from leaderboard.views.pairs import Pair, pairs, tested_places
-from leaderboard.views.skill_heat import SkillColumn, SkillHeat, skill_heat
 from leaderboard.web.components import HeatCell
 from leaderboard.web.published_tables import as_published
 from leaderboard.web.snippets import Snippet, snippets

@@ -10,7 +10,7 @@ from leaderboard.publication.changes import Moved, Standing
 from leaderboard.publication.earlier_boards import Progress
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import info, skill_title, title, token
-from leaderboard.ranking.tiers import Basis, kept_in_tiers
+from leaderboard.ranking.slices import Basis, kept_in_tiers
 from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import metric_address, query_string

@@ -39,7 +39,7 @@ from leaderboard.views.changes import (
     progress_of,
 )
 from leaderboard.views.index import SIMULATED
-from leaderboard.views.metrics_query import MetricsQuery
+from leaderboard.views.metrics import MetricsQuery
 from leaderboard.web.benchmark_below import below_of
 from leaderboard.web.benchmark_changes import changes, progress_words
 from leaderboard.web.board_legend import legend, order_note

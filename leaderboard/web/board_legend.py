@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.schema import Card
-from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.chance import chance_of
+from leaderboard.ranking.cells import Cell, chance_of
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
-from leaderboard.ranking.tiers import Basis
+from leaderboard.ranking.slices import Basis
 from leaderboard.text import count, number
 
 Line = tuple[str, str]

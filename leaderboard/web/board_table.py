@@ -17,12 +17,15 @@ from leaderboard.publication.flags import (
 )
 from leaderboard.publication.identities import signature_text
 from leaderboard.publication.snapshot import Entry
-from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.ranking.cells import (
+    Cell,
+    cell_beats_chance,
+    chance_of,
+    is_at_or_below_chance,
+)
 from leaderboard.text import count, interval, number, rate
 from leaderboard.views.addresses import compare_address, metric_address, submission_address
-from leaderboard.views.benchmark_board import rank_range
-from leaderboard.views.board_order import Part, window
+from leaderboard.views.benchmark_board import Part, rank_range, window
 from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_in_query
 from leaderboard.views.skill_choice import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell

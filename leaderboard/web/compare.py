@@ -17,15 +17,22 @@ from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import render
 from leaderboard.text import clean, count
 from leaderboard.views.addresses import board_address, model_pair_address, query_string
-from leaderboard.views.agreement import Agreement, Behind, agreement, compare_clusters
+from leaderboard.views.board_tables import (
+    Pair,
+    pairs,
+    tested_places,
+)
 from leaderboard.views.boards import Choice
 from leaderboard.views.compare import (
     MODELS,
     SIDES,
     VIEWS,
     ComparedMetric,
+    DifferenceTable,
     Option,
     PlaceQuery,
+    SkillValues,
+    TwoCompared,
     ViewName,
     benchmark_options,
     compared_metrics,
@@ -37,29 +44,30 @@ from leaderboard.views.compare import (
     moved_along,
     named_metric,
     resolve_place,
+    several_compared,
     skill_options,
+    skill_values,
     state_of,
     tab_links,
+    two_compared,
     verdict_of,
 )
-from leaderboard.views.comparison import Opponents
-from leaderboard.views.differences import (
-    DifferenceTable,
-    SkillValues,
-    TwoCompared,
-    several_compared,
-    skill_values,
-    two_compared,
+from leaderboard.views.comparison import (
+    Agreement,
+    Behind,
+    Opponents,
+    agreement,
+    compare_clusters,
 )
-from leaderboard.views.example_list import (
+from leaderboard.views.examples import (
+    BINS,
     ExampleList,
     ExampleSources,
+    Summary,
     list_examples,
     seek_failures,
 )
-from leaderboard.views.examples import BINS, Summary
 from leaderboard.views.examples import Choice as ExampleChoice
-from leaderboard.views.pairs import Pair, pairs, tested_places
 from leaderboard.web.components import (
     HeatCell,
     Line,

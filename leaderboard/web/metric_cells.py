@@ -12,8 +12,12 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of, is_trained_on, origin
 from leaderboard.publication.identities import shown_account, signature_text
 from leaderboard.publication.metric_facts import facts_of
-from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.ranking.cells import (
+    Cell,
+    cell_beats_chance,
+    chance_of,
+    is_at_or_below_chance,
+)
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import submission_address
 from leaderboard.views.rankings import Place, flops_text

@@ -9,7 +9,11 @@ from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.views.boards import BoardQuery, Filters
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import short_title
-from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
+from leaderboard.views.metrics import (
+    BENCHMARK,
+    SKILL,
+    MetricsQuery,
+)
 from leaderboard.web.components import Link, Tab
 
 MOST_SKILLS = 9

@@ -14,8 +14,7 @@ from leaderboard.publication.metric_facts import metric_title
 from leaderboard.text import count, number
 from leaderboard.views.addresses import compare_address, items_address, metric_address
 from leaderboard.views.metric_table import BORDA, P_BEST, MetricColumn, MetricRow, flag_labels
-from leaderboard.views.metrics import IN_FILTER, NAME, MetricsView, RowGroup
-from leaderboard.views.metrics_query import CHARTS
+from leaderboard.views.metrics import CHARTS, IN_FILTER, NAME, MetricsView, RowGroup
 from leaderboard.views.rankings import (
     INDEX,
     MetricPick,

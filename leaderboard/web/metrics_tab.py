@@ -11,11 +11,9 @@ from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
 from leaderboard.rendering import render
 from leaderboard.text import count
-from leaderboard.views.activity import recent_activity
-from leaderboard.views.audit_log import ChronicleReader
+from leaderboard.views.audit_log import ChronicleReader, recent_activity
 from leaderboard.views.changes import with_earlier
-from leaderboard.views.metrics import MetricsView, metrics_view, needs_index
-from leaderboard.views.metrics_query import MetricsQuery
+from leaderboard.views.metrics import MetricsQuery, MetricsView, metrics_view, needs_index
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_charts import cost_chart, cut, rank_chart, skill_chart
 from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs

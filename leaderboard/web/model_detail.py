@@ -14,7 +14,11 @@ from leaderboard.records import JudgeRun
 from leaderboard.rendering import render
 from leaderboard.text import MISSING, clean, count
 from leaderboard.views.addresses import prompt_address
-from leaderboard.views.model_detail import AbsentModel, ModelView, model_view
+from leaderboard.views.model_place import (
+    AbsentModel,
+    ModelView,
+    model_view,
+)
 from leaderboard.views.models import ModelQuery, ModelsQuery, PlaceQuery, plain_name, rank_range
 from leaderboard.web.components import Link
 from leaderboard.web.model_cases import by_seed

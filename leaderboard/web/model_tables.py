@@ -17,6 +17,7 @@ from benchmarks.rethinking.measures import MetricStability
 from benchmarks.schema import Card
 from leaderboard.models.board_types import (
     Judge,
+    JudgeSeeds,
     Mean,
     ModelBoard,
     PairMatrix,
@@ -26,7 +27,6 @@ from leaderboard.models.board_types import (
     Standing,
 )
 from leaderboard.models.people import PeopleBoard, RatedSkill
-from leaderboard.models.seeds_types import JudgeSeeds
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.text import MISSING, clean, count, interval, number

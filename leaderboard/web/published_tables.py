@@ -12,7 +12,7 @@ from benchmarks.schema import Card, Selector
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.text import clean, number
 from leaderboard.views.addresses import address
-from leaderboard.views.printed import all_printed, printed_of
+from leaderboard.views.benchmark_board import all_printed, printed_of
 from leaderboard.web.board_table import direction
 
 MOST_DIGITS = 4

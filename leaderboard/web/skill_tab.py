@@ -17,16 +17,23 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import nobody
 from leaderboard.publication.skill_names import common_names
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.tiers import in_tiers
+from leaderboard.ranking.slices import in_tiers
 from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
 from leaderboard.views.index import SIMULATED
-from leaderboard.views.metric_table import short_title
-from leaderboard.views.metrics_query import SKILL, MetricsQuery
+from leaderboard.views.metric_table import P_BEST, short_title
+from leaderboard.views.metrics import (
+    NAME,
+    SKILL,
+    MetricsQuery,
+    SkillRow,
+    SkillView,
+    fails_at,
+    skill_view,
+)
 from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words, name_of
 from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA, MEMORY, SECONDS, Found, Point
-from leaderboard.views.skill_rows import NAME, P_BEST, SkillRow, SkillView, fails_at, skill_view
 from leaderboard.views.skills import Measured, Placed
 from leaderboard.web.components import (
     Column,

@@ -7,8 +7,7 @@ import numpy as np
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import flip_tests
-from leaderboard.ranking.draw_ranks import draw_ranks
-from leaderboard.ranking.rank_ranges import LEVEL, Ordering, ordering
+from leaderboard.ranking.rank_ranges import LEVEL, Ordering, draw_ranks, ordering
 from tools.figures.demo import DEMO, Board, board
 from tools.figures.drawing import Drawing, scale
 

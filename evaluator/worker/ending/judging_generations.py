@@ -14,9 +14,14 @@ from benchmarks.stored_scores import write_stored
 from evaluator.generation.rows import ImageRow
 from evaluator.submission.generations_archive import GenerationsArchive, opened
 from evaluator.worker.ending.judging import Judged, Scored
-from leaderboard.models.image_table import image_table, images_path
-from leaderboard.models.pictures import Image, pictures_path, write_pictures
-from leaderboard.models.scores import scores_path
+from leaderboard.models.pictures import (
+    Image,
+    image_table,
+    images_path,
+    pictures_path,
+    write_pictures,
+)
+from leaderboard.models.reading import scores_path
 from leaderboard.publication.published import Published
 from leaderboard.publication.results import ResultFiles
 from leaderboard.records import RunResult, Submission
@@ -27,7 +32,7 @@ class Shown:
     """What of a model's images is published beside their scores.
 
     Attributes:
-        table: see `leaderboard.models.image_table`.
+        table: see `leaderboard.models.pictures`.
         pictures: files of pictures on this machine, in their order.
     """
 

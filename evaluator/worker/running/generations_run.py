@@ -31,8 +31,7 @@ from evaluator.worker.running.jury import Jury, Wanted
 from evaluator.worker.running.run_records import cost_record
 from evaluator.worker.running.runs import Tell
 from evaluator.worker.running.scorer_role import ScorerRole
-from leaderboard.models.grid import missing
-from leaderboard.models.ranked_metrics import RankedMetric
+from leaderboard.models.grid import RankedMetric, missing
 from leaderboard.records import JudgeRun, Submission
 
 BOX_NOT_ENDED = "box_not_ended"

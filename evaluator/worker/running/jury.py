@@ -20,9 +20,9 @@ from evaluator.worker.ending.judging import Scored
 from leaderboard.folding import asked_by
 from leaderboard.ledger.held import results_folder
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.image_table import image_hashes, images_path
-from leaderboard.models.ranked_metrics import RankedMetric, ranked_metrics
-from leaderboard.models.scores import scores_path
+from leaderboard.models.grid import RankedMetric, ranked_metrics
+from leaderboard.models.pictures import image_hashes, images_path
+from leaderboard.models.reading import scores_path
 from leaderboard.publication.model_entries import ModelEntry, readable_track
 from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot_file import read_snapshot

@@ -13,8 +13,7 @@ from evaluator.worker.running.jury import Jury
 from leaderboard.accounts import ASSAY
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.grid import images_to_score, missing
-from leaderboard.models.ranked_metrics import RankedMetric
+from leaderboard.models.grid import RankedMetric, images_to_score, missing
 from leaderboard.publication.model_entries import ModelTrack, readable_track
 from leaderboard.publication.results import read_result
 from leaderboard.records import Event, JudgeRun, Kind, Status

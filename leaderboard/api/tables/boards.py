@@ -23,13 +23,11 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import read_pairs
 from leaderboard.ranking.skill_tests import TestedColumn
-from leaderboard.ranking.slices import Ranked
-from leaderboard.ranking.tiers import in_tiers, kept_in_tiers
+from leaderboard.ranking.slices import Ranked, in_tiers, kept_in_tiers
 from leaderboard.store.interface import Store
 from leaderboard.tables import Table, Type, Value, columns_of
-from leaderboard.views.benchmark_board import ranks_among
-from leaderboard.views.board_order import in_shown_order
-from leaderboard.views.board_tables import board_table, pairs_table, table_name
+from leaderboard.views.benchmark_board import all_printed, in_shown_order, printed_of, ranks_among
+from leaderboard.views.board_tables import Pair, board_table, pairs, pairs_table, table_name
 from leaderboard.views.boards import (
     KINDS,
     YES,
@@ -38,8 +36,6 @@ from leaderboard.views.boards import (
     layout_of,
     resolve,
 )
-from leaderboard.views.pairs import Pair, pairs
-from leaderboard.views.printed import all_printed, printed_of
 
 MOST_RANKED = 300
 """Entries that are ranked and tested for a request; more only as they stand in the snapshot."""

@@ -11,7 +11,11 @@ from leaderboard.api.source import Source
 from leaderboard.publication.reader import View
 from leaderboard.views.changes import VIEWS
 from leaderboard.views.compare import PlaceQuery
-from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
+from leaderboard.views.metrics import (
+    BENCHMARK,
+    SKILL,
+    MetricsQuery,
+)
 from leaderboard.web.heads.head import Head
 from leaderboard.web.heads.of_boards import board_head, compare_head
 from leaderboard.web.heads.of_docs import benchmark_head, guide_head

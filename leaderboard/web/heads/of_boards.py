@@ -9,7 +9,7 @@ from leaderboard.publication.measure_names import title
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.tiers import kept_in_tiers
+from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.records import Kind
 from leaderboard.text import clean, count, interval, number
 from leaderboard.views.benchmark_board import title_of

@@ -11,7 +11,7 @@ from leaderboard.publication.flags import origin
 from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import nobody
-from leaderboard.ranking.chance import beats_chance
+from leaderboard.ranking.cells import beats_chance
 from leaderboard.records import Kind
 from leaderboard.text import clean, count, interval, number
 from leaderboard.views.changes import MovedQuery

@@ -7,11 +7,9 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.rendering import render
-from leaderboard.views.agreement import Behind
 from leaderboard.views.compare import PlaceQuery
-from leaderboard.views.comparison import ClusterReader, PairScoreReader
-from leaderboard.views.example_list import ExampleSources
-from leaderboard.views.examples import lower_is_better
+from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
+from leaderboard.views.examples import ExampleSources, lower_is_better
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.live import Shown, live_view
 from leaderboard.web.page import Context, Page

@@ -21,8 +21,8 @@ from leaderboard.text import clean
 from leaderboard.views.addresses import metric_address, with_state
 from leaderboard.views.changes import moved_address
 from leaderboard.views.examples import lower_is_better
-from leaderboard.views.hub_results import FILE
 from leaderboard.views.metric import (
+    FILE,
     Gone,
     MetricQuery,
     OnBoard,

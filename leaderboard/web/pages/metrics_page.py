@@ -6,7 +6,11 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from leaderboard.rendering import render
-from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
+from leaderboard.views.metrics import (
+    BENCHMARK,
+    SKILL,
+    MetricsQuery,
+)
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
 from leaderboard.web.copying import COPY_AND_GO, root_of
 from leaderboard.web.kept_answers import KeptAnswers

@@ -15,9 +15,9 @@ from leaderboard.ledger.chronicle import verify
 from leaderboard.ledger.judge_pins import PATH, Pins
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import read_policy
-from leaderboard.models.board_memory import BoardMemory
-from leaderboard.models.board_selection import BLIND
 from leaderboard.models.judges import Judging
+from leaderboard.models.reading import BoardMemory
+from leaderboard.models.selection import BLIND
 from leaderboard.publication.publisher import Publisher
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store

@@ -25,7 +25,7 @@ from evaluator.submission.making.wrapping import ClassFile
 from evaluator.submission.validate import examine_source, validated_source
 from evaluator.templates.wrapped.picture_files import PictureFiles
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.ranked_metrics import ranked_metrics
+from leaderboard.models.grid import ranked_metrics
 from leaderboard.publication.snapshot import read_snapshot
 from tests.benchmarks.toy import Toy
 from tests.evaluator.isolation.boxes import png

@@ -17,18 +17,21 @@ import pytest
 
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.tables.boards import as_of, stored_pairs
-from leaderboard.ranking.tiers import in_tiers
+from leaderboard.ranking.slices import in_tiers
 from leaderboard.rendering import escaped
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
-from leaderboard.views.benchmark_board import ranking_of, ranking_with_tests, ranks_among
-from leaderboard.views.board_tables import board_table, pairs_csv
+from leaderboard.views.benchmark_board import (
+    ranking_of,
+    ranking_with_tests,
+    ranks_among,
+    skill_heat,
+)
+from leaderboard.views.board_tables import board_table, pairs, pairs_csv
 from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
 from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
-from leaderboard.views.pairs import pairs
 from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
-from leaderboard.views.skill_heat import skill_heat
 from leaderboard.views.submissions import Moment, queue_of
 from leaderboard.web.benchmark_tab import board_html
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking

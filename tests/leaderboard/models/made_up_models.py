@@ -22,8 +22,7 @@ from benchmarks.schema import Card, MeasureInfo, ScoreTable, Selector
 from benchmarks.stored_scores import write_stored
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
-from leaderboard.models.reading import ModelReader
-from leaderboard.models.scores import scores_path
+from leaderboard.models.reading import ModelReader, scores_path
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes

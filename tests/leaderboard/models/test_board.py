@@ -14,7 +14,7 @@ from benchmarks.prompt_sets.prompt_set import SetElement, SetPrompt
 from leaderboard.ledger.judge_pins import PATH as PINS
 from leaderboard.ledger.judge_pins import Pin, Pins
 from leaderboard.models.board import NO_ORDER, NOBODY, NOTHING_TESTS, TOO_FEW, model_board
-from leaderboard.models.board_selection import BLIND
+from leaderboard.models.selection import BLIND
 from leaderboard.store.interface import transact
 from tests.leaderboard.models.made_up_models import (
     CLIP,

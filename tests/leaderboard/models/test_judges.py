@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from benchmarks.schema import Card
 from leaderboard.ledger.judge_pins import Pin, Pins
-from leaderboard.models.board_memory import BoardMemory
 from leaderboard.models.board_types import Judge
 from leaderboard.models.judges import NO_BOARD, Judging
+from leaderboard.models.reading import BoardMemory
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from tests.leaderboard.models.made_up_models import (

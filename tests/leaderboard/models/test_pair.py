@@ -13,11 +13,9 @@ from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.seeds import seed_stability
-from leaderboard.models.board_types import PairReport, PairTest
+from leaderboard.models.board_types import PairReport, PairTest, SeedReport
 from leaderboard.models.pair import pair_matrix, pair_report
-from leaderboard.models.robustness import robustness
-from leaderboard.models.seeds import seed_report
-from leaderboard.models.seeds_types import SeedReport
+from leaderboard.models.variation import robustness, seed_report
 from tests.leaderboard.models.made_up_models import CLIP, DSG, QUERY, VQA, World, world
 
 N = 90

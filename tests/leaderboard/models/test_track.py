@@ -16,16 +16,16 @@ from starlette.testclient import TestClient
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from leaderboard.api.picture_routes import routes
-from leaderboard.models.grid import PERTURBED, grid, images_to_score, missing
-from leaderboard.models.image_table import image_table, images_path
+from leaderboard.models.grid import PERTURBED, RankedMetric, grid, images_to_score, missing
 from leaderboard.models.pictures import (
     LONGEST_SIDE,
     PER_FILE,
     ModelPictures,
+    image_table,
+    images_path,
     pictures_path,
     write_pictures,
 )
-from leaderboard.models.ranked_metrics import RankedMetric
 from leaderboard.models.reading import KeptFile, ModelReader
 from leaderboard.publication.model_entries import (
     PATH,

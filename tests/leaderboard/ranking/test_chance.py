@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.schema import Card, MeasureInfo, Scale
-from leaderboard.ranking.cells import too_few
-from leaderboard.ranking.chance import (
+from leaderboard.ranking.cells import (
     beats_chance,
     cell_beats_chance,
     chance_of,
     is_at_or_below_chance,
+    too_few,
 )
 from tests.leaderboard.models.made_up_models import cell, metric_card
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.schema import Scale
 from benchmarks.statistics.sign_flips import flip_bound, flip_tests, squared_differences
-from leaderboard.ranking.borda import borda_points
-from leaderboard.ranking.index import Comparison, Headlines, Standing
+from leaderboard.ranking.index import Comparison, Headlines, Standing, borda_points
 from leaderboard.ranking.rank_ranges import tiers
 
 B, BLOCKS = 60, 60

@@ -19,10 +19,9 @@ from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.sign_flips import flip_tests
 from leaderboard.publication.snapshot import build_snapshot
 from leaderboard.ranking.cells import UNSANDBOXED
-from leaderboard.ranking.draw_ranks import draw_ranks
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.pairs import Pairs, pairs_path, read_pairs
-from leaderboard.ranking.rank_ranges import RankRange, ordering, rank_ranges
+from leaderboard.ranking.rank_ranges import RankRange, draw_ranks, ordering, rank_ranges
 from leaderboard.ranking.slices import Slice, mean_over_skills
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.models.made_up_models import cell

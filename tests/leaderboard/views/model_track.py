@@ -27,10 +27,8 @@ from benchmarks.prompt_sets.prompt_set import (
 from benchmarks.schema import Card, Selector
 from benchmarks.stored_scores import SCHEMA
 from leaderboard.api.source import Source
-from leaderboard.models.image_table import image_table, images_path
-from leaderboard.models.pictures import pictures_path, write_pictures
-from leaderboard.models.reading import ModelReader
-from leaderboard.models.scores import scores_path
+from leaderboard.models.pictures import image_table, images_path, pictures_path, write_pictures
+from leaderboard.models.reading import ModelReader, scores_path
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.records import Cost, ImagesSeen, JudgeRun, ModelCard, SharedImages
 from leaderboard.store.interface import Store

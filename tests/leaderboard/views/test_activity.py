@@ -12,7 +12,7 @@ from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.rendering import render
 from leaderboard.store.memory import memory_store
-from leaderboard.views.activity import Activity, recent_activity
+from leaderboard.views.audit_log import Activity, recent_activity
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import harmless, read
 from tests.leaderboard.web.synthetic import NASTY, NOW, cards

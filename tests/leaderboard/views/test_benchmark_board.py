@@ -10,7 +10,7 @@ import pytest
 from benchmarks.schema import Selector
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.tiers import in_tiers
+from leaderboard.ranking.slices import in_tiers
 from leaderboard.views import benchmark_board
 from leaderboard.views.benchmark_board import (
     data_of,
@@ -21,8 +21,8 @@ from leaderboard.views.benchmark_board import (
     ranks_among,
     verdict_of,
 )
+from leaderboard.views.board_tables import pairs
 from leaderboard.views.boards import Arrangement, BoardQuery, Choice, Filters, resolve
-from leaderboard.views.pairs import pairs
 from tests.leaderboard.web import synthetic
 
 LOW_THREE = "tifa,dsg,siglip"

@@ -15,10 +15,10 @@ from benchmarks.errors import PlatformError
 from benchmarks.schema import Selector
 from leaderboard.publication.measure_names import nearest, token
 from leaderboard.publication.reader import View
-from leaderboard.ranking.tiers import in_tiers
+from leaderboard.ranking.slices import in_tiers
 from leaderboard.records import Kind
 from leaderboard.text import clean
-from leaderboard.views.board_order import in_shown_order, window
+from leaderboard.views.benchmark_board import in_shown_order, window
 from leaderboard.views.boards import (
     KINDS,
     MOST_OPEN,

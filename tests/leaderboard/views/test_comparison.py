@@ -23,20 +23,26 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.store.interface import NotFoundError, Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views import comparison as pair_scores
-from leaderboard.views.agreement import MOST_CLUSTERS, agreement, compare_clusters
 from leaderboard.views.boards import BoardQuery
+from leaderboard.views.compare import (
+    several_compared,
+    skill_values,
+    two_compared,
+)
 from leaderboard.views.comparison import (
+    MOST_CLUSTERS,
     ClusterReader,
     ClusterValues,
     CompareQuery,
     Opponents,
     PairScoreReader,
+    agreement,
+    compare_clusters,
     opponents,
     sampled,
     several,
     shown,
 )
-from leaderboard.views.differences import several_compared, skill_values, two_compared
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id, filled
 from tests.leaderboard.web.compare_fixture import behind_of, withheld

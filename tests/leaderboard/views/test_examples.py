@@ -22,20 +22,18 @@ from leaderboard.publication.reader import View
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.tables import to_csv
-from leaderboard.views.example_list import (
-    ExampleList,
-    ExampleSources,
-    first_failures,
-    image_address,
-    list_examples,
-    seek_failures,
-)
 from leaderboard.views.examples import (
     Came,
+    ExampleList,
+    ExampleSources,
     ItemsQuery,
     case_shown,
     difference,
+    first_failures,
+    image_address,
+    list_examples,
     listed,
+    seek_failures,
     summary,
     table_of,
 )

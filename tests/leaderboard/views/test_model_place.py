@@ -13,7 +13,6 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.publication.reader import View
 from leaderboard.views.model_place import (
     DECIDING,
-    PER_PAGE,
     by_score,
     gallery_view,
     prompt_view,
@@ -22,7 +21,7 @@ from leaderboard.views.model_place import (
     telling,
     two_view,
 )
-from leaderboard.views.models import Choice, Drawn, PlaceQuery, models_in_order, resolve
+from leaderboard.views.models import PER_PAGE, Choice, Drawn, PlaceQuery, models_in_order, resolve
 from leaderboard.web.page import Context
 from tests.leaderboard.views.model_track import (
     EMPTY,

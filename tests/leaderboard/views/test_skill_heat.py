@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.publication.reader import View
+from leaderboard.views.benchmark_board import (
+    SkillHeat,
+    has_skills,
+    skill_heat,
+)
 from leaderboard.views.boards import BoardQuery, Filters, resolve
-from leaderboard.views.skill_heat import SkillHeat, has_skills, skill_heat
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.synthetic import SKILLS, cards
 

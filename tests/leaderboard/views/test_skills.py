@@ -21,7 +21,12 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_key, common_names, found_by, skills_of
 from leaderboard.tables import to_csv
 from leaderboard.views import skill_choice as found_module
-from leaderboard.views.metrics_query import MetricsQuery
+from leaderboard.views.metrics import (
+    MetricsQuery,
+    SkillRow,
+    SkillView,
+    fails_at,
+)
 from leaderboard.views.rankings import cost_words, skill_ranking
 from leaderboard.views.skill_choice import (
     Found,
@@ -34,7 +39,6 @@ from leaderboard.views.skill_choice import (
     skills_table,
     spent,
 )
-from leaderboard.views.skill_rows import SkillRow, SkillView, fails_at
 from leaderboard.views.skills import NO_SCALE, Placed, SkillsBase, disagreement, skills_base
 from leaderboard.web.skill_tab import answers_of
 from tests.leaderboard.web import synthetic

@@ -9,10 +9,9 @@ from typing import Any
 from benchmarks.schema import Card
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import View
-from leaderboard.views.agreement import Behind
 from leaderboard.views.compare import PlaceQuery
-from leaderboard.views.comparison import ClusterReader, PairScoreReader
-from leaderboard.views.example_list import ExampleSources
+from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
+from leaderboard.views.examples import ExampleSources
 from leaderboard.web.compare import ComparePlace
 from tests.leaderboard.web.parsed import Node, harmless, read
 from tests.leaderboard.web.synthetic import cards

@@ -7,10 +7,9 @@ import pytest
 
 from benchmarks.statistics.multiplicity import holm
 from leaderboard.publication.reader import View
-from leaderboard.ranking.slices import Ranked
-from leaderboard.ranking.tiers import in_tiers
+from leaderboard.ranking.slices import Ranked, in_tiers
+from leaderboard.views.board_tables import Pair, pairs
 from leaderboard.views.boards import BoardQuery, Choice, Filters, resolve
-from leaderboard.views.pairs import Pair, pairs
 from leaderboard.web.benchmark_below import (
     Matrix,
     below_of,

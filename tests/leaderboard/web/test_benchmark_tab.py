@@ -18,8 +18,7 @@ from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.pairs import Pairs
 from leaderboard.ranking.pairs import tests_of as made_tests
-from leaderboard.ranking.slices import Slice, ranked
-from leaderboard.ranking.tiers import Basis, in_tiers
+from leaderboard.ranking.slices import Basis, Slice, in_tiers, ranked
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import (

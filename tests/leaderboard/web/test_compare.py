@@ -18,9 +18,8 @@ from leaderboard.rendering import environment
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address, query_string
-from leaderboard.views.compare import VIEWS, PlaceQuery
+from leaderboard.views.compare import VIEWS, PlaceQuery, TwoCompared, two_compared
 from leaderboard.views.comparison import CompareQuery, Opponents, opponents, shown
-from leaderboard.views.differences import TwoCompared, two_compared
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
 from tests.leaderboard.views.example_fixture import (

@@ -22,12 +22,14 @@ from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
-from leaderboard.views.hub_results import HubResults, dataset_of, hub_results
 from leaderboard.views.metric import (
+    HubResults,
     MetricQuery,
     Shown,
     Unknown,
     benchmark_bibtex,
+    dataset_of,
+    hub_results,
     latex,
     on_boards,
     profile,

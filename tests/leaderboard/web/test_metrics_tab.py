@@ -26,11 +26,9 @@ from leaderboard.ranking.slices import Slice
 from leaderboard.records import RunResult
 from leaderboard.store.memory import memory_store
 from leaderboard.text import clean, number
-from leaderboard.views.metric_table import MetricTable
-from leaderboard.views.metrics import PAGE_ROWS, metrics_view
-from leaderboard.views.metrics_query import MetricsQuery
+from leaderboard.views.metric_table import MetricTable, standings
+from leaderboard.views.metrics import PAGE_ROWS, MetricsQuery, metrics_view
 from leaderboard.views.rankings import board_ranking, flops_text, picks, verdict
-from leaderboard.views.standings import standings
 from leaderboard.web.metric_charts import MOST_POINTS, cost_chart
 from leaderboard.web.metrics_board import board_of, legend_of
 from leaderboard.web.metrics_tab import metrics_tab

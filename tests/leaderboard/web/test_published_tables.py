@@ -19,8 +19,8 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.records import RunResult
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
+from leaderboard.views.benchmark_board import all_printed
 from leaderboard.views.boards import BoardQuery, resolve
-from leaderboard.views.printed import all_printed
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.pages.errata_page import errata_view
 from leaderboard.web.published_tables import PublishedFigures, as_published, everything_published

@@ -7,8 +7,7 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.store.memory import memory_store
 from leaderboard.text import clean
-from leaderboard.views.metrics_query import MetricsQuery
-from leaderboard.views.skill_rows import skill_view
+from leaderboard.views.metrics import MetricsQuery, skill_view
 from leaderboard.web.metric_tabs import metric_tabs
 from leaderboard.web.metrics_tab import metrics_tab
 from leaderboard.web.page import Context

@@ -25,10 +25,8 @@ from evaluator.worker.roles import WorkerRole
 from evaluator.worker.running.generations_asked import _changed
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account
-from leaderboard.models.image_table import images_path
-from leaderboard.models.pictures import ModelPictures
-from leaderboard.models.reading import ModelReader
-from leaderboard.models.scores import scores_path
+from leaderboard.models.pictures import ModelPictures, images_path
+from leaderboard.models.reading import ModelReader, scores_path
 from leaderboard.publication.model_entries import PATH, ModelEntry, read_track
 from leaderboard.publication.rebuilding import model_differences, repaired
 from leaderboard.publication.results import read_result
