@@ -44,19 +44,15 @@ from transformers.models.clip.image_processing_pil_clip import CLIPImageProcesso
 from benchmarks.schema import Questions
 from benchmarks_perf.made_up import croc_like, noise_jpeg, numbered
 from benchmarks_perf.measuring import MIB, Figure, alone, interleaved, memory_bytes
-from evaluator.scorers.family import Loaded
-from evaluator.scorers.registry import load_scorer
-from evaluator.scorers.row import Checkpoint, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.device import peak_rss_bytes
+from evaluator.scorers.embeddings import About, EmbeddingCache
+from evaluator.scorers.in_process import ModelAsker
+from evaluator.scorers.models.inputs import ImageBackend, normalised, resized_and_cropped
+from evaluator.scorers.registry import Checkpoint, Loaded, Runtime, ScorerRow, load_scorer
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.contract import Vectors
-from evaluator.scoring.embeddings.cache import EmbeddingCache
-from evaluator.scoring.embeddings.packs import About
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.images.decoding import decode
-from evaluator.scoring.images.preprocessing import ImageBackend, normalised, resized_and_cropped
-from evaluator.scoring.in_process.asker import ModelAsker
-from evaluator.scoring.in_process.device import peak_rss_bytes
+from evaluator.scoring.images import decode
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 

@@ -25,14 +25,12 @@ from evaluator.isolation.containers.backends import Containers, docker, gvisor
 from evaluator.isolation.containers.engine import Engine as ContainerEngine
 from evaluator.isolation.job import Job
 from evaluator.isolation.plain import PlainProcess
-from evaluator.scoring.asking import Asked, Item, Ready, Reply
+from evaluator.scoring.asking import Asked, Batch, Engine, Item, RawItem, Ready, Reply
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.engines import Batch, Engine, RawItem
-from evaluator.scoring.images.canonical_image import canonical_png
+from evaluator.scoring.images import canonical_png
 from evaluator.scoring.local import LocalEngine
-from evaluator.scoring.on_ray.cluster import RayCluster
-from evaluator.scoring.on_ray.engine import RayEngine
-from evaluator.scoring.on_ray.slots import RayOptions
+from evaluator.scoring.ray_cluster import RayCluster, RayOptions
+from evaluator.scoring.ray_engine import RayEngine
 
 PAIR_S = 0.02
 """What a small model takes for a pair on a graphics card."""

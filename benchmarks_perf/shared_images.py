@@ -30,12 +30,11 @@ from transformers import (
 )
 
 from benchmarks_perf.measuring import Figure, interleaved
-from evaluator.scorers.answering import Candidate
+from evaluator.scorers.answering import Candidate, Reading
 from evaluator.scorers.families.cross_encoder import MatchScorer
-from evaluator.scorers.models.blip2_matching import Blip2Matcher
-from evaluator.scorers.models.chat_text import ChatText
-from evaluator.scorers.models.chat_vlm import ChatVLM
-from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.models.blip import Blip2Matcher
+from evaluator.scorers.models.chat import ChatVLM
+from evaluator.scorers.models.vlm_inputs import ChatText
 
 _SIDE = 224
 _QUESTIONS = (

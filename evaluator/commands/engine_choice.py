@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from evaluator.scoring.engines import Engine
+from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 
 
@@ -69,8 +69,8 @@ def make_engine(
         yield LocalEngine()
         return
     # Only where it is wanted: to import Ray takes more than a second.
-    ray_cluster = import_module("evaluator.scoring.on_ray.cluster")
-    ray_engine = import_module("evaluator.scoring.on_ray.engine")
-    ray_slots = import_module("evaluator.scoring.on_ray.slots")
+    ray_cluster = import_module("evaluator.scoring.ray_cluster")
+    ray_engine = import_module("evaluator.scoring.ray_engine")
+    ray_slots = import_module("evaluator.scoring.ray_cluster")
     with ray_cluster.RayCluster(address, scratch) as cluster:
         yield ray_engine.RayEngine(cluster, ray_slots.RayOptions(actors=actors, gpus=gpus))

@@ -20,8 +20,7 @@ from evaluator.commands.generate_options import (
 from evaluator.commands.generate_run import Asked, Loading, draw_outline
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.folder import RunFolder
-from evaluator.generation.outline import Outline
-from evaluator.generation.overview import facts_table
+from evaluator.generation.overview import Outline, facts_table
 from evaluator.generation.prompts import Choice
 from evaluator.generation.recipes import Overrides
 

@@ -12,8 +12,8 @@ import typer
 from benchmarks.prompt_sets.prompt_set import parse_seeds
 from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.registry import find, load_registry
+from evaluator.generation.manifest import Scalar
 from evaluator.generation.prompts import Choice, ChosenPrompts, benchmark_prompts, file_prompts
-from evaluator.generation.settings import Scalar
 
 
 class Precision(StrEnum):

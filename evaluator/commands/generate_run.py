@@ -15,16 +15,15 @@ from evaluator.commands.common import console, stopped_in_words
 from evaluator.commands.generate_options import Precision
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.folder import CONTACT_SHEET
-from evaluator.generation.outline import Outline
-from evaluator.generation.overview import bar, report_lines, summary_lines
+from evaluator.generation.manifest import Dtype
+from evaluator.generation.overview import Outline, bar, report_lines, summary_lines
 from evaluator.generation.recipes import Recipe
 from evaluator.generation.rows import SeedMode
-from evaluator.generation.settings import Dtype
 from evaluator.submission.generations.checking import check_folder
 
 if TYPE_CHECKING:
     from evaluator.generation.pipelines import LoadedPipeline
-    from evaluator.generation.request import Summary
+    from evaluator.generation.run import Summary
 
 _NAMED: Mapping[Precision, Dtype] = {
     Precision.FLOAT32: "float32",
@@ -76,8 +75,10 @@ def draw_outline(outline: Outline, loading: Loading, asked: Asked, *, as_json: b
         typer.Exit: 1 where images are missing or wrong afterwards; 130 when it was stopped.
         SubmitterError: a checkpoint or a folder that cannot be used.
     """
-    from evaluator.generation.request import Request  # noqa: PLC0415 (takes seconds to import)
-    from evaluator.generation.run import generate_images  # noqa: PLC0415
+    from evaluator.generation.run import (  # noqa: PLC0415 (takes seconds to import)
+        Request,
+        generate_images,
+    )
 
     with stopped_in_words("What is finished is kept: the same command goes on with the rest."):
         loaded = _load(outline, loading)

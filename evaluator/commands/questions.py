@@ -17,15 +17,21 @@ from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import check_output
 from evaluator.commands.common import JsonOption, console
 from evaluator.commands.questions_write import write
-from evaluator.scorers.questions import prompts as prompt_files
-from evaluator.scorers.questions.asked import AskedQuestions
-from evaluator.scorers.questions.check import check_lines
-from evaluator.scorers.questions.file import errors_of
-from evaluator.scorers.questions.lines import Problem, read_lines, write_records
-from evaluator.scorers.questions.question import NoQuestions, Question, Review
-from evaluator.scorers.questions.readers.by_name import READERS
-from evaluator.scorers.questions.readers.released import checked, with_prompts
-from evaluator.scorers.questions.reviewing import of_prompt, reviewed
+from evaluator.scorers.questions.files import (
+    AskedQuestions,
+    NoQuestions,
+    Problem,
+    Question,
+    Review,
+    check_lines,
+    errors_of,
+    of_prompt,
+    read_lines,
+    reviewed,
+    write_records,
+)
+from evaluator.scorers.questions.readers import READERS, checked, with_prompts
+from evaluator.scorers.questions.writing import prompts_by_id
 
 app = typer.Typer(help="Questions that metrics ask: write, import, check, show, review.")
 app.command()(write)
@@ -79,7 +85,7 @@ def import_(
     check_output(out, force=force, inputs=filter(None, (source, prompts)))
     released = READERS[form](source)
     if prompts is not None:
-        released = with_prompts(released, prompt_files.by_id(prompts))
+        released = with_prompts(released, prompts_by_id(prompts))
     found = checked(released)
     write_records(out, (line.record for line in found.lines))
     _list(found.problems, source)

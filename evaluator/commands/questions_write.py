@@ -12,19 +12,24 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.command_line import errors
 from evaluator.commands.common import DataOption, now
-from evaluator.scorers.questions import prompts as prompt_files
-from evaluator.scorers.questions.question import Provenance
-from evaluator.scorers.questions.readers.evalmuse import elements_of
-from evaluator.scorers.questions.writers.by_name import (
+from evaluator.scorers.questions.files import Provenance
+from evaluator.scorers.questions.instructions import WORDING
+from evaluator.scorers.questions.readers import elements_of
+from evaluator.scorers.questions.writers import (
     Helpers,
     PhrasesBy,
     WriterName,
     make_writer,
     needs_model,
 )
-from evaluator.scorers.questions.writers.wording import WORDING
-from evaluator.scorers.questions.writing import Prompt, Summary, write_questions
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.questions.writing import (
+    Prompt,
+    Summary,
+    prompts_of_benchmark,
+    prompts_of_file,
+    write_questions,
+)
+from evaluator.scorers.registry import Runtime
 from evaluator.scoring import progress as scoring_progress
 
 
@@ -83,8 +88,8 @@ def _prompts(path: Path | None, benchmark: str | None, data: Path | None) -> lis
     if (path is None) == (benchmark is None):
         raise typer.BadParameter("Name either --prompts or --benchmark.")
     if path is not None:
-        return prompt_files.of_file(path)
-    return prompt_files.of_benchmark(benchmark or "", data)
+        return prompts_of_file(path)
+    return prompts_of_benchmark(benchmark or "", data)
 
 
 def _helpers(
@@ -99,7 +104,7 @@ def _helpers(
     phrases: PhrasesBy,
 ) -> tuple[Helpers, Provenance]:
     """The models that are named, and what is kept of them with each question."""
-    from evaluator.scorers.questions.writers.models import (  # noqa: PLC0415 (imports torch)
+    from evaluator.scorers.questions.loading import (  # noqa: PLC0415 (imports torch)
         open_entailment,
         open_text_model,
     )

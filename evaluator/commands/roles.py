@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.row import ScorerRow
+from evaluator.scorers.registry import ScorerRow
 
 
 def by_role(row: ScorerRow, given: Sequence[str], option: str) -> dict[str, str]:

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from evaluator.commands.roles import by_role
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Runtime, ScorerRow
 
 
 class Precision(StrEnum):

@@ -24,11 +24,9 @@ from evaluator.commands.scorer_options import (
     RevisionOption,
     TrustRemoteCodeOption,
 )
+from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import find_row, load_rows
-from evaluator.scoring.in_process.asker import ModelSource
-from evaluator.trust.checks import tried
-from evaluator.trust.precision import precision_band
-from evaluator.trust.sampling import sampled
+from evaluator.trust import precision_band, sampled, tried
 from leaderboard.trust import TITLES, Check, TrustReport
 
 FAILED = 1

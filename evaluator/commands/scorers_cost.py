@@ -24,10 +24,17 @@ from evaluator.commands.scorer_options import (
     RevisionOption,
     TrustRemoteCodeOption,
 )
-from evaluator.scorers.cost import Estimate, Machine, estimates, to_json
-from evaluator.scorers.cost_rates import find_gpu, gpus, read_rates, write_rates
-from evaluator.scorers.registry import find_row, load_rows
-from evaluator.scorers.row import ScorerRow
+from evaluator.scorers.cost import (
+    Estimate,
+    Machine,
+    estimates,
+    find_gpu,
+    gpus,
+    read_rates,
+    to_json,
+    write_rates,
+)
+from evaluator.scorers.registry import ScorerRow, find_row, load_rows
 
 if TYPE_CHECKING:
     from evaluator.submission.checking.projection import Size

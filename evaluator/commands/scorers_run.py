@@ -39,14 +39,12 @@ from evaluator.commands.scorer_options import (
 )
 from evaluator.commands.scorers_run_files import Facts, check_out, write_files
 from evaluator.commands.scorers_run_report import report
-from evaluator.scorers.registry import find_row, load_rows
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.embeddings import trim
+from evaluator.scorers.in_process import ModelSource
+from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
+from evaluator.scoring.asking import Engine
 from evaluator.scoring.column import ScoreColumn
-from evaluator.scoring.embeddings.trimming import trim
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.engines import Engine
-from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.scoring.shards import ShardFolder, run_fingerprint

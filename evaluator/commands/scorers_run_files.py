@@ -19,11 +19,10 @@ import typer
 from benchmarks.parquet import parquet_frame
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import write_scores
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.device import versions
+from evaluator.scorers.registry import Runtime, ScorerRow
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions
-from evaluator.scoring.in_process.device import versions
 from evaluator.worker.running.run_records import cost_record, findings_record
 
 _FORMATS = (".parquet", ".csv")

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluator.scorers.checkpoints import cached, commit_of
-from evaluator.scorers.row import Checkpoint, ScorerRow
+from evaluator.scorers.registry import Checkpoint, ScorerRow
 from evaluator.scorers.trying import Tried
 
 _PICKLES = (".pt", ".pth", ".bin", ".ckpt")

@@ -20,7 +20,7 @@ from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.launching.settings import WORKER
-from evaluator.scoring.engines import Engine
+from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.worker.claims.heartbeat import RunProgress
 from evaluator.worker.roles import WorkerRole

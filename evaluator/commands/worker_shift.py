@@ -20,7 +20,7 @@ from evaluator.isolation.gate import IsolationChoice
 from evaluator.isolation.layers import Layer
 from evaluator.launching.settings import JobSettings
 from evaluator.reevaluating import reevaluate_at_start
-from evaluator.scoring.engines import Engine
+from evaluator.scoring.asking import Engine
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.stopping import stop_on_signals
 from evaluator.worker.upkeep.disk_watch import DiskWatch

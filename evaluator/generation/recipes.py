@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.errors import SubmitterError
-from evaluator.generation.settings import Dtype, Scalar
+from evaluator.generation.manifest import Dtype, Scalar
 
 RECIPES = Path(__file__).with_name("recipes.toml")
 

@@ -1,14 +1,44 @@
-"""Interface of a vision-language model (VLM) to metrics that ask questions."""
+"""Answers of a vision-language model (VLM): its interface, its inputs, and scores from them."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
+
+from evaluator.scorers.registry import Frozen
+from evaluator.scoring.contract import SharesImages, Verdict
+
+
+def pixel_hash(image: Image.Image) -> str:
+    """SHA-256 of width, height (ASCII, as `640x480:`) and RGB bytes, row by row, in hex.
+
+    The same for every lossless encoding of an image.
+    """
+    shown = image.convert("RGB")
+    head = f"{shown.width}x{shown.height}:".encode()
+    return hashlib.sha256(head + shown.tobytes()).hexdigest()
+
+
+def pair_scores(scorer: SharesImages, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
+    """`score` of the contract by way of `score_texts`, each prompt in a list of its own.
+
+    Args:
+        scorer: what is asked.
+        images: n prepared images.
+        prompts: n.
+
+    Returns:
+        One score per pair; NaN where a verdict has none.
+    """
+    found = scorer.score_texts(images, [[prompt] for prompt in prompts])
+    return [Verdict.of(of_image[0]).score for of_image in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +93,125 @@ class LoadedAnswerModel(AnswerModel, Protocol):
     @property
     def environment(self) -> dict[str, str]:
         """Device, precision, checkpoint, image processor, and how work on an image is shared."""
+
+
+CLIP_MEAN_COLOUR = (122, 116, 104)
+"""CLIP's channel means (0.48145466, 0.4578275, 0.40821073) in 0..255, cut to whole numbers."""
+
+
+class Reading(Frozen):
+    """What of a metric's definition lies outside its question."""
+
+    text_format: str = ""
+    """The whole input with `{image}` and `{prompt}` in it, the image first; empty: the chat
+    template of the checkpoint. Without `{image}` the checkpoint's processor places the image."""
+    system: str = ""
+    """System message of the chat template; empty: none is given."""
+    answer_space: bool = False
+    """Whether answers are read with a space before them, as a word within a sentence."""
+    square: Literal["none", "pad", "squash"] = "none"
+    """How images are made square ahead of the checkpoint's own processing: `pad` adds CLIP's mean
+    colour around the centre, `squash` resizes to `side` and drops the aspect ratio (Lanczos)."""
+    side: int = 0
+    """Pixels, for `squash`."""
+    backend: Literal["pil", "torchvision"] = "pil"
+    """Of the image processor; they differ by up to one of 255 levels."""
+
+    def shown(self, image: Image.Image) -> Image.Image:
+        """The image as the checkpoint's processor is given it."""
+        if self.square == "pad":
+            return padded_square(image)
+        if self.square == "squash":
+            return image.resize((self.side, self.side), Image.Resampling.LANCZOS)
+        return image
+
+    def written(self, image_token: str, prompt: str) -> str:
+        """`text_format` with its two places filled; braces in the prompt mean nothing."""
+        before, _, after = self.text_format.partition("{prompt}")
+        return (
+            before.replace("{image}", image_token) + prompt + after.replace("{image}", image_token)
+        )
+
+
+def padded_square(
+    image: Image.Image, colour: tuple[int, int, int] = CLIP_MEAN_COLOUR
+) -> Image.Image:
+    """The image in the centre of a square as wide as its longer side."""
+    side = max(image.size)
+    if image.size == (side, side):
+        return image
+    square = Image.new("RGB", (side, side), colour)
+    square.paste(image, ((side - image.width) // 2, (side - image.height) // 2))
+    return square
+
+
+def geo_mean_with_eos(logprobs: ArrayLike) -> float:
+    """Geometric mean of the probabilities of an answer's tokens and of its end token.
+
+    exp(mean log p), which is exp(-loss) of the answer as a label. VQAScore: Lin et al. 2024,
+    as its code computes it.
+
+    Args:
+        logprobs: of the answer's tokens and, last, the end token; shape (tokens,).
+
+    Returns:
+        Within 0..1.
+    """
+    return float(np.exp(np.mean(_tokens(logprobs))))
+
+
+def p_first(logprobs: ArrayLike) -> float:
+    """Probability of an answer's first token, within 0..1."""
+    return float(np.exp(_tokens(logprobs)[0]))
+
+
+def p_whole(logprobs: ArrayLike) -> float:
+    """Probability of all tokens of an answer in turn, within 0..1."""
+    return float(np.exp(np.sum(_tokens(logprobs))))
+
+
+def p_yes_norm(yes: ArrayLike, no: ArrayLike) -> float:
+    """p(yes) / (p(yes) + p(no)) of the first tokens: the sigmoid of their logits' difference.
+
+    Returns:
+        Within 0..1.
+    """
+    ahead = float(_tokens(yes)[0] - _tokens(no)[0])
+    if ahead >= 0:
+        return 1 / (1 + math.exp(-ahead))
+    return math.exp(ahead) / (1 + math.exp(ahead))
+
+
+def p_diff(yes: ArrayLike, no: ArrayLike) -> float:
+    """p(yes) - p(no) of the first tokens, over the whole vocabulary.
+
+    CROCScore: Leiter et al., CROC, 2025.
+
+    Returns:
+        Within -1..1.
+    """
+    return p_first(yes) - p_first(no)
+
+
+def choice_norm(logprobs: Sequence[ArrayLike], right: int) -> float:
+    """Share of one choice in the probabilities of all choices, each of all its tokens.
+
+    Gecko: Wiles et al. 2024, with exp(-NLL) for each choice as its text says.
+
+    Args:
+        logprobs: of each choice's tokens.
+        right: index of the choice that counts.
+
+    Returns:
+        Within 0..1.
+    """
+    totals = np.array([np.sum(_tokens(one)) for one in logprobs])
+    shares = np.exp(totals - totals.max())
+    return float(shares[right] / shares.sum())
+
+
+def _tokens(logprobs: ArrayLike) -> np.ndarray:
+    values = np.atleast_1d(np.asarray(logprobs, dtype=np.float64))
+    if not values.size:
+        raise ValueError("an answer has at least one token")
+    return values

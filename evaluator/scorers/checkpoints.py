@@ -6,15 +6,202 @@ Here they are found and fetched, without torch; `evaluator.scorers.loading` read
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+from huggingface_hub import HfApi, constants, snapshot_download
+
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.checkpoint_pins import CheckpointPins
-from evaluator.scorers.model_hub import ModelHub
-from evaluator.scorers.row import Checkpoint, ScorerRow
-from evaluator.scorers.runtime import Runtime
-from evaluator.scorers.weight_files import SAFE, has_safe, names_in, pickled, unsafe
+from benchmarks.sources.client import limit_waiting
+from evaluator.hub.faults import CHECKPOINT, in_words
+from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
+
+SAFE = ".safetensors"
+_PICKLE_ENDINGS = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
+
+
+def unsafe(name: str, files: Sequence[str]) -> SubmitterError:
+    """The refusal of weights that can run code when they are read."""
+    shown = ", ".join(files[:3])
+    return SubmitterError(
+        "checkpoint_unsafe",
+        f"{name} has its weights as pickle only ({shown}), which can run code when it is read.",
+        "If you trust its authors, allow it with --allow-pickle.",
+    )
+
+
+def names_in(place: Path) -> list[str]:
+    """Every path below a folder; of a file its name."""
+    if place.is_file():
+        return [place.name]
+    return [each.relative_to(place).as_posix() for each in place.rglob("*")]
+
+
+def has_safe(names: Sequence[str]) -> bool:
+    """Whether safetensors are among the files."""
+    return any(name.endswith(SAFE) for name in names)
+
+
+def pickled(names: Sequence[str]) -> list[str]:
+    """Those of the files that are pickles."""
+    return [name for name in names if Path(name).suffix in _PICKLE_ENDINGS]
+
+
+class CheckpointPins:
+    """Repository to commit, in one file beside the cache of the Hub; safe for several processes.
+
+    Args:
+        place: the file; need not exist yet.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def commit(self, repository: str) -> str:
+        """The commit a repository is held to; empty where none is.
+
+        Raises:
+            SubmitterError: `checkpoint_pins_malformed`.
+        """
+        return self._read().get(repository, "")
+
+    def pin(self, repository: str, commit: str) -> str:
+        """Hold a repository to a commit, unless it is held to one already.
+
+        Returns:
+            The commit it is held to from now on.
+
+        Raises:
+            SubmitterError: `checkpoint_pins_malformed`, or `cache_not_writable`.
+        """
+        try:
+            self.place.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.place.with_suffix(".lock")):
+                held = self._read()
+                if repository not in held:
+                    held[repository] = commit
+                    self._write(dict(sorted(held.items())))
+                return held[repository]
+        except OSError as error:
+            raise SubmitterError(
+                "cache_not_writable",
+                f"{self.place} cannot be written ({error.strerror or error}).",
+                "Name a folder of your own with HF_HOME.",
+            ) from error
+
+    def _read(self) -> dict[str, str]:
+        try:
+            content = json.loads(self.place.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise self._malformed(str(error)) from error
+        if not isinstance(content, dict) or not all(
+            isinstance(value, str) for value in content.values()
+        ):
+            raise self._malformed("it is no table of commits")
+        return content
+
+    def _malformed(self, why: str) -> SubmitterError:
+        return SubmitterError(
+            "checkpoint_pins_malformed",
+            f"{self.place} is no record of checkpoints ({why}).",
+            "Delete it; the next runs then take the newest commits.",
+        )
+
+    def _write(self, held: dict[str, str]) -> None:
+        """Replace the file in one step, so that a kill leaves the old one or the new one."""
+        handle, name = tempfile.mkstemp(dir=self.place.parent, prefix=f".{self.place.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(held, file, indent=1)
+        Path(name).replace(self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelHub:
+    """Where repositories are, and where what was fetched of them is kept.
+
+    Attributes:
+        cache: folder in the layout of the Hub's client.
+        pins: file with the commits that were taken.
+        endpoint: address; None: that of the environment.
+        token: of the reader; None: that of the environment or of a login.
+    """
+
+    cache: Path
+    pins: Path
+    endpoint: str | None = None
+    token: str | None = None
+
+    @classmethod
+    def of_environment(cls) -> ModelHub:
+        """As the Hub's own variables say (`HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN`)."""
+        return cls(Path(constants.HF_HUB_CACHE), Path(constants.HF_HOME) / "assay_checkpoints.json")
+
+    def snapshot(
+        self,
+        repository: str,
+        revision: str,
+        patterns: Sequence[str],
+        *,
+        ignored: Sequence[str] = (),
+        offline: bool = False,
+    ) -> Path:
+        """The folder of a commit, named for it, with the files that match; fetched if need be.
+
+        Raises:
+            SubmitterError: `checkpoint_missing`, `disk_full`.
+            TransientError: `hub_unreachable`.
+        """
+        limit_waiting()
+        with in_words(repository, revision, CHECKPOINT):
+            place = snapshot_download(
+                repository,
+                revision=revision,
+                cache_dir=self.cache,
+                allow_patterns=list(patterns),
+                ignore_patterns=list(ignored),
+                local_files_only=offline,
+                endpoint=self.endpoint,
+                token=self.token,
+            )
+        return Path(place)
+
+    def present(
+        self,
+        repository: str,
+        revision: str,
+        patterns: Sequence[str],
+        *,
+        ignored: Sequence[str] = (),
+    ) -> Path | None:
+        """The folder of a commit in the cache with every file that matches; None: not there."""
+        try:
+            place = self.snapshot(repository, revision, patterns, ignored=ignored, offline=True)
+        except SubmitterError:
+            return None
+        return place if any(any(place.glob(f"**/{pattern}")) for pattern in patterns) else None
+
+    def file_names(self, repository: str, commit: str, *, offline: bool = False) -> list[str]:
+        """What a commit holds; offline, what of it is in the cache.
+
+        Raises:
+            SubmitterError: `checkpoint_missing`.
+            TransientError: `hub_unreachable`.
+        """
+        if offline:
+            folder = f"models--{repository.replace('/', '--')}"
+            place = self.cache / folder / "snapshots" / commit
+            return [each.relative_to(place).as_posix() for each in place.rglob("*")]
+        limit_waiting()
+        with in_words(repository, commit, CHECKPOINT):
+            api = HfApi(endpoint=self.endpoint, token=self.token)
+            return list(api.list_repo_files(repository, revision=commit))
+
 
 SETTINGS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.yaml")
 """Configurations, vocabularies, chat templates."""

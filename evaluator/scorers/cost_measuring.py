@@ -12,12 +12,10 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.cost_rates import MeasuredRate
-from evaluator.scorers.registry import load_scorer
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.cost import MeasuredRate
+from evaluator.scorers.in_process import ModelAsker
+from evaluator.scorers.registry import Runtime, ScorerRow, load_scorer
 from evaluator.scoring.asking import Asked, Item, OutOfMemoryError
-from evaluator.scoring.in_process.asker import ModelAsker
 
 SIDES = (512, 1024)
 """Pixels of the sides of pictures: most of the benchmarks' lie between these two."""

@@ -26,10 +26,8 @@ from torch import Tensor, nn
 from transformers.utils import logging
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.checkpoints import Source, check_class
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
-from evaluator.scorers.weight_files import SAFE, unsafe
+from evaluator.scorers.checkpoints import SAFE, Source, check_class, unsafe
+from evaluator.scorers.registry import Runtime, ScorerRow
 
 State = dict[str, Tensor]
 _SHOWN = 3

@@ -1,21 +1,161 @@
-"""Finds rows and families by looking at the folders; imports a family only to use it."""
+"""Built-in metrics: the table of rows, how a row is run, and the families that load them."""
 
 from __future__ import annotations
 
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.scorers.device import check_device
-from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.contract import Scorer
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What an operator decides; picklable, for it travels to actors.
+
+    Attributes:
+        device: as torch names it: `cpu`, `cuda`, `cuda:1`.
+        dtype: precision of the model's weights and of its forward pass; None: the row's own.
+        folders: checkpoint role to a local folder or file, in place of the Hub's.
+        revisions: checkpoint role to a commit, in place of the row's.
+        offline: whether the Hub is never asked; checkpoints must be in its cache or `folders`.
+        allow_pickle: whether weights in other formats than safetensors may be read. They can run
+            code when they are read, so only an operator says so.
+        trust_remote_code: whether code of a checkpoint's repository may be run.
+        questions: file of questions for metrics that ask them; None: the row's own writer.
+        batch_texts: rows of one call of a text or joint encoder.
+    """
+
+    device: str = "cpu"
+    dtype: Dtype | None = None
+    folders: dict[str, Path] = field(default_factory=dict)
+    revisions: dict[str, str] = field(default_factory=dict)
+    offline: bool = False
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+    questions: Path | None = None
+    batch_texts: int = 64
+
+
+Granularity = Literal["overall", "elements", "questions"]
+
+
+class Frozen(BaseModel):
+    """Base of rows and of families' options: unknown keys are mostly typos, so they are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Checkpoint(Frozen):
+    """Weights on the Hub."""
+
+    id: str
+    """Repository, `owner/name`; a path of a folder stands for itself."""
+    revision: str = ""
+    """Commit. Empty: the one found when it is first fetched here, which is then kept to."""
+    file: str = ""
+    """One file of the repository, where it is not laid out as a `transformers` checkpoint."""
+    weights: bool = True
+    """False where only its configuration, vocabulary or image processor is used."""
+    pattern: str = ""
+    """Names of its weight files, where a repository holds several layouts of the same weights."""
+    licence: str = ""
+    """Of the weights; empty: not verified."""
+
+
+class ScorerRow(Frozen):
+    """One metric."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=64)
+    """On boards and on the command line."""
+    family: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    """File in `families/`."""
+    title: str
+    summary: str
+    """One sentence: what it asks and what its number is."""
+    formula: str
+    """The score, exactly."""
+    source: str
+    """Paper, section or table, or the code it follows."""
+    checkpoints: dict[str, Checkpoint] = Field(default_factory=dict)
+    """By role; most families read only `model`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the family's `Options` says."""
+    low: float | None = None
+    """Smallest possible score; None where unbounded."""
+    high: float | None = None
+    higher_is_better: bool = True
+    granularity: tuple[Granularity, ...] = ("overall",)
+    dtype: Dtype = "float32"
+    """Precision of the authors' figures, and the default here."""
+    trained_on: tuple[str, ...] = ()
+    """Benchmarks whose data it was trained or tuned on."""
+    parameters: float | None = None
+    """Weights that take part, in units."""
+    flops_per_pair: float | None = None
+    """Of one forward pass; where its cost depends on the prompt, of a prompt of 20 tokens."""
+    notes: tuple[str, ...] = ()
+    """What changes the number and is easily overlooked."""
+
+
+Options = TypeVar("Options", bound=Frozen)
+
+
+class Family(ABC, Generic[Options]):
+    """One way to compute a score; a file in `families/` names an instance `FAMILY`."""
+
+    title: ClassVar[str]
+    """For people: `dual encoder`."""
+    options: ClassVar[type[Frozen]]
+    """What a row's `options` may hold."""
+
+    def check(self, row: ScorerRow) -> Options:
+        """The options of a row.
+
+        Raises:
+            pydantic.ValidationError: a key that the family does not know, or a value it cannot use.
+        """
+        checked: Any = self.options.model_validate(row.options)
+        return checked  # type: ignore[no-any-return]
+
+    @abstractmethod
+    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+        """Load the checkpoints and make the scorer.
+
+        Raises:
+            SubmitterError: `checkpoint_missing`, `checkpoint_wrong_class`, `checkpoint_unsafe`,
+                `questions_missing`, ...
+        """
+
+
+class Loaded:
+    """A scorer with what has to be said of it.
+
+    Attributes:
+        scorer: any object that follows `evaluator.scoring.contract`.
+        environment: device, precision, image processor, and each checkpoint with its commit.
+        preprocessing: what tells two ways of preparing an image apart; part of the key under which
+            embeddings are kept.
+    """
+
+    def __init__(
+        self, scorer: Scorer, environment: dict[str, str], preprocessing: str = ""
+    ) -> None:
+        self.scorer = scorer
+        self.environment = environment
+        self.preprocessing = preprocessing
+
 
 ROWS = Path(__file__).parent / "rows"
 

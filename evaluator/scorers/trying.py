@@ -10,15 +10,12 @@ from typing import Any
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Element
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.in_process import ModelSource
+from evaluator.scorers.registry import Runtime, ScorerRow
 from evaluator.scoring import batch_work
-from evaluator.scoring.asking import Asked, Finding
+from evaluator.scoring.asking import Answered, Asked, Batch, Finding, RawItem
 from evaluator.scoring.contract import Answer
-from evaluator.scoring.engines import Answered, Batch, RawItem
-from evaluator.scoring.images.canonical import ImageError
-from evaluator.scoring.images.decoding import decode
-from evaluator.scoring.in_process.asker import ModelSource
+from evaluator.scoring.images import ImageError, decode
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from evaluator.isolation.inside.frames import MAX_REQUEST, Capability
 from evaluator.scoring.asking import Asked, Item, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.images.canonical import MAX_PIXELS
-from evaluator.scoring.images.canonical_image import canonical_image
+from evaluator.scoring.images import MAX_PIXELS, canonical_image
 
 USUAL_REQUEST = MAX_REQUEST // 4
 """Bytes of a request, unless a single image has more: the box holds all of it at once,"""

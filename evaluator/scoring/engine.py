@@ -10,18 +10,14 @@ from math import nan
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Asked, AskerSource, Finding
+from evaluator.scoring.asking import Answered, Asked, AskerSource, Batch, Engine, Finding
 from evaluator.scoring.batch_work import unreadable
-from evaluator.scoring.batching import batches, in_windows
-from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn, column_of
-from evaluator.scoring.engines import Answered, Batch, Engine
-from evaluator.scoring.keeping import Keeper
+from evaluator.scoring.batches import Fetched, Reader, batches, in_windows
+from evaluator.scoring.column import Cost, Part, RunVerdict, ScoreColumn, column_of, joined, part_of
 from evaluator.scoring.local import LocalEngine
-from evaluator.scoring.parts import Part, joined, part_of
 from evaluator.scoring.plan import ScoringPlan, Unit
 from evaluator.scoring.progress import Listener, Tracker
-from evaluator.scoring.reading import Fetched, Reader
-from evaluator.scoring.shards import ShardFolder
+from evaluator.scoring.shards import Keeper, ShardFolder
 
 __all__ = ["Cost", "EngineOptions", "RunVerdict", "ScoreColumn", "run_plan"]
 

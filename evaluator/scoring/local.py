@@ -8,10 +8,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 
-from evaluator.scoring.asking import Asker, AskerSource
-from evaluator.scoring.batch_work import ReadyBatch, asked, made_ready
-from evaluator.scoring.engines import Answered, Batch
-from evaluator.scoring.room import Room
+from evaluator.scoring.asking import Answered, Asker, AskerSource, Batch
+from evaluator.scoring.batch_work import ReadyBatch, Room, asked, made_ready
 
 _MIB = 1024 * 1024
 

@@ -15,14 +15,10 @@ from torch import Tensor
 from transformers import AutoImageProcessor, AutoTokenizer, Blip2ForImageTextRetrieval
 
 from evaluator.scorers.checkpoints import resolve
-from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.loading import environment, load_processor, load_transformers
-from evaluator.scorers.models.clip_like import HfTokens
-from evaluator.scorers.models.dual_formulas import unit_vectors
-from evaluator.scorers.models.image_reading import Processed, ToPixels, stack
-from evaluator.scorers.models.text_reading import TextReading
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.models.dual_towers import HfTokens, unit_vectors
+from evaluator.scorers.models.inputs import Processed, TextReading, ToPixels, stack
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Vectors
 
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 from PIL import Image
 from pydantic import Field
 
+from evaluator.scorers.answering import Reading, pair_scores
 from evaluator.scorers.checkpoints import resolve
-from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.models.judge_replies import answer_of, read_integer, wording
 from evaluator.scorers.models.region_captions import (
     CaptionModel,
@@ -20,13 +20,10 @@ from evaluator.scorers.models.region_captions import (
     Describer,
     load_captions,
 )
-from evaluator.scorers.models.text_generation import TextModel, load_text_model
+from evaluator.scorers.models.text_models import TextModel, load_text_model
 from evaluator.scorers.models.vlm_loading import load_answer_model
-from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.questions.metric import filled
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Answer, Verdict
 
 CAPTIONS = "captions"

@@ -9,13 +9,11 @@ from PIL import Image
 from pydantic import Field
 from transformers import AutoImageProcessor, AutoTokenizer, Blip2ForImageTextRetrieval
 
+from evaluator.scorers.answering import pair_scores
 from evaluator.scorers.checkpoints import resolve
-from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.loading import environment, load_processor, load_transformers
-from evaluator.scorers.models.blip2_matching import Blip2Matcher, softmax_of_mean
-from evaluator.scorers.pairs import pair_scores
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.models.blip import Blip2Matcher, softmax_of_mean
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 
 
 class CrossEncoderOptions(Frozen):

@@ -15,26 +15,27 @@ from torch import Tensor
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.checkpoints import Source, resolve
-from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.loading import environment
-from evaluator.scorers.models import clip_like, open_clip_models, open_clip_tokens
-from evaluator.scorers.models.dual_formulas import (
+from evaluator.scorers.models import dual_towers
+from evaluator.scorers.models.dual_towers import (
     FORMULAS,
     Formula,
     Sharpness,
     row_cosines,
     unit_vectors,
 )
-from evaluator.scorers.models.image_reading import (
+from evaluator.scorers.models.inputs import (
     ImageReading,
     LongestPadded,
+    Padding,
     Squashed,
+    TextReading,
+    Tokens,
     ToPixels,
+    Truncation,
     stack,
 )
-from evaluator.scorers.models.text_reading import Padding, TextReading, Tokens, Truncation
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Vectors
 
 CROC_SIDE = 224
@@ -192,21 +193,23 @@ class _Parts:
 
 
 def _transformers(row: ScorerRow, runtime: Runtime, sources: dict[str, Source]) -> _Parts:
-    towers, length = clip_like.load_towers(sources["model"], row, runtime)
+    towers, length = dual_towers.load_transformers_towers(sources["model"], row, runtime)
     place = sources.get("processor", sources["model"])
-    tokens, pixels = clip_like.load_reading(place, runtime)
+    tokens, pixels = dual_towers.load_reading(place, runtime)
     described, seen = pixels.described, towers.sees_padding
     return _Parts(towers, tokens, pixels, described, length, seen, pixels.processor)
 
 
 def _open_clip(row: ScorerRow, options: DualOptions, runtime: Runtime, source: Source) -> _Parts:
     architecture, tag = options.architecture, options.tag
-    towers = open_clip_models.load_towers(source, row, runtime, architecture=architecture, tag=tag)
-    settings = open_clip_models.preprocessing(towers, row, architecture=architecture, tag=tag)
+    towers = dual_towers.load_open_clip_towers(
+        source, row, runtime, architecture=architecture, tag=tag
+    )
+    settings = dual_towers.preprocessing(towers, row, architecture=architecture, tag=tag)
     return _Parts(
         towers,
-        open_clip_tokens.load_tokens(source, architecture),
-        open_clip_models.transform(settings),
+        dual_towers.load_tokens(source, architecture),
+        dual_towers.transform(settings),
         f"open_clip {asdict(settings)}",
         towers.length,
         sees_padding=not towers.ignores_padding,
@@ -218,7 +221,7 @@ def _pixels(options: DualOptions, parts: _Parts) -> ToPixels:
     if options.images == "squashed_224":
         return Squashed(CROC_SIDE, parts.pixels)
     if options.images == "clip":
-        return clip_like.authors_transform(parts.settings)
+        return dual_towers.authors_transform(parts.settings)
     if options.images == "longest_padded":
         size = parts.settings.size
         side = size if isinstance(size, int) else size[0]

@@ -8,20 +8,22 @@ from typing import ClassVar
 import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray
-from evaluator.scorers.answering import Candidate
+from evaluator.scorers.answering import Candidate, Reading, choice_norm
 from evaluator.scorers.checkpoints import resolve
-from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.models.entailment import load_entailment
-from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.questions.accumulation import mean_of_valid
-from evaluator.scorers.questions.asked import AskedQuestions
-from evaluator.scorers.questions.entailing import HYPOTHESIS, Entails, hypothesis_of
+from evaluator.scorers.models.text_models import load_entailment
+from evaluator.scorers.questions.files import AskedQuestions, Question
 from evaluator.scorers.questions.loading import loaded, open_model, open_questions
-from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
-from evaluator.scorers.questions.question import Question
-from evaluator.scorers.reduce import choice_norm
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.questions.metric import (
+    HYPOTHESIS,
+    Entails,
+    Query,
+    QuestionMetric,
+    Reply,
+    filled,
+    hypothesis_of,
+    mean_of_valid,
+)
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Answer, Verdict
 
 

@@ -7,18 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from evaluator.scorers.answering import Candidate
-from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.questions.accumulation import mean_of_valid
-from evaluator.scorers.questions.answers import opposite
-from evaluator.scorers.questions.asked import AskedQuestions
+from evaluator.scorers.answering import Candidate, Reading, p_yes_norm
+from evaluator.scorers.questions.files import AskedQuestions, Question
 from evaluator.scorers.questions.loading import loaded, open_model, open_questions
-from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
-from evaluator.scorers.questions.question import Question
-from evaluator.scorers.reduce import p_yes_norm
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.questions.metric import (
+    Query,
+    QuestionMetric,
+    Reply,
+    filled,
+    mean_of_valid,
+    opposite,
+)
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Answer, Verdict
 
 

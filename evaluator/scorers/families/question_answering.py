@@ -8,26 +8,27 @@ from typing import ClassVar
 import numpy as np
 
 from benchmarks.arrays import BoolArray
+from evaluator.scorers.answering import Reading
 from evaluator.scorers.checkpoints import resolve
-from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.models.sentence_similarity import load_similarity
-from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.questions.accumulation import Gate, gated_mean
-from evaluator.scorers.questions.answers import (
+from evaluator.scorers.models.text_models import load_similarity
+from evaluator.scorers.questions.files import AskedQuestions, Question
+from evaluator.scorers.questions.loading import loaded, open_model, open_questions, table_of
+from evaluator.scorers.questions.metric import (
+    Gate,
     Parse,
+    Query,
+    QuestionMetric,
+    Reply,
     Similarity,
     expects_yes_or_no,
+    filled,
+    gated_mean,
     literal_choice,
     nearest_choice,
     same_answer,
     yes_no_correct,
 )
-from evaluator.scorers.questions.asked import AskedQuestions
-from evaluator.scorers.questions.loading import loaded, open_model, open_questions, table_of
-from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
-from evaluator.scorers.questions.question import Question
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Answer, Verdict
 
 

@@ -12,12 +12,9 @@ from PIL import Image
 from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.pins import sha256_of
-from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.pixel_hash import pixel_hash
-from evaluator.scorers.questions.loading import table_of
-from evaluator.scorers.questions.table import by_image
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.answering import pixel_hash
+from evaluator.scorers.questions.loading import by_image, table_of
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
 
 
@@ -62,7 +59,7 @@ def load_table_scores(path: Path) -> TableScores:
     """Read a CSV file with the columns `image`, `prompt` and `score`.
 
     `image` is a path relative to the file's folder, or a pixel hash; see
-    `evaluator.scorers.questions.table`. Rows with an empty score are left out.
+    `evaluator.scorers.questions.loading`. Rows with an empty score are left out.
 
     Raises:
         SubmitterError: what is wrong with the table: a column, an image, a score that is no finite

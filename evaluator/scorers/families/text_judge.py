@@ -10,15 +10,11 @@ from typing import Any, ClassVar, Literal
 from PIL import Image
 from pydantic import Field
 
-from evaluator.scorers.answering import AnswerModel
-from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.answering import AnswerModel, Reading, pair_scores
 from evaluator.scorers.models.judge_replies import answer_of, read_list, wording
 from evaluator.scorers.models.vlm_loading import load_answer_model
-from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.questions.metric import filled
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Answer, Verdict
 
 LOW, HIGH = 0, 10

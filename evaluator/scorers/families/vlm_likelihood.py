@@ -16,14 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydantic import field_validator, model_validator
 
-from evaluator.scorers import reduce
-from evaluator.scorers.answering import AnswerModel, Candidate
-from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers import answering
+from evaluator.scorers.answering import AnswerModel, Candidate, Reading, pair_scores
 from evaluator.scorers.models.vlm_loading import load_answer_model
-from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.pairs import pair_scores
-from evaluator.scorers.row import Frozen, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
 
 PLACE = "{}"
@@ -40,7 +36,7 @@ class Options(Frozen):
     against: str = ""
     """That counts for a mismatch, where the number needs one."""
     reduce: Reduce
-    """How the answers' probabilities become one number; see `evaluator.scorers.reduce`."""
+    """How the answers' probabilities become one number; see `evaluator.scorers.answering`."""
     reading: Reading = Reading()
     """How image and question are put before the model."""
 
@@ -69,7 +65,7 @@ class Options(Frozen):
 
     def reduced(self, logprobs: Sequence[NDArray[np.float64]]) -> float:
         """The score from the log-probabilities of `candidates`."""
-        formula: Any = getattr(reduce, self.reduce)
+        formula: Any = getattr(answering, self.reduce)
         return float(formula(*logprobs))
 
 

@@ -16,15 +16,16 @@ from safetensors.torch import save_file
 
 from benchmarks.errors import AssayError, SubmitterError
 from evaluator.scorers.checkpoints import Source
+from evaluator.scorers.families import image_reward
 from evaluator.scorers.loading import read_weights
-from evaluator.scorers.models import blip2_lavis, image_reward
-from evaluator.scorers.models.lavis_weights import Renaming
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.models import blip
+from evaluator.scorers.models.blip import Renaming
+from evaluator.scorers.registry import Runtime
 
 
 def layouts() -> dict[str, Renaming]:
     """Known layouts by the name of the metric."""
-    return {"fga-blip2": blip2_lavis.RENAMING, "imagereward": image_reward.RENAMING}
+    return {"fga-blip2": blip.RENAMING, "imagereward": image_reward.RENAMING}
 
 
 def convert(metric: str, checkpoint: Path, target: Path) -> list[str]:

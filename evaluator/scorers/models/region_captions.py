@@ -18,9 +18,8 @@ from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import AnswerModel
-from evaluator.scorers.pixel_hash import pixel_hash
-from evaluator.scoring.images.decoding import decode
+from evaluator.scorers.answering import AnswerModel, pixel_hash
+from evaluator.scoring.images import decode
 
 _Fraction = Annotated[float, Field(ge=0, le=1)]
 

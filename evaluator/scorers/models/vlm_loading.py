@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import LoadedAnswerModel
+from evaluator.scorers.answering import LoadedAnswerModel, Reading
 from evaluator.scorers.checkpoints import Source, resolve
-from evaluator.scorers.models.blip_vqa import load_blip_vqa
-from evaluator.scorers.models.chat_loading import load_chat_vlm
-from evaluator.scorers.models.clip_flant5 import load_clip_flant5
-from evaluator.scorers.models.seq2seq_vlm import load_seq2seq_vlm
-from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.models.vlm_setting import Setting
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.models.chat import load_chat_vlm
+from evaluator.scorers.models.encoder_decoders import (
+    load_blip_vqa,
+    load_clip_flant5,
+    load_seq2seq_vlm,
+)
+from evaluator.scorers.models.vlm_inputs import Setting
+from evaluator.scorers.registry import Runtime, ScorerRow
 
 Loader = Callable[[Setting], LoadedAnswerModel]
 

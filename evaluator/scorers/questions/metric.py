@@ -1,4 +1,4 @@
-"""Own part of a metric that asks questions; `QuestionScorer` does what all share."""
+"""Metrics that ask questions: answers parsed and accumulated, and the scorer that all share."""
 
 from __future__ import annotations
 
@@ -6,14 +6,171 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Literal, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from PIL import Image
 
-from evaluator.scorers.answering import Candidate
-from evaluator.scorers.questions.asked import AskedQuestions
-from evaluator.scorers.questions.question import Question
-from evaluator.scoring.contract import Verdict
+from benchmarks.accumulation.question_scores import (
+    AnsweredQuestions,
+    Rule,
+    contains_yes,
+    counted,
+    equals_yes,
+)
+from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.errors import PlatformError
+from evaluator.scorers.answering import AnswerModel, Candidate, pair_scores
+from evaluator.scorers.questions.files import AskedQuestions, Question, QuestionFile
+from evaluator.scoring.contract import Answer, Verdict
+
+Parse = Literal["word", "substring", "exact", "choice"]
+"""When an answer to a yes/no question is correct. `word`: the first of the words yes and no in it
+is the expected one. `substring`: it has the letters `yes` in it, whatever is expected
+(T2IScoreScore; so `No, its eyes are shut` is correct). `exact`: it is `yes`, whatever is expected
+(DSG, released evaluation). `choice`: yes and no are choices like any others: the nearest one is
+the expected one (TIFA, released evaluation)."""
+_YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+YES_NO = frozenset({"yes", "no"})
+
+
+class Similarity(Protocol):
+    """How near texts are to each other."""
+
+    def cosines(self, text: str, others: Sequence[str]) -> FloatArray:
+        """Shape (len(others),), in -1..1."""
+
+
+def expects_yes_or_no(question: Question) -> bool:
+    """Whether the answer is read as yes or no: so it is expected, or these are the choices."""
+    choices = {choice.strip().lower() for choice in question.choices}
+    return choices == YES_NO or (not choices and said(question.expected) in YES_NO)
+
+
+def yes_no_correct(answers: Sequence[str], expected: Sequence[str], parse: Parse) -> BoolArray:
+    """Whether each answer to a yes/no question is correct.
+
+    Args:
+        answers: n answers in a model's own words.
+        expected: n times `yes` or `no`.
+        parse: see `Parse`.
+
+    Returns:
+        Shape (n,).
+    """
+    given = pd.Series(list(answers), dtype=str)
+    if parse == "exact":
+        return equals_yes(given)
+    if parse == "substring":
+        return contains_yes(given)
+    wanted = pd.Series([said(answer) for answer in expected], dtype=str)
+    meant = pd.Series([said(answer) for answer in answers], dtype=str)
+    correct: BoolArray = (meant == wanted).to_numpy(bool)
+    return correct
+
+
+def said(answer: str) -> str:
+    """The first of the words `yes` and `no` in a text, in lower case; empty where there is none."""
+    found = _YES_OR_NO.search(answer)
+    return found[0].lower() if found else ""
+
+
+def literal_choice(answer: str, choices: Sequence[str]) -> str | None:
+    """The choice that an answer is, apart from case, spaces and a full stop at its end."""
+    bare = _bare(answer)
+    return next((choice for choice in choices if _bare(choice) == bare), None)
+
+
+def nearest_choice(answer: str, choices: Sequence[str], similarity: Similarity) -> str:
+    """The choice whose embedding is nearest to an answer's; the first of equally near ones.
+
+    (TIFA, Hu et al. 2023.)
+    """
+    return choices[int(similarity.cosines(answer, choices).argmax())]
+
+
+def opposite(answer: str) -> str | None:
+    """`no` for yes and `yes` for no; None for any other answer."""
+    return {"yes": "no", "no": "yes"}.get(answer.strip().lower())
+
+
+def same_answer(one: str, other: str) -> bool:
+    """Whether two answers are the same, apart from case, spaces and a full stop at the end."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(answer: str) -> str:
+    return re.sub(r"\s", "", answer.lower()).rstrip(".")
+
+
+Gate = Literal["none", "onehop", "recursive"]
+"""What a question needs besides its own correct answer. `none`: nothing (TIFA). `onehop`: correct
+answers to the questions it directly depends on, whatever those depend on (DSG, Cho et al. 2024,
+released evaluation). `recursive`: that those count by this same rule (T2IScoreScore)."""
+_RULES: dict[Gate, Rule] = {"none": "mean", "onehop": "dsg", "recursive": "recursive"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """The scores of P images, with what became of their answers.
+
+    Attributes:
+        scores: shape (P,), the share of all questions that count, 0..1.
+        counts: shape (P, Q), the correct answers whose gate is open.
+        valid: shape (P, Q), whether the gate is open, however the question was answered.
+    """
+
+    scores: FloatArray
+    counts: BoolArray
+    valid: BoolArray
+
+
+def gated_mean(asked: AskedQuestions, correct: BoolArray, gate: Gate) -> Gated:
+    """The share of questions that count; one behind a closed gate stays in the denominator.
+
+    Args:
+        asked: Q questions, at least one.
+        correct: shape (P, Q), whether each answer about each of P images is correct.
+        gate: see `Gate`.
+    """
+    n_images, n_questions = correct.shape
+    answered = AnsweredQuestions(
+        asked.graph,
+        tuple(map(str, range(n_images))),
+        np.repeat(np.arange(n_images), n_questions),
+        np.tile(np.arange(n_questions), n_images),
+        correct.ravel(),
+    )
+    counts = counted(answered, _RULES[gate]).reshape(correct.shape)
+    valid = np.ones_like(counts)
+    if gate != "none":
+        standing = counts if gate == "recursive" else correct
+        for child, parent in zip(asked.graph.child, asked.graph.parent, strict=True):
+            valid[:, child] &= standing[:, parent]
+    return Gated(counts.mean(axis=1, dtype=np.float64), counts, valid)
+
+
+def mean_of_valid(values: FloatArray, valid: BoolArray) -> float:
+    """The mean over the questions that were kept; NaN where none was.
+
+    Args:
+        values: shape (Q,), what each question contributes.
+        valid: shape (Q,), whether it was kept.
+    """
+    return float(values[valid].mean()) if valid.any() else float("nan")
+
+
+def product(values: FloatArray) -> float:
+    """The product over all questions; 1 where there are none (BVQA, T2I-CompBench).
+
+    Args:
+        values: shape (Q,), in 0..1.
+    """
+    return float(np.prod(values))
+
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -79,3 +236,161 @@ class QuestionMetric(ABC):
 def filled(template: str, **parts: str) -> str:
     """A template with `{name}` replaced by its part; braces within the parts mean nothing."""
     return _PLACE.sub(lambda place: parts.get(place[1], place[0]), template)
+
+
+HYPOTHESIS = "{question} {answer}"
+"""Ours: the authors of Gecko do not give theirs."""
+
+
+class Entails(Protocol):
+    """A model of natural language inference."""
+
+    def probabilities(self, premises: Sequence[str], hypotheses: Sequence[str]) -> FloatArray:
+        """Shape (n,), the probability that each premise entails its hypothesis."""
+
+
+def hypothesis_of(question: Question) -> str:
+    """What the prompt is asked to entail."""
+    return filled(HYPOTHESIS, question=question.question, answer=question.expected)
+
+
+def with_entailment(questions: Sequence[Question], model: Entails) -> list[Question]:
+    """The questions with the probability that their prompt entails them, and of what it is."""
+    hypotheses = [hypothesis_of(question) for question in questions]
+    found = model.probabilities([question.prompt for question in questions], hypotheses)
+    return [
+        question.model_copy(update={"entailment": float(value), "hypothesis": hypothesis})
+        for question, value, hypothesis in zip(questions, found, hypotheses, strict=True)
+    ]
+
+
+class QuestionScorer:
+    """Puts the questions of its prompts to an image, all in one call of the model.
+
+    Args:
+        metric: what is asked, and how it is counted.
+        model: who answers.
+        questions: by prompt. A prompt that is not there has no score.
+    """
+
+    def __init__(self, metric: QuestionMetric, model: AnswerModel, questions: QuestionFile) -> None:
+        self._metric = metric
+        self._model = model
+        self._questions = questions
+
+    def prepare(self, image: Image.Image) -> Any:
+        """What the model takes in place of the image."""
+        return self._model.prepare(image)
+
+    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
+        """One score per pair; NaN where the prompt has no questions, or no answer counts."""
+        return pair_scores(self, images, prompts)
+
+    def score_texts(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
+    ) -> list[list[Verdict]]:
+        """For each image, one verdict per prompt of its own list, with all answers."""
+        asked = [[self._questions.of(prompt) for prompt in of_image] for of_image in prompts]
+        replies = self._ask(images, asked)
+        verdicts: dict[tuple[int, int], Verdict] = {}
+        for places in _by_prompt(asked).values():
+            one = asked[places[0][0]][places[0][1]]
+            found = self._verdicts(one, [replies[row] for row, _ in places])
+            verdicts.update(zip(places, found, strict=True))
+        return [
+            [verdicts[row, column] for column in range(len(of_image))]
+            for row, of_image in enumerate(asked)
+        ]
+
+    def score_elements(
+        self,
+        images: Sequence[Any],
+        prompts: Sequence[str],
+        elements: Sequence[Sequence[str]],
+    ) -> list[list[float]]:
+        """For each pair and element, the mean over the questions about it; NaN without any."""
+        verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
+        return [
+            _of_elements(self._questions.of(prompt), of_image[0], wanted)
+            for prompt, of_image, wanted in zip(prompts, verdicts, elements, strict=True)
+        ]
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        """Whether the model does not read some question of a prompt to its end."""
+        queries = [self._queries(self._questions.of(prompt)) for prompt in prompts]
+        cut = self._model.truncated([query.prompt for several in queries for query in several])
+        ends = np.cumsum([len(several) for several in queries])
+        return [
+            any(cut[end - len(several) : end]) for several, end in zip(queries, ends, strict=True)
+        ]
+
+    def _queries(self, asked: AskedQuestions) -> list[Query]:
+        return self._metric.queries(asked) if asked.questions else []
+
+    def _verdicts(
+        self, asked: AskedQuestions, replies: Sequence[dict[Query, Reply]]
+    ) -> list[Verdict]:
+        if not asked.questions:
+            return [self._metric.without_questions(asked)] * len(replies)
+        queries = self._queries(asked)
+        found = self._metric.verdicts(asked, [[given[q] for q in queries] for given in replies])
+        return [_checked(verdict) for verdict in found]
+
+    def _ask(
+        self, images: Sequence[Any], asked: Sequence[Sequence[AskedQuestions]]
+    ) -> list[dict[Query, Reply]]:
+        """For each image, the reply to each query; what two prompts have in common is put once."""
+        wanted = [
+            list(dict.fromkeys(query for one in of_image for query in self._queries(one)))
+            for of_image in asked
+        ]
+        rows = [row for row, queries in enumerate(wanted) if queries]
+        given = self._call([images[row] for row in rows], [wanted[row] for row in rows])
+        replies: list[dict[Query, Reply]] = [{} for _ in wanted]
+        for row, of_image in zip(rows, given, strict=True):
+            replies[row] = dict(zip(wanted[row], of_image, strict=True))
+        return replies
+
+    def _call(self, images: Sequence[Any], queries: Sequence[Sequence[Query]]) -> list[list[Reply]]:
+        if not queries:
+            return []
+        prompts = [[query.prompt for query in of_image] for of_image in queries]
+        kinds = {bool(query.candidates) for of_image in queries for query in of_image}
+        if len(kinds) > 1:
+            raise PlatformError("mixed_queries", "A metric asks freely and for probabilities.")
+        if kinds == {False}:
+            texts = self._model.generate(images, prompts, self._metric.max_new_tokens)
+            return [[Reply(text=text) for text in of_image] for of_image in texts]
+        candidates = [[query.candidates for query in of_image] for of_image in queries]
+        logprobs = self._model.answer_logprobs(images, prompts, candidates)
+        return [[Reply(logprobs=tuple(one)) for one in of_image] for of_image in logprobs]
+
+
+def _by_prompt(
+    asked: Sequence[Sequence[AskedQuestions]],
+) -> dict[str, list[tuple[int, int]]]:
+    places: dict[str, list[tuple[int, int]]] = {}
+    for row, of_image in enumerate(asked):
+        for column, one in enumerate(of_image):
+            places.setdefault(one.prompt, []).append((row, column))
+    return places
+
+
+def _checked(verdict: Verdict) -> Verdict:
+    """A verdict with a problem named, where the model gave no number for some question."""
+    lost = [a for a in verdict.answers if a.valid and not isfinite(a.value)]
+    if not lost:
+        return verdict
+    problem = f"the model gave no number for question {lost[0].question_id} ({lost[0].question!r})"
+    return Verdict(float("nan"), problem, verdict.answers)
+
+
+def _of_elements(asked: AskedQuestions, verdict: Verdict, wanted: Sequence[str]) -> list[float]:
+    by_id: dict[str, Answer] = {answer.question_id: answer for answer in verdict.answers}
+    values: dict[str, list[float]] = {}
+    for question in asked.questions:
+        answer = by_id.get(question.question_id)
+        # A question behind a closed gate contributes 0 (DSG); one that a filter took out has NaN.
+        if answer is not None and isfinite(answer.value):
+            values.setdefault(question.element.strip(), []).append(answer.value)
+    return [float(np.mean(values.get(element.strip(), [np.nan]))) for element in wanted]

@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from evaluator.isolation.inside.frames import Capability
-from evaluator.scoring.images.canonical_image import canonical_image
+from evaluator.scoring.images import canonical_image
 
 MEDIUM_SIDE, LARGE_SIDE = 512, 1024
 """Pixels of the sides of pictures: most of the benchmarks' lie between these two."""

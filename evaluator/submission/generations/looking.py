@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from evaluator.scoring.images import canonical
-from evaluator.scoring.images.decoding import DAMAGE
+from evaluator.scoring.images import DAMAGE, MAX_PIXELS, as_rgb
 from evaluator.submission.generations.perceptual import perceptual_hash, seen_from_afar
 from evaluator.submission.generations.sources import Fault
 
@@ -55,7 +54,7 @@ def look(data: bytes) -> Look | Fault:
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             size, form = image.size, str(image.format)
-            if size[0] * size[1] > canonical.MAX_PIXELS:
+            if size[0] * size[1] > MAX_PIXELS:
                 return Fault("wrong_size", f"{size[0]} x {size[1]} pixels are too many")
             if form not in SUFFIXES or getattr(image, "is_animated", False):
                 return Fault("corrupt", "it has several frames, and one image is wanted")
@@ -63,7 +62,7 @@ def look(data: bytes) -> Look | Fault:
             if not _METADATA.isdisjoint(image.info):
                 ImageOps.exif_transpose(image, in_place=True)
             plain = image.mode == "RGB" and not image.has_transparency_data
-            rgb = image if plain else canonical._as_rgb(image)
+            rgb = image if plain else as_rgb(image)
             small = seen_from_afar(rgb)
             luma = small.convert("L")
             return Look(

@@ -15,7 +15,7 @@ from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Element, Pair, Questions
 from benchmarks.statistics.resampling import seed_of
 from evaluator.generation.rows import ImageRow
-from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.images import decode
 from evaluator.submission.generations_archive import GenerationsArchive
 from leaderboard.models.grid import PERTURBED
 

@@ -11,14 +11,12 @@ from typing import Protocol
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import load_bytes, parse_scores
-from evaluator.scoring.asking import AskerSource
+from evaluator.scoring.asking import AskerSource, Engine
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
-from evaluator.scoring.engines import Engine
 from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
-from evaluator.trust.checks import Trial, tried
-from evaluator.trust.sampling import sampled
+from evaluator.trust import Trial, sampled, tried
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.running.run_boxes import Printing
 from evaluator.worker.running.run_records import cost_record, findings_record

@@ -18,7 +18,7 @@ from evaluator.in_use import in_use
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.gate import choice_of
 from evaluator.isolation.limits import Limits
-from evaluator.scoring.engines import Engine
+from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.worker.running.module_box import Boxes, PackedModule, fresh_below
 from evaluator.worker.running.run_boxes import RunBoxes

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import evaluator.commands.questions_write as writing
-from evaluator.scorers.questions.lines import read_lines, write_records
-from evaluator.scorers.questions.question import Provenance, Question
-from evaluator.scorers.questions.writers.by_name import Helpers
+from evaluator.scorers.questions.files import Provenance, Question, read_lines, write_records
+from evaluator.scorers.questions.writers import Helpers
 from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.scorers.questions.fakes import CannedText, yes_no
 

@@ -19,17 +19,16 @@ from benchmarks.schema import Questions
 from benchmarks.scores import read_scores
 from evaluator.commands import scorers_run
 from evaluator.commands.scorers_run_files import Facts, write_files
-from evaluator.scorers.registry import load_rows
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.in_process import ModelSource
+from evaluator.scorers.registry import Runtime, load_rows
 from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import Run, code_of, typed
 from tests.evaluator.scorers.tiny_dual import save_clip
-from tests.evaluator.scoring.on_ray.ray_token import keep_token_out_of_home
+from tests.evaluator.scoring.ray_token import keep_token_out_of_home
 
 SCORER, BENCHMARK = "clipscore-hessel", "demo_croc"
 LIMIT = 24

@@ -13,17 +13,15 @@ import pytest
 from huggingface_hub import errors as hub
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
-from evaluator.generation.checkpoint import locate
-from evaluator.generation.pipeline_class import own_size, pipeline_class
-from evaluator.generation.plan import all_jobs
-from evaluator.generation.prompts import Prompt
+from evaluator.generation.checkpoint import locate, own_size, pipeline_class
+from evaluator.generation.pipelines import cut_by, readers
+from evaluator.generation.prompts import Prompt, all_jobs
 from evaluator.generation.recipes import CallArguments, Overrides, call_arguments
-from evaluator.generation.truncation import cut_by, readers
 from tests.evaluator.generation import tiny_pipelines
 from tests.evaluator.scorers.common import later, refusal, torch
 
 pipelines = later("evaluator.generation.pipelines")
-drawing = later("evaluator.generation.drawing")
+drawing = later("evaluator.generation.pipelines")
 
 PROMPTS = (Prompt("a", "a red cat"), Prompt("b", "two dogs " * 40))
 TINY = ("sd15", "sdxl", "sd3", "pixart")

@@ -12,10 +12,14 @@ from benchmarks.prompt_sets.prompt_set import SEEDS, image_file, parse_seeds
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import find, load_registry
 from evaluator.commands.generate_options import prompts_by_name, seeds_of
-from evaluator.generation.manifest import GenerationsManifest, manifest_text, parse_generations
+from evaluator.generation.manifest import (
+    GenerationsManifest,
+    Settings,
+    manifest_text,
+    parse_generations,
+)
 from evaluator.generation.prompts import Choice, Prompt, benchmark_prompts, file_prompts
 from evaluator.generation.recipes import Overrides, call_arguments, find_recipe, load_recipes
-from evaluator.generation.settings import Settings
 from evaluator.manifest import manifest_reading
 from leaderboard.records import ModelCard
 from tests.evaluator.scorers.common import later, refusal

@@ -15,8 +15,7 @@ from filelock import FileLock
 from PIL import Image
 
 from evaluator.generation.checkpoint import locate
-from evaluator.generation.contact_sheet import clipped
-from evaluator.generation.folder import RunFolder
+from evaluator.generation.folder import RunFolder, clipped
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import ChosenPrompts, Prompt
 from evaluator.generation.rows import parse_rows
@@ -26,7 +25,7 @@ from tests.evaluator.generation import tiny_pipelines
 from tests.evaluator.scorers.common import later, refusal, torch
 
 pipelines = later("evaluator.generation.pipelines")
-asking = later("evaluator.generation.request")
+asking = later("evaluator.generation.run")
 running = later("evaluator.generation.run")
 
 PROMPTS = tuple(Prompt(f"p{i}", f"{i} red cats") for i in range(3))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.scorers.model_hub import ModelHub
-from evaluator.scorers.row import ScorerRow
+from evaluator.scorers.checkpoints import ModelHub
+from evaluator.scorers.registry import ScorerRow
 from tests.evaluator.scorers.tiny_dual import row
 from tests.hub.routes import Reply, Request, hub
 from tests.hub.server import HubServer, running_hub

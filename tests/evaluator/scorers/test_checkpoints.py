@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import TransientError
-from evaluator.scorers.checkpoints import Source, cached, check_class, resolve
-from evaluator.scorers.model_hub import ModelHub
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.checkpoints import ModelHub, Source, cached, check_class, resolve
+from evaluator.scorers.registry import Runtime
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.model_repositories import REPO, hub_of_models, row_of, store
 from tests.evaluator.scorers.tiny_dual import here, save_clip

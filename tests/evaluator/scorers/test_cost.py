@@ -8,21 +8,23 @@ from typing import Any
 
 import pytest
 
-from evaluator.scorers.cost import Basis, Machine, estimates
-from evaluator.scorers.cost_measuring import measured
-from evaluator.scorers.cost_rates import (
+from evaluator.scorers.cost import (
     PEAK_SHARE,
+    Basis,
+    Machine,
     MeasuredRate,
     MeasuredRates,
+    estimates,
     find_gpu,
     gpus,
     published,
     read_rates,
+    towers,
+    work_of,
     write_rates,
 )
-from evaluator.scorers.cost_work import towers, work_of
-from evaluator.scorers.registry import load_rows
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.cost_measuring import measured
+from evaluator.scorers.registry import Runtime, load_rows
 from evaluator.submission.checking.projection import Size
 from tests.evaluator.scorers.common import later, refusal, torch
 from tests.evaluator.scorers.tiny_dual import here, save_clip

@@ -15,8 +15,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.errors import PlatformError, SubmitterError
-from evaluator.scorers.registry import load_rows, load_scorer
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Runtime, load_rows, load_scorer
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.tiny_dual import (
     LONG,
@@ -35,9 +34,9 @@ from tests.evaluator.scorers.tiny_dual import (
 )
 
 dual = later("evaluator.scorers.families.dual_encoder")
-formulas = later("evaluator.scorers.models.dual_formulas")
+formulas = later("evaluator.scorers.models.dual_towers")
 transforms = later("torchvision.transforms")
-clip_like = later("evaluator.scorers.models.clip_like")
+dual_towers = later("evaluator.scorers.models.dual_towers")
 open_clip = later("open_clip")
 
 IMAGES = pictures(3)
@@ -289,7 +288,7 @@ def test_pixels_are_those_of_the_authors_transform(size: tuple[int, int]) -> Non
     ]
     processor, image = hf.CLIPImageProcessorPil(), picture(3, *size)
     authors = transforms.Compose(steps)(image)
-    assert torch.equal(clip_like.authors_transform(processor)(image), authors)
+    assert torch.equal(dual_towers.authors_transform(processor)(image), authors)
     if size == ODD_REST:  # the processor of transformers cuts one pixel beside it
         theirs = processor(images=image, return_tensors="pt")["pixel_values"][0]
         assert not torch.allclose(theirs, authors, atol=0.1)
@@ -299,7 +298,7 @@ def test_pixels_are_those_of_the_authors_transform(size: tuple[int, int]) -> Non
 def test_curled_quotes_and_html_are_mended_before_a_text_is_read(tmp_path: Path) -> None:
     letters = SimpleNamespace(pad=0, whole=lambda texts: [[ord(c) for c in t] for t in texts])
     letters.cut = lambda texts, length: [ids[:length] for ids in letters.whole(texts)]
-    reading = later("evaluator.scorers.models.text_reading").TextReading(letters, 77, cleaned=True)
+    reading = later("evaluator.scorers.models.inputs").TextReading(letters, 77, cleaned=True)
     (ids,) = reading.numbers([" a “red” dog &amp; a cat’s tail "])
     mended = 'a "red" dog & a cat\'s tail'
     assert "".join(map(chr, ids)) == mended

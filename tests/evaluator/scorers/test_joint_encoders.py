@@ -11,14 +11,12 @@ import pytest
 from PIL import Image
 
 from benchmarks.schema import Element
-from evaluator.scorers.models.blip2_elements import ElementFinder, clean_caption
-from evaluator.scorers.questions.lines import write_records
-from evaluator.scorers.registry import find_row, load_rows, load_scorer
-from evaluator.scorers.row import ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.families.fga_blip2 import ElementFinder, clean_caption
+from evaluator.scorers.in_process import ModelSource
+from evaluator.scorers.questions.files import write_records
+from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows, load_scorer
 from evaluator.scoring.asking import Asked, Item
-from evaluator.scoring.images.canonical import as_png
-from evaluator.scoring.in_process.asker import ModelSource
+from evaluator.scoring.images import as_png
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.questions.fakes import yes_no
 from tests.evaluator.scorers.tiny_blip import (
@@ -33,9 +31,9 @@ from tests.evaluator.scorers.tiny_blip import (
 )
 from tests.evaluator.scorers.tiny_dual import here, picture, row, saved
 
-matching = later("evaluator.scorers.models.blip2_matching")
+matching = later("evaluator.scorers.models.blip")
 itc = later("evaluator.scorers.families.blip2_itc")
-lavis = later("evaluator.scorers.models.blip2_lavis")
+lavis = later("evaluator.scorers.models.blip")
 converting = later("evaluator.scorers.models.convert")
 transforms = later("torchvision.transforms")
 

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from evaluator.scorers.answering import pixel_hash
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.models.judge_replies import read_integer, read_list
 from evaluator.scorers.models.region_captions import CaptionModel, load_captions, main
-from evaluator.scorers.pixel_hash import pixel_hash
-from evaluator.scorers.registry import find_row, load_rows, load_scorer
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Runtime, find_row, load_rows, load_scorer
 from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import CannedText, FakeAnswers
 from tests.evaluator.scorers.tiny_dual import picture, saved
@@ -23,7 +22,7 @@ from tests.evaluator.scorers.tiny_qwen import qwen2_vl, qwen_tokenizer, text_set
 
 ratings = later("evaluator.scorers.families.text_judge")
 captions = later("evaluator.scorers.families.caption_judge")
-generation = later("evaluator.scorers.models.text_generation")
+generation = later("evaluator.scorers.models.text_models")
 
 RED, BLUE = Image.new("RGB", (4, 4), "red"), Image.new("RGB", (4, 4), "blue")
 

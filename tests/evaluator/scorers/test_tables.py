@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from evaluator.scorers.pixel_hash import pixel_hash
-from evaluator.scorers.questions.lines import write_records
-from evaluator.scorers.questions.table import load_table_answers
-from evaluator.scorers.registry import load_rows, load_scorer
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.answering import pixel_hash
+from evaluator.scorers.questions.files import write_records
+from evaluator.scorers.questions.loading import load_table_answers
+from evaluator.scorers.registry import Runtime, load_rows, load_scorer
 from tests.evaluator.scorers.common import refusal
 from tests.evaluator.scorers.questions.fakes import yes_no
 

@@ -14,9 +14,8 @@ from numpy.testing import assert_allclose
 from PIL import Image
 from pydantic import ValidationError
 
-from evaluator.scorers import reduce
-from evaluator.scorers.registry import ROWS, load_rows, load_scorer
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers import answering
+from evaluator.scorers.registry import ROWS, Runtime, load_rows, load_scorer
 from evaluator.scoring.contract import Verdict
 from tests.evaluator.scorers.common import later, torch
 from tests.evaluator.scorers.questions.fakes import FakeAnswers
@@ -42,11 +41,11 @@ def test_of_yes_and_no_norm_is_a_sigmoid_and_diff_is_over_the_vocabulary(
 ) -> None:
     values = torch.tensor(logits, dtype=torch.float64)
     yes, no = torch.log_softmax(values, dim=0)[:2].numpy()
-    found = reduce.p_yes_norm([yes], [no])
+    found = answering.p_yes_norm([yes], [no])
     assert_allclose(found, torch.sigmoid(values[0] - values[1]).item(), rtol=1e-9)
-    assert_allclose(found + reduce.p_yes_norm([no], [yes]), 1)
+    assert_allclose(found + answering.p_yes_norm([no], [yes]), 1)
     shares = torch.softmax(values, dim=0)
-    assert_allclose(reduce.p_diff([yes], [no]), float(shares[0] - shares[1]), atol=1e-12)
+    assert_allclose(answering.p_diff([yes], [no]), float(shares[0] - shares[1]), atol=1e-12)
 
 
 @given(st.integers(1, 4), st.integers(0, 99))
@@ -56,12 +55,12 @@ def test_geo_mean_is_exp_of_the_negative_loss(n: int, seed: int) -> None:
     label = torch.randint(7, (n,), generator=generator)
     logprobs = torch.log_softmax(logits, dim=-1)[torch.arange(n), label]
     loss = torch.nn.functional.cross_entropy(logits, label)
-    assert_allclose(reduce.geo_mean_with_eos(logprobs), torch.exp(-loss).item())
+    assert_allclose(answering.geo_mean_with_eos(logprobs), torch.exp(-loss).item())
 
 
 @given(st.lists(LOGPROBS, min_size=1, max_size=5))
 def test_shares_of_choices_sum_to_one(choices: list[list[float]]) -> None:
-    shares = [reduce.choice_norm(choices, k) for k in range(len(choices))]
+    shares = [answering.choice_norm(choices, k) for k in range(len(choices))]
     weights = np.exp([sum(one) - max(map(sum, choices)) for one in choices])
     assert_allclose(shares, weights / weights.sum())
     assert_allclose(sum(shares), 1)
@@ -70,16 +69,20 @@ def test_shares_of_choices_sum_to_one(choices: list[list[float]]) -> None:
 @given(LOGPROBS)
 def test_one_token_answers_have_one_probability(logprobs: list[float]) -> None:
     first = logprobs[:1]
-    assert reduce.p_first(logprobs) == reduce.p_whole(first) == reduce.geo_mean_with_eos(first)
-    assert reduce.p_whole(logprobs) <= reduce.p_first(logprobs)
+    assert (
+        answering.p_first(logprobs)
+        == answering.p_whole(first)
+        == answering.geo_mean_with_eos(first)
+    )
+    assert answering.p_whole(logprobs) <= answering.p_first(logprobs)
 
 
 def test_ranges_hold_where_an_answer_is_impossible_and_no_answer_is_refused() -> None:
-    assert reduce.p_first([-np.inf]) == 0
-    assert reduce.p_yes_norm([0.0], [-np.inf]) == 1
-    assert reduce.p_diff([-np.inf], [0.0]) == -1
+    assert answering.p_first([-np.inf]) == 0
+    assert answering.p_yes_norm([0.0], [-np.inf]) == 1
+    assert answering.p_diff([-np.inf], [0.0]) == -1
     with pytest.raises(ValueError, match="one token"):
-        reduce.p_first([])
+        answering.p_first([])
 
 
 # Rows

@@ -14,12 +14,15 @@ from numpy.testing import assert_allclose
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import Candidate
+from evaluator.scorers.answering import (
+    CLIP_MEAN_COLOUR,
+    Candidate,
+    Reading,
+    p_yes_norm,
+    padded_square,
+)
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.models.vlm_reading import CLIP_MEAN_COLOUR, Reading, padded_square
-from evaluator.scorers.reduce import p_yes_norm
-from evaluator.scorers.row import Checkpoint, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.tiny_blip import blip2_t5, blip_vqa, clip_flant5_folders
 from tests.evaluator.scorers.tiny_dual import SMALL, here, picture, row, saved
@@ -32,13 +35,13 @@ from tests.evaluator.scorers.tiny_vlm import (
     paligemma,
 )
 
-texts = later("evaluator.scorers.models.chat_text")
-vlms = later("evaluator.scorers.models.chat_vlm")
+texts = later("evaluator.scorers.models.vlm_inputs")
+vlms = later("evaluator.scorers.models.chat")
 loading = later("evaluator.scorers.models.vlm_loading")
-cache = later("evaluator.scorers.models.prefix_cache")
-parts = later("evaluator.scorers.models.prefix_parts")
-clip_flant5 = later("evaluator.scorers.models.clip_flant5")
-phi4 = later("evaluator.scorers.models.phi4")
+cache = later("evaluator.scorers.models.prefixes")
+parts = later("evaluator.scorers.models.prefixes")
+clip_flant5 = later("evaluator.scorers.models.encoder_decoders")
+phi4 = later("evaluator.scorers.models.chat")
 
 # Decoders: what one did for an image is shared by prompts, and never changed by them
 
@@ -153,11 +156,11 @@ def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: str) -> No
     model, processor = paligemma()
     source = Source(Path("made up"), "made up", "")
     reading = Reading(text_format="{image}{prompt}")
-    setting = later("evaluator.scorers.models.vlm_setting").Setting(
+    setting = later("evaluator.scorers.models.vlm_inputs").Setting(
         source, "paligemma", Runtime(), dtype, reading
     )
     image = picture(1)
-    vlm = later("evaluator.scorers.models.chat_loading").chat_vlm(
+    vlm = later("evaluator.scorers.models.chat").chat_vlm(
         model.to(setting.torch_dtype), processor, setting
     )
     assert vlm.environment["shared_by_prompts"].startswith("vision tower")

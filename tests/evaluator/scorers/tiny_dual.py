@@ -12,8 +12,7 @@ import numpy as np
 import sentencepiece
 from PIL import Image
 
-from evaluator.scorers.row import Checkpoint, ScorerRow
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
 from tests.evaluator.scorers.common import hf, later, safetensors, torch
 
 SIDE = 32

@@ -14,7 +14,7 @@ from PIL import Image
 
 from evaluator.scoring.asking import Finding, Item, OutOfMemoryError, Ready, Reply, Work
 from evaluator.scoring.contract import Answer, Verdict
-from evaluator.scoring.images.canonical import ImageError
+from evaluator.scoring.images import ImageError
 from tests.evaluator.scoring.asking import content_score
 
 UNSCORED = "a prompt nobody can score"

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.schema import Element
-from evaluator.scoring.asking import Asked, Item, Reply
-from evaluator.scoring.batch_work import answered
+from evaluator.scoring.asking import Answered, Asked, Batch, Item, RawItem, Reply
+from evaluator.scoring.batch_work import Room, answered
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.engines import Answered, Batch, RawItem
-from evaluator.scoring.room import Room
 from tests.evaluator.scoring.asking import content_score, picture
 from tests.evaluator.scoring.fake_asker import UNSCORED, FakeAsker
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.schema import Element, Pair
-from evaluator.scoring.batching import batches, in_windows
+from evaluator.scoring.batches import Fetched, batches, in_windows
 from evaluator.scoring.plan import ScoringPlan, Unit
-from evaluator.scoring.reading import Fetched
 from tests.evaluator.scoring.asking import PAIRS, questions_of
 
 SIZES = st.lists(

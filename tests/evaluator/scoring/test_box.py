@@ -16,7 +16,7 @@ from evaluator.isolation.inside.frames import Capability
 from evaluator.scoring import box
 from evaluator.scoring.asking import Asked, Item, Ready
 from evaluator.scoring.box import BoxAsker, BoxSource, requests
-from evaluator.scoring.images.canonical import ImageError, is_canonical
+from evaluator.scoring.images import ImageError, is_canonical
 from tests.evaluator.scoring.asking import FakeSession, content_score, picture
 
 

@@ -16,12 +16,11 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import AskerSource, Item, Ready, Reply
+from evaluator.scoring.asking import Answered, AskerSource, Batch, Engine, Item, Ready, Reply
 from evaluator.scoring.batch_work import answered
 from evaluator.scoring.box import BoxSource
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
-from evaluator.scoring.engines import Answered, Batch, Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.scoring.asking import Asked, Ready
-from evaluator.scoring.engines import Batch, RawItem
+from evaluator.scoring.asking import Asked, Batch, RawItem, Ready
 from evaluator.scoring.local import LocalEngine
 from tests.evaluator.scoring.asking import picture
 from tests.evaluator.scoring.fake_asker import FakeAsker, FakeSource

@@ -10,8 +10,8 @@ from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Pair
+from evaluator.scoring.batches import Reader, header_size
 from evaluator.scoring.plan import Unit
-from evaluator.scoring.reading import Reader, header_size
 from tests.evaluator.scoring.asking import picture
 
 UNITS = [Unit(f"i{n}", (Pair(f"p{n}", f"i{n}", "t"),)) for n in range(40)]

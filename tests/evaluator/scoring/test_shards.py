@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.errors import TransientError
 from evaluator.scoring.asking import Finding
-from evaluator.scoring.parts import AnswerRow, ElementScore, Part, joined
+from evaluator.scoring.column import AnswerRow, ElementScore, Part, joined
 from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
 

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.questions.file import QuestionFile
-from evaluator.scorers.questions.lines import Line
-from evaluator.scorers.questions.question import Question, Record
+from evaluator.scorers.questions.files import Line, Question, QuestionFile, Record
 
 
 class FakeAnswers:

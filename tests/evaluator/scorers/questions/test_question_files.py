@@ -8,22 +8,31 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.scorers.questions.check import check_lines
-from evaluator.scorers.questions.file import load_questions
-from evaluator.scorers.questions.lines import (
+from evaluator.scorers.questions.files import (
     Line,
+    NoQuestions,
+    Provenance,
+    Question,
+    Record,
     append_records,
+    check_lines,
+    load_questions,
     mend_end,
     read_lines,
     write_records,
 )
-from evaluator.scorers.questions.question import NoQuestions, Provenance, Question, Record
-from evaluator.scorers.questions.readers.dsg import COLUMNS, read_dsg
-from evaluator.scorers.questions.readers.evalmuse import elements_of, read_evalmuse
-from evaluator.scorers.questions.readers.gecko import read_gecko
-from evaluator.scorers.questions.readers.released import Released, checked, with_prompts
-from evaluator.scorers.questions.readers.tifa import read_tifa
-from evaluator.scorers.questions.readers.ts2 import read_ts2
+from evaluator.scorers.questions.readers import (
+    DSG_COLUMNS,
+    Released,
+    checked,
+    elements_of,
+    read_dsg,
+    read_evalmuse,
+    read_gecko,
+    read_tifa,
+    read_ts2,
+    with_prompts,
+)
 from tests.evaluator.scorers.common import refusal
 from tests.evaluator.scorers.questions.fakes import yes_no
 
@@ -161,7 +170,7 @@ def released_file(folder: Path, *lines: str) -> Path:
 
 
 def dsg(folder: Path, *rows: str) -> Released:
-    return read_dsg(released_file(folder, ",".join(COLUMNS), *rows))
+    return read_dsg(released_file(folder, ",".join(DSG_COLUMNS), *rows))
 
 
 def test_dsg_ids_dependencies_and_tuples_are_read(tmp_path: Path) -> None:

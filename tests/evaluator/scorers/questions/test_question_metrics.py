@@ -14,23 +14,32 @@ import pytest
 from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.questions.accumulation import Gate, gated_mean, mean_of_valid, product
-from evaluator.scorers.questions.answers import (
+from evaluator.scorers.questions.files import (
+    AskedQuestions,
+    NoQuestions,
+    Question,
+    Record,
+    write_records,
+)
+from evaluator.scorers.questions.metric import (
+    Gate,
     Parse,
+    Query,
+    QuestionMetric,
+    QuestionScorer,
+    Reply,
     expects_yes_or_no,
+    filled,
+    gated_mean,
     literal_choice,
+    mean_of_valid,
     nearest_choice,
     opposite,
+    product,
     same_answer,
     yes_no_correct,
 )
-from evaluator.scorers.questions.asked import AskedQuestions
-from evaluator.scorers.questions.lines import write_records
-from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
-from evaluator.scorers.questions.question import NoQuestions, Question, Record
-from evaluator.scorers.questions.scorer import QuestionScorer
-from evaluator.scorers.registry import load_rows, load_scorer
-from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.registry import Runtime, load_rows, load_scorer
 from evaluator.scoring.contract import Verdict
 from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import (
@@ -50,8 +59,8 @@ loading = later("evaluator.scorers.questions.loading")
 gecko = later("evaluator.scorers.families.gecko_qa")
 pn_vqa = later("evaluator.scorers.families.pn_vqa")
 vq2 = later("evaluator.scorers.families.vq2")
-entailing = later("evaluator.scorers.models.entailment")
-similar = later("evaluator.scorers.models.sentence_similarity")
+entailing = later("evaluator.scorers.models.text_models")
+similar = later("evaluator.scorers.models.text_models")
 
 P, CAT, DOG = "a white cat with a red collar", "a cat", "a dog"
 NONE = "no noun phrases"

@@ -8,18 +8,31 @@ from typing import Any
 
 import pytest
 
-from evaluator.scorers.questions.check import check_lines
-from evaluator.scorers.questions.file import load_questions
-from evaluator.scorers.questions.lines import Line, read_lines
-from evaluator.scorers.questions.question import Provenance, Question
-from evaluator.scorers.questions.writers.by_name import Helpers, WriterName, make_writer
-from evaluator.scorers.questions.writers.dsg import DsgWriter, assemble
-from evaluator.scorers.questions.writers.evalmuse import EvalMuseWriter
-from evaluator.scorers.questions.writers.gecko import GeckoWriter
-from evaluator.scorers.questions.writers.gecko_text import parse_coverage, parse_questions
-from evaluator.scorers.questions.writers.spans import BvqaWriter, ModelSpans, Vq2Writer
-from evaluator.scorers.questions.writers.tifa import TifaWriter, parse_tifa
-from evaluator.scorers.questions.writers.writer import Written
+from evaluator.scorers.questions.files import (
+    Line,
+    Provenance,
+    Question,
+    check_lines,
+    load_questions,
+    read_lines,
+)
+from evaluator.scorers.questions.writers import (
+    BvqaWriter,
+    DsgWriter,
+    EvalMuseWriter,
+    GeckoWriter,
+    Helpers,
+    ModelSpans,
+    TifaWriter,
+    Vq2Writer,
+    WriterName,
+    Written,
+    assemble,
+    make_writer,
+    parse_coverage,
+    parse_questions,
+    parse_tifa,
+)
 from evaluator.scorers.questions.writing import Prompt, Summary, write_questions
 from evaluator.scoring.progress import Progress
 from tests.evaluator.scorers.common import refusal

@@ -20,15 +20,11 @@ from benchmarks.statistics.correlation import kendall, spearman
 from benchmarks.tifa160.load import LIKERT, MODEL_NAMES
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
-from evaluator.scorers.questions.file import QuestionFile
-from evaluator.scorers.questions.lines import Line
-from evaluator.scorers.questions.prompts import by_id
-from evaluator.scorers.questions.question import Question
-from evaluator.scorers.questions.readers.dsg import read_dsg
-from evaluator.scorers.questions.readers.released import Released, checked, with_prompts
-from evaluator.scorers.questions.readers.ts2 import read_ts2
-from evaluator.scorers.questions.scorer import QuestionScorer
-from evaluator.scorers.questions.table import TableAnswers
+from evaluator.scorers.questions.files import Line, Question, QuestionFile
+from evaluator.scorers.questions.loading import TableAnswers
+from evaluator.scorers.questions.metric import QuestionScorer
+from evaluator.scorers.questions.readers import Released, checked, read_dsg, read_ts2, with_prompts
+from evaluator.scorers.questions.writing import prompts_by_id
 from evaluator.scorers.registry import load_rows
 from tests.evaluator.scorers.common import later
 
@@ -59,7 +55,7 @@ def pairs(assay_data: Path, ts2: Path) -> pd.DataFrame:
     """The 2,840 images with the exact text of their prompts."""
     nodes = Ts2().answers(assay_data).nodes
     table = nodes.rename(columns={"graph": "text_id"})[["pair_id", "text_id"]]
-    return table.assign(prompt=table["text_id"].map(by_id(ts2 / "metadata.csv")))
+    return table.assign(prompt=table["text_id"].map(prompts_by_id(ts2 / "metadata.csv")))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +64,7 @@ def scores(ts2: Path) -> pd.DataFrame:
 
 
 def ts2_questions(ts2: Path, name: str) -> Released:
-    released = with_prompts(read_ts2(ts2 / name), by_id(ts2 / "metadata.csv"))
+    released = with_prompts(read_ts2(ts2 / name), prompts_by_id(ts2 / "metadata.csv"))
     found = checked(released)
     assert len(found.lines) == len(released.lines)
     return found

@@ -19,7 +19,7 @@ from benchmarks.schema import Card, Selector
 from benchmarks.stored_scores import read_stored
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.generation.rows import ImageRow
-from evaluator.scoring.images.canonical_image import canonical_png
+from evaluator.scoring.images import canonical_png
 from evaluator.submission.generations_archive import write
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.running.generations_asked import _changed

@@ -25,7 +25,7 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.supervising.failures import box_not_ended
-from evaluator.scoring.engines import Engine
+from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.submission.archives.archive import content_hash, taken_in
 from evaluator.worker.running.module_box import OWN_CODE, Boxes, PackedModule, unpacked

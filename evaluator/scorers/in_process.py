@@ -1,0 +1,437 @@
+"""Built-in metrics in this process: in a thread of the engine, or in an actor."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.errors import AssayError, PlatformError
+from evaluator.scorers import device as model_device
+from evaluator.scorers.checkpoints import Source, resolve
+from evaluator.scorers.device import in_one_line, is_out_of_memory, versions
+from evaluator.scorers.embeddings import About, EmbeddingCache
+from evaluator.scorers.registry import Loaded, Runtime, ScorerRow, load_scorer
+from evaluator.scorers.scoring_paths import (
+    Meter,
+    Picture,
+    checked,
+    is_dual_encoder,
+    offers,
+    path_of,
+)
+from evaluator.scoring import images
+from evaluator.scoring.asking import Asked, Finding, Item, OutOfMemoryError, Ready, Reply
+from evaluator.scoring.contract import Verdict
+from evaluator.scoring.images import decode
+
+CONTRACT_VERSION = 1
+"""Raised when the same scorer could be given other inputs for the same pair."""
+
+_SCORERS = Path(__file__).parent
+
+
+def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
+    """SHA-256 over everything that can change a score or an embedding, as 64 hex digits.
+
+    What only describes a row is left out; so are batch sizes, which change no more than rounding.
+    Checkpoints count by commit, and an operator's own folders by their bytes.
+
+    Raises:
+        SubmitterError: a checkpoint that is not there.
+        TransientError: the Hub is out of reach.
+    """
+    said = {
+        "contract": CONTRACT_VERSION,
+        "scorer": row.name,
+        "family": row.family,
+        "options": row.options,
+        "checkpoints": {
+            role: _identity(resolve(row, runtime, role), row.checkpoints[role].file)
+            for role in _roles(row, runtime)
+        },
+        "questions": _content(runtime.questions) if runtime.questions else "",
+        "remote_code": runtime.trust_remote_code,
+        "dtype": runtime.dtype or row.dtype,
+        "device": runtime.device.split(":")[0],
+        "packages": versions(),
+        "code": _code(row.family),
+    }
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _roles(row: ScorerRow, runtime: Runtime) -> list[str]:
+    """Checkpoints that are read: an operator's own folder of a model holds its processor, too."""
+    own = "model" in runtime.folders and "processor" not in runtime.folders
+    return sorted(role for role in row.checkpoints if not (own and role == "processor"))
+
+
+def _identity(source: Source, file: str) -> list[str]:
+    if source.revision:
+        return [source.name, source.revision, file]
+    return [_content(source.place), file]
+
+
+def _content(place: Path) -> str:
+    """Hash of the bytes and names of a file, or of all files of a folder."""
+    whole = hashlib.sha256()
+    paths = [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file())
+    for path in paths:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        name = path.relative_to(place).as_posix() if path != place else ""
+        whole.update(f"{name}\0{digest}\0".encode())
+    return whole.hexdigest()
+
+
+def _code(family: str) -> str:
+    whole = hashlib.sha256()
+    for path in _code_files(family):
+        whole.update(path.name.encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()
+
+
+def _code_files(family: str) -> Iterator[Path]:
+    found = find_spec(f"evaluator.scorers.families.{family}")  # found, but not imported
+    if found is None or found.origin is None:
+        raise PlatformError("bad_scorer_row", f"There is no family {family!r}.")
+    yield Path(found.origin)
+    yield from sorted((_SCORERS / "models").rglob("*.py"))
+    yield _SCORERS / "answering.py"
+    yield Path(images.__file__)
+
+
+_LOG = logging.getLogger(__name__)
+
+
+class TextNotes:
+    """Says of each text once what there is to say."""
+
+    def __init__(self, scorer: Any, meter: Meter) -> None:
+        self._scorer = scorer
+        self._meter = meter
+        self._seen: set[str] = set()
+        self._cut: dict[str, bool] = {}
+
+    def about(self, items: Sequence[Item]) -> list[Finding]:
+        """Findings on the texts of a batch that no earlier batch had."""
+        new = {
+            asked.text_id: asked
+            for item in items
+            for asked in item.asked
+            if asked.text_id not in self._seen
+        }
+        cut = self._truncated({asked.prompt for asked in new.values()})
+        self._seen |= new.keys()
+        return [finding for asked in new.values() for finding in _findings(asked, cut)]
+
+    def _truncated(self, prompts: set[str]) -> set[str]:
+        """Those of the prompts that are not read to their end; each is looked at once in a run."""
+        missing = sorted(prompts - self._cut.keys())
+        if missing and offers(self._scorer, "truncated"):
+            self._cut.update(zip(missing, self._flags(missing), strict=True))
+        return {prompt for prompt in prompts if self._cut.get(prompt, False)}
+
+    def _flags(self, prompts: Sequence[str]) -> list[bool]:
+        try:
+            flags = self._meter.call(self._scorer.truncated, prompts)
+        except Exception as error:  # whatever a model's code raises
+            if is_out_of_memory(error):
+                raise
+            if len(prompts) == 1:
+                # What the scorer cannot read has no score either, and the reason is told there.
+                _LOG.warning("Whether a prompt is read to its end is not known.", exc_info=True)
+                return [False]
+            return [flag for prompt in prompts for flag in self._flags([prompt])]
+        return [bool(flag) for flag in checked(flags, len(prompts), "truncated")]
+
+
+def _findings(asked: Asked, cut: set[str]) -> Iterator[Finding]:
+    if not asked.prompt.strip():
+        message = "The prompt is empty; it is asked as it is."
+        yield Finding("text_empty", "text", asked.text_id, message, scored=True)
+    if asked.prompt in cut:
+        words = len(asked.prompt.split())
+        message = f"The metric does not read this prompt of {words} words to its end."
+        yield Finding("text_truncated", "text", asked.text_id, message, scored=True)
+
+
+Elements = tuple[NDArray[np.float64], ...]
+
+
+class ElementAsker:
+    """Asks for all elements of a batch at once, and by pair where that fails.
+
+    Args:
+        scorer: has `score_elements`.
+        meter: counts the calls.
+        raise_if_final: raises errors that another request would not mend.
+    """
+
+    def __init__(
+        self, scorer: Any, meter: Meter, raise_if_final: Callable[[Exception], None]
+    ) -> None:
+        self._scorer = scorer
+        self._meter = meter
+        self._raise_if_final = raise_if_final
+
+    def scores(self, items: Sequence[Item]) -> tuple[tuple[Elements, ...], list[Finding]]:
+        """For each item and prompt, one score per element; and what there is to say of them."""
+        able = [
+            (item, asked)
+            for item in items
+            for asked in item.asked
+            if asked.elements and not item.image.content.problem
+        ]
+        findings: list[Finding] = []
+        found = self._scores(able, findings) if able else []
+        values = {asked.pair_id: one for (_, asked), one in zip(able, found, strict=True)}
+        nothing = {
+            asked.pair_id: np.full(len(asked.elements), np.nan)
+            for item in items
+            for asked in item.asked
+        }
+        of_pair = {**nothing, **values}
+        return (
+            tuple(tuple(of_pair[asked.pair_id] for asked in item.asked) for item in items),
+            findings,
+        )
+
+    def _scores(
+        self, asked: Sequence[tuple[Item, Asked]], findings: list[Finding]
+    ) -> list[NDArray[np.float64]]:
+        try:
+            return self._call(asked)
+        except Exception as error:  # noqa: BLE001  # whatever a model's code raises
+            self._raise_if_final(error)
+            problem = in_one_line(error)
+        if len(asked) > 1:
+            return [scores for one in asked for scores in self._scores([one], findings)]
+        _, one = asked[0]
+        message = f"No scores of its elements: {problem.rstrip('.')}."
+        findings.append(Finding("no_element_scores", "pair", one.pair_id, message, scored=True))
+        return [np.full(len(one.elements), np.nan)]
+
+    def _call(self, asked: Sequence[tuple[Item, Asked]]) -> list[NDArray[np.float64]]:
+        found = self._meter.call(
+            self._scorer.score_elements,
+            [item.image.content.prepared for item, _ in asked],
+            [one.prompt for _, one in asked],
+            [[element.text for element in one.elements] for _, one in asked],
+        )
+        rows = checked(found, len(asked), "score_elements")
+        return [
+            np.array(checked(row, len(one.elements), "score_elements"), dtype=np.float64)
+            for row, (_, one) in zip(rows, asked, strict=True)
+        ]
+
+
+_DEFECT_AFTER = 2
+"""Images that failed before any was scored: then it is not the images."""
+
+
+class ModelAsker:
+    """An `Asker` over a scorer that is loaded. Use it in one run only: it keeps vectors of texts.
+
+    Args:
+        loaded: the scorer.
+        runtime: how it is run.
+        dtype: its precision, for the record.
+        cache: embeddings of earlier runs; for dual encoders only.
+    """
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        runtime: Runtime,
+        *,
+        dtype: str = "float32",
+        cache: EmbeddingCache | None = None,
+    ) -> None:
+        self._scorer: Any = loaded.scorer
+        self._device = runtime.device
+        self._cache = cache if is_dual_encoder(self._scorer) else None
+        self._meter = Meter()
+        self._path = path_of(
+            self._scorer, self._meter, batch_texts=runtime.batch_texts, cache=self._cache
+        )
+        self._texts = TextNotes(self._scorer, self._meter)
+        able = offers(self._scorer, "score_elements")
+        self._elements = ElementAsker(self._scorer, self._meter, _raise_if_final) if able else None
+        self._prepares = offers(self._scorer, "prepare")
+        self._environment = {
+            **loaded.environment,
+            **model_device.versions(),
+            **model_device.device_description(runtime.device),
+            "dtype": dtype,
+        }
+        self._failed_images = 0
+        self._worked = False
+        model_device.forget_peak(runtime.device)
+
+    @property
+    def asks_elements(self) -> bool:
+        """See `Asker`."""
+        return self._elements is not None
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """See `Asker`."""
+        return model_device.peak_memory_bytes(self._device)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """See `Asker`."""
+        return dict(self._environment)
+
+    def ready(self, data: bytes) -> Ready:
+        """See `Asker`; an image whose embedding is kept is not decoded."""
+        picture = Picture(hashlib.sha256(data).digest())
+        kept = self._cache.find("image", picture.digest) if self._cache is not None else None
+        if kept is not None:
+            picture.vector, picture.remarks = kept.vector, kept.remarks
+            if not self.asks_elements:
+                return Ready(picture, kept.vector.nbytes, remarks=kept.remarks)
+        decoded = decode(data)
+        picture.remarks, picture.uncounted = decoded.remarks, True
+        try:
+            image = decoded.image
+            with model_device.without_gradients():
+                picture.prepared = self._scorer.prepare(image) if self._prepares else image
+        except Exception as error:  # noqa: BLE001  # whatever a model's code raises
+            picture.problem = in_one_line(error)
+        return Ready(
+            picture,
+            model_device.held_bytes(picture.prepared),
+            pixels=decoded.image.width * decoded.image.height,
+            remarks=decoded.remarks,
+        )
+
+    def ask(self, items: Sequence[Item]) -> Reply:
+        """See `Asker`.
+
+        What fails for a batch is asked again by image, then by prompt; what fails alone has no
+        score, and the error is the reason.
+
+        Raises:
+            OutOfMemoryError: a smaller batch may do.
+            PlatformError: `scorer_failed`, nothing could be scored from the start;
+                `scorer_defect`, it does not keep to the contract; `device_failed`.
+        """
+        try:
+            with model_device.without_gradients():
+                return self._reply(items)
+        except Exception as error:
+            if not model_device.is_out_of_memory(error):
+                raise
+            problem = str(error)
+        # Outside of the handler: there, the error would hold on to the tensors of its frames.
+        model_device.free_memory(self._device)
+        raise OutOfMemoryError(problem)
+
+    def _reply(self, items: Sequence[Item]) -> Reply:
+        for item in items:
+            self._meter.decoded += item.image.content.uncounted
+            item.image.content.uncounted = False
+        fit = [item for item in items if not item.image.content.problem]
+        scored = iter(self._scored(fit) if fit else ())
+        verdicts = [_unprepared(i) if i.image.content.problem else next(scored) for i in items]
+        self._note_failures(items, verdicts)
+        elements, findings = self._elements.scores(items) if self._elements else (None, [])
+        findings += self._texts.about(items)
+        if self._cache is not None:
+            self._cache.flush_if_due()
+        return Reply(tuple(verdicts), elements, tuple(findings), self._meter.take())
+
+    def _scored(self, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
+        try:
+            found = self._path.score(items)
+        except Exception as error:  # noqa: BLE001  # whatever a model's code raises
+            _raise_if_final(error)
+            problem = in_one_line(error)
+        else:
+            self._worked = True
+            return found
+        if len(items) > 1:
+            return [verdicts for item in items for verdicts in self._scored([item])]
+        (item,) = items
+        if len(item.asked) > 1:
+            alone = (replace(item, asked=(asked,)) for asked in item.asked)
+            return [tuple(verdict for one in alone for verdict in self._scored([one])[0])]
+        return [(Verdict(math.nan, problem),)]
+
+    def _note_failures(
+        self, items: Sequence[Item], verdicts: Sequence[tuple[Verdict, ...]]
+    ) -> None:
+        if self._worked:
+            return
+        self._failed_images += len(items)
+        if self._failed_images >= _DEFECT_AFTER:
+            problem = verdicts[-1][0].problem
+            raise PlatformError("scorer_failed", f"The metric fails on every image: {problem}.")
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """Opens a built-in metric; see `AskerSource`. It can be sent to an actor with pickle.
+
+    Attributes:
+        row: of the table of metrics.
+        runtime: how it is run.
+        cache_folder: where embeddings are kept; None: they are not.
+    """
+
+    row: ScorerRow
+    runtime: Runtime
+    cache_folder: Path | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `AskerSource`; worked out once, and then sent along to actors."""
+        return fingerprint_of(self.row, self.runtime)
+
+    @contextmanager
+    def open(self) -> Iterator[ModelAsker]:
+        """Load the metric; when the context is left, its memory is free and embeddings are kept.
+
+        Raises:
+            SubmitterError: a checkpoint or a question file that cannot be used.
+        """
+        with model_device.repeatable():
+            loaded = load_scorer(self.row, self.runtime)
+            with self._cache(loaded) or nullcontext() as cache:
+                yield ModelAsker(
+                    loaded, self.runtime, dtype=self.runtime.dtype or self.row.dtype, cache=cache
+                )
+            del loaded
+        model_device.free_memory(self.runtime.device)
+
+    def _cache(self, loaded: Loaded) -> EmbeddingCache | None:
+        if self.cache_folder is None or not is_dual_encoder(loaded.scorer):
+            return None
+        about = About(self.fingerprint, loaded.preprocessing, self.row.name)
+        return EmbeddingCache(self.cache_folder, about)
+
+
+def _raise_if_final(error: Exception) -> None:
+    """Raise what another request would not mend."""
+    if isinstance(error, AssayError) or model_device.is_out_of_memory(error):
+        raise error
+    if model_device.is_broken_device(error):
+        raise PlatformError("device_failed", f"The device failed: {in_one_line(error)}") from error
+
+
+def _unprepared(item: Item) -> tuple[Verdict, ...]:
+    problem = f"the metric cannot take the image: {item.image.content.problem}"
+    return tuple(Verdict(math.nan, problem) for _ in item.asked)

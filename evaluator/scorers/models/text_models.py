@@ -1,0 +1,298 @@
+"""Language models: text in, text out; entailment; similarity of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    GenerationConfig,
+)
+
+from benchmarks.errors import SubmitterError
+from evaluator.scorers.checkpoints import Source
+from evaluator.scorers.loading import load_processor, load_transformers, reading, refuse_missing
+from evaluator.scorers.registry import Dtype, Runtime, ScorerRow
+
+
+class TextModel(Protocol):
+    """A language model that answers a prompt with text, always with the same text."""
+
+    def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
+        """The likeliest continuation, token by token, of each prompt; special tokens removed.
+
+        Raises:
+            SubmitterError: `prompt_too_long`, a prompt and its answer exceed what the model reads.
+        """
+
+    def fits(self, prompt: str, max_new_tokens: int) -> bool:
+        """Whether a prompt and an answer of that length are within what the model reads."""
+
+
+class CausalTextModel:
+    """A decoder of `transformers`, with the chat template of its tokenizer where it has one.
+
+    Decoding is greedy, and free of the penalties that a checkpoint may come with. Prompts are
+    padded on the left; with `batch=1` an answer cannot depend on the other prompts at all, with
+    more only through rounding, which can tip a choice between two equally likely tokens.
+
+    Args:
+        model: on its device, in evaluation mode.
+        tokenizer: of the model.
+        batch: prompts of one call of the model.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, batch: int = 1) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._batch = batch
+        tokenizer.padding_side = "left"
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        self._positions: int | None = getattr(model.config, "max_position_embeddings", None)
+
+    def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
+        """See `TextModel`."""
+        encoded = [self._encode(prompt) for prompt in prompts]
+        if not all(self._short_enough(ids, max_new_tokens) for ids in encoded):
+            raise SubmitterError(
+                "prompt_too_long",
+                f"A prompt of {max(map(len, encoded))} tokens and an answer of {max_new_tokens} "
+                f"exceed the {self._positions} positions of the language model.",
+                "Use a language model with a longer context.",
+            )
+        return [
+            text for ids in self._batches(encoded) for text in self._continue(ids, max_new_tokens)
+        ]
+
+    def fits(self, prompt: str, max_new_tokens: int) -> bool:
+        """See `TextModel`."""
+        return self._short_enough(self._encode(prompt), max_new_tokens)
+
+    def _encode(self, prompt: str) -> list[int]:
+        if self._tokenizer.chat_template is None:
+            return list(self._tokenizer(prompt)["input_ids"])
+        # Templates of models that think aloud know the switch; others ignore it.
+        encoded = self._tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt}],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            enable_thinking=False,
+        )
+        return list(encoded["input_ids"])
+
+    def _short_enough(self, ids: list[int], max_new_tokens: int) -> bool:
+        return self._positions is None or len(ids) + max_new_tokens <= self._positions
+
+    def _batches(self, encoded: list[list[int]]) -> Iterator[list[list[int]]]:
+        for start in range(0, len(encoded), self._batch):
+            yield encoded[start : start + self._batch]
+
+    @torch.inference_mode()
+    def _continue(self, encoded: list[list[int]], max_new_tokens: int) -> list[str]:
+        inputs = self._tokenizer.pad({"input_ids": encoded}, return_tensors="pt")
+        inputs = inputs.to(self._model.device)
+        produced = self._model.generate(
+            input_ids=inputs["input_ids"],
+            attention_mask=inputs["attention_mask"],
+            generation_config=self._greedy(max_new_tokens),
+        )
+        answers = produced[:, inputs["input_ids"].shape[1] :]
+        return list(self._tokenizer.batch_decode(answers, skip_special_tokens=True))
+
+    def _greedy(self, max_new_tokens: int) -> GenerationConfig:
+        return GenerationConfig(
+            max_new_tokens=max_new_tokens,
+            min_new_tokens=0,
+            do_sample=False,
+            num_beams=1,
+            repetition_penalty=1.0,
+            no_repeat_ngram_size=0,
+            pad_token_id=self._tokenizer.pad_token_id,
+        )
+
+
+def load_text_model(
+    source: Source, runtime: Runtime, dtype: Dtype = "float32", batch: int = 1
+) -> TextModel:
+    """Load a causal language model and its tokenizer.
+
+    Args:
+        source: where its files are.
+        runtime: device, precision, what may be read and run.
+        dtype: precision where the runtime names none.
+        batch: prompts of one call of the model.
+
+    Raises:
+        SubmitterError: `checkpoint_wrong_class`, the files hold no causal language model;
+            `checkpoint_incomplete`, `checkpoint_damaged`.
+    """
+    trusted = runtime.trust_remote_code
+    with reading(source, "configuration"):
+        config = AutoConfig.from_pretrained(
+            source.place, local_files_only=True, trust_remote_code=trusted
+        )
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING and not trusted:
+        raise SubmitterError(
+            "checkpoint_wrong_class",
+            f"{source} holds a model of type {config.model_type!r}; wanted: a language model.",
+            "Name a checkpoint of a decoder, such as Qwen/Qwen2.5-7B-Instruct.",
+        )
+    loader: Any = AutoModelForCausalLM
+    with reading(source, "weights"):
+        model, report = loader.from_pretrained(
+            source.place,
+            config=config,
+            dtype=getattr(torch, runtime.dtype or dtype),
+            local_files_only=True,
+            trust_remote_code=trusted,
+            use_safetensors=None if runtime.allow_pickle else True,
+            output_loading_info=True,
+        )
+    refuse_missing(source, report["missing_keys"])
+    tokenizer = load_processor(AutoTokenizer, source, runtime, pil=False)
+    return CausalTextModel(model.eval().to(runtime.device), tokenizer, batch)
+
+
+class T5Entailment:
+    """p(entailed) = p(first token of the answer is `1`), over the whole vocabulary.
+
+    The input is `premise: {premise} hypothesis: {hypothesis}`, as the checkpoint was trained on
+    (TRUE, Honovich et al. 2022, `google/t5_xxl_true_nli_mixture`).
+
+    Args:
+        model: on its device, in evaluation mode.
+        tokenizer: of the model.
+
+    Raises:
+        SubmitterError: `checkpoint_wrong_class`, `1` is no single token.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        ids = tokenizer("1", add_special_tokens=False)["input_ids"]
+        if tokenizer.unk_token_id in ids:
+            raise SubmitterError(
+                "checkpoint_wrong_class", "The tokenizer of the entailment model has no `1`."
+            )
+        self._yes = ids[0]  # SentencePiece may write a space as a token of its own before it
+        if len(ids) > 1 and tokenizer.decode(ids[:1]).strip() != "1":
+            raise SubmitterError(
+                "checkpoint_wrong_class",
+                f"The entailment model reads `1` as {len(ids)} tokens; it must be one.",
+            )
+
+    @torch.inference_mode()
+    def probabilities(
+        self, premises: Sequence[str], hypotheses: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """The probability that each premise entails its hypothesis.
+
+        Args:
+            premises: n texts.
+            hypotheses: n texts.
+
+        Returns:
+            Shape (n,), values in 0..1. Each pair is read alone, so none depends on others.
+        """
+        pairs = zip(premises, hypotheses, strict=True)
+        return np.array([self._probability(p, h) for p, h in pairs], np.float64)
+
+    def _probability(self, premise: str, hypothesis: str) -> float:
+        inputs = self._tokenizer(
+            f"premise: {premise} hypothesis: {hypothesis}", return_tensors="pt"
+        ).to(self._model.device)
+        start = torch.tensor([[self._model.config.decoder_start_token_id]])
+        logits = self._model(
+            input_ids=inputs["input_ids"],
+            attention_mask=inputs["attention_mask"],
+            decoder_input_ids=start.to(self._model.device),
+        ).logits
+        return float(logits[0, 0].float().softmax(-1)[self._yes])
+
+
+def load_entailment(source: Source, row: ScorerRow, runtime: Runtime) -> T5Entailment:
+    """Load a T5 of entailment.
+
+    Args:
+        source: the folder of, e.g., `google/t5_xxl_true_nli_mixture`.
+        row: the metric that needs it.
+        runtime: device, precision, what may be read.
+
+    Raises:
+        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete`, `checkpoint_damaged`.
+    """
+    model = load_transformers(AutoModelForSeq2SeqLM, source, row, runtime, accepted=("t5", "mt5"))
+    return T5Entailment(model, load_processor(AutoTokenizer, source, runtime, pil=False))
+
+
+_KEPT = 1 << 14
+_MAX_TOKENS = 384  # of all-mpnet-base-v2, where its own tokenizer names no limit
+
+
+class SentenceSimilarity:
+    """Cosines between texts.
+
+    A text is embedded as the mean of the states of its tokens, padding left out (Reimers and
+    Gurevych 2019, pooling MEAN), each text alone, so that it does not depend on others.
+
+    Args:
+        model: an encoder of `transformers`, on its device, in evaluation mode.
+        tokenizer: of the model.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._limit = min(tokenizer.model_max_length, _MAX_TOKENS)
+        self._embed = lru_cache(maxsize=_KEPT)(self._embedded)
+
+    def cosines(self, text: str, others: Sequence[str]) -> NDArray[np.float64]:
+        """The cosine between a text and each of the others, shape (len(others),), -1..1."""
+        own = self._embed(text)
+        # One product each: in a matrix product the last digit depends on the other rows.
+        return np.array([np.dot(self._embed(other), own) for other in others], np.float64)
+
+    @torch.inference_mode()
+    def _embedded(self, text: str) -> NDArray[np.float64]:
+        """The unit vector of a text, shape (d,)."""
+        inputs = self._tokenizer(
+            text, truncation=True, max_length=self._limit, return_tensors="pt"
+        ).to(self._model.device)
+        states = self._model(**inputs).last_hidden_state[0].double()
+        mask = inputs["attention_mask"][0, :, None]
+        pooled = (states * mask).sum(0) / mask.sum()
+        unit: NDArray[np.float64] = (pooled / pooled.norm()).cpu().numpy()
+        return unit
+
+
+def load_similarity(source: Source, row: ScorerRow, runtime: Runtime) -> SentenceSimilarity:
+    """Load a sentence encoder, in float32.
+
+    Args:
+        source: the folder of, e.g., `sentence-transformers/all-mpnet-base-v2`.
+        row: the metric that needs it.
+        runtime: device and what may be read.
+
+    Raises:
+        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete`, `checkpoint_damaged`.
+    """
+    exact = replace(runtime, dtype="float32")
+    accepted = ("mpnet", "bert", "roberta", "xlm-roberta", "distilbert")
+    model = load_transformers(
+        AutoModel, source, row, exact, accepted=accepted, may_lack=(r"^pooler\.",)
+    )
+    return SentenceSimilarity(model, load_processor(AutoTokenizer, source, exact, pil=False))

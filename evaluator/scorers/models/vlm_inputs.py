@@ -1,0 +1,326 @@
+"""Inputs and settings of vision-language models."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from PIL import Image
+from torch import Tensor
+from transformers import (
+    AutoImageProcessor,
+    AutoProcessor,
+    BatchFeature,
+    PreTrainedModel,
+    ProcessorMixin,
+)
+
+from benchmarks.errors import SubmitterError
+from evaluator.scorers.answering import Candidate, Reading
+from evaluator.scorers.checkpoints import Source
+from evaluator.scorers.registry import Dtype, Runtime
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A checkpoint, where it runs and how it is spoken to.
+
+    Attributes:
+        source: its files.
+        kind: its `model_type`.
+        runtime: device and what an operator allows.
+        dtype: precision of weights and forward pass.
+        reading: how image and prompt are put before it.
+        beside: other checkpoints that it is put together from, by role.
+    """
+
+    source: Source
+    kind: str
+    runtime: Runtime
+    dtype: Dtype
+    reading: Reading
+    beside: dict[str, Source] = field(default_factory=dict)
+
+    def at(self, role: str, or_own: bool = False) -> Setting:
+        """The same for a checkpoint beside this one.
+
+        Raises:
+            SubmitterError: `checkpoint_missing`, there is none of that role.
+        """
+        if role not in self.beside and not or_own:
+            raise SubmitterError(
+                "checkpoint_missing", f"{self.source} needs another checkpoint as {role!r}."
+            )
+        return replace(self, source=self.beside.get(role, self.source))
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """The precision as torch names it."""
+        found: torch.dtype = getattr(torch, self.dtype)
+        return found
+
+    def pretrained(self, loader: Any, **options: Any) -> PreTrainedModel:
+        """A model from the checkpoint's folder, on its device, ready to be asked.
+
+        Raises:
+            SubmitterError: `checkpoint_wrong_class`, the weights do not fit that class.
+        """
+        model, report = self.from_folder(
+            loader,
+            dtype=self.torch_dtype,
+            use_safetensors=None if self.runtime.allow_pickle else True,
+            output_loading_info=True,
+            **options,
+        )
+        missing = sorted(report["missing_keys"])
+        if missing:
+            raise SubmitterError(
+                "checkpoint_wrong_class",
+                f"{self.source} lacks {len(missing)} weights of {type(model).__name__}, "
+                f"among them {missing[0]}.",
+            )
+        placed: PreTrainedModel = model.to(self.runtime.device).eval()
+        return placed
+
+    def from_folder(self, loader: Any, **options: Any) -> Any:
+        """Whatever `loader.from_pretrained` makes of the folder; nothing is fetched.
+
+        Raises:
+            SubmitterError: `checkpoint_wrong_class`, with what the library says of it.
+        """
+        try:
+            return loader.from_pretrained(
+                self.source.place,
+                local_files_only=True,
+                trust_remote_code=self.runtime.trust_remote_code,
+                **options,
+            )
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise SubmitterError(
+                "checkpoint_wrong_class", f"{self.source} cannot be read as {self.kind}: {reason}"
+            ) from error
+
+    def processor(self) -> Any:
+        """The checkpoint's processor with an image processor of the wanted backend.
+
+        A backend asked of the whole processor would be asked of its video part too.
+
+        Raises:
+            SubmitterError: `checkpoint_wrong_class`.
+        """
+        processor = self.from_folder(AutoProcessor)
+        processor.image_processor = self.from_folder(
+            AutoImageProcessor, backend=self.reading.backend
+        )
+        return processor
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What a result's record says, with `more` of the adapter's own."""
+        return {
+            "device": self.runtime.device,
+            "dtype": self.dtype,
+            "checkpoint": str(self.source),
+            "model_type": self.kind,
+            **more,
+        }
+
+
+@dataclass(frozen=True)
+class SeenImage:
+    """An image that went through its processor.
+
+    Attributes:
+        image: as it was given to the processor.
+        features: what its image processor made of it.
+        length: tokens of an empty prompt with this image.
+    """
+
+    image: Image.Image
+    features: Mapping[str, Any]
+    length: int
+
+
+class WatchedImages:
+    """An image processor that keeps what it made."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.made: Mapping[str, Any] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the image processor makes, kept as well."""
+        made = self._inner(*args, **kwargs)
+        self.made = dict(made)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_inner"], name)
+
+
+class PlayedImages:
+    """An image processor that gives what was made before."""
+
+    def __init__(self, inner: Any, made: Mapping[str, Any]) -> None:
+        self._inner = inner
+        self._made = made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> BatchFeature:  # noqa: ARG002
+        """What was made before, whatever it is asked for."""
+        return BatchFeature(dict(self._made))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_inner"], name)
+
+
+def with_images(processor: ProcessorMixin, images: Any) -> Any:
+    """The processor with another image processor in it; the tokenizer is shared."""
+    other: Any = copy.copy(processor)
+    other.image_processor = images
+    return other
+
+
+PLAIN_FORMAT = "{image}\n{prompt}"
+"""Where neither the checkpoint has a chat template nor the metric a format of its own."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt to an image as a model is given it.
+
+    Attributes:
+        ids: token ids, shape (length,).
+        per_token: other inputs with one value per token, each of shape (1, length).
+        pixels: inputs that hold the image, on the CPU.
+    """
+
+    ids: Tensor
+    per_token: dict[str, Tensor]
+    pixels: dict[str, Any]
+
+
+class ChatText:
+    """Makes the inputs of a decoder that reads an image before a text.
+
+    Args:
+        processor: of the checkpoint.
+        reading: how image and prompt are put.
+    """
+
+    def __init__(self, processor: ProcessorMixin, reading: Reading) -> None:
+        self._processor: Any = processor
+        self._reading = reading
+        self._own = threading.local()
+        self.tokenizer: Any = self._processor.tokenizer
+        self.image_processor = type(self._processor.image_processor).__name__
+        self._format = reading.text_format
+        if not self._format and not getattr(processor, "chat_template", None):
+            self._format = PLAIN_FORMAT
+        self.image_tokens = {token for token in processor.image_token_ids if token is not None}
+        self.template = self._format or "chat template of the checkpoint"
+
+    def prepare(self, image: Image.Image) -> SeenImage:
+        """The image after the checkpoint's image processor; for several threads at once."""
+        shown = self._reading.shown(image)
+        watched = WatchedImages(self._processor.image_processor)
+        inputs = self._processed(with_images(self._of_this_thread(), watched), shown, "")
+        return SeenImage(shown, watched.made, inputs["input_ids"].shape[-1])
+
+    def asked(self, seen: SeenImage, prompt: str) -> Asked:
+        """A prompt to an image that `prepare` made."""
+        played = PlayedImages(self._processor.image_processor, seen.features)
+        inputs = self._processed(with_images(self._processor, played), seen.image, prompt)
+        ids = inputs.pop("input_ids")
+        inputs.pop("attention_mask", None)
+        inputs.pop("labels", None)
+        per_token = {name: v for name, v in inputs.items() if _shape(v) == ids.shape}
+        pixels = {name: v for name, v in inputs.items() if name not in per_token}
+        return Asked(ids[0], per_token, pixels)
+
+    def length(self, prompt: str) -> int:
+        """Tokens of a prompt alone."""
+        return len(self.tokenizer.encode(prompt, add_special_tokens=False))
+
+    def answer(self, candidate: Candidate) -> list[int]:
+        """Token ids of an answer, as it follows a prompt.
+
+        Raises:
+            SubmitterError: `answer_not_encodable`, the tokenizer has no tokens for it.
+        """
+        text = f" {candidate.text}" if self._reading.answer_space else candidate.text
+        return answer_ids(self.tokenizer, text, candidate.with_end)
+
+    def _processed(self, processor: Any, image: Image.Image, prompt: str) -> dict[str, Any]:
+        if self._format:
+            token = getattr(processor, "image_token", None) or "<image>"
+            text = self._as_reading(token, prompt)
+            bos = self.tokenizer.bos_token
+            started = bool(bos) and text.startswith(bos)
+            found = processor(
+                text=[text],
+                images=[image],
+                return_tensors="pt",
+                **({"add_special_tokens": False} if started else {}),
+            )
+        else:
+            found = processor.apply_chat_template(
+                self._conversation(image, prompt),
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                **({"sanitize_control_tokens": True} if self._writes_control(prompt) else {}),
+            )
+        return dict(found)
+
+    def _as_reading(self, token: str, prompt: str) -> str:
+        return self._reading.model_copy(update={"text_format": self._format}).written(token, prompt)
+
+    def _conversation(self, image: Image.Image, prompt: str) -> list[dict[str, Any]]:
+        content = [{"type": "image", "image": image}, {"type": "text", "text": prompt}]
+        turns: list[dict[str, Any]] = [{"role": "user", "content": content}]
+        if self._reading.system:
+            said = [{"type": "text", "text": self._reading.system}]
+            turns.insert(0, {"role": "system", "content": said})
+        return turns
+
+    def _writes_control(self, prompt: str) -> bool:
+        """Whether a prompt holds the text of a control token, which must be read as text."""
+        added = self.tokenizer.added_tokens_decoder.values()
+        return any(str(token) in prompt for token in added if token.special)
+
+    def _of_this_thread(self) -> ProcessorMixin:
+        """Tokenizers keep settings of the running call, so threads have one each."""
+        if not hasattr(self._own, "processor"):
+            own = copy.copy(self._processor)
+            own.tokenizer = copy.deepcopy(self.tokenizer)
+            self._own.processor = own
+        found: ProcessorMixin = self._own.processor
+        return found
+
+
+def answer_ids(tokenizer: Any, text: str, with_end: bool) -> list[int]:
+    """Token ids of an answer without a start token, and with the end token where it counts.
+
+    Raises:
+        SubmitterError: `answer_not_encodable`.
+    """
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
+    never = {tokenizer.bos_token_id, tokenizer.unk_token_id} - {None}
+    if not ids or never & set(ids):
+        raise SubmitterError(
+            "answer_not_encodable",
+            f"The checkpoint's tokenizer reads the answer {text!r} as {ids}.",
+            "An answer must have tokens of its own, without a start or unknown token.",
+        )
+    if with_end and tokenizer.eos_token_id is None:
+        raise SubmitterError("answer_not_encodable", "The tokenizer has no end token.")
+    return [*ids, tokenizer.eos_token_id] if with_end else ids
+
+
+def _shape(value: Any) -> torch.Size | None:
+    return value.shape if isinstance(value, Tensor) else None

@@ -1,0 +1,411 @@
+"""Readers of released question files, as ours."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import ValidationError
+
+from benchmarks.accumulation.command import read_columns
+from benchmarks.accumulation.question_scores import parse_parents
+from benchmarks.errors import SubmitterError
+from benchmarks.evalmuse.load import parse_element_key
+from benchmarks.json_parsing import parse_json
+from evaluator.scorers.questions.files import Line, Problem, Question, check_lines, errors_of
+from evaluator.scorers.questions.writers import parse_coverage, parse_questions
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The questions of a release.
+
+    Attributes:
+        lines: the questions and the lines they stand in there.
+        problems: what the reader itself found odd; see `checked` for the rest.
+    """
+
+    lines: tuple[Line, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+Reader = Callable[[Path], Released]
+
+
+def checked(released: Released) -> Released:
+    """Without the prompts that have an error, with every problem."""
+    problems = [*released.problems, *check_lines(released.lines)]
+    by_line = {line.number: line.record.prompt for line in released.lines}
+    faulty = {by_line[problem.line] for problem in errors_of(problems) if problem.line in by_line}
+    kept = tuple(line for line in released.lines if line.record.prompt not in faulty)
+    return Released(kept, tuple(sorted(problems, key=lambda problem: problem.line)))
+
+
+def with_prompts(released: Released, prompts: dict[str, str]) -> Released:
+    """With the text of each prompt as given by its id; releases may have lost commas or spaces.
+
+    Raises:
+        SubmitterError: `unknown_prompts`, ids that are not among them.
+    """
+    missing = {line.record.prompt_id for line in released.lines} - prompts.keys()
+    if missing:
+        raise SubmitterError(
+            "unknown_prompts",
+            f"{len(missing)} prompts of the release are not among the given ones, the first is "
+            f"{min(missing)!r}.",
+            "Give the prompts of the benchmark that the questions belong to.",
+        )
+    lines = tuple(
+        replace(
+            line,
+            record=line.record.model_copy(update={"prompt": prompts[line.record.prompt_id]}),
+        )
+        for line in released.lines
+    )
+    return Released(lines, released.problems)
+
+
+def read_rows(path: Path, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file with the number of each, from 2 (quoted line breaks count for one).
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
+    """
+    table: pd.DataFrame = read_columns(path, columns)
+    rows = table.itertuples(index=False, name=None)
+    return [(n, dict(zip(table.columns, row, strict=True))) for n, row in enumerate(rows, start=2)]
+
+
+def make_lines(
+    path: Path, fields: Iterable[tuple[int, dict[str, Any]]]
+) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
+    """Questions made of their fields; what cannot be one becomes a problem."""
+    lines: list[Line] = []
+    problems: list[Problem] = []
+    for number, values in fields:
+        try:
+            lines.append(Line(number, Question.model_validate({**values, "source": path.name})))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            message = f"Prompt {values.get('prompt')!r}: {field}: {first['msg']}."
+            problems.append(Problem("error", "bad_line", number, message))
+    return tuple(lines), tuple(problems)
+
+
+DSG_COLUMNS = (
+    "item_id",
+    "text",
+    "proposition_id",
+    "dependency",
+    "category_broad",
+    "category_detailed",
+    "tuple",
+    "question_natural_language",
+)
+
+
+def read_dsg(path: Path) -> Released:
+    """Read a DSG CSV file.
+
+    A prompt with a dependency that is no number (`1, outside`) has none at all, as in the released
+    evaluation. A question that names itself has that dependency left out. Both are warnings.
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
+    """
+    rows = read_rows(path, DSG_COLUMNS)
+    parsed = {number: parse_parents(row["dependency"], "dsg") for number, row in rows}
+    odd = {row["item_id"]: number for number, row in reversed(rows) if not parsed[number][1]}
+    lines, problems = make_lines(
+        path,
+        (
+            (number, _dsg_fields(row, () if row["item_id"] in odd else parsed[number][0]))
+            for number, row in rows
+        ),
+    )
+    of_cells = [
+        Problem(
+            "warning",
+            "unreadable_parents",
+            number,
+            f"Prompt {item!r} has a dependency that is no number; none of its questions "
+            "depends on another, as in the released evaluation.",
+        )
+        for item, number in odd.items()
+    ]
+    selves = [
+        Problem(
+            "warning",
+            "self_edge",
+            number,
+            f"Question {row['proposition_id']} of prompt {row['item_id']!r} depends on itself; "
+            "that is left out.",
+        )
+        for number, row in rows
+        if row["item_id"] not in odd and _own(row) in parsed[number][0]
+    ]
+    return Released(lines, (*problems, *of_cells, *selves))
+
+
+def _dsg_fields(row: dict[str, str], parents: tuple[int, ...]) -> dict[str, object]:
+    _, _, content = row["tuple"].partition("(")
+    return {
+        "prompt_id": row["item_id"],
+        "prompt": row["text"],
+        "question_id": row["proposition_id"].strip(),
+        "question": row["question_natural_language"],
+        "choices": ("yes", "no"),
+        "expected": "yes",
+        "parents": tuple(dict.fromkeys(str(name) for name in parents if name != _own(row))),
+        "element": content.rpartition(")")[0].strip(),
+        "type": f"{row['category_broad']} - {row['category_detailed']}".strip(" -"),
+    }
+
+
+def _own(row: dict[str, str]) -> int:
+    text = row["proposition_id"].strip()
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
+QUESTION = "Does the image show {element}?"
+"""Ours, put where the file has elements only."""
+
+
+def read_evalmuse(path: Path) -> Released:
+    """Read a JSON file of prompts with their elements (`two cups (counting)`).
+
+    The file is a list of objects, or an object of them, each with `prompt` and `element_score`,
+    whose keys are the elements; `questions`, element to question, may stand beside it. Elements
+    without a question get `QUESTION`. An object's number, from 1, stands for its line.
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file`.
+    """
+    seen: dict[str, int] = {}
+    fields: list[tuple[int, dict[str, Any]]] = []
+    for number, record in enumerate(_records(path), start=1):
+        if seen.setdefault(record["prompt"], number) == number:  # labels repeat it for each image
+            fields += [(number, one) for one in _questions(record, path)]
+    return Released(*make_lines(path, fields))
+
+
+def elements_of(path: Path) -> dict[str, tuple[str, ...]]:
+    """The element keys of each prompt, for the writer of questions.
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file`.
+    """
+    return {record["prompt"]: tuple(record["element_score"]) for record in _records(path)}
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        found = parse_json(path.read_bytes())
+    except OSError as error:
+        raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise SubmitterError("unreadable_file", f"{path} is not JSON: {error}.") from error
+    records = found.values() if isinstance(found, dict) else found
+    for record in records:
+        if not (
+            isinstance(record, dict)
+            and isinstance(record.get("prompt"), str)
+            and isinstance(record.get("element_score"), dict)
+        ):
+            raise SubmitterError(
+                "unreadable_file", f"{path} holds an item without prompt and element_score."
+            )
+        yield record
+
+
+def _questions(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
+    written = record.get("questions") or {}
+    for position, key in enumerate(record["element_score"], start=1):
+        try:
+            element = parse_element_key(key)
+        except ValueError as error:
+            raise SubmitterError("unreadable_file", f"{path}: {error}.") from error
+        yield {
+            "prompt_id": str(record.get("prompt_id", "")),
+            "prompt": record["prompt"],
+            "question_id": str(position),
+            "question": written.get(key) or QUESTION.replace("{element}", element.text),
+            "choices": ("yes", "no"),
+            "expected": "yes",
+            "element": element.text,
+            "type": element.kind,
+        }
+
+
+def read_gecko(path: Path) -> Released:
+    """Read blocks of text, with an empty line between two prompts.
+
+    Each block is
+
+        Prompt: A red colored dog.
+        Coverage: A {1}[red colored] {2}[dog].
+        {1} Q: What color is the dog? Choices: red, blue, black, white A: red
+        {2} Q: What animal is it? Choices: dog, cat, cow, horse A: dog
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SubmitterError("unreadable_file", f"{path} is not UTF-8 text.") from error
+    fields: list[tuple[int, dict[str, Any]]] = []
+    problems: list[Problem] = []
+    for start, block in _blocks(text):
+        found, faults = _of_block(start, block)
+        fields += found
+        problems += faults
+    lines, bad = make_lines(path, fields)
+    return Released(lines, (*problems, *bad))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Each block with the number of its first line."""
+    block: list[str] = []
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        if line.strip():
+            block.append(line)
+        elif block:
+            yield number - len(block), block
+            block = []
+
+
+def _of_block(
+    start: int, block: list[str]
+) -> tuple[list[tuple[int, dict[str, Any]]], list[Problem]]:
+    prompt = _headed("Prompt", block[0])
+    coverage = _headed("Coverage", block[1]) if len(block) > 1 else None
+    if prompt is None or coverage is None:
+        message = "A block begins with the lines `Prompt:` and `Coverage:`."
+        return [], [Problem("error", "bad_line", start, message)]
+    parts = parse_coverage(coverage, prompt)
+    parsed = parse_questions("\n".join(block[2:]), parts.parts)
+    problems = [
+        Problem("error", "bad_line", start, f"Prompt {prompt!r}: {fault}")
+        for fault in (*parts.faults, *parsed.faults)
+    ]
+    return [
+        (
+            start + 2 + one.row,
+            {
+                "prompt": prompt,
+                "question_id": one.number,
+                "question": one.question,
+                "choices": one.choices,
+                "expected": one.expected,
+                "element": parts.parts[one.number],
+            },
+        )
+        for one in parsed.questions
+    ], problems
+
+
+def _headed(head: str, line: str) -> str | None:
+    found = re.fullmatch(rf"{head}:\s*(.*\S)\s*", line)
+    return found[1] if found else None
+
+
+def read_tifa(path: Path) -> Released:
+    """Read a TIFA JSON file: objects with caption, question, choices, answer, element and type.
+
+    Questions are numbered from 1 within each caption; the number of an object, from 1, stands for
+    its line.
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file`.
+    """
+    try:
+        records = parse_json(path.read_bytes())
+    except OSError as error:
+        raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise SubmitterError("unreadable_file", f"{path} is not JSON: {error}.") from error
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise SubmitterError(
+            "unreadable_file", f"{path} is not a list of objects.", "See the files of TIFA."
+        )
+    asked: Counter[str] = Counter()
+    fields = []
+    for number, record in enumerate(records, start=1):
+        caption = record.get("caption")
+        key = f"{record.get('id', '')} {caption}"
+        asked[key] += 1
+        fields.append(
+            (
+                number,
+                {
+                    "prompt_id": str(record.get("id", "")),
+                    "prompt": caption,
+                    "question_id": str(asked[key]),
+                    "question": record.get("question"),
+                    "choices": record.get("choices") or (),
+                    "expected": record.get("answer"),
+                    "element": record.get("element") or "",
+                    "type": record.get("element_type") or "",
+                },
+            )
+        )
+    return Released(*make_lines(path, fields))
+
+
+TS2_COLUMNS = ("id", "prompt", "question_id", "question", "choices", "answer")
+
+
+def read_ts2(path: Path) -> Released:
+    """Read a TS2 CSV file, with or without the column `parent_question_id`.
+
+    Its prompts have lost some commas and spaces: give it those of `metadata.csv` (see
+    `with_prompts`), or no scorer will find them.
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
+    """
+    rows = read_rows(path, TS2_COLUMNS)
+    parsed = {n: parse_parents(row.get("parent_question_id", ""), "ts2") for n, row in rows}
+    lines, problems = make_lines(path, ((n, _ts2_fields(row, parsed[n][0])) for n, row in rows))
+    odd = [
+        Problem(
+            "error",
+            "unreadable_parents",
+            number,
+            f"Question {row['question_id']} of prompt {row['prompt']!r} has the parents "
+            f"{row['parent_question_id']!r}, which are no ids.",
+        )
+        for number, row in rows
+        if not parsed[number][1]
+    ]
+    return Released(lines, (*problems, *odd))
+
+
+def _ts2_fields(row: dict[str, str], parents: tuple[int, ...]) -> dict[str, object]:
+    return {
+        "prompt_id": row["id"],
+        "prompt": row["prompt"],
+        "question_id": row["question_id"],
+        "question": row["question"],
+        "choices": tuple(choice.strip() for choice in row["choices"].split("|") if choice.strip()),
+        "expected": row["answer"].strip(),
+        "parents": tuple(dict.fromkeys(map(str, parents))),
+    }
+
+
+READERS: dict[str, Reader] = {
+    "tifa": read_tifa,
+    "dsg": read_dsg,
+    "ts2": read_ts2,
+    "evalmuse": read_evalmuse,
+    "gecko": read_gecko,
+}

@@ -1,1 +1,0 @@
-"""Question files of releases, read as ours."""

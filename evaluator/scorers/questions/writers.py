@@ -1,0 +1,712 @@
+"""Writers of questions: what a language model is told, and how its lines are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from typing import Any, Literal, Protocol
+
+from pydantic import ValidationError
+
+from benchmarks.errors import SubmitterError
+from benchmarks.evalmuse.load import ElementKey, parse_element_key
+from evaluator.scorers.questions import instructions
+from evaluator.scorers.questions.files import Question
+from evaluator.scorers.questions.metric import (
+    YES_NO,
+    Entails,
+    filled,
+    literal_choice,
+    said,
+    same_answer,
+    with_entailment,
+)
+
+
+class WritesText(Protocol):
+    """The part of a language model that writers use."""
+
+    def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
+        """The likeliest continuation of each prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The questions of one prompt.
+
+    Attributes:
+        questions: they pass the check of question files.
+        faults: what of the language model's text could not be used, one sentence each.
+        none_because: the prompt is known to have no questions, and why.
+    """
+
+    questions: tuple[Question, ...] = ()
+    faults: tuple[str, ...] = ()
+    none_because: str = ""
+
+
+class Writer(Protocol):
+    """Writes the questions of one metric."""
+
+    def write(self, prompt: str) -> Written:
+        """The questions of a prompt."""
+
+
+def make_questions(
+    prompt: str, fields: Iterable[dict[str, Any]]
+) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+    """Questions of their fields; what cannot be one becomes a fault."""
+    found: list[Question] = []
+    faults: list[str] = []
+    for values in fields:
+        try:
+            found.append(Question.model_validate({"prompt": prompt, **values}))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            faults.append(f"question {values.get('question_id')}: {where}: {first['msg']}")
+    return tuple(found), tuple(faults)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Choices from `a, b, c`, in order, each once."""
+    parts = (part.strip().rstrip(".").strip() for part in text.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a model's text that say something."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+_PART = re.compile(r"\{(\d+)\}\s*\[([^\[\]]*)\]")
+_LINE = re.compile(
+    r"\{(?P<number>\d+)\}\s*Q:\s*(?P<question>.*?)\s*Choices:\s*(?P<choices>.*?)\s*A:\s*(?P<a>.*\S)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The parts of a prompt that a picture can show.
+
+    Attributes:
+        text: the prompt with its parts marked.
+        parts: number to words.
+        faults: one sentence each.
+    """
+
+    text: str
+    parts: dict[str, str]
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartQuestion:
+    """A question about one part; `row` is its line in the text, from 0."""
+
+    row: int
+    number: str
+    question: str
+    choices: tuple[str, ...]
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartQuestions:
+    """The questions about the parts of a prompt, and what could not be read."""
+
+    questions: tuple[PartQuestion, ...]
+    faults: tuple[str, ...] = ()
+
+
+def parse_coverage(text: str, prompt: str) -> Coverage:
+    """Read `A {1}[red colored] {2}[dog].`; the words must be the prompt's own, spaces aside."""
+    parts: dict[str, str] = {}
+    faults: list[str] = []
+    for number, words in _PART.findall(text):
+        if number in parts:
+            faults.append(f"part {number} is marked twice")
+        elif words.strip():
+            parts[number] = words.strip()
+    if not parts:
+        faults.append("no part is marked")
+    plain = _PART.sub(lambda part: part[2], text)
+    if parts and _bare(plain) != _bare(prompt):
+        faults.append(f"the marked text says {plain.strip()!r}, which is not the prompt")
+    return Coverage(text.strip(), parts, tuple(faults))
+
+
+def parse_questions(text: str, parts: dict[str, str]) -> PartQuestions:
+    """Read lines `{1} Q: ... Choices: a, b A: a`, one for each part.
+
+    Args:
+        text: of a language model, or of a file.
+        parts: number to words; see `parse_coverage`.
+    """
+    found: dict[str, PartQuestion] = {}
+    faults: list[str] = []
+    for row, line in enumerate(text.splitlines()):
+        if not line.strip():
+            continue
+        match = _LINE.match(line.strip())
+        if match is None:
+            faults.append(f"line {line.strip()!r} is not of the form asked for")
+            continue
+        choices = listed(match["choices"])
+        expected = literal_choice(match["a"], choices)
+        if match["number"] not in parts:
+            faults.append(f"there is no part {match['number']}")
+        elif match["number"] in found:
+            faults.append(f"part {match['number']} is asked about twice")
+        elif expected is None or len(choices) < 2 or not match["question"]:
+            faults.append(f"the answer to part {match['number']} is not one of several choices")
+        else:
+            found[match["number"]] = PartQuestion(
+                row, match["number"], match["question"], choices, expected
+            )
+    faults += [f"part {number} has no question" for number in parts if number not in found]
+    return PartQuestions(tuple(found.values()), tuple(faults))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+_NUMBERED = re.compile(r"(?P<number>\d+)\s*\|\s*(?P<content>.*\S)\s*$")
+_STATEMENT = re.compile(r"(?P<kind>[^()]*?)\s*\((?P<words>.*)\)$")
+
+
+@dataclass(frozen=True)
+class DsgWriter:
+    """Writes DSG questions (Cho et al. 2024).
+
+    Attributes:
+        model: asked for the statements, then for their questions, then for their dependencies.
+        max_new_tokens: of each list.
+    """
+
+    model: WritesText
+    max_new_tokens: int = 1024
+
+    def write(self, prompt: str) -> Written:
+        """Three calls, two where no statement is found."""
+        tuples, faults = numbered(self._call(instructions.DSG_TUPLES, prompt=prompt), "statements")
+        if not tuples:
+            return Written(faults=(*faults, "no statements"))
+        listed = "\n".join(f"{number} | {content}" for number, content in tuples.items())
+        asked, bad = numbered(
+            self._call(instructions.DSG_QUESTIONS, prompt=prompt, tuples=listed), "questions"
+        )
+        needs, odd = numbered(
+            self._call(instructions.DSG_DEPENDENCIES, prompt=prompt, tuples=listed), "dependencies"
+        )
+        return assemble(prompt, tuples, asked, needs, (*faults, *bad, *odd))
+
+    def _call(self, instruction: str, **parts: str) -> str:
+        return self.model.generate([filled(instruction, **parts)], self.max_new_tokens)[0]
+
+
+def numbered(text: str, what: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Read lines `number | content`.
+
+    Args:
+        text: of the language model.
+        what: the lines hold, for messages.
+
+    Returns:
+        Content by number, and a sentence for each line that is none or has a number again.
+    """
+    found: dict[str, str] = {}
+    faults: list[str] = []
+    for line in lines_of(text):
+        match = _NUMBERED.match(line)
+        if match is None:
+            faults.append(f"{what}: line {line!r} is not of the form `number | text`")
+        elif str(int(match["number"])) in found:
+            faults.append(f"{what}: number {match['number']} stands there twice")
+        else:
+            found[str(int(match["number"]))] = match["content"]
+    return found, tuple(faults)
+
+
+def assemble(
+    prompt: str,
+    tuples: dict[str, str],
+    asked: dict[str, str],
+    needs: dict[str, str],
+    faults: tuple[str, ...] = (),
+) -> Written:
+    """Put the three lists together.
+
+    A statement without a question is left out. A dependency that is no number, or on a question
+    that is not there, is left out; where questions depend on each other, all dependencies of the
+    prompt are. Each is a fault.
+    """
+    said = list(faults)
+    kept = [number for number in tuples if number in asked]
+    said += [f"statement {number} has no question" for number in tuples if number not in asked]
+    said += [f"question {number} has no statement" for number in asked if number not in tuples]
+    parents = {number: _parents(number, needs.get(number), kept, said) for number in kept}
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        said.append(f"questions depend on each other: {' > '.join(error.args[1])}")
+        parents = dict.fromkeys(kept, ())
+    questions, bad = make_questions(
+        prompt,
+        (_dsg_fields(number, tuples[number], asked[number], parents[number]) for number in kept),
+    )
+    return Written(questions, (*said, *bad))
+
+
+def _parents(number: str, cell: str | None, kept: list[str], said: list[str]) -> tuple[str, ...]:
+    if cell is None:
+        said.append(f"question {number} has no line of dependencies")
+        return ()
+    found: dict[str, None] = {}
+    for part in (part.strip() for part in cell.split(",")):
+        if part in kept and part != number:
+            found[part] = None
+        elif part != "0":
+            said.append(f"question {number} cannot depend on {part!r}")
+    return tuple(found)
+
+
+def _dsg_fields(
+    number: str, statement: str, question: str, parents: tuple[str, ...]
+) -> dict[str, object]:
+    match = _STATEMENT.match(statement)
+    return {
+        "question_id": number,
+        "question": question,
+        "choices": ("yes", "no"),
+        "expected": "yes",
+        "parents": parents,
+        "element": match["words"].strip() if match else statement,
+        "type": match["kind"].strip() if match else "",
+    }
+
+
+_PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<a>.*\S)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class EvalMuseWriter:
+    """Writes a yes/no question for each element, as PN-VQA asks them (Han et al. 2024).
+
+    Attributes:
+        model: lists the elements, then writes each question.
+        elements: of prompts whose elements are known, as `two cups (counting)`.
+        max_new_tokens: of the list of elements.
+    """
+
+    model: WritesText
+    elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    max_new_tokens: int = 512
+
+    def write(self, prompt: str) -> Written:
+        """One call for the elements, and one for each of them."""
+        keys, faults = self._elements(prompt)
+        if not keys:
+            return Written(faults=(*faults, "no elements"))
+        asked = [
+            filled(
+                instructions.EVALMUSE_QUESTION, prompt=prompt, element=f"{key.text} ({key.kind})"
+            )
+            for key in keys
+        ]
+        fields: list[dict[str, object]] = []
+        for number, (key, text) in enumerate(
+            zip(keys, self.model.generate(asked, 64), strict=True), start=1
+        ):
+            pair = _PAIR.search(text)
+            expected = said(pair["a"]) if pair else ""
+            if pair is None or expected not in YES_NO:
+                faults.append(f"the question about {key.text!r} is not of the form asked for")
+                continue
+            fields.append(_evalmuse_fields(number, key, pair["q"], expected))
+        questions, bad = make_questions(prompt, fields)
+        return Written(questions, (*faults, *bad))
+
+    def _elements(self, prompt: str) -> tuple[list[ElementKey], list[str]]:
+        known = self.elements.get(prompt)
+        if known is not None:
+            return parse_elements(known)
+        text = self.model.generate(
+            [filled(instructions.EVALMUSE_ELEMENTS, prompt=prompt)], self.max_new_tokens
+        )[0]
+        return parse_elements(lines_of(text))
+
+
+def parse_elements(lines: list[str] | tuple[str, ...]) -> tuple[list[ElementKey], list[str]]:
+    """Read `two cups (counting)`, each element once, and what is not of that form."""
+    found: dict[ElementKey, None] = {}
+    faults: list[str] = []
+    for line in lines:
+        try:
+            found[parse_element_key(line)] = None
+        except ValueError as error:
+            faults.append(str(error))
+    return list(found), faults
+
+
+def _evalmuse_fields(
+    number: int, key: ElementKey, question: str, expected: str
+) -> dict[str, object]:
+    return {
+        "question_id": str(number),
+        "question": question,
+        "choices": ("yes", "no"),
+        "expected": expected,
+        "element": key.text,
+        "type": key.kind,
+    }
+
+
+@dataclass(frozen=True)
+class GeckoWriter:
+    """Writes Gecko questions (Wiles et al. 2024).
+
+    Attributes:
+        model: marks the parts, then asks about each.
+        entails: says how likely the prompt entails each question with its answer; the scorer
+            filters by that. None: it is left open.
+        max_new_tokens: of each call.
+    """
+
+    model: WritesText
+    entails: Entails | None = None
+    max_new_tokens: int = 1024
+
+    def write(self, prompt: str) -> Written:
+        """Two calls, one where no part is marked."""
+        marked = lines_of(self._call(filled(instructions.GECKO_COVERAGE, prompt=prompt)))
+        coverage = parse_coverage(marked[0].removeprefix("Marked:") if marked else "", prompt)
+        if not coverage.parts:
+            return Written(faults=coverage.faults)
+        text = self._call(filled(instructions.GECKO_QUESTIONS, coverage=coverage.text))
+        parsed = parse_questions(text, coverage.parts)
+        questions, bad = make_questions(
+            prompt,
+            (
+                {
+                    "question_id": one.number,
+                    "question": one.question,
+                    "choices": one.choices,
+                    "expected": one.expected,
+                    "element": coverage.parts[one.number],
+                }
+                for one in parsed.questions
+            ),
+        )
+        if self.entails is not None and questions:
+            questions = tuple(with_entailment(questions, self.entails))
+        return Written(questions, (*coverage.faults, *parsed.faults, *bad))
+
+    def _call(self, instruction: str) -> str:
+        return self.model.generate([instruction], self.max_new_tokens)[0]
+
+
+_ABOUT = re.compile(r"About\s+(?P<element>.+?)\s*\((?P<type>[^()]*)\)\s*:?$", re.IGNORECASE)
+_FIELD = re.compile(r"(?P<key>Q|Choices|A)\s*:\s*(?P<value>.*)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TifaWriter:
+    """Writes TIFA questions.
+
+    Attributes:
+        model: writes them.
+        verifier: answers each from the prompt; a question that it answers otherwise is left out
+            (Hu et al. 2023). None: all are kept, as T2IScoreScore does.
+        max_new_tokens: of the list of questions.
+    """
+
+    model: WritesText
+    verifier: WritesText | None = None
+    max_new_tokens: int = 1024
+
+    def write(self, prompt: str) -> Written:
+        """One call; one more per question with a verifier, all of them together."""
+        text = self.model.generate([filled(instructions.TIFA, prompt=prompt)], self.max_new_tokens)[
+            0
+        ]
+        found = parse_tifa(text, prompt)
+        if self.verifier is None or not found.questions:
+            return found
+        return _confirmed(found, prompt, self.verifier)
+
+
+def parse_tifa(text: str, prompt: str) -> Written:
+    """Read `About element (type):` headings, each followed by `Q:`, `Choices:` and `A:` lines.
+
+    A question that is not whole, or whose answer is none of its choices, is a fault; one that
+    stands there twice counts once.
+    """
+    fields: list[dict[str, object]] = []
+    faults: list[str] = []
+    element, kind = "", ""
+    current: dict[str, str] = {}
+    for line in [*lines_of(text), "Q:"]:
+        about, field = _ABOUT.match(line), _FIELD.match(line)
+        if not about and not field:
+            faults.append(f"line {line!r} is not of the form asked for")
+            continue
+        if current and (about or (field and field["key"].lower() == "q")):
+            _finish(current, element, kind, fields, faults)
+            current = {}
+        if about:
+            element, kind = about["element"], about["type"].strip().lower()
+        elif field and (field["value"].strip() or current):
+            current[field["key"].lower()] = field["value"].strip()
+    questions, bad = make_questions(prompt, fields)
+    return Written(questions, (*faults, *bad))
+
+
+def _finish(
+    current: dict[str, str],
+    element: str,
+    kind: str,
+    fields: list[dict[str, object]],
+    faults: list[str],
+) -> None:
+    missing = [key for key in ("q", "choices", "a") if not current.get(key)]
+    if missing:
+        faults.append(f"question {current.get('q', '')!r} lacks {', '.join(missing)}")
+        return
+    choices = listed(current["choices"])
+    expected = literal_choice(current["a"], choices)
+    if expected is None or len(choices) < 2:
+        faults.append(f"question {current['q']!r} has no answer among two or more choices")
+        return
+    asked = {"question": current["q"], "expected": expected}
+    if any(asked.items() <= one.items() for one in fields):
+        return
+    number = str(len(fields) + 1)
+    extra = {"question_id": number, "choices": choices, "element": element, "type": kind}
+    fields.append({**asked, **extra})
+
+
+def _confirmed(found: Written, prompt: str, verifier: WritesText) -> Written:
+    asked = [
+        filled(
+            instructions.TIFA_VERIFY,
+            prompt=prompt,
+            question=question.question,
+            choices=", ".join(question.choices),
+        )
+        for question in found.questions
+    ]
+    answers = verifier.generate(asked, 32)
+    kept: list[Question] = []
+    faults = list(found.faults)
+    for question, answer in zip(found.questions, answers, strict=True):
+        if same_answer(answer, question.expected):
+            kept.append(question)
+        else:
+            faults.append(f"{question.question!r} is not confirmed: {answer.strip()!r}")
+    return Written(tuple(kept), tuple(faults))
+
+
+class Spans(Protocol):
+    """Finds phrases."""
+
+    def of(self, prompt: str) -> tuple[list[str], list[str]]:
+        """The phrases of a prompt, in its order, and what could not be used."""
+
+
+class SpacySpans:
+    """Noun chunks of spaCy, as the authors of BVQA take them, and entities too for VQ2.
+
+    Args:
+        entities: whether named entities count.
+        pipeline: name of an installed spaCy pipeline.
+
+    Raises:
+        SubmitterError: `spacy_missing`.
+    """
+
+    def __init__(self, *, entities: bool, pipeline: str = "en_core_web_sm") -> None:
+        try:
+            load: Callable[[str], Any] = import_module("spacy").load
+            self._parse = load(pipeline)
+        except (ImportError, OSError) as error:
+            raise SubmitterError(
+                "spacy_missing",
+                f"spaCy with its pipeline {pipeline} is not installed here.",
+                "Install both, or let a language model list the phrases with --model.",
+            ) from error
+        self._entities = entities
+
+    def of(self, prompt: str) -> tuple[list[str], list[str]]:
+        """See `Spans`."""
+        parsed = self._parse(prompt)
+        found = [(chunk.start_char, chunk.text) for chunk in parsed.noun_chunks]
+        if self._entities:
+            found += [(entity.start_char, entity.text) for entity in parsed.ents]
+        return list(dict.fromkeys(text for _, text in sorted(found))), []
+
+
+@dataclass(frozen=True)
+class ModelSpans:
+    """Noun phrases as a language model lists them; phrases that are not the prompt's are faults."""
+
+    model: WritesText
+    max_new_tokens: int = 256
+
+    def of(self, prompt: str) -> tuple[list[str], list[str]]:
+        """See `Spans`."""
+        text = self.model.generate(
+            [filled(instructions.SPANS, prompt=prompt)], self.max_new_tokens
+        )[0]
+        found: dict[str, None] = {}
+        faults: list[str] = []
+        for line in lines_of(text):
+            if line.lower() in prompt.lower():
+                found[line] = None
+            else:
+                faults.append(f"{line!r} is not in the prompt")
+        return list(found), faults
+
+
+@dataclass(frozen=True)
+class BvqaWriter:
+    """One question per noun phrase: the phrase with a question mark (T2I-CompBench).
+
+    Attributes:
+        spans: finds them.
+    """
+
+    spans: Spans
+
+    def write(self, prompt: str) -> Written:
+        """No call but that for the phrases."""
+        phrases, faults = self.spans.of(prompt)
+        if not phrases and not faults:
+            return Written(none_because="no noun phrases")
+        questions, bad = make_questions(
+            prompt,
+            (
+                {
+                    "question_id": str(number),
+                    "question": f"{phrase}?",
+                    "choices": ("yes", "no"),
+                    "expected": "yes",
+                    "element": phrase,
+                }
+                for number, phrase in enumerate(phrases, start=1)
+            ),
+        )
+        return Written(questions, (*faults, *bad))
+
+
+@dataclass(frozen=True)
+class Vq2Writer:
+    """Questions whose answer is a phrase of the prompt (Yarom et al. 2023, VQ2).
+
+    The authors sample five per phrase, without a seed; here they are the model's likeliest list.
+
+    Attributes:
+        model: writes them.
+        spans: finds the phrases.
+        per_span: most questions per phrase.
+    """
+
+    model: WritesText
+    spans: Spans
+    per_span: int = 5
+
+    def write(self, prompt: str) -> Written:
+        """One call per phrase, all of them together."""
+        phrases, faults = self.spans.of(prompt)
+        if not phrases:
+            return Written((), tuple(faults), "" if faults else "no phrases")
+        asked = [
+            filled(
+                instructions.VQ2_QUESTIONS, prompt=prompt, answer=phrase, count=str(self.per_span)
+            )
+            for phrase in phrases
+        ]
+        fields = [
+            {"question": question, "expected": phrase, "element": phrase}
+            for phrase, text in zip(phrases, self.model.generate(asked, 256), strict=True)
+            for question in self._questions(phrase, text, faults)
+        ]
+        numbered = ({"question_id": str(n), **one} for n, one in enumerate(fields, start=1))
+        questions, bad = make_questions(prompt, numbered)
+        return Written(questions, (*faults, *bad))
+
+    def _questions(self, phrase: str, text: str, faults: list[str]) -> list[str]:
+        lines = list(dict.fromkeys(lines_of(text)))
+        faults += [f"{line!r} is no question" for line in lines if not line.endswith("?")]
+        found = [line for line in lines if line.endswith("?")][: self.per_span]
+        if not found:
+            faults.append(f"{phrase!r} has no question")
+        return found
+
+
+WriterName = Literal["tifa", "dsg", "gecko", "evalmuse", "bvqa", "vq2"]
+PhrasesBy = Literal["model", "spacy"]
+
+
+@dataclass(frozen=True)
+class Helpers:
+    """What writers may need.
+
+    Attributes:
+        model: writes; only BVQA with spaCy does without.
+        verifier: confirms TIFA questions from the prompt.
+        entails: says how likely the prompt entails Gecko questions.
+        elements: of prompts whose elements are known (EvalMuse).
+        phrases: who finds the phrases of BVQA and VQ2.
+    """
+
+    model: WritesText | None = None
+    verifier: WritesText | None = None
+    entails: Entails | None = None
+    elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    phrases: PhrasesBy = "model"
+
+
+def needs_model(name: WriterName, phrases: PhrasesBy) -> bool:
+    """Whether a writer needs a language model."""
+    return not (name == "bvqa" and phrases == "spacy")
+
+
+def make_writer(name: WriterName, helpers: Helpers) -> Writer:
+    """A writer.
+
+    Raises:
+        SubmitterError: `writer_needs_model`; `spacy_missing`.
+    """
+    if name == "bvqa":
+        return BvqaWriter(_spans(helpers, entities=False))
+    model = _model(helpers)
+    if name == "tifa":
+        return TifaWriter(model, helpers.verifier)
+    if name == "dsg":
+        return DsgWriter(model)
+    if name == "gecko":
+        return GeckoWriter(model, helpers.entails)
+    if name == "evalmuse":
+        return EvalMuseWriter(model, helpers.elements)
+    return Vq2Writer(model, _spans(helpers, entities=True))
+
+
+def _spans(helpers: Helpers, *, entities: bool) -> Spans:
+    if helpers.phrases == "spacy":
+        return SpacySpans(entities=entities)
+    return ModelSpans(_model(helpers))
+
+
+def _model(helpers: Helpers) -> WritesText:
+    if helpers.model is None:
+        raise SubmitterError(
+            "writer_needs_model",
+            "This writer asks a language model.",
+            "Name one with --model, by Hub id or folder.",
+        )
+    return helpers.model

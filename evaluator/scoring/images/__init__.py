@@ -1,1 +1,0 @@
-"""Images on their way to a scorer: read, made canonical, resized."""

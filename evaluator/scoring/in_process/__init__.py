@@ -1,1 +1,0 @@
-"""Asking a built-in metric in this process: the cheapest path it offers, counted exactly."""

@@ -1,1 +1,0 @@
-"""The engine that spreads batches over the actors of a Ray cluster."""

@@ -1,0 +1,84 @@
+"""Ray actor; it loads nothing before it is told how many threads it has."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
+
+if TYPE_CHECKING:
+    from evaluator.scoring.asking import Answered, AskerSource, Batch
+
+
+_BY_FAULT = {kind.fault: kind for kind in (SubmitterError, TransientError, PlatformError)}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An `AssayError` on its way out of an actor: Ray would wrap it, and lose all but its text."""
+
+    fault: str
+    code: str
+    message: str
+    hint: str
+
+    @classmethod
+    def of(cls, error: AssayError) -> Failure:
+        """What an error says."""
+        return cls(error.fault, error.code, error.message, error.hint)
+
+    def error(self) -> AssayError:
+        """The error again."""
+        return _BY_FAULT[self.fault](self.code, self.message, self.hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an actor came to be."""
+
+    host: str
+    pid: int
+
+
+class AskerActor:
+    """Holds one asker; Ray calls it from a few threads at once.
+
+    Args:
+        threads: that a computation is spread over.
+        ready_threads: that make images ready.
+    """
+
+    def __init__(self, threads: int, ready_threads: int) -> None:
+        # Libraries of linear algebra read this once, when they are loaded, and sums in another
+        # number of threads may differ in their last bits. So nothing is loaded before.
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        module = import_module("evaluator.scoring.ray_host")
+        self._host: Any = module.AskerHost(threads, ready_threads)
+
+    def place(self) -> Place:
+        """Where this is."""
+        return Place(socket.gethostname(), os.getpid())
+
+    def open(self, source: AskerSource) -> Failure | None:
+        """Start the asker; None when it is open."""
+        try:
+            self._host.open(source)
+        except AssayError as error:
+            return Failure.of(error)
+        return None
+
+    def answer(self, batch: Batch) -> Answered | Failure:
+        """Make a batch ready, and ask when it is its turn."""
+        try:
+            answered: Answered = self._host.answer(batch)
+        except AssayError as error:
+            return Failure.of(error)
+        return answered
+
+    def close(self) -> None:
+        """End the asker, after what is asked just now; batches that wait are dropped."""
+        self._host.close()

@@ -1,0 +1,317 @@
+"""Trust checks: the same questions asked otherwise, before a metric may rank."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from benchmarks.errors import AssayError
+from benchmarks.rethinking.perturbation import plus_one
+from benchmarks.schema import Pair, Questions
+from evaluator.scoring.asking import Asked, Asker, AskerSource, Batch, RawItem
+from evaluator.scoring.batch_work import answered
+from evaluator.scoring.images import ImageError, canonical_image
+from leaderboard.trust import LIMITS, Check, CheckName, Example, PrecisionBand, TrustReport
+
+
+def sampled(
+    questions: Questions, seed: bytes, *, n_images: int = 12, per_image: int = 3
+) -> Questions:
+    """A few pairs of a benchmark, chosen by a keyed hash: nobody can know them without the key.
+
+    Args:
+        questions: of the benchmark.
+        seed: secret of the run, at most 64 bytes.
+        n_images: distinct images at most.
+        per_image: pairs of one image at most.
+
+    Returns:
+        The same questions with fewer pairs and images.
+    """
+
+    def place(name: str) -> bytes:
+        return hashlib.blake2b(name.encode(), key=seed, person=b"trust", digest_size=16).digest()
+
+    by_image: dict[str, list[Pair]] = {}
+    for pair in questions.pairs:
+        by_image.setdefault(pair.image_id, []).append(pair)
+    chosen = sorted(by_image, key=place)[:n_images]
+    pairs = tuple(
+        pair
+        for image in chosen
+        for pair in sorted(by_image[image], key=lambda one: place(one.pair_id))[:per_image]
+    )
+    return replace(questions, images={one: questions.images[one] for one in chosen}, pairs=pairs)
+
+
+def reencoded(image: Image.Image) -> bytes:
+    """The same pixels in another lossless file: WebP in place of PNG."""
+    return _saved(image, "WEBP", lossless=True, exact=True, method=0)
+
+
+def one_step_brighter(image: Image.Image) -> bytes:
+    """Every channel value below 255 raised by one, kept without loss (Re-Thinking)."""
+    return _saved(Image.fromarray(plus_one(np.asarray(image))), "PNG", compress_level=1)
+
+
+def _saved(image: Image.Image, kind: str, **options: bool | int) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format=kind, **options)
+    return buffer.getvalue()
+
+
+Scores = Mapping[str, float]
+Tell = Callable[[int, int], None]
+
+_STEPS = 7
+_TAIL = 0.1
+_LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a scorer was put through before its run.
+
+    Attributes:
+        report: of the checks.
+        scores: of its pairs when they were asked first; NaN where there was none.
+    """
+
+    report: TrustReport
+    scores: Scores
+
+    def after(self, run: Scores) -> TrustReport:
+        """The report with one more check: the same pairs as the run itself scored them.
+
+        A scorer that behaves as long as it takes itself to be tested is caught by this.
+
+        Args:
+            run: pair_id to score, of all pairs that were tried.
+        """
+        accepted = _accepted(self.scores, self.report.spread, self.report.limit)
+        last = compared("run", self.scores, run, accepted)
+        return self.report.model_copy(update={"checks": (*self.report.checks, last)})
+
+
+def tried(
+    asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
+) -> Trial:
+    """Put a scorer through all checks but that of its run.
+
+    Args:
+        asker: the scorer, open.
+        questions: a few pairs (`sampling.sampled`).
+        benchmark: where they are from.
+        tell: is told how many of the passes are done.
+
+    Raises:
+        AssayError: the scorer failed for good.
+    """
+    items = canonical_items(questions)
+    passes = _Passes(asker, tell)
+    before = passes.scores([items])
+    other: dict[CheckName, Scores] = {
+        "repeat": passes.scores([items]),
+        "order": passes.scores([_turned(items)]),
+        "batch": passes.scores(_in_threes(items)),
+        "alone": passes.scores([[one] for one in _one_by_one(items)]),
+        "reencoded": passes.scores([_changed(items, reencoded)]),
+        "one_pixel": passes.scores([_changed(items, one_step_brighter)]),
+    }
+    spread = _spread(before)
+    limit = LIMITS.get(asker.environment.get("dtype", "float32"), LIMITS["float32"])
+    report = TrustReport(
+        benchmark=benchmark,
+        n_pairs=len(before),
+        n_images=len(items),
+        spread=spread,
+        limit=limit,
+        environment=asker.environment,
+        checks=tuple(
+            compared(name, before, after, _accepted(before, spread, limit))
+            for name, after in other.items()
+        ),
+    )
+    return Trial(report, before)
+
+
+def scores_of(asker: Asker, items: Sequence[RawItem]) -> Scores:
+    """Scores by pair_id of one batch; NaN where there is none."""
+    return _Passes(asker, lambda _done, _total: None).scores([items])
+
+
+def compared(name: CheckName, before: Scores, after: Scores, accepted: float) -> Check:
+    """What one check says.
+
+    Args:
+        name: of the check.
+        before: pair_id to score; NaN where there was none.
+        after: the same pairs, asked otherwise.
+        accepted: the largest difference that counts as rounding, in units of the score.
+    """
+    pairs = list(before)
+    first = np.array([before[pair] for pair in pairs])
+    second = np.array([after[pair] for pair in pairs])
+    lost = np.isnan(first) != np.isnan(second)
+    with np.errstate(over="ignore"):
+        difference = np.minimum(np.abs(second - first), _LARGEST)
+    both = ~(np.isnan(first) | np.isnan(second))
+    moved = np.where(both, difference, 0.0)
+    largest = float(moved.max(initial=0.0))
+    worst = int(np.argmax(np.where(lost, math.inf, moved))) if pairs else 0
+    shown = bool(lost.any()) or largest > 0.0
+    return Check(
+        name=name,
+        n_pairs=len(pairs),
+        mean=largest * float((moved[both] / largest).mean()) if largest else 0.0,
+        largest=largest,
+        n_lost=int(lost.sum()),
+        passed=None if name == "one_pixel" else largest <= accepted and not lost.any(),
+        example=Example(
+            pair_id=pairs[worst], before=_or_none(first[worst]), after=_or_none(second[worst])
+        )
+        if shown
+        else None,
+    )
+
+
+class _Passes:
+    """Asks batches and counts the passes."""
+
+    def __init__(self, asker: Asker, tell: Tell) -> None:
+        self._asker = asker
+        self._tell = tell
+        self._done = 0
+
+    def scores(self, batches: Sequence[Sequence[RawItem]]) -> Scores:
+        found: dict[str, float] = {}
+        for number, items in enumerate(batches):
+            reply = answered(self._asker, Batch(number, tuple(items))).reply
+            for item, verdicts in zip(items, reply.verdicts, strict=True):
+                for one, verdict in zip(item.asked, verdicts, strict=True):
+                    found[one.pair_id] = verdict.score
+        self._done += 1
+        self._tell(self._done, _STEPS)
+        return found
+
+
+def canonical_items(questions: Questions) -> list[RawItem]:
+    """Images as canonical PNG; one that cannot be read is left out, for the run to name."""
+    asked: dict[str, list[Asked]] = {}
+    for pair in questions.pairs:
+        one = Asked(pair.pair_id, pair.text_id, questions.texts[pair.text_id])
+        asked.setdefault(pair.image_id, []).append(one)
+    found = []
+    for image_id, texts in asked.items():
+        try:
+            data = canonical_image(questions.images[image_id]()).png
+        except (ImageError, OSError, AssayError):
+            continue
+        found.append(RawItem(image_id, data, tuple(texts)))
+    return found
+
+
+def _turned(items: Sequence[RawItem]) -> list[RawItem]:
+    return [RawItem(one.image_id, one.data, one.asked[::-1]) for one in reversed(items)]
+
+
+def _in_threes(items: Sequence[RawItem]) -> list[Sequence[RawItem]]:
+    """Batches of three images, strided, so that each is with others than before."""
+    n = max(1, -(-len(items) // 3))
+    return [items[start::n] for start in range(n) if items[start::n]]
+
+
+def _one_by_one(items: Sequence[RawItem]) -> list[RawItem]:
+    return [RawItem(one.image_id, one.data, (text,)) for one in items for text in one.asked]
+
+
+def _changed(items: Sequence[RawItem], change: Callable[[Image.Image], bytes]) -> list[RawItem]:
+    found = []
+    for one in items:
+        with Image.open(io.BytesIO(one.data)) as image:
+            found.append(RawItem(one.image_id, change(image.convert("RGB")), one.asked))
+    return found
+
+
+def _spread(scores: Scores) -> float:
+    """Standard deviation with the lowest and highest tenth moved in to the next value.
+
+    Otherwise one score far from all others would let these move as they like. Finite for any
+    finite scores.
+    """
+    values = _numbers(scores)
+    if not values.size:
+        return 0.0
+    size = float(np.abs(values).max()) or 1.0
+    scaled = np.sort(values / size)
+    cut = int(_TAIL * scaled.size)
+    inner = np.clip(scaled, scaled[cut], scaled[-1 - cut])
+    # Equal scores have no spread, whatever their mean is rounded to.
+    return size * float(inner.std()) if inner[0] < inner[-1] else 0.0
+
+
+def _accepted(scores: Scores, spread: float, limit: float) -> float:
+    """Rounding of the scores themselves counts too: a metric may be almost constant.
+
+    It counts by the precision that the scores are given in, and is never more than a few of its
+    steps: nobody may hide what moves behind a large constant that is added.
+    """
+    values = _numbers(scores)
+    # The middle one: a score far from the others must not pass for their size.
+    size = float(np.sort(np.abs(values))[values.size // 2]) if values.size else 0.0
+    with np.errstate(over="ignore"):
+        single = bool((values.astype(np.float32) == values).all())
+    step = float(np.finfo(np.float32 if single else np.float64).eps)
+    return max(limit * spread, 2 * step * size)
+
+
+def _numbers(scores: Scores) -> NDArray[np.float64]:
+    return np.array([value for value in scores.values() if not math.isnan(value)])
+
+
+def _or_none(value: np.floating) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def precision_band(found: Scores, reference: AskerSource, questions: Questions) -> PrecisionBand:
+    """Compare scores with those of the reference.
+
+    Args:
+        found: scores of the scorer as it is run, by pair_id.
+        reference: the same scorer in float32 on the CPU; opened here, and closed again.
+        questions: the same pairs (`sampling.sampled`).
+
+    Raises:
+        AssayError: the reference failed for good.
+    """
+    with reference.open() as exact:
+        return band(found, scores_of(exact, canonical_items(questions)), exact.environment)
+
+
+def band(found: Scores, expected: Scores, environment: dict[str, str]) -> PrecisionBand:
+    """The difference of two sets of scores.
+
+    Args:
+        found: pair_id to score; NaN where there is none.
+        expected: of the same pairs.
+        environment: of the reference.
+    """
+    ours = np.array(list(found.values()))
+    theirs = np.array([expected[pair] for pair in found])
+    both = ~(np.isnan(ours) | np.isnan(theirs))
+    off = np.abs(ours[both] - theirs[both])
+    return PrecisionBand(
+        n_pairs=len(found),
+        mean=float(off.mean()) if off.size else None,
+        largest=float(off.max()) if off.size else None,
+        n_lost=int((np.isnan(ours) != np.isnan(theirs)).sum()),
+        reference=environment,
+    )

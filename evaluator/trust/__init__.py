@@ -1,1 +1,0 @@
-"""Trust checks: the same questions asked otherwise, before a metric may rank."""

@@ -1,0 +1,279 @@
+"""Ray: the scores of a local run, whatever happens to the processes that work on it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from evaluator.scoring.asking import Answered, Asked, Batch, Engine, RawItem
+from evaluator.scoring.column import ScoreColumn
+from evaluator.scoring.engine import EngineOptions, run_plan
+from evaluator.scoring.local import LocalEngine
+from evaluator.scoring.plan import ScoringPlan
+from evaluator.scoring.progress import Progress
+from evaluator.scoring.ray_cluster import RayOptions
+from evaluator.scoring.shards import ShardFolder
+from tests.evaluator.scoring.asking import picture, questions_of
+from tests.evaluator.scoring.ray_askers import (
+    AccidentSource,
+    UnsendableSource,
+    alive,
+    gone,
+    pids,
+)
+from tests.evaluator.scoring.ray_token import keep_token_out_of_home
+
+if TYPE_CHECKING:
+    from evaluator.scoring.ray_cluster import RayCluster
+    from evaluator.scoring.ray_engine import RayEngine
+
+SMALL = EngineOptions(batch_pairs=6, window=8, keep_every_s=0.0)
+PAIRS = [(image, text) for image in range(20) for text in range(image % 4 + 1)]
+QUESTIONS = questions_of(PAIRS, elements=True)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    """Two slots on this machine, in a Ray that belongs to the tests and not to the engine."""
+    import ray
+
+    from evaluator.scoring.ray_cluster import RayCluster
+
+    keep_token_out_of_home()
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    folder = Path(tempfile.mkdtemp(prefix="assay-test-"))
+    ray.init(
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        object_store_memory=100 * 1024 * 1024,
+        _temp_dir=str(folder),
+        logging_level=logging.CRITICAL,
+        log_to_driver=False,
+    )
+    with RayCluster(None, tmp_path_factory.mktemp("scratch")) as joined:
+        yield joined
+    assert ray.is_initialized(), "a Ray that somebody else started was shut down"
+    ray.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+    del os.environ["RAY_USAGE_STATS_ENABLED"]
+    deadline = time.monotonic() + 30
+    while (left := _processes_of(folder)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left
+
+
+@pytest.fixture
+def engine(cluster: RayCluster) -> RayEngine:
+    """One actor where that is enough: a start costs a second or two."""
+    from evaluator.scoring.ray_engine import RayEngine
+
+    return RayEngine(cluster, RayOptions(actors=1))
+
+
+def run(source: Any, shards: Path, engine: Engine, **more: Any) -> ScoreColumn:
+    plan, kept = ScoringPlan.of(QUESTIONS, b"seed"), ShardFolder(shards, "fingerprint")
+    return run_plan(plan, QUESTIONS, source, kept, engine=engine, options=SMALL, **more)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> ScoreColumn:
+    folder = tmp_path_factory.mktemp("local")
+    return run(AccidentSource(folder), folder / "shards", LocalEngine())
+
+
+def assert_same(found: ScoreColumn, expected: ScoreColumn) -> None:
+    """Bit for bit, and each pair once."""
+    assert found.overall.equals(expected.overall)
+    assert found.elements is not None
+    assert expected.elements is not None
+    assert found.elements.equals(expected.elements)
+    assert set(found.findings) == set(expected.findings)
+    assert found.cost.pairs == expected.cost.pairs
+    assert found.cost.images == expected.cost.images
+
+
+def batches(n: int, drawn: list[int] | None = None) -> Iterator[Batch]:
+    for number in range(n):
+        if drawn is not None:
+            drawn.append(number)
+        asked = Asked(f"pair-{number}", "text", f"prompt {number}")
+        yield Batch(number, (RawItem(f"image-{number}", picture(number), (asked,)),))
+
+
+def test_the_scores_are_those_of_a_local_run_bit_for_bit(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
+    import torch
+
+    from evaluator.scoring.ray_engine import RayEngine
+    from tests.evaluator.scoring.ray_torch_asker import TorchSource
+
+    local = run(TorchSource(tmp_path / "a"), tmp_path / "local", LocalEngine())
+
+    source = TorchSource(tmp_path / "b", together=2)
+    found = run(source, tmp_path / "ray", RayEngine(cluster, RayOptions(actors=2)))
+
+    assert_same(found, local)
+    assert found.environment["engine"] == "ray"
+    assert found.environment["threads"] == str(torch.get_num_threads())
+    assert found.environment["omp"] == str(torch.get_num_threads())
+    assert found.cost.peak_memory_bytes == 1000
+    assert found.cost.seconds == local.cost.seconds
+    assert len(pids(tmp_path / "b")) == 2, "both slots worked"
+    assert sorted(pids(tmp_path / "b", "closed")) == sorted(pids(tmp_path / "b"))
+    assert gone(pids(tmp_path / "b"))
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
+    cluster: RayCluster, local: ScoreColumn, tmp_path: Path
+) -> None:
+    from evaluator.scoring.ray_engine import RayEngine
+
+    source = AccidentSource(tmp_path, pause_s=0.2)
+    killed: list[int] = []
+
+    def kill_one(progress: Progress) -> None:
+        started = pids(tmp_path)
+        if started and progress.done and not killed:
+            killed.append(started[0])
+            os.kill(started[0], signal.SIGKILL)
+
+    engine = RayEngine(cluster, RayOptions(actors=2))
+    found = run(source, tmp_path / "shards", engine, listener=kill_one, clock=_Ticks())
+
+    assert killed
+    assert not alive(killed[0])
+    assert_same(found, local)
+
+
+@pytest.mark.slow
+def test_a_batch_that_killed_its_worker_once_is_asked_again(
+    engine: RayEngine, local: ScoreColumn, tmp_path: Path
+) -> None:
+    source = AccidentSource(tmp_path, deadly=frozenset({"image-7"}), deadly_times=1)
+
+    found = run(source, tmp_path / "shards", engine)
+
+    assert len(pids(tmp_path, "killed")) == 2, "one died of it, and one did not"
+    assert_same(found, local)
+
+
+@pytest.mark.slow
+def test_a_batch_that_kills_three_workers_is_named_and_the_rest_is_good(
+    engine: RayEngine, tmp_path: Path
+) -> None:
+    source = AccidentSource(tmp_path, deadly=frozenset({"image-3"}))
+    good: list[Answered] = []
+
+    with pytest.raises(PlatformError, match="'image-3'") as error:
+        good.extend(engine.run(batches(5), source))
+
+    assert error.value.code == "worker_killed_by_batch"
+    assert {answer.batch for answer in good} <= {0, 1, 2, 4}
+    assert len(pids(tmp_path, "killed")) == 3
+    assert gone(pids(tmp_path))
+
+
+@pytest.mark.slow
+def test_workers_that_never_start_end_the_run(engine: RayEngine, tmp_path: Path) -> None:
+    with pytest.raises(TransientError) as error:
+        list(engine.run(batches(1), AccidentSource(tmp_path, dies_when_opened=True)))
+
+    assert error.value.code == "workers_lost"
+    assert len(pids(tmp_path)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ray_first", [True, False])
+def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_there(
+    engine: RayEngine, local: ScoreColumn, tmp_path: Path, ray_first: bool
+) -> None:
+    first, second = (engine, LocalEngine()) if ray_first else (LocalEngine(), engine)
+    last = ScoringPlan.of(QUESTIONS, b"seed").units[-1].image_id
+
+    with pytest.raises(SubmitterError) as error:
+        run(AccidentSource(tmp_path, refused=frozenset({last})), tmp_path / "shards", first)
+
+    raised = error.value
+    assert type(raised) is SubmitterError
+    assert raised.code == "scorer_crashed"
+    assert (raised.message, raised.hint) == ("It crashed on purpose.", "Mend it.")
+    kept = ShardFolder(tmp_path / "shards", "fingerprint").load(set(local.overall.index)).scores
+    assert kept
+    assert all(local.overall[pair_id] == score for pair_id, score in kept.items())
+
+    found = run(AccidentSource(tmp_path), tmp_path / "shards", second)
+
+    assert found.cost.resumed_pairs == len(kept) < found.cost.pairs
+    # The rest is cut into other batches, so it has other last bits; what was kept is as it was.
+    assert (found.overall - local.overall).abs().max() < 1e-6
+    assert all(found.overall[pair_id] == score for pair_id, score in kept.items())
+    assert found.cost.images == local.cost.images
+
+
+@pytest.mark.slow
+def test_batches_are_drawn_as_they_are_needed_and_no_worker_outlives_a_run_given_up(
+    engine: RayEngine, tmp_path: Path
+) -> None:
+    import ray
+
+    drawn: list[int] = []
+    answers = engine.run(batches(1000, drawn), AccidentSource(tmp_path))
+    assert isinstance(answers, Generator)
+
+    with closing(answers):
+        for done in range(1, 31):
+            next(answers)
+            assert len(drawn) <= done + 2
+
+    assert ray.is_initialized()
+    assert gone(pids(tmp_path))
+
+
+def test_nothing_is_started_where_nothing_is_asked(engine: RayEngine, tmp_path: Path) -> None:
+    assert not list(engine.run(batches(0), AccidentSource(tmp_path)))
+    assert not pids(tmp_path)
+
+
+def test_a_source_that_cannot_be_sent_is_named(engine: RayEngine) -> None:
+    with pytest.raises(PlatformError, match="UnsendableSource") as error:
+        list(engine.run(batches(1), UnsendableSource()))
+
+    assert error.value.code == "source_not_portable"
+
+
+class _Ticks:
+    """A clock that moves on whenever it is looked at, so that every batch is told of."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def __call__(self) -> float:
+        self._now += 1.0
+        return self._now
+
+
+def _processes_of(folder: Path) -> list[str]:
+    """Processes that still name this folder on their command line."""
+    lines = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = place.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if str(folder) in line:
+            lines.append(line)
+    return lines

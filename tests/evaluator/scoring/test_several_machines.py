@@ -1,0 +1,122 @@
+"""A cluster of several machines: the commands of the document, and one machine lost on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmarks.registry import load_registry
+from evaluator.scoring.local import LocalEngine
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.desk import Gate
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.states import State
+from leaderboard.store.folder import folder_store
+from tests.conftest import REPOSITORY
+from tests.evaluator.rig import ADA
+from tests.evaluator.scorers.tiny_dual import save_clip
+from tests.evaluator.scoring.machines import Machines, machines
+from tests.evaluator.scoring.ray_askers import AccidentSource, pids
+from tests.evaluator.scoring.ray_token import keep_token_out_of_home
+from tests.processes import finished, running
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
+HEAD = "ray start --head --port=6379 --include-dashboard=false --disable-usage-stats"
+FURTHER = "ray start --address=HEAD:6379 --disable-usage-stats"
+SCORE = (
+    "python -m evaluator scorers run clipscore-hessel --benchmark demo_ts2 "
+    "--engine ray --ray-address HEAD:6379 --out scores.parquet"
+)
+WORK = "python -m evaluator worker --engine ray --ray-address HEAD:6379 --scratch /shared/scratch"
+"""All four as docs/gpu-and-cluster.md has them."""
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Machines]:
+    keep_token_out_of_home()
+    # As the document says: in every shell. Here it is this process and all that it starts.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        with machines(2, HEAD, FURTHER) as found:
+            yield found
+
+
+def scored(command: str, folder: Path, checkpoint: Path) -> dict[str, object]:
+    """The record of a run that was typed in a folder; its scores lie there."""
+    words = [sys.executable, *command.replace("--out ", f"--out {folder}/").split()[1:]]
+    words += ["--checkpoint", f"model={checkpoint}", "--offline"]
+    done = finished(words, cwd=REPOSITORY, within_s=280)  # where actors find the code as well
+    assert done.returncode == 0, done.stderr
+    record: dict[str, object] = json.loads((folder / "scores.record.json").read_text())
+    return record
+
+
+def test_the_command_of_the_document_gives_the_scores_of_one_machine(
+    two: Machines, tmp_path: Path
+) -> None:
+    checkpoint = save_clip(tmp_path / "clip", negative=True)
+    places = {name: tmp_path / name for name in ("ray", "local")}
+    for place in places.values():
+        place.mkdir()
+    on_ray = scored(SCORE.replace("HEAD:6379", two.address), places["ray"], checkpoint)
+    local = SCORE.replace("--engine ray --ray-address HEAD:6379 ", "")
+    scored(local, places["local"], checkpoint)
+    found, wanted = (pd.read_parquet(places[name] / "scores.parquet") for name in places)
+    pd.testing.assert_frame_equal(found, wanted, rtol=1e-5, atol=1e-6)
+    assert "ray" in json.dumps(on_ray["environment"])
+
+
+@pytest.mark.isolation
+def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Path) -> None:
+    store = folder_store(tmp_path / "store")
+    module = tmp_path / "mine"
+    module.mkdir()
+    (module / "assay.toml").write_text('name = "mine"\nbenchmarks = ["demo_ts2"]\n')
+    (module / "scorer.py").write_text(
+        "class Scorer:\n"
+        "    def score(self, images, prompts):\n"
+        "        return [float(len(prompt)) for prompt in prompts]\n"
+    )
+    desk = SubmissionDesk(store, load_registry(), None, lambda: Gate(True), store.clock)
+    sent = desk.submit_metric(module, account=ADA).status.submission
+    words = WORK.replace("HEAD:6379", two.address).replace("/shared", str(tmp_path)).split()[1:]
+    store_here = ("--store", tmp_path / "store", "--once")
+    done = finished([sys.executable, *words, *store_here], cwd=REPOSITORY, within_s=280)
+    assert done.returncode == 0, done.stderr
+    status = Ledger(store).status(sent.submission_id)
+    assert status.state is State.PUBLISHED, (status.reason, done.stderr)
+
+
+def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_path: Path) -> None:
+    from tests.evaluator.scoring.test_ray_engine import run as score
+
+    words = ("-m", "tests.evaluator.scoring.elsewhere", two.address, str(tmp_path))
+    asked = tmp_path / "asked"
+    with running([sys.executable, *words], cwd=REPOSITORY) as run:
+        until = time.monotonic() + 240.0
+        while len(pids(asked)) < 2 or not (asked / "asked").is_dir():
+            assert run.poll() is None, "both machines work before it is done"
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        before = len(list((asked / "asked").iterdir()))
+        two.lose(1)
+        assert run.wait(timeout=240) == 0
+    found = pd.read_pickle(tmp_path / "found.pickle")
+    local = score(AccidentSource(tmp_path / "quick"), tmp_path / "local", LocalEngine())
+    assert found.equals(local.overall)
+    assert before < len(list((asked / "asked").iterdir())), "it was lost in the middle"
+
+
+def test_who_lacks_the_token_gets_nowhere(two: Machines) -> None:
+    code = f"import ray; ray.init({two.address!r}, logging_level='CRITICAL'); print('got in')"
+    wrong = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    done = finished([sys.executable, "-c", code], env=wrong, within_s=200)
+    assert done.returncode != 0
+    assert "got in" not in done.stdout

@@ -1,0 +1,242 @@
+"""Trust checks: what a metric that is no function of one image and one prompt is caught by."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmarks.schema import Pair, Questions
+from evaluator.scoring.asking import Item, Ready, Reply
+from evaluator.scoring.contract import Verdict
+from evaluator.trust import band, compared, one_step_brighter, reencoded, sampled, tried
+from leaderboard.trust import TrustReport
+
+Batch = Sequence[tuple[Image.Image, str]]
+Judge = Callable[[Batch], Sequence[float]]
+
+
+class FakeAsker:
+    """Scores a batch of (image, prompt) with a function of the whole batch."""
+
+    asks_elements = False
+    peak_memory_bytes = 0
+
+    def __init__(self, judge: Judge, precision: str = "float32") -> None:
+        self._judge = judge
+        self.environment = {"dtype": precision}
+
+    def ready(self, data: bytes) -> Ready:
+        return Ready(data, len(data))
+
+    def ask(self, items: Sequence[Item]) -> Reply:
+        flat = [(opened(one.image.content), asked.prompt) for one in items for asked in one.asked]
+        scores = iter(self._judge(flat))
+        return Reply(tuple(tuple(Verdict.of(next(scores)) for _ in one.asked) for one in items))
+
+
+def opened(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def picture(number: int) -> bytes:
+    rng = np.random.default_rng(number)
+    buffer = io.BytesIO()
+    Image.fromarray(rng.integers(0, 256, (8, 8, 3), np.uint8)).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def questions(n_images: int = 8, n_texts: int = 2) -> Questions:
+    images, texts = [f"i{i}" for i in range(n_images)], [f"t{t}" for t in range(n_texts)]
+    return Questions(
+        images={name: partial(picture, i) for i, name in enumerate(images)},
+        texts={name: f"prompt {t}" * (t + 1) for t, name in enumerate(texts)},
+        pairs=tuple(Pair(f"{image}/{text}", image, text) for image in images for text in texts),
+    )
+
+
+def by_content(image: Image.Image, prompt: str) -> float:
+    return float(np.asarray(image, float).mean()) + len(prompt)
+
+
+def sound(batch: Batch) -> list[float]:
+    return [by_content(*pair) for pair in batch]
+
+
+def report(judge: Judge, precision: str = "float32") -> TrustReport:
+    return tried(FakeAsker(judge, precision), questions(), "made_up").report
+
+
+def check(found: TrustReport, name: str) -> Any:
+    return next(check for check in found.checks if check.name == name)
+
+
+def failed(found: TrustReport) -> list[str]:
+    return [check.name for check in found.failed]
+
+
+def counting(score: Callable[[int], float]) -> Judge:
+    """Scores by how many were scored before."""
+    counter = itertools.count()
+    return lambda batch: [score(next(counter)) for _ in batch]
+
+
+def test_a_function_of_image_and_prompt_passes_every_check() -> None:
+    found = report(sound)
+    assert (failed(found), found.why_not, found.band) == ([], "", 0.0)
+    assert (found.n_pairs, found.n_images) == (16, 8)
+
+
+def test_a_score_relative_to_its_batch_is_caught_with_the_pair_that_shows_it() -> None:
+    def relative(batch: Batch) -> list[float]:
+        raw = np.array(sound(batch))
+        return [float(value) for value in raw - raw.mean()]
+
+    found = report(relative)
+    assert failed(found) == ["batch", "alone"]
+    assert found.why_not.count("depends on") == 2
+    alone = check(found, "alone")
+    assert alone.example.after == 0.0
+    assert alone.largest == pytest.approx(abs(alone.example.before))
+
+
+def test_a_missing_score_that_comes_or_goes_fails_whatever_the_others_do() -> None:
+    found = report(lambda batch: [math.nan] if len(batch) == 1 else sound(batch))
+    alone = check(found, "alone")
+    assert (alone.passed, alone.n_lost, alone.example.after) == (False, 16, None)
+
+
+@pytest.mark.parametrize(
+    ("judge", "fails"),
+    [
+        (lambda batch: [float(i) for i in range(len(batch))], "order"), (counting(float), "repeat"),
+        (lambda batch: [math.nan] * len(batch), ""), (lambda batch: [0.5] * len(batch), ""),
+    ],
+    ids=["by place", "with a memory", "always missing", "constant"],
+)  # fmt: skip
+def test_order_and_memory_are_caught_and_nothing_to_see_is_no_failure(
+    judge: Judge, fails: str
+) -> None:
+    found = report(judge)
+    assert bool(found.why_not) == bool(fails)
+    assert (failed(found) == []) if not fails else (fails in failed(found))
+    assert ("repeat" in failed(found)) == (fails == "repeat")
+
+
+@pytest.mark.parametrize(("precision", "fails"), [("float32", ["alone"]), ("bfloat16", [])])
+def test_what_counts_as_rounding_follows_the_precision(precision: str, fails: list[str]) -> None:
+    texts = questions().texts.values()
+    off = 0.03 * float(np.std([by_content(opened(picture(i)), p) for i in range(8) for p in texts]))
+    noisy = report(lambda batch: [s + off * (len(batch) == 1) for s in sound(batch)], precision)
+    assert [name for name in failed(noisy) if name == "alone"] == fails
+    assert noisy.band == pytest.approx(off)
+
+
+def test_the_one_pixel_change_is_measured_and_fails_nobody() -> None:
+    found = report(lambda batch: [float(np.asarray(image)[0, 0, 0] % 2) for image, _ in batch])
+    change = check(found, "one_pixel")
+    assert (change.passed, change.largest, found.why_not) == (None, 1.0, "")
+    assert 0.8 < change.mean <= 1.0  # a channel that is full already stays
+
+
+def test_changed_images_hold_what_they_should() -> None:
+    image = opened(picture(3))
+    pixels = np.asarray(image)
+    assert (np.asarray(opened(reencoded(image))) == pixels).all()
+    brighter = np.asarray(opened(one_step_brighter(image)))
+    assert (brighter == np.minimum(pixels.astype(int) + 1, 255)).all()
+
+
+def test_an_image_that_cannot_be_read_is_left_to_the_run() -> None:
+    some = questions()
+    images = {**some.images, "i0": lambda: b"no image"}
+    broken = Questions(images=images, texts=some.texts, pairs=some.pairs)
+    assert tried(FakeAsker(sound), broken, "made_up").report.n_images == 7
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e307])
+def test_scores_of_any_size_are_checked_alike_and_can_be_read_back(scale: float) -> None:
+    steady = report(lambda batch: [len(prompt) / 32 * scale for _, prompt in batch])
+    moving = report(counting(lambda n: (n % 7) * scale))
+    ends = report(counting(lambda n: (-1) ** (n // 3) * 1.7e308))  # of the range of doubles
+    assert steady.why_not == ""
+    assert "repeat" in failed(moving) and failed(ends)
+    for found in (steady, moving, ends):
+        assert math.isfinite(found.spread)
+        assert TrustReport.model_validate_json(found.model_dump_json()) == found
+
+
+@pytest.mark.parametrize("constant", [1e6, 1e9, 1e12, -1e12])
+def test_a_large_constant_hides_no_dependence_on_the_batch(constant: float) -> None:
+    found = report(lambda batch: [constant + s + 9.0 * len(batch) for s in sound(batch)])
+    assert "alone" in failed(found)
+
+
+def test_rounding_of_an_almost_constant_metric_in_single_precision_is_no_dependence() -> None:
+    almost, step = np.float32(0.7), np.float32(6e-8)
+    found = report(lambda batch: [float(almost + step * (len(batch) == 1))] * len(batch))
+    assert found.band > 0.0
+    assert found.why_not == ""
+
+
+def test_one_score_far_from_the_others_makes_no_room_for_them() -> None:
+    counter = itertools.count()
+    outlier = by_content(opened(picture(0)), questions().texts["t0"])
+    found = report(
+        lambda batch: [1e9 if s == outlier else float(next(counter) % 7) for s in sound(batch)]
+    )
+    assert "repeat" in failed(found)
+
+
+def test_a_scorer_that_behaves_only_while_it_is_tested_is_caught_by_its_run() -> None:
+    trial = tried(FakeAsker(sound), questions(), "made_up")
+    assert trial.after({**trial.scores, "not tried": 5.0}).why_not == ""
+    moved = {pair: score + 40.0 * (pair == "i2/t1") for pair, score in trial.scores.items()}
+    found = trial.after(moved)
+    assert "tested" in found.why_not
+    assert found.checks[-1].example is not None
+    assert found.checks[-1].example.pair_id == "i2/t1"
+    assert trial.after(dict.fromkeys(trial.scores, math.nan)).checks[-1].n_lost == 16
+
+
+def test_samples_are_bounded_depend_on_the_secret_and_keep_pairs_of_one_image() -> None:
+    many = questions(50, 5)
+    one, other = sampled(many, b"one"), sampled(many, b"other")
+    assert (len(one.images), len(one.pairs)) == (12, 36)
+    assert {pair.image_id for pair in one.pairs} == set(one.images) != set(other.images)
+    assert sampled(many, b"one").pairs == one.pairs
+
+
+def test_a_comparison_is_over_the_pairs_with_both_scores() -> None:
+    assert compared("repeat", {}, {}, 0.0).passed is True
+    before = {"a": 1.0, "b": math.nan, "c": math.nan, "d": math.nan}
+    assert compared("one_pixel", before, {**before, "a": 2.0}, 0.0).mean == 1.0
+
+
+# The band of a faster precision, against float32 on the CPU
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "wanted"),
+    [
+        ({"a": 0.5, "b": 0.25}, {"b": 0.25, "a": 0.375}, (0.0625, 0.125, 0)),
+        ({"a": math.nan, "b": 2.0}, {"a": 1.0, "b": 2.0}, (0.0, 0.0, 1)),
+        ({"a": 1.0, "b": 2.0}, {"a": math.nan, "b": 2.0}, (0.0, 0.0, 1)),
+        ({"a": math.nan, "b": 2.0}, {"a": math.nan, "b": 2.0}, (0.0, 0.0, 0)),
+        ({"a": math.nan}, {"a": math.nan}, (None, None, 0)),
+        ({}, {}, (None, None, 0)),
+    ],
+)
+def test_the_band_is_the_mean_and_the_largest_difference_beside_what_only_one_has(
+    ours: dict[str, float], theirs: dict[str, float], wanted: tuple[float | None, float | None, int]
+) -> None:
+    found = band(ours, theirs, {"dtype": "float32"})
+    assert (found.mean, found.largest, found.n_lost) == wanted
+    assert found.reference == {"dtype": "float32"}
