@@ -18,12 +18,7 @@ _NOT_OURS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 @contextmanager
 def in_use(mark: Path) -> Iterator[None]:
-    """Use what the mark stands for; any number may.
-
-    Args:
-        mark: a folder that is there, or a file, which is made where there is none. One that cannot
-            be made, since nobody may write there, is not needed: nobody removes anything there.
-    """
+    """Use what the mark stands for; any number may."""
     fd = _opened(mark)
     try:
         if fd is not None:

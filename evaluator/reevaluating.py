@@ -32,11 +32,6 @@ def reevaluate_at_start(
     """Queue what new revisions and versions concern, if the operator's policy says so.
 
     What the store cannot take now is found again at the next start.
-
-    Args:
-        opened: the store.
-        registry: the benchmarks known here.
-        data: folder of benchmark data, if there is one.
     """
     if not read_policy(opened.public).reevaluate:
         return Reevaluation()
@@ -58,9 +53,6 @@ def send_new_versions(
 
     A bundled scorer is known by its content: what changed is a new submission, which takes the
     place of the old one in the commit that publishes it. A store that has none gets none.
-
-    Returns:
-        Ids of the new submissions.
     """
     own = [s for s in Ledger(opened).statuses() if s.submission.account == ASSAY.key]
     names = {status.submission.name for status in own if _outdated(status)}

@@ -25,17 +25,7 @@ from leaderboard.trust import LIMITS, Check, CheckName, Example, PrecisionBand, 
 def sampled(
     questions: Questions, seed: bytes, *, n_images: int = 12, per_image: int = 3
 ) -> Questions:
-    """A few pairs of a benchmark, chosen by a keyed hash: nobody can know them without the key.
-
-    Args:
-        questions: of the benchmark.
-        seed: secret of the run, at most 64 bytes.
-        n_images: distinct images at most.
-        per_image: pairs of one image at most.
-
-    Returns:
-        The same questions with fewer pairs and images.
-    """
+    """A few pairs of a benchmark, chosen by a keyed hash: nobody can know them without the key."""
 
     def place(name: str) -> bytes:
         return hashlib.blake2b(name.encode(), key=seed, person=b"trust", digest_size=16).digest()
@@ -78,23 +68,15 @@ _LARGEST = sys.float_info.max
 
 @dataclass(frozen=True)
 class Trial:
-    """What a scorer was put through before its run.
+    """What a scorer was put through before its run."""
 
-    Attributes:
-        report: of the checks.
-        scores: of its pairs when they were asked first; NaN where there was none.
-    """
-
-    report: TrustReport
-    scores: Scores
+    report: TrustReport  # of the checks
+    scores: Scores  # of its pairs when they were asked first; NaN where there was none
 
     def after(self, run: Scores) -> TrustReport:
         """The report with one more check: the same pairs as the run itself scored them.
 
         A scorer that behaves as long as it takes itself to be tested is caught by this.
-
-        Args:
-            run: pair_id to score, of all pairs that were tried.
         """
         accepted = _accepted(self.scores, self.report.spread, self.report.limit)
         last = compared("run", self.scores, run, accepted)
@@ -104,17 +86,7 @@ class Trial:
 def tried(
     asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
 ) -> Trial:
-    """Put a scorer through all checks but that of its run.
-
-    Args:
-        asker: the scorer, open.
-        questions: a few pairs (`sampling.sampled`).
-        benchmark: where they are from.
-        tell: is told how many of the passes are done.
-
-    Raises:
-        AssayError: the scorer failed for good.
-    """
+    """Put a scorer through all checks but that of its run."""
     items = canonical_items(questions)
     passes = _Passes(asker, tell)
     before = passes.scores([items])
@@ -149,14 +121,7 @@ def scores_of(asker: Asker, items: Sequence[RawItem]) -> Scores:
 
 
 def compared(name: CheckName, before: Scores, after: Scores, accepted: float) -> Check:
-    """What one check says.
-
-    Args:
-        name: of the check.
-        before: pair_id to score; NaN where there was none.
-        after: the same pairs, asked otherwise.
-        accepted: the largest difference that counts as rounding, in units of the score.
-    """
+    """What one check says."""
     pairs = list(before)
     first = np.array([before[pair] for pair in pairs])
     second = np.array([after[pair] for pair in pairs])
@@ -282,28 +247,13 @@ def _or_none(value: np.floating) -> float | None:
 
 
 def precision_band(found: Scores, reference: AskerSource, questions: Questions) -> PrecisionBand:
-    """Compare scores with those of the reference.
-
-    Args:
-        found: scores of the scorer as it is run, by pair_id.
-        reference: the same scorer in float32 on the CPU; opened here, and closed again.
-        questions: the same pairs (`sampling.sampled`).
-
-    Raises:
-        AssayError: the reference failed for good.
-    """
+    """Compare scores with those of the reference."""
     with reference.open() as exact:
         return band(found, scores_of(exact, canonical_items(questions)), exact.environment)
 
 
 def band(found: Scores, expected: Scores, environment: dict[str, str]) -> PrecisionBand:
-    """The difference of two sets of scores.
-
-    Args:
-        found: pair_id to score; NaN where there is none.
-        expected: of the same pairs.
-        environment: of the reference.
-    """
+    """The difference of two sets of scores."""
     ours = np.array(list(found.values()))
     theirs = np.array([expected[pair] for pair in found])
     both = ~(np.isnan(ours) | np.isnan(theirs))

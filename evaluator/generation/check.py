@@ -25,41 +25,30 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One thing that is wrong."""
 
-    Attributes:
-        kind: `missing` (no row, or no file), `extra` (a row or a file nobody asked for),
-            `corrupt` (not the bytes the row names, or no image), `blank` (one colour),
-            `duplicate` (the same picture as another of them), `wrong_size` (other than the row
-            says or than is allowed), `wrong_prompt` (drawn for another text), `bad_row` (a line of
-            the table that cannot be used), `unsafe_name` (a file's, in an archive).
-        where: file, or prompt id and seed, or line of the table.
-        message: what is wrong, in words.
-    """
-
+    # `missing` (no row, or no file), `extra` (a row or a file nobody asked for), `corrupt` (not the
+    # bytes the row names, or no image), `blank` (one colour), `duplicate` (the same picture as
+    # another of them), `wrong_size` (other than the row says or than is allowed), `wrong_prompt`
+    # (drawn for another text), `bad_row` (a line of the table that cannot be used), `unsafe_name`
+    # (a file's, in an archive)
     kind: Kind
-    where: str
-    message: str
+    where: str  # file, or prompt id and seed, or line of the table
+    message: str  # what is wrong, in words
 
 
 @dataclass(frozen=True)
 class GenerationsReport:
-    """What a check found.
+    """What a check found."""
 
-    Attributes:
-        wanted: images that should be there.
-        usable: images that are, and are right.
-        withheld: why the maker withheld images, to how many: stated, hence no problem.
-        problems: what is wrong, in the order of the wanted images, extras last; of very many, the
-            first that were found.
-        counts: how many problems of each kind there are, all of them.
-    """
-
-    wanted: int
-    usable: int
+    wanted: int  # images that should be there
+    usable: int  # images that are, and are right
+    # why the maker withheld images, to how many: stated, hence no problem
     withheld: Mapping[str, int]
+    # what is wrong, in the order of the wanted images, extras last; of very many, the first that
+    # were found
     problems: tuple[Problem, ...]
-    counts: Mapping[str, int]
+    counts: Mapping[str, int]  # how many problems of each kind there are, all of them
 
     @property
     def complete(self) -> bool:
@@ -73,11 +62,7 @@ class GenerationsReport:
 
 
 class Findings:
-    """Gathers problems as they are found, and puts them in order.
-
-    Args:
-        most: that are kept one by one; of the rest only the kinds are counted.
-    """
+    """Gathers problems as they are found, and puts them in order."""
 
     def __init__(self, most: int = 10_000) -> None:
         self._most = most
@@ -85,13 +70,7 @@ class Findings:
         self._counts: Counter[str] = Counter()
 
     def add(self, problem: Problem, phase: int, place: int = 0) -> None:
-        """Note a problem.
-
-        Args:
-            problem: what is wrong.
-            phase: of several kinds of lists, the lower first.
-            place: of the image it is about.
-        """
+        """Note a problem."""
         self._counts[problem.kind] += 1
         if len(self._found) < self._most:
             self._found.append(((phase, place), problem))

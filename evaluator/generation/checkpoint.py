@@ -20,32 +20,18 @@ _CONFIGS = (INDEX, "*/config.json", "scheduler/*.json")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The files of a pipeline on this machine.
+    """The files of a pipeline on this machine."""
 
-    Attributes:
-        folder: holds `model_index.json` and a folder for each component.
-        name: Hub id, or the folder's own name.
-        revision: commit on the Hub; empty until `identified` for a folder of one's own.
-    """
-
-    folder: Path
-    name: str
-    revision: str
+    folder: Path  # holds `model_index.json` and a folder for each component
+    name: str  # Hub id, or the folder's own name
+    revision: str  # commit on the Hub; empty until `identified` for a folder of one's own
 
     def index(self) -> dict[str, Any]:
-        """The list of components.
-
-        Raises:
-            SubmitterError: `checkpoint_malformed`.
-        """
+        """The list of components."""
         return _json_object(self.folder / INDEX)
 
     def config(self, component: str) -> dict[str, Any]:
-        """How a component is configured; empty where it has no such file.
-
-        Raises:
-            SubmitterError: `checkpoint_malformed`.
-        """
+        """How a component is configured; empty where it has no such file."""
         path = self.folder / component / "config.json"
         return _json_object(path) if path.is_file() else {}
 
@@ -77,21 +63,7 @@ def locate(
     offline: bool = False,
     configs_only: bool = False,
 ) -> Checkpoint:
-    """Find a pipeline's files, and fetch them from the Hub where they are not here.
-
-    Args:
-        model: a folder, or a Hub id.
-        revision: branch, tag or commit on the Hub.
-        variant: which of several files of the same weights.
-        allow_pickle: whether weights that are not safetensors may be used.
-        offline: whether only what is here already may be used.
-        configs_only: whether the weights are not needed.
-
-    Raises:
-        SubmitterError: `checkpoint_missing`, `checkpoint_gated`, `checkpoint_malformed`,
-            `checkpoint_unsafe`.
-        TransientError: `hub_unreachable`.
-    """
+    """Find a pipeline's files, and fetch them from the Hub where they are not here."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         found = Checkpoint(folder, folder.resolve().name, "")
@@ -212,12 +184,7 @@ def _sha256(path: Path) -> str:
 
 
 def pipeline_class(checkpoint: Checkpoint) -> type[Any]:
-    """The class a checkpoint names, if it draws images from prompts alone.
-
-    Raises:
-        SubmitterError: `checkpoint_malformed` (no class of the installed diffusers),
-            `not_text_to_image`.
-    """
+    """The class a checkpoint names, if it draws images from prompts alone."""
     import diffusers  # noqa: PLC0415 (it takes seconds to import)
 
     name = checkpoint.index().get("_class_name")
@@ -266,12 +233,7 @@ def _draws_from_prompts(pipeline: type[Any]) -> bool:
 
 
 def own_size(checkpoint: Checkpoint, pipe: Any = None) -> tuple[int, int] | None:
-    """Width and height, in pixels, that a checkpoint draws where none is given.
-
-    Args:
-        checkpoint: its configuration files tell it for most.
-        pipe: the loaded pipeline, which is asked where they do not.
-    """
+    """Width and height, in pixels, that a checkpoint draws where none is given."""
     blocks = checkpoint.config("vae").get("block_out_channels")
     for component in ("unet", "transformer"):
         side = checkpoint.config(component).get("sample_size")

@@ -40,16 +40,7 @@ _INK, _FAINT, _PAPER, _EMPTY = "#1d2430", "#667085", "#ffffff", "#e4e7ec"
 
 
 def contact_sheet(folder: Path, rows: Sequence[ImageRow], title: str) -> Image.Image | None:
-    """A grid: prompts down, seeds across, captions on the left.
-
-    Args:
-        folder: of the images.
-        rows: what to choose from; prompts are taken evenly over their order.
-        title: of the sheet, e.g. the model.
-
-    Returns:
-        None where there is no row.
-    """
+    """A grid: prompts down, seeds across, captions on the left."""
     prompts = _spread(list(dict.fromkeys(row.prompt_id for row in rows)), MAX_PROMPTS)
     seeds = list(dict.fromkeys(row.seed for row in rows))[:MAX_SEEDS]
     if not prompts:
@@ -159,12 +150,7 @@ class RunFolder:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the folder and keep every other run out of it.
-
-        Raises:
-            SubmitterError: `cannot_write`, `folder_not_empty` (it holds something else),
-                `folder_busy`.
-        """
+        """Make the folder and keep every other run out of it."""
         self._check_ours()
         try:
             (self.path / IMAGES).mkdir(parents=True, exist_ok=True)
@@ -199,11 +185,7 @@ class RunFolder:
             )
 
     def manifest(self) -> GenerationsManifest | None:
-        """The manifest of an earlier run.
-
-        Raises:
-            SubmitterError: `bad_manifest`.
-        """
+        """The manifest of an earlier run."""
         path = self.path / FILE
         return parse_generations(path.read_bytes()) if path.is_file() else None
 
@@ -212,11 +194,7 @@ class RunFolder:
         write_atomically(self.path / FILE, manifest_text(manifest))
 
     def rows(self) -> list[ImageRow]:
-        """What the table says, the latest of each image.
-
-        Raises:
-            SubmitterError: `table_malformed`.
-        """
+        """What the table says, the latest of each image."""
         return read_rows(self.path)
 
     def write_rows(self, rows: Iterable[ImageRow]) -> None:
@@ -277,9 +255,6 @@ def check_same_run(
     """Refuse to mix images of different settings in a folder.
 
     More prompts or seeds may be added; what is there must have been made as it would be now.
-
-    Raises:
-        SubmitterError: `other_settings`, naming each difference.
     """
     if before.settings is None or manifest.settings is None:
         raise SubmitterError(
@@ -320,18 +295,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     part.replace(path)
 
 
-BYTES_PER_PIXEL = 1.5
-"""Of a PNG of a generated photograph, about; drawings take less."""
+BYTES_PER_PIXEL = 1.5  # Of a PNG of a generated photograph, about; drawings take less
 
 
 def image_bytes(
     folder: RunFolder, rows: Sequence[ImageRow], arguments: Mapping[str, object]
 ) -> float | None:
-    """Bytes of one image: the mean of those that are there, else about that of its pixels.
-
-    Returns:
-        None where nothing is there and the size is not known.
-    """
+    """Bytes of one image: the mean of those that are there, else about that of its pixels."""
     paths = [folder.path / row.file for row in rows if row.file]
     sizes = [path.stat().st_size for path in paths if path.is_file()]
     if sizes:

@@ -16,8 +16,7 @@ from evaluator.generation.rows import TABLE, SeedMode
 from evaluator.manifest import NamedManifest, Text, read_manifest
 from leaderboard.records import ModelCard, Selection
 
-Dtype = Literal["float32", "bfloat16", "float16"]
-"""Precision of weights and arithmetic."""
+Dtype = Literal["float32", "bfloat16", "float16"]  # Precision of weights and arithmetic
 Scalar = bool | int | float | str
 SafetyChecker = Literal["on", "off", "none"]
 """`none`: the checkpoint has none, so nothing is known about its images."""
@@ -28,25 +27,17 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str
-    """Hub id, or the name of the operator's own folder."""
+    model: str  # Hub id, or the name of the operator's own folder
     revision: str
     """Commit on the Hub; `sha256:...` over the files of a folder of the operator's own."""
-    variant: str = ""
-    """Which of several files of the same weights, e.g. `fp16`."""
-    pipeline: str
-    """Class of diffusers."""
-    scheduler: str
-    """Its class; what it is configured with belongs to the checkpoint."""
-    recipe: str = ""
-    """Name in the table of recipes; empty: the pipeline's own defaults."""
+    variant: str = ""  # Which of several files of the same weights, e.g. `fp16`
+    pipeline: str  # Class of diffusers
+    scheduler: str  # Its class; what it is configured with belongs to the checkpoint
+    recipe: str = ""  # Name in the table of recipes; empty: the pipeline's own defaults
     seed_mode: SeedMode = "per_image"
-    dtype: str
-    """Precision of the weights."""
-    decoder_dtype: str = ""
-    """Precision of the VAE, where it differs."""
-    device: str
-    """`cpu`, `cuda`, `mps`: arithmetic differs between them."""
+    dtype: str  # Precision of the weights
+    decoder_dtype: str = ""  # Precision of the VAE, where it differs
+    device: str  # `cpu`, `cuda`, `mps`: arithmetic differs between them
     safety_checker: SafetyChecker
     call: dict[str, Scalar | tuple[Scalar, ...]] = Field(default_factory=dict)
     """Every argument of the pipeline's call that is a plain value, defaults spelt out."""
@@ -73,8 +64,7 @@ class GenerationsManifest(NamedManifest):
     """What a folder of generations says about itself."""
 
     kind: Literal["generations"] = "generations"
-    model: Text = Field(default="", max_length=300)
-    """Hub id of the model, where there is one."""
+    model: Text = Field(default="", max_length=300)  # Hub id of the model, where there is one
     revision: Text = Field(default="", max_length=300)
     """Its commit; `sha256:...` over the files of a folder of the operator's own."""
     benchmark: str = Field(default="", pattern=r"^[a-z0-9_]*$")
@@ -82,24 +72,19 @@ class GenerationsManifest(NamedManifest):
     benchmark_revision: str = ""
     seeds: tuple[Seed, ...] = ()
     """Every prompt is wanted once for each; empty: those that the table names."""
-    images: str = TABLE
-    """The table of images."""
-    parameters: int | None = Field(default=None, ge=1)
-    """Number of the model's weights."""
-    steps: int | None = Field(default=None, ge=1)
-    """Denoising steps; None: as `settings` say."""
+    images: str = TABLE  # The table of images
+    parameters: int | None = Field(default=None, ge=1)  # Number of the model's weights
+    steps: int | None = Field(default=None, ge=1)  # Denoising steps; None: as `settings` say
     guidance: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Guidance scale; None: as `settings` say."""
-    drawn_on: str = ""
-    """Day, as YYYY-MM-DD: a service behind an address changes under one name."""
+    drawn_on: str = ""  # Day, as YYYY-MM-DD: a service behind an address changes under one name
     selection: Selection = "first"
     """Whether the image of a prompt and seed is the first that was drawn, or the best of several."""
     best_of: int | None = Field(default=None, ge=2)
     """Of how many the best was taken; with `selection = "best_of"` alone."""
     selected_by: Text = Field(default="", max_length=200)
     """What took the best: a person, or the metric by its name."""
-    settings: Settings | None = None
-    """How they were made, where `generate` made them."""
+    settings: Settings | None = None  # How they were made, where `generate` made them
     versions: dict[str, str] = Field(default_factory=dict)
     """Of the libraries, when the run last went on; each row has its own."""
 
@@ -181,9 +166,5 @@ def manifest_text(manifest: GenerationsManifest) -> bytes:
 
 
 def parse_generations(content: bytes) -> GenerationsManifest:
-    """Read a manifest.
-
-    Raises:
-        SubmitterError: `bad_manifest`, listing every problem with its key.
-    """
+    """Read a manifest."""
     return read_manifest(content, GenerationsManifest)

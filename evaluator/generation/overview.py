@@ -40,16 +40,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outline:
-    """A run before its model is loaded.
-
-    Attributes:
-        pipeline: class of diffusers.
-        recipe: None: the pipeline's own defaults.
-    """
+    """A run before its model is loaded."""
 
     checkpoint: Checkpoint
-    pipeline: type[Any]
-    recipe: Recipe | None
+    pipeline: type[Any]  # class of diffusers
+    recipe: Recipe | None  # None: the pipeline's own defaults
     overrides: Overrides
     prompts: ChosenPrompts
     seeds: tuple[int, ...]
@@ -66,11 +61,7 @@ class Outline:
         seeds: tuple[int, ...],
         folder: RunFolder,
     ) -> Outline:
-        """Look up class and recipe.
-
-        Raises:
-            SubmitterError: `checkpoint_malformed`, `not_text_to_image`, `unknown_recipe`.
-        """
+        """Look up class and recipe."""
         found = pipeline_class(checkpoint)
         chosen = find_recipe(
             load_recipes(), model=checkpoint.name, pipeline=found.__name__, name=recipe
@@ -78,20 +69,12 @@ class Outline:
         return cls(checkpoint, found, chosen, overrides, prompts, seeds, folder)
 
     def arguments(self, pipe: Any = None) -> CallArguments:
-        """Of the pipeline's call.
-
-        Raises:
-            SubmitterError: `unknown_argument`, `no_cleaning`.
-        """
+        """Of the pipeline's call."""
         size = own_size(self.checkpoint, pipe)
         return call_arguments(self.pipeline.__call__, self.recipe, self.overrides, size)
 
     def facts(self) -> Mapping[str, Any]:
-        """For people and programs: what would be drawn, what is there, and the room it takes.
-
-        Raises:
-            SubmitterError: `table_malformed`, and those of `arguments`.
-        """
+        """For people and programs: what would be drawn, what is there, and the room it takes."""
         rows, arguments = self.folder.rows(), self.arguments()
         wanted = {job.key for job in all_jobs(self.prompts.prompts, self.seeds)}
         each = image_bytes(self.folder, rows, arguments)

@@ -25,31 +25,18 @@ from evaluator.scoring.asking import OutOfMemoryError
 
 @dataclass(frozen=True)
 class LoadedPipeline:
-    """A pipeline on its device, in evaluation mode.
+    """A pipeline on its device, in evaluation mode."""
 
-    Attributes:
-        pipe: of diffusers.
-        checkpoint: what it was loaded from, with its revision.
-        dtype: precision of the weights.
-        decoder_dtype: precision of the VAE; empty where there is none, or it is `dtype`.
-        device: as torch names it.
-        safety_checker: whether images are looked at.
-    """
-
-    pipe: Any
-    checkpoint: Checkpoint
-    dtype: Dtype
-    decoder_dtype: str
-    device: str
-    safety_checker: SafetyChecker
+    pipe: Any  # of diffusers
+    checkpoint: Checkpoint  # what it was loaded from, with its revision
+    dtype: Dtype  # precision of the weights
+    decoder_dtype: str  # precision of the VAE; empty where there is none, or it is `dtype`
+    device: str  # as torch names it
+    safety_checker: SafetyChecker  # whether images are looked at
 
 
 def choose_device(name: str) -> str:
-    """The device of a name; `auto` is a GPU where there is one.
-
-    Raises:
-        SubmitterError: `no_device`.
-    """
+    """The device of a name; `auto` is a GPU where there is one."""
     if name == "auto":
         if torch.cuda.is_available():
             return "cuda"
@@ -74,19 +61,7 @@ def load_pipeline(
     allow_pickle: bool = False,
     safety_checker: bool = True,
 ) -> LoadedPipeline:
-    """Load a pipeline.
-
-    Args:
-        checkpoint: from `locate`.
-        device: from `choose_device`.
-        dtype: precision of the weights and of the arithmetic.
-        variant: which of several files of the same weights.
-        allow_pickle: whether weights that are not safetensors may be used.
-        safety_checker: False takes away the one the checkpoint has.
-
-    Raises:
-        SubmitterError: `not_text_to_image`, `checkpoint_malformed`.
-    """
+    """Load a pipeline."""
     found = pipeline_class(checkpoint)
     automatic = found in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.values()
     loader = AutoPipelineForText2Image if automatic else DiffusionPipeline
@@ -202,8 +177,7 @@ def _overflows(vae: Any) -> bool:
     )
 
 
-_NO_LIMIT = 10**6
-"""Tokenizers without a limit of their own say a number of thirty digits."""
+_NO_LIMIT = 10**6  # Tokenizers without a limit of their own say a number of thirty digits
 
 
 @dataclass(frozen=True)
@@ -224,12 +198,7 @@ class Reader:
 
 
 def readers(pipe: Any, arguments: Mapping[str, object]) -> tuple[Reader, ...]:
-    """The tokenizers of a pipeline whose limit is known.
-
-    Args:
-        pipe: of diffusers.
-        arguments: of its call; `max_sequence_length` is the limit of encoders other than CLIP.
-    """
+    """The tokenizers of a pipeline whose limit is known."""
     return tuple(_readers(pipe, arguments))
 
 
@@ -256,22 +225,15 @@ _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 
 @dataclass(frozen=True)
 class Drawn:
-    """What became of one job.
+    """What became of one job."""
 
-    Attributes:
-        image: None where it is withheld.
-        problem: why: `nsfw` (the safety checker blackened it) or `black` (every pixel is 0, as
-            when a decoder overflows); None where it is not.
-        nsfw: the safety checker's verdict; None where none ran.
-        noise_after: state of its generator, for the image that continues the stream.
-        seconds: its share of the batch's time.
-    """
-
-    image: Image.Image | None
+    image: Image.Image | None  # None where it is withheld
+    # why: `nsfw` (the safety checker blackened it) or `black` (every pixel is 0, as when a decoder
+    # overflows); None where it is not
     problem: str | None
-    nsfw: bool | None
-    noise_after: bytes
-    seconds: float
+    nsfw: bool | None  # the safety checker's verdict; None where none ran
+    noise_after: bytes  # state of its generator, for the image that continues the stream
+    seconds: float  # its share of the batch's time
 
 
 def draw(
@@ -284,16 +246,6 @@ def draw(
 
     Each image has a generator of its own, on the CPU: its noise depends neither on the batch nor
     on the device.
-
-    Args:
-        pipe: of diffusers.
-        jobs: of the batch.
-        arguments: of the pipeline's call.
-        noise: seed to the state of a generator to go on from; other seeds begin anew.
-
-    Raises:
-        OutOfMemoryError: the batch does not fit.
-        SubmitterError: `pipeline_refused` (arguments it cannot take), `not_text_to_image`.
     """
     generators = [_generator(job.seed, (noise or {}).get(job.seed)) for job in jobs]
     started = time.perf_counter()

@@ -25,53 +25,32 @@ class Prompt:
 
 @dataclass(frozen=True)
 class ChosenPrompts:
-    """Prompts in their order, and where they come from.
+    """Prompts in their order, and where they come from."""
 
-    Attributes:
-        prompts: each prompt_id once.
-        benchmark: name of the benchmark or prompt set; empty for a file of the user's own.
-        revision: of its data.
-        drawing: how a prompt set wants them drawn; None for other prompts.
-    """
-
-    prompts: tuple[Prompt, ...]
-    benchmark: str = ""
-    revision: str = ""
-    drawing: Drawing | None = None
+    prompts: tuple[Prompt, ...]  # each prompt_id once
+    benchmark: str = ""  # name of the benchmark or prompt set; empty for a file of the user's own
+    revision: str = ""  # of its data
+    drawing: Drawing | None = None  # how a prompt set wants them drawn; None for other prompts
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which of the prompts are wanted; empty or None: all.
+    """Which of the prompts are wanted; empty or None: all."""
 
-    Attributes:
-        skills: prompts with at least one of these skills.
-        splits: prompts of these splits.
-        limit: the first so many of what the others leave.
-    """
-
-    skills: tuple[str, ...] = ()
-    splits: tuple[str, ...] = ()
-    limit: int | None = None
+    skills: tuple[str, ...] = ()  # prompts with at least one of these skills
+    splits: tuple[str, ...] = ()  # prompts of these splits
+    limit: int | None = None  # the first so many of what the others leave
 
 
 def benchmark_prompts(benchmark: Benchmark, data: Path | None, choice: Choice) -> ChosenPrompts:
-    """The prompts of a benchmark, or of a prompt set.
-
-    Raises:
-        SubmitterError: `no_prompts`, `data_missing`, `data_malformed`, `unknown_choice`.
-    """
+    """The prompts of a benchmark, or of a prompt set."""
     prompts = _prompts(benchmark.prompts(data), benchmark.name, choice)
     drawing = benchmark.drawing if isinstance(benchmark, PromptSet) else None
     return ChosenPrompts(prompts, benchmark.name, benchmark.card.revision, drawing)
 
 
 def file_prompts(path: Path, choice: Choice) -> ChosenPrompts:
-    """Prompts of a CSV file with the columns `prompt_id` and `prompt`; `split`, `skills` may be.
-
-    Raises:
-        SubmitterError: `bad_prompts` (not such a file), `unknown_choice`.
-    """
+    """Prompts of a CSV file with the columns `prompt_id` and `prompt`; `split`, `skills` may be."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except (OSError, ValueError) as error:  # pandas' own parser errors are ValueErrors
@@ -159,15 +138,12 @@ def _check_known(names: Sequence[str], column: pd.Series, what: str, source: str
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One image.
-
-    Attributes:
-        position: of the prompt among the prompts: in a stream of noise, how many images of this
-            seed come before.
-    """
+    """One image."""
 
     prompt: Prompt
     seed: int
+    # of the prompt among the prompts: in a stream of noise, how many images of this seed come
+    # before
     position: int
 
     @property
@@ -195,11 +171,6 @@ def stream_jobs(
 
     Each seed goes on from its first image that is missing; if the noise was kept from further on
     than that, it begins anew, which gives the same images.
-
-    Args:
-        jobs: all of them.
-        finished: keys of the images that are there.
-        kept: seed to the position its kept noise belongs to.
     """
     first: dict[int, int] = {}
     for job in jobs:

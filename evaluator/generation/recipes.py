@@ -38,21 +38,16 @@ class Recipe(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    pipelines: tuple[str, ...] = ()
-    """Classes of diffusers this is the default of."""
-    models: tuple[str, ...] = ()
-    """Hub ids this belongs to."""
+    pipelines: tuple[str, ...] = ()  # Classes of diffusers this is the default of
+    models: tuple[str, ...] = ()  # Hub ids this belongs to
     steps: int = Field(ge=1)
     guidance: float = Field(ge=0)
-    width: int | None = Field(default=None, ge=8)
-    """In pixels; None: the checkpoint's own."""
+    width: int | None = Field(default=None, ge=8)  # In pixels; None: the checkpoint's own
     height: int | None = Field(default=None, ge=8)
-    gpu_dtype: Dtype = "bfloat16"
-    """Precision where there is a GPU; on a CPU it is float32."""
+    gpu_dtype: Dtype = "bfloat16"  # Precision where there is a GPU; on a CPU it is float32
     call: dict[str, Scalar] = Field(default_factory=dict)
     """Further arguments of the pipeline's call."""
-    source: str
-    """Paper and section, or model card."""
+    source: str  # Paper and section, or model card
 
 
 class Overrides(BaseModel):
@@ -89,11 +84,7 @@ def load_recipes(path: Path = RECIPES) -> tuple[Recipe, ...]:
 def find_recipe(
     recipes: Sequence[Recipe], *, model: str, pipeline: str, name: str | None = None
 ) -> Recipe | None:
-    """The recipe of a name, else of a model, else of a class of pipelines.
-
-    Raises:
-        SubmitterError: `unknown_recipe`.
-    """
+    """The recipe of a name, else of a model, else of a class of pipelines."""
     if name is not None:
         for recipe in recipes:
             if recipe.name == name:
@@ -116,15 +107,6 @@ def call_arguments(
     The checkpoint's size, over it the signature's defaults, then the recipe, then the command
     line. What is None by default stays away, since None can mean something else than any value: SDXL draws
     differently without a negative prompt than with an empty one.
-
-    Args:
-        call: the `__call__` of a pipeline's class.
-        recipe: None: the signature's defaults.
-        overrides: from the command line.
-        size: width and height in pixels, where the checkpoint's are known.
-
-    Raises:
-        SubmitterError: `unknown_argument` (the pipeline has no such argument), `no_cleaning`.
     """
     parameters = inspect.signature(call).parameters
     asked = overrides.arguments()

@@ -24,22 +24,16 @@ class ImageRow(BaseModel):
 
     prompt_id: str
     seed: int = Field(ge=0, le=MAX_SEED)
-    file: str | None
-    """Path inside the folder; None where the image is withheld."""
+    file: str | None  # Path inside the folder; None where the image is withheld
     prompt: str | None = None
-    sha256: str | None = None
-    """Of the file's bytes."""
-    width: int | None = Field(default=None, ge=1)
-    """In pixels."""
+    sha256: str | None = None  # Of the file's bytes
+    width: int | None = Field(default=None, ge=1)  # In pixels
     height: int | None = Field(default=None, ge=1)
-    problem: str | None = None
-    """Why it is withheld: `nsfw` or `black`."""
-    nsfw: bool | None = None
-    """The safety checker's verdict; None where none ran."""
+    problem: str | None = None  # Why it is withheld: `nsfw` or `black`
+    nsfw: bool | None = None  # The safety checker's verdict; None where none ran
     truncated: bool | None = None
     """Whether a text encoder left out the end of the prompt; None where that is not known."""
-    cut_by: tuple[str, ...] = ()
-    """Which ones did, with what they read: `tokenizer (77 tokens)`."""
+    cut_by: tuple[str, ...] = ()  # Which ones did, with what they read: `tokenizer (77 tokens)`
     model: str = ""
     revision: str = ""
     pipeline: str = ""
@@ -47,13 +41,11 @@ class ImageRow(BaseModel):
     steps: int | None = None
     guidance: float | None = None
     seed_mode: SeedMode | None = None
-    position: int | None = None
-    """In a stream of noise, how many images of this seed came before."""
+    position: int | None = None  # In a stream of noise, how many images of this seed came before
     dtype: str = ""
     device: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
-    seconds: float | None = None
-    """Its share of the time of the batch it was drawn in."""
+    seconds: float | None = None  # Its share of the time of the batch it was drawn in
 
     @property
     def key(self) -> tuple[str, int]:
@@ -104,9 +96,6 @@ def read_rows(folder: Path) -> list[ImageRow]:
     """The rows of a run that may have been cut off; a later row replaces an earlier one.
 
     Only the last line may be broken, by the cut: its image is made again.
-
-    Raises:
-        SubmitterError: `table_malformed`.
     """
     path = folder / TABLE
     if not path.exists():

@@ -24,53 +24,31 @@ _LIBRARIES = ("diffusers", "torch", "transformers", "pillow")
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted.
+    """What is wanted."""
 
-    Attributes:
-        prompts: in the order of drawing.
-        seeds: each once.
-        arguments: of the pipeline's call, all spelt out (`recipes.call_arguments`).
-        batch_size: images drawn at a time, at most.
-        variant: which of several files of the same weights was loaded.
-        recipe: name of the recipe the arguments came from.
-        name: of the model on boards; empty: by its id.
-        licence: of the weights; empty where it is not known.
-    """
-
-    prompts: ChosenPrompts
-    seeds: tuple[int, ...]
-    arguments: Mapping[str, Any]
+    prompts: ChosenPrompts  # in the order of drawing
+    seeds: tuple[int, ...]  # each once
+    arguments: Mapping[str, Any]  # of the pipeline's call, all spelt out (`recipes.call_arguments`)
     seed_mode: SeedMode = "per_image"
-    batch_size: int = 1
-    variant: str = ""
-    recipe: str = ""
-    name: str = ""
-    licence: str = ""
+    batch_size: int = 1  # images drawn at a time, at most
+    variant: str = ""  # which of several files of the same weights was loaded
+    recipe: str = ""  # name of the recipe the arguments came from
+    name: str = ""  # of the model on boards; empty: by its id
+    licence: str = ""  # of the weights; empty where it is not known
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did.
+    """What a run did."""
 
-    Attributes:
-        wanted: images that were asked for.
-        drawn: images drawn by this start.
-        damaged: files of earlier starts that were not as written, and were drawn again.
-        withheld: problem to how many of the wanted images have none for it.
-        truncated: ids of the prompts whose end a text encoder left out.
-        batch_size: the last that fitted.
-        shrunk: whether that is less than was asked for.
-        mixed_versions: whether images of other versions of the libraries are among them.
-    """
-
-    wanted: int
-    drawn: int
-    damaged: int
-    withheld: Mapping[str, int]
-    truncated: tuple[str, ...]
-    batch_size: int
-    shrunk: bool
-    mixed_versions: bool
+    wanted: int  # images that were asked for
+    drawn: int  # images drawn by this start
+    damaged: int  # files of earlier starts that were not as written, and were drawn again
+    withheld: Mapping[str, int]  # problem to how many of the wanted images have none for it
+    truncated: tuple[str, ...]  # ids of the prompts whose end a text encoder left out
+    batch_size: int  # the last that fitted
+    shrunk: bool  # whether that is less than was asked for
+    mixed_versions: bool  # whether images of other versions of the libraries are among them
 
 
 def versions() -> dict[str, str]:
@@ -134,15 +112,7 @@ def row_of(
     settings: Settings,
     cuts: tuple[str, ...] | None,
 ) -> ImageRow:
-    """The row of an image.
-
-    Args:
-        job: what was asked for.
-        drawn: what was drawn.
-        sha256: of the file; None where the image is withheld.
-        settings: of the run.
-        cuts: the text encoders that left out the end of the prompt; None: not known.
-    """
+    """The row of an image."""
     steps, guidance = (settings.call.get(k) for k in ("num_inference_steps", "guidance_scale"))
     return ImageRow(
         prompt_id=job.prompt.prompt_id,
@@ -177,11 +147,6 @@ def generate_images(
     """Draw what is missing in a folder.
 
     May be cut off at any moment: what was finished stays, and the same call goes on from there.
-
-    Raises:
-        SubmitterError: `folder_not_empty`, `folder_busy`, `cannot_write`, `bad_manifest`,
-            `table_malformed`, `other_settings`, `out_of_memory`, `pipeline_refused`,
-            `not_text_to_image`.
     """
     with folder.opened():
         return _Run(loaded, request, folder, listener).go()

@@ -27,31 +27,17 @@ def pixel_hash(image: Image.Image) -> str:
 
 
 def pair_scores(scorer: SharesImages, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-    """`score` of the contract by way of `score_texts`, each prompt in a list of its own.
-
-    Args:
-        scorer: what is asked.
-        images: n prepared images.
-        prompts: n.
-
-    Returns:
-        One score per pair; NaN where a verdict has none.
-    """
+    """`score` of the contract by way of `score_texts`, each prompt in a list of its own."""
     found = scorer.score_texts(images, [[prompt] for prompt in prompts])
     return [Verdict.of(of_image[0]).score for of_image in found]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An answer whose probability is wanted.
+    """An answer whose probability is wanted."""
 
-    Attributes:
-        text: as the model would write it, e.g. `Yes`.
-        with_end: whether the end-of-sequence token is part of it.
-    """
-
-    text: str
-    with_end: bool = False
+    text: str  # as the model would write it, e.g. `Yes`
+    with_end: bool = False  # whether the end-of-sequence token is part of it
 
 
 class AnswerModel(Protocol):
@@ -66,17 +52,7 @@ class AnswerModel(Protocol):
         prompts: Sequence[Sequence[str]],
         candidates: Sequence[Sequence[Sequence[Candidate]]],
     ) -> list[list[list[NDArray[np.float64]]]]:
-        """Teacher-forced log-probabilities, over the whole vocabulary, in float32 or better.
-
-        Args:
-            images: n prepared images.
-            prompts: for each image, the prompts to it.
-            candidates: for each image and prompt, the answers whose probability is wanted.
-
-        Returns:
-            For each image, prompt and candidate, log p of each of the candidate's tokens, given
-            the image, the prompt and the tokens before it.
-        """
+        """Teacher-forced log-probabilities, over the whole vocabulary, in float32 or better."""
 
     def generate(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]], max_new_tokens: int
@@ -105,15 +81,13 @@ class Reading(Frozen):
     text_format: str = ""
     """The whole input with `{image}` and `{prompt}` in it, the image first; empty: the chat
     template of the checkpoint. Without `{image}` the checkpoint's processor places the image."""
-    system: str = ""
-    """System message of the chat template; empty: none is given."""
+    system: str = ""  # System message of the chat template; empty: none is given
     answer_space: bool = False
     """Whether answers are read with a space before them, as a word within a sentence."""
     square: Literal["none", "pad", "squash"] = "none"
     """How images are made square ahead of the checkpoint's own processing: `pad` adds CLIP's mean
     colour around the centre, `squash` resizes to `side` and drops the aspect ratio (Lanczos)."""
-    side: int = 0
-    """Pixels, for `squash`."""
+    side: int = 0  # Pixels, for `squash`
     backend: Literal["pil", "torchvision"] = "pil"
     """Of the image processor; they differ by up to one of 255 levels."""
 
@@ -151,11 +125,7 @@ def geo_mean_with_eos(logprobs: ArrayLike) -> float:
     exp(mean log p), which is exp(-loss) of the answer as a label. VQAScore: Lin et al. 2024,
     as its code computes it.
 
-    Args:
-        logprobs: of the answer's tokens and, last, the end token; shape (tokens,).
-
-    Returns:
-        Within 0..1.
+    `logprobs`: of the answer's tokens and, last, the end token; shape (tokens,).
     """
     return float(np.exp(np.mean(_tokens(logprobs))))
 
@@ -171,11 +141,7 @@ def p_whole(logprobs: ArrayLike) -> float:
 
 
 def p_yes_norm(yes: ArrayLike, no: ArrayLike) -> float:
-    """p(yes) / (p(yes) + p(no)) of the first tokens: the sigmoid of their logits' difference.
-
-    Returns:
-        Within 0..1.
-    """
+    """p(yes) / (p(yes) + p(no)) of the first tokens: the sigmoid of their logits' difference."""
     ahead = float(_tokens(yes)[0] - _tokens(no)[0])
     if ahead >= 0:
         return 1 / (1 + math.exp(-ahead))
@@ -186,9 +152,6 @@ def p_diff(yes: ArrayLike, no: ArrayLike) -> float:
     """p(yes) - p(no) of the first tokens, over the whole vocabulary.
 
     CROCScore: Leiter et al., CROC, 2025.
-
-    Returns:
-        Within -1..1.
     """
     return p_first(yes) - p_first(no)
 
@@ -197,13 +160,6 @@ def choice_norm(logprobs: Sequence[ArrayLike], right: int) -> float:
     """Share of one choice in the probabilities of all choices, each of all its tokens.
 
     Gecko: Wiles et al. 2024, with exp(-NLL) for each choice as its text says.
-
-    Args:
-        logprobs: of each choice's tokens.
-        right: index of the choice that counts.
-
-    Returns:
-        Within 0..1.
     """
     totals = np.array([np.sum(_tokens(one)) for one in logprobs])
     shares = np.exp(totals - totals.max())

@@ -52,32 +52,17 @@ def pickled(names: Sequence[str]) -> list[str]:
 
 
 class CheckpointPins:
-    """Repository to commit, in one file beside the cache of the Hub; safe for several processes.
-
-    Args:
-        place: the file; need not exist yet.
-    """
+    """Repository to commit, in one file beside the cache of the Hub; safe for several processes."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
 
     def commit(self, repository: str) -> str:
-        """The commit a repository is held to; empty where none is.
-
-        Raises:
-            SubmitterError: `checkpoint_pins_malformed`.
-        """
+        """The commit a repository is held to; empty where none is."""
         return self._read().get(repository, "")
 
     def pin(self, repository: str, commit: str) -> str:
-        """Hold a repository to a commit, unless it is held to one already.
-
-        Returns:
-            The commit it is held to from now on.
-
-        Raises:
-            SubmitterError: `checkpoint_pins_malformed`, or `cache_not_writable`.
-        """
+        """Hold a repository to a commit, unless it is held to one already."""
         try:
             self.place.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(self.place.with_suffix(".lock")):
@@ -123,19 +108,12 @@ class CheckpointPins:
 
 @dataclass(frozen=True, slots=True)
 class ModelHub:
-    """Where repositories are, and where what was fetched of them is kept.
+    """Where repositories are, and where what was fetched of them is kept."""
 
-    Attributes:
-        cache: folder in the layout of the Hub's client.
-        pins: file with the commits that were taken.
-        endpoint: address; None: that of the environment.
-        token: of the reader; None: that of the environment or of a login.
-    """
-
-    cache: Path
-    pins: Path
-    endpoint: str | None = None
-    token: str | None = None
+    cache: Path  # folder in the layout of the Hub's client
+    pins: Path  # file with the commits that were taken
+    endpoint: str | None = None  # address; None: that of the environment
+    token: str | None = None  # of the reader; None: that of the environment or of a login
 
     @classmethod
     def of_environment(cls) -> ModelHub:
@@ -151,12 +129,7 @@ class ModelHub:
         ignored: Sequence[str] = (),
         offline: bool = False,
     ) -> Path:
-        """The folder of a commit, named for it, with the files that match; fetched if need be.
-
-        Raises:
-            SubmitterError: `checkpoint_missing`, `disk_full`.
-            TransientError: `hub_unreachable`.
-        """
+        """The folder of a commit, named for it, with the files that match; fetched if need be."""
         limit_waiting()
         with in_words(repository, revision, CHECKPOINT):
             place = snapshot_download(
@@ -187,12 +160,7 @@ class ModelHub:
         return place if any(any(place.glob(f"**/{pattern}")) for pattern in patterns) else None
 
     def file_names(self, repository: str, commit: str, *, offline: bool = False) -> list[str]:
-        """What a commit holds; offline, what of it is in the cache.
-
-        Raises:
-            SubmitterError: `checkpoint_missing`.
-            TransientError: `hub_unreachable`.
-        """
+        """What a commit holds; offline, what of it is in the cache."""
         if offline:
             folder = f"models--{repository.replace('/', '--')}"
             place = self.cache / folder / "snapshots" / commit
@@ -211,17 +179,11 @@ _UNUSED = ("onnx/*", "openvino/*", "*.fp16.*", "*.non_ema.*")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a checkpoint is read from.
+    """Where a checkpoint is read from."""
 
-    Attributes:
-        place: a local folder (or file, where the row names one), whole and checked.
-        name: for the record: `owner/name`, or the folder's path where it is the operator's own.
-        revision: the commit; empty for a folder of the operator's own.
-    """
-
-    place: Path
-    name: str
-    revision: str
+    place: Path  # a local folder (or file, where the row names one), whole and checked
+    name: str  # for the record: `owner/name`, or the folder's path where it is the operator's own
+    revision: str  # the commit; empty for a folder of the operator's own
 
     def __str__(self) -> str:
         return f"{self.name}@{self.revision}" if self.revision else self.name
@@ -238,18 +200,6 @@ def resolve(
 
     The commit is the operator's (`runtime.revisions`), else the row's, else the one that an
     earlier run took here, else the newest, which later runs then keep to.
-
-    Args:
-        row: names the repository.
-        runtime: local folders, commits, what is allowed.
-        role: which of the row's checkpoints.
-        hub: where repositories and the cache are; None: as the Hub's own variables say.
-
-    Raises:
-        SubmitterError: `checkpoint_missing` (not in the cache while offline, no such repository
-            or commit, a gated one), `checkpoint_unsafe` (its weights are not safetensors),
-            `checkpoint_revision` (earlier runs took another commit than the row names now).
-        TransientError: `hub_unreachable`.
     """
     checkpoint = row.checkpoints[role]
     if not runtime.allow_pickle and pickled([checkpoint.file]):
@@ -265,15 +215,7 @@ def resolve(
 
 
 def check_class(source: Source, accepted: tuple[str, ...]) -> str:
-    """Refuse a checkpoint of another `model_type` than the family knows, before it is loaded.
-
-    Returns:
-        Its `model_type`.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, naming what it is and what is wanted;
-            `checkpoint_damaged`, where it has no readable configuration.
-    """
+    """Refuse a checkpoint of another `model_type` than the family knows, before it is loaded."""
     place = source.place / "config.json"
     try:
         content = json.loads(place.read_bytes())

@@ -31,8 +31,7 @@ PEAK_SHARE = (0.2, 0.6)
 engine reaches 0.75 of a matrix product's speed."""
 MEMORY_SHARE = (0.3, 0.8)
 """Of its memory's speed that writing tokens one after the other reaches, as assumed."""
-TOGETHER = 8
-"""Answers that are written at once where all goes well; one where it does not."""
+TOGETHER = 8  # Answers that are written at once where all goes well; one where it does not
 DECODE_S = (0.0026, 0.048)
 """Seconds of one core to read an image: a JPEG of 512 px, and a PNG of 1,024 px with its resize;
 measured on one core of an AMD EPYC (Zen 3), `python -m benchmarks_perf preprocessing`."""
@@ -67,8 +66,7 @@ class Published(_Frozen):
     """What a paper prints for its own program."""
 
     row: str
-    seconds: float
-    """For 1,000 pairs."""
+    seconds: float  # For 1,000 pairs
     source: str
 
 
@@ -76,17 +74,13 @@ class MeasuredRate(_Frozen):
     """What a row took on a machine, asked with pictures of two sizes."""
 
     row: str
-    device: str
-    """As the driver names the GPU; the processor otherwise."""
+    device: str  # As the driver names the GPU; the processor otherwise
     dtype: str
     image_s: tuple[float, float]
     """Seconds for one more image with its first text: the least and the most."""
-    text_s: tuple[float, float]
-    """Seconds for one more text of an image that is known."""
-    images: int
-    """Asked about, each time."""
-    sides: tuple[int, ...]
-    """Of the pictures, in pixels."""
+    text_s: tuple[float, float]  # Seconds for one more text of an image that is known
+    images: int  # Asked about, each time
+    sides: tuple[int, ...]  # Of the pictures, in pixels
     measured_at: AwareDatetime
     versions: dict[str, str] = Field(default_factory=dict)
 
@@ -109,11 +103,7 @@ class MeasuredRates(_Frozen):
 
 
 def read_rates(path: Path) -> MeasuredRates:
-    """What was measured; nothing where there is no file.
-
-    Raises:
-        SubmitterError: `bad_rates`.
-    """
+    """What was measured; nothing where there is no file."""
     if not path.exists():
         return MeasuredRates()
     try:
@@ -135,11 +125,7 @@ def write_rates(path: Path, rates: MeasuredRates) -> None:
 
 
 def find_gpu(name: str) -> Gpu:
-    """A GPU by its name.
-
-    Raises:
-        SubmitterError: `unknown_gpu`.
-    """
+    """A GPU by its name."""
     known = gpus()
     if name not in known:
         raise SubmitterError(
@@ -171,12 +157,10 @@ def _tables(file: str, key: str) -> list[dict[str, Any]]:
     return found
 
 
-Span = tuple[float, float]
-"""The least and the most."""
+Span = tuple[float, float]  # The least and the most
 _TOWERS = Path(__file__).with_name("cost_towers.toml")
 
-DUAL = frozenset({"dual_encoder", "blip2_itc"})
-"""Families that encode images and texts apart."""
+DUAL = frozenset({"dual_encoder", "blip2_itc"})  # Families that encode images and texts apart
 JOINT = frozenset({"cross_encoder", "fga_blip2", "image_reward", "vlm_likelihood"})
 """Families with one pass for each pair, which may keep what was made of the image."""
 ASKING = {"tifa": 7.6, "dsg": 6.0}
@@ -190,38 +174,22 @@ CLIP L/14, more in larger ones."""
 COUNTED = {"Salesforce/blip-vqa-capfilt-large": 2.12e11}
 """Floating-point operations of one short question by checkpoint, where no row asks only one: at
 480 px, counted on a model without weights."""
-_ANSWER_TOKENS = 16
-"""Most tokens of a short answer, as the family's options have it."""
-_LEAST_JUDGED = 50
-"""Tokens that TS2 charges a judge for one pair."""
+_ANSWER_TOKENS = 16  # Most tokens of a short answer, as the family's options have it
+_LEAST_JUDGED = 50  # Tokens that TS2 charges a judge for one pair
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a metric has to do on a benchmark.
+    """What a metric has to do on a benchmark."""
 
-    Attributes:
-        flops: of forward passes.
-        tokens: that a model writes, one after the other.
-        images: that are read and decoded.
-        how: what the ends of the range mean, in a sentence.
-    """
-
-    flops: Span
-    tokens: Span
-    images: Span
-    how: str
+    flops: Span  # of forward passes
+    tokens: Span  # that a model writes, one after the other
+    images: Span  # that are read and decoded
+    how: str  # what the ends of the range mean, in a sentence
 
 
 def work_of(row: ScorerRow, size: Size, rows: Mapping[str, ScorerRow]) -> Work | None:
-    """The work; None where nobody counted what a pair costs.
-
-    Args:
-        row: the metric.
-        size: of the benchmark.
-        rows: all rows: one whose own cost depends on its questions is costed by another of the
-            same checkpoint.
-    """
+    """The work; None where nobody counted what a pair costs."""
     if row.family == "dual_encoder" and row.checkpoints["model"].id in towers():
         return _counted(towers()[row.checkpoints["model"].id], size)
     if (flops := _for_one(row, rows)) is None:
@@ -340,17 +308,11 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Time of one metric on one benchmark.
+    """Time of one metric on one benchmark."""
 
-    Attributes:
-        basis: what it rests on.
-        hours: the least and the most.
-        why: where the figures come from and what the ends mean, in a sentence or two.
-    """
-
-    basis: Basis
-    hours: Span
-    why: str
+    basis: Basis  # what it rests on
+    hours: Span  # the least and the most
+    why: str  # where the figures come from and what the ends mean, in a sentence or two
 
     def price(self, per_hour: float) -> Span:
         """In the money of the rate."""
@@ -359,16 +321,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What is to be reckoned with.
+    """What is to be reckoned with."""
 
-    Attributes:
-        gpu: by its data sheet.
-        cores: that read images.
-        measured: on a machine here; it goes before an estimate.
-    """
-
-    gpu: Gpu
-    cores: int = 8
+    gpu: Gpu  # by its data sheet
+    cores: int = 8  # that read images
+    # on a machine here; it goes before an estimate
     measured: MeasuredRates = field(default_factory=MeasuredRates)
 
 

@@ -20,8 +20,7 @@ from evaluator.scoring.asking import Asked, Item, OutOfMemoryError
 SIDES = (512, 1024)
 """Pixels of the sides of pictures: most of the benchmarks' lie between these two."""
 IMAGES = 16
-TEXTS = 5
-"""Of an image, where it has more than one."""
+TEXTS = 5  # Of an image, where it has more than one
 _ROUNDS = 2
 _PROMPT = "a red cube on a blue sphere beside two small green cones before a wooden fence, number"
 
@@ -38,17 +37,6 @@ def measured(
 
     Every try is made twice after one that does not count; the least and the most are kept. Reading
     and preparing the pictures is part of it.
-
-    Args:
-        row: the metric.
-        runtime: how it is run.
-        now: for the record.
-        images: that are asked about, each time.
-        clock: seconds that only grow.
-
-    Raises:
-        SubmitterError: `not_measurable`, a metric that asks questions; or a checkpoint that cannot
-            be used.
     """
     if "questions" in row.granularity:
         raise SubmitterError(

@@ -22,11 +22,7 @@ from benchmarks.errors import SubmitterError
 
 
 def check_device(name: str) -> None:
-    """Refuse a device that torch cannot use here, before anything is loaded onto it.
-
-    Raises:
-        SubmitterError: `unknown_device`, `device_missing`.
-    """
+    """Refuse a device that torch cannot use here, before anything is loaded onto it."""
     if name == "cpu":
         return
     import torch  # noqa: PLC0415  # rows are listed without it

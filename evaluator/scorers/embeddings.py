@@ -46,30 +46,19 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One embedding.
+    """One embedding."""
 
-    Attributes:
-        vector: shape (d,), float32.
-        remarks: of the image it was made from (`decoding.Decoded`).
-    """
-
-    vector: NDArray[np.float32]
-    remarks: tuple[Remark, ...] = ()
+    vector: NDArray[np.float32]  # shape (d,), float32
+    remarks: tuple[Remark, ...] = ()  # of the image it was made from (`decoding.Decoded`)
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose embeddings a pack holds.
+    """Whose embeddings a pack holds."""
 
-    Attributes:
-        fingerprint: of the scorer: code, checkpoint, precision, kind of device.
-        preprocessing: how its images are prepared.
-        scorer: its name, for people.
-    """
-
-    fingerprint: str
-    preprocessing: str
-    scorer: str = ""
+    fingerprint: str  # of the scorer: code, checkpoint, precision, kind of device
+    preprocessing: str  # how its images are prepared
+    scorer: str = ""  # its name, for people
 
 
 class DamagedPackError(Exception):
@@ -78,15 +67,10 @@ class DamagedPackError(Exception):
 
 @dataclass(frozen=True)
 class Pack:
-    """An open pack.
+    """An open pack."""
 
-    Attributes:
-        keys: by kind, digests in ascending order, shape (n,).
-        about: whose rows these are.
-    """
-
-    keys: Mapping[Kind, NDArray[np.bytes_]]
-    about: About
+    keys: Mapping[Kind, NDArray[np.bytes_]]  # by kind, digests in ascending order, shape (n,)
+    about: About  # whose rows these are
     _vectors: Mapping[Kind, Any] = field(repr=False)
     _remarks: Mapping[int, tuple[Remark, ...]] = field(repr=False)
 
@@ -97,13 +81,7 @@ class Pack:
 
 
 def write_pack(folder: Path, rows: Mapping[Kind, Mapping[bytes, Row]], about: About) -> Path:
-    """Write rows as one file.
-
-    Args:
-        folder: made if it is not there.
-        rows: by kind and digest; at least one.
-        about: whose rows these are.
-    """
+    """Write rows as one file."""
     tensors: dict[str, NDArray[Any]] = {}
     remarks: dict[int, tuple[Remark, ...]] = {}
     for kind, of_kind in rows.items():
@@ -136,12 +114,7 @@ def _put(folder: Path, data: bytes) -> Path:
 
 
 def open_pack(path: Path) -> Pack:
-    """Open a pack, every byte of it checked.
-
-    Raises:
-        DamagedPackError: not finished, altered, or not a pack.
-        FileNotFoundError: it was removed meanwhile.
-    """
+    """Open a pack, every byte of it checked."""
     with path.open("rb") as file:
         if path.name != f"{hashlib.file_digest(file, 'sha256').hexdigest()}{SUFFIX}":
             raise DamagedPackError("it is damaged or was not finished")
@@ -176,15 +149,7 @@ def digest_of_text(text: str) -> bytes:
 
 
 class EmbeddingCache:
-    """The embeddings of one scorer. `find` may be called by several threads at once.
-
-    Args:
-        folder: of the caches of all scorers.
-        about: whose embeddings these are.
-        rows_per_pack: rows that wait for being written, at most.
-        every_s: how long they wait, at most, while rows come in.
-        clock: seconds, ever increasing.
-    """
+    """The embeddings of one scorer. `find` may be called by several threads at once."""
 
     def __init__(
         self,
@@ -288,22 +253,14 @@ class _Index:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of one scorer.
+    """What is kept of one scorer."""
 
-    Attributes:
-        fingerprint: its key, for `forget`.
-        scorer: its name.
-        images: embeddings of images; texts: of texts.
-        packs: files.
-        n_bytes: on disk.
-    """
-
-    fingerprint: str
-    scorer: str
-    images: int
+    fingerprint: str  # its key, for `forget`
+    scorer: str  # its name
+    images: int  # embeddings of images; texts: of texts
     texts: int
-    packs: int
-    n_bytes: int
+    packs: int  # files
+    n_bytes: int  # on disk
 
 
 def size_report(folder: Path) -> tuple[Kept, ...]:
@@ -313,11 +270,7 @@ def size_report(folder: Path) -> tuple[Kept, ...]:
 
 
 def forget(folder: Path, fingerprint: str) -> int:
-    """Remove what one scorer has kept; the number of bytes that this freed.
-
-    Raises:
-        SubmitterError: `unknown_embeddings`, nothing is kept under this fingerprint.
-    """
+    """Remove what one scorer has kept; the number of bytes that this freed."""
     _check_fingerprint(fingerprint)
     if not (folder / fingerprint).is_dir():
         raise SubmitterError("unknown_embeddings", f"No embeddings are kept of {fingerprint}.")
@@ -381,13 +334,6 @@ def trim(folder: Path, most_bytes: int) -> int:
     """Remove the packs that were used longest ago, until all together are within a bound.
 
     A run that has one open reads on: its file goes when it is closed.
-
-    Args:
-        folder: of the caches of all scorers.
-        most_bytes: that all packs may take.
-
-    Returns:
-        The number of bytes that this freed.
     """
     found: list[tuple[float, int, Path]] = []
     for path in folder.glob(f"*/*/*{SUFFIX}"):

@@ -36,8 +36,7 @@ from evaluator.scoring.asking import Asked, Finding, Item, OutOfMemoryError, Rea
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import decode
 
-CONTRACT_VERSION = 1
-"""Raised when the same scorer could be given other inputs for the same pair."""
+CONTRACT_VERSION = 1  # Raised when the same scorer could be given other inputs for the same pair
 
 _SCORERS = Path(__file__).parent
 
@@ -47,10 +46,6 @@ def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
 
     What only describes a row is left out; so are batch sizes, which change no more than rounding.
     Checkpoints count by commit, and an operator's own folders by their bytes.
-
-    Raises:
-        SubmitterError: a checkpoint that is not there.
-        TransientError: the Hub is out of reach.
     """
     said = {
         "contract": CONTRACT_VERSION,
@@ -171,13 +166,7 @@ Elements = tuple[NDArray[np.float64], ...]
 
 
 class ElementAsker:
-    """Asks for all elements of a batch at once, and by pair where that fails.
-
-    Args:
-        scorer: has `score_elements`.
-        meter: counts the calls.
-        raise_if_final: raises errors that another request would not mend.
-    """
+    """Asks for all elements of a batch at once, and by pair where that fails."""
 
     def __init__(
         self, scorer: Any, meter: Meter, raise_if_final: Callable[[Exception], None]
@@ -237,19 +226,11 @@ class ElementAsker:
         ]
 
 
-_DEFECT_AFTER = 2
-"""Images that failed before any was scored: then it is not the images."""
+_DEFECT_AFTER = 2  # Images that failed before any was scored: then it is not the images
 
 
 class ModelAsker:
-    """An `Asker` over a scorer that is loaded. Use it in one run only: it keeps vectors of texts.
-
-    Args:
-        loaded: the scorer.
-        runtime: how it is run.
-        dtype: its precision, for the record.
-        cache: embeddings of earlier runs; for dual encoders only.
-    """
+    """An `Asker` over a scorer that is loaded. Use it in one run only: it keeps vectors of texts."""
 
     def __init__(
         self,
@@ -323,11 +304,6 @@ class ModelAsker:
 
         What fails for a batch is asked again by image, then by prompt; what fails alone has no
         score, and the error is the reason.
-
-        Raises:
-            OutOfMemoryError: a smaller batch may do.
-            PlatformError: `scorer_failed`, nothing could be scored from the start;
-                `scorer_defect`, it does not keep to the contract; `device_failed`.
         """
         try:
             with model_device.without_gradients():
@@ -384,17 +360,11 @@ class ModelAsker:
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Opens a built-in metric; see `AskerSource`. It can be sent to an actor with pickle.
+    """Opens a built-in metric; see `AskerSource`. It can be sent to an actor with pickle."""
 
-    Attributes:
-        row: of the table of metrics.
-        runtime: how it is run.
-        cache_folder: where embeddings are kept; None: they are not.
-    """
-
-    row: ScorerRow
-    runtime: Runtime
-    cache_folder: Path | None = None
+    row: ScorerRow  # of the table of metrics
+    runtime: Runtime  # how it is run
+    cache_folder: Path | None = None  # where embeddings are kept; None: they are not
 
     @cached_property
     def fingerprint(self) -> str:
@@ -403,11 +373,7 @@ class ModelSource:
 
     @contextmanager
     def open(self) -> Iterator[ModelAsker]:
-        """Load the metric; when the context is left, its memory is free and embeddings are kept.
-
-        Raises:
-            SubmitterError: a checkpoint or a question file that cannot be used.
-        """
+        """Load the metric; when the context is left, its memory is free and embeddings are kept."""
         with model_device.repeatable():
             loaded = load_scorer(self.row, self.runtime)
             with self._cache(loaded) or nullcontext() as cache:

@@ -51,21 +51,7 @@ def load_transformers(
     may_lack: Sequence[str] = (),
     **more: Any,
 ) -> Any:
-    """A model in evaluation mode on its device, with every weight from the checkpoint.
-
-    Args:
-        kind: class with `from_pretrained`, e.g. `CLIPModel`.
-        source: where `checkpoints.resolve` found the checkpoint.
-        row: names the precision.
-        runtime: device, precision, and whether pickles and remote code are allowed.
-        accepted: values of `model_type` that the family knows; empty: not checked.
-        may_lack: patterns of weights that take no part in the score and may be absent.
-        more: further arguments of `from_pretrained`, e.g. `config`.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete` (weights are missing),
-            `checkpoint_damaged` (they cannot be read, or their shapes do not fit).
-    """
+    """A model in evaluation mode on its device, with every weight from the checkpoint."""
     if accepted:
         check_class(source, accepted)
     with reading(source, "weights"):
@@ -85,19 +71,7 @@ def load_transformers(
 def load_processor(
     kind: Any, source: Source, runtime: Runtime, *, pil: bool = True, **more: Any
 ) -> Any:
-    """A processor, image processor or tokenizer.
-
-    Args:
-        kind: class with `from_pretrained`, e.g. `AutoProcessor`, `AutoTokenizer`.
-        source: where its files are.
-        runtime: whether remote code is allowed.
-        pil: resize with Pillow, as the authors' own transforms do; torchvision's differ by up to
-            one level of 255. Leave it out for tokenizers.
-        more: further arguments of `from_pretrained`.
-
-    Raises:
-        SubmitterError: `checkpoint_damaged`.
-    """
+    """A processor, image processor or tokenizer."""
     if pil:
         more["backend"] = "pil"
     with reading(source, "processor"):
@@ -110,11 +84,7 @@ def load_processor(
 
 
 def read_weights(source: Source, runtime: Runtime) -> State:
-    """The weights of a single file, by name, in main memory.
-
-    Raises:
-        SubmitterError: `checkpoint_unsafe`, `checkpoint_damaged`.
-    """
+    """The weights of a single file, by name, in main memory."""
     if source.place.suffix == SAFE:
         with reading(source, "weights"):
             state: State = load_file(source.place)
@@ -136,12 +106,7 @@ def read_weights(source: Source, runtime: Runtime) -> State:
 def fill(
     module: M, state: Mapping[str, Tensor], source: Source, *, may_lack: Sequence[str] = ()
 ) -> M:
-    """Put weights into a module that was built from a configuration.
-
-    Raises:
-        SubmitterError: `checkpoint_incomplete`, `checkpoint_damaged`; also for weights that the
-            module has no place for.
-    """
+    """Put weights into a module that was built from a configuration."""
     with reading(source, "weights"):
         told = module.load_state_dict(dict(state), strict=False)
     refuse_missing(source, told.missing_keys, may_lack)
@@ -154,11 +119,7 @@ def fill(
 
 
 def refuse_missing(source: Source, missing: Iterable[str], may_lack: Sequence[str] = ()) -> None:
-    """Refuse a checkpoint that leaves weights of the model as they were drawn.
-
-    Raises:
-        SubmitterError: `checkpoint_incomplete`.
-    """
+    """Refuse a checkpoint that leaves weights of the model as they were drawn."""
     lacking = sorted(
         name for name in missing if not any(re.search(each, name) for each in may_lack)
     )

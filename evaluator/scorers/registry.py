@@ -22,30 +22,24 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 
 @dataclass(frozen=True)
 class Runtime:
-    """What an operator decides; picklable, for it travels to actors.
+    """What an operator decides; picklable, for it travels to actors."""
 
-    Attributes:
-        device: as torch names it: `cpu`, `cuda`, `cuda:1`.
-        dtype: precision of the model's weights and of its forward pass; None: the row's own.
-        folders: checkpoint role to a local folder or file, in place of the Hub's.
-        revisions: checkpoint role to a commit, in place of the row's.
-        offline: whether the Hub is never asked; checkpoints must be in its cache or `folders`.
-        allow_pickle: whether weights in other formats than safetensors may be read. They can run
-            code when they are read, so only an operator says so.
-        trust_remote_code: whether code of a checkpoint's repository may be run.
-        questions: file of questions for metrics that ask them; None: the row's own writer.
-        batch_texts: rows of one call of a text or joint encoder.
-    """
-
-    device: str = "cpu"
+    device: str = "cpu"  # as torch names it: `cpu`, `cuda`, `cuda:1`
+    # precision of the model's weights and of its forward pass; None: the row's own
     dtype: Dtype | None = None
+    # checkpoint role to a local folder or file, in place of the Hub's
     folders: dict[str, Path] = field(default_factory=dict)
+    # checkpoint role to a commit, in place of the row's
     revisions: dict[str, str] = field(default_factory=dict)
+    # whether the Hub is never asked; checkpoints must be in its cache or `folders`
     offline: bool = False
+    # whether weights in other formats than safetensors may be read. They can run code when they are
+    # read, so only an operator says so
     allow_pickle: bool = False
-    trust_remote_code: bool = False
+    trust_remote_code: bool = False  # whether code of a checkpoint's repository may be run
+    # file of questions for metrics that ask them; None: the row's own writer
     questions: Path | None = None
-    batch_texts: int = 64
+    batch_texts: int = 64  # rows of one call of a text or joint encoder
 
 
 Granularity = Literal["overall", "elements", "questions"]
@@ -60,8 +54,7 @@ class Frozen(BaseModel):
 class Checkpoint(Frozen):
     """Weights on the Hub."""
 
-    id: str
-    """Repository, `owner/name`; a path of a folder stands for itself."""
+    id: str  # Repository, `owner/name`; a path of a folder stands for itself
     revision: str = ""
     """Commit. Empty: the one found when it is first fetched here, which is then kept to."""
     file: str = ""
@@ -70,8 +63,7 @@ class Checkpoint(Frozen):
     """False where only its configuration, vocabulary or image processor is used."""
     pattern: str = ""
     """Names of its weight files, where a repository holds several layouts of the same weights."""
-    licence: str = ""
-    """Of the weights; empty: not verified."""
+    licence: str = ""  # Of the weights; empty: not verified
 
 
 class ScorerRow(Frozen):
@@ -79,34 +71,24 @@ class ScorerRow(Frozen):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=64)
     """On boards and on the command line."""
-    family: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    """File in `families/`."""
+    family: str = Field(pattern=r"^[a-z][a-z0-9_]*$")  # File in `families/`
     title: str
-    summary: str
-    """One sentence: what it asks and what its number is."""
-    formula: str
-    """The score, exactly."""
-    source: str
-    """Paper, section or table, or the code it follows."""
+    summary: str  # One sentence: what it asks and what its number is
+    formula: str  # The score, exactly
+    source: str  # Paper, section or table, or the code it follows
     checkpoints: dict[str, Checkpoint] = Field(default_factory=dict)
     """By role; most families read only `model`."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """What the family's `Options` says."""
-    low: float | None = None
-    """Smallest possible score; None where unbounded."""
+    options: dict[str, Any] = Field(default_factory=dict)  # What the family's `Options` says
+    low: float | None = None  # Smallest possible score; None where unbounded
     high: float | None = None
     higher_is_better: bool = True
     granularity: tuple[Granularity, ...] = ("overall",)
-    dtype: Dtype = "float32"
-    """Precision of the authors' figures, and the default here."""
-    trained_on: tuple[str, ...] = ()
-    """Benchmarks whose data it was trained or tuned on."""
-    parameters: float | None = None
-    """Weights that take part, in units."""
+    dtype: Dtype = "float32"  # Precision of the authors' figures, and the default here
+    trained_on: tuple[str, ...] = ()  # Benchmarks whose data it was trained or tuned on
+    parameters: float | None = None  # Weights that take part, in units
     flops_per_pair: float | None = None
     """Of one forward pass; where its cost depends on the prompt, of a prompt of 20 tokens."""
-    notes: tuple[str, ...] = ()
-    """What changes the number and is easily overlooked."""
+    notes: tuple[str, ...] = ()  # What changes the number and is easily overlooked
 
 
 Options = TypeVar("Options", bound=Frozen)
@@ -115,38 +97,25 @@ Options = TypeVar("Options", bound=Frozen)
 class Family(ABC, Generic[Options]):
     """One way to compute a score; a file in `families/` names an instance `FAMILY`."""
 
-    title: ClassVar[str]
-    """For people: `dual encoder`."""
-    options: ClassVar[type[Frozen]]
-    """What a row's `options` may hold."""
+    title: ClassVar[str]  # For people: `dual encoder`
+    options: ClassVar[type[Frozen]]  # What a row's `options` may hold
 
     def check(self, row: ScorerRow) -> Options:
-        """The options of a row.
-
-        Raises:
-            pydantic.ValidationError: a key that the family does not know, or a value it cannot use.
-        """
+        """The options of a row."""
         checked: Any = self.options.model_validate(row.options)
         return checked  # type: ignore[no-any-return]
 
     @abstractmethod
     def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the checkpoints and make the scorer.
-
-        Raises:
-            SubmitterError: `checkpoint_missing`, `checkpoint_wrong_class`, `checkpoint_unsafe`,
-                `questions_missing`, ...
-        """
+        """Load the checkpoints and make the scorer."""
 
 
 class Loaded:
     """A scorer with what has to be said of it.
 
-    Attributes:
-        scorer: any object that follows `evaluator.scoring.contract`.
-        environment: device, precision, image processor, and each checkpoint with its commit.
-        preprocessing: what tells two ways of preparing an image apart; part of the key under which
-            embeddings are kept.
+    `scorer`: any object that follows `evaluator.scoring.contract`; `environment`: device,
+    precision, image processor, and each checkpoint with its commit; `preprocessing`: what tells two
+    ways of preparing an image apart; part of the key under which embeddings are kept.
     """
 
     def __init__(
@@ -161,11 +130,7 @@ ROWS = Path(__file__).parent / "rows"
 
 
 def load_rows(folder: Path = ROWS) -> Mapping[str, ScorerRow]:
-    """All rows by name, those of a file together, in the files' order.
-
-    Raises:
-        PlatformError: `bad_scorer_row`, a row that does not fit, or a name that is there twice.
-    """
+    """All rows by name, those of a file together, in the files' order."""
     rows: dict[str, ScorerRow] = {}
     for path in sorted(folder.glob("*.toml")):
         for values in _tables(path):
@@ -190,11 +155,7 @@ def _tables(path: Path) -> list[dict[str, Any]]:
 
 
 def find_row(name: str, rows: Mapping[str, ScorerRow]) -> ScorerRow:
-    """The row of a name.
-
-    Raises:
-        SubmitterError: `unknown_scorer`, with the names most like it.
-    """
+    """The row of a name."""
     if name in rows:
         return rows[name]
     close = get_close_matches(name, rows, n=3, cutoff=0.4)
@@ -207,11 +168,7 @@ def find_row(name: str, rows: Mapping[str, ScorerRow]) -> ScorerRow:
 
 
 def family_of(row: ScorerRow) -> Family[Any]:
-    """The family of a row; imports its file, and with it what the file needs.
-
-    Raises:
-        PlatformError: `bad_scorer_row`, there is no such file.
-    """
+    """The family of a row; imports its file, and with it what the file needs."""
     name = f"evaluator.scorers.families.{row.family}"
     try:
         module = import_module(name)
@@ -224,12 +181,7 @@ def family_of(row: ScorerRow) -> Family[Any]:
 
 
 def load_scorer(row: ScorerRow, runtime: Runtime) -> Loaded:
-    """Load a metric.
-
-    Raises:
-        SubmitterError: a device, a checkpoint or a question file that cannot be used.
-        PlatformError: `bad_scorer_row`.
-    """
+    """Load a metric."""
     check_device(runtime.device)
     family = family_of(row)
     try:

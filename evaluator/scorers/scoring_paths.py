@@ -25,22 +25,14 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class Picture:
-    """An image as these ways take it; what is found out about it stays with it.
+    """An image as these ways take it; what is found out about it stays with it."""
 
-    Attributes:
-        digest: SHA-256 of its encoded bytes.
-        prepared: what the scorer takes; None where its vector was kept.
-        vector: its embedding, once it is known.
-        remarks: what was done to it.
-        problem: why the scorer cannot take it; empty where it can.
-        uncounted: whether it was decoded, and that is not yet among the work that was told.
-    """
-
-    digest: bytes
-    prepared: Any = None
-    vector: NDArray[np.float32] | None = None
-    remarks: tuple[Remark, ...] = ()
-    problem: str = ""
+    digest: bytes  # SHA-256 of its encoded bytes
+    prepared: Any = None  # what the scorer takes; None where its vector was kept
+    vector: NDArray[np.float32] | None = None  # its embedding, once it is known
+    remarks: tuple[Remark, ...] = ()  # what was done to it
+    problem: str = ""  # why the scorer cannot take it; empty where it can
+    # whether it was decoded, and that is not yet among the work that was told
     uncounted: bool = False
 
 
@@ -204,11 +196,7 @@ class PairPath:
 
 
 def checked(values: Any, n: int, method: str) -> list[Any]:
-    """What a method gave, as a list of the right length.
-
-    Raises:
-        PlatformError: `scorer_defect`, it gave more or fewer values than it was asked for.
-    """
+    """What a method gave, as a list of the right length."""
     found = values.tolist() if hasattr(values, "tolist") else list(values)
     if len(found) != n:
         raise PlatformError("scorer_defect", f"{method} gave {len(found)} values for {n}.")

@@ -20,29 +20,18 @@ from evaluator.scoring.images import ImageError, decode
 
 @dataclass(frozen=True)
 class Tried:
-    """One pair, scored.
+    """One pair, scored."""
 
-    Attributes:
-        image: path as it was given.
-        prompt: as it was given.
-        score: NaN where there is none.
-        problem: why there is none.
-        truncated: whether the prompt's end was not read.
-        image_remarks: what was done to the image.
-        prompt_remarks: what there is to say of the prompt, and of the pair.
-        elements: score of each named part; NaN where there is none.
-        answers: what was asked on the way.
-    """
-
-    image: str
-    prompt: str
-    score: float
-    problem: str = ""
-    truncated: bool = False
-    image_remarks: tuple[str, ...] = ()
-    prompt_remarks: tuple[str, ...] = ()
+    image: str  # path as it was given
+    prompt: str  # as it was given
+    score: float  # NaN where there is none
+    problem: str = ""  # why there is none
+    truncated: bool = False  # whether the prompt's end was not read
+    image_remarks: tuple[str, ...] = ()  # what was done to the image
+    prompt_remarks: tuple[str, ...] = ()  # what there is to say of the prompt, and of the pair
+    # score of each named part; NaN where there is none
     elements: dict[str, float] = field(default_factory=dict)
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[Answer, ...] = ()  # what was asked on the way
 
     def to_json(self) -> dict[str, Any]:
         """For programs; what is no number is null."""
@@ -83,12 +72,7 @@ def try_out(
     prompts: Sequence[str],
     elements: Sequence[str] = (),
 ) -> Trial:
-    """Score every image with every prompt.
-
-    Raises:
-        SubmitterError: `image_missing`, `image_unreadable`, before anything is loaded; a
-            checkpoint or a question file that cannot be used.
-    """
+    """Score every image with every prompt."""
     named = tuple(Element(str(place), text) for place, text in enumerate(elements))
     items = tuple(
         RawItem(

@@ -18,38 +18,25 @@ ItemKind = Literal["image", "text", "pair"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about one item that a reader of the result must know.
+    """Something about one item that a reader of the result must know."""
 
-    Attributes:
-        code: stable, in snake_case: `image_unreadable`, `image_animated`, `text_truncated`,
-            `text_empty`, `no_score`, `out_of_memory`, ...
-        item: what kind of thing it is about.
-        item_id: its id in the benchmark.
-        message: one sentence that names what was found and what was done.
-        scored: whether there is a score all the same.
-    """
-
+    # stable, in snake_case: `image_unreadable`, `image_animated`, `text_truncated`, `text_empty`,
+    # `no_score`, `out_of_memory`, ...
     code: str
-    item: ItemKind
-    item_id: str
-    message: str
-    scored: bool
+    item: ItemKind  # what kind of thing it is about
+    item_id: str  # its id in the benchmark
+    message: str  # one sentence that names what was found and what was done
+    scored: bool  # whether there is a score all the same
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """An image as the asker wants it.
+    """An image as the asker wants it."""
 
-    Attributes:
-        content: what `ask` needs: bytes, tensors, or vectors that were kept from an earlier run.
-        n_bytes: about how much memory it holds.
-        pixels: width x height of the image; 0 where it did not have to be decoded.
-        remarks: (code, message) of what was done to it: only the first frame is used, ...
-    """
-
-    content: Any
-    n_bytes: int
-    pixels: int = 0
+    content: Any  # what `ask` needs: bytes, tensors, or vectors that were kept from an earlier run
+    n_bytes: int  # about how much memory it holds
+    pixels: int = 0  # width x height of the image; 0 where it did not have to be decoded
+    # (code, message) of what was done to it: only the first frame is used, ...
     remarks: tuple[tuple[str, str], ...] = ()
 
 
@@ -74,38 +61,24 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a batch cost.
+    """What a batch cost."""
 
-    Attributes:
-        calls: calls of the scorer's own methods.
-        images_decoded: images that were decoded.
-        images_encoded: rows that went through the image encoder.
-        texts_encoded: rows that went through the text encoder.
-        seconds: time spent in the scorer.
-    """
-
-    calls: int = 0
-    images_decoded: int = 0
-    images_encoded: int = 0
-    texts_encoded: int = 0
-    seconds: float = 0.0
+    calls: int = 0  # calls of the scorer's own methods
+    images_decoded: int = 0  # images that were decoded
+    images_encoded: int = 0  # rows that went through the image encoder
+    texts_encoded: int = 0  # rows that went through the text encoder
+    seconds: float = 0.0  # time spent in the scorer
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back for a batch.
+    """What came back for a batch."""
 
-    Attributes:
-        verdicts: per item, one per prompt.
-        elements: per item and prompt, one score per element; None where elements are not asked.
-        findings: about the items of this batch.
-        work: what it cost.
-    """
-
-    verdicts: tuple[tuple[Verdict, ...], ...]
+    verdicts: tuple[tuple[Verdict, ...], ...]  # per item, one per prompt
+    # per item and prompt, one score per element; None where elements are not asked
     elements: tuple[tuple[NDArray[np.float64], ...], ...] | None = None
-    findings: tuple[Finding, ...] = ()
-    work: Work = field(default_factory=Work)
+    findings: tuple[Finding, ...] = ()  # about the items of this batch
+    work: Work = field(default_factory=Work)  # what it cost
 
 
 class OutOfMemoryError(Exception):
@@ -128,19 +101,10 @@ class Asker(Protocol):
         """Device, precision, checkpoint revision and versions, for the result's record."""
 
     def ready(self, data: bytes) -> Ready:
-        """Make an encoded image ready; called by several threads at once.
-
-        Raises:
-            ImageError: the bytes are not an image that can be scored.
-        """
+        """Make an encoded image ready; called by several threads at once."""
 
     def ask(self, items: Sequence[Item]) -> Reply:
-        """Score a batch; called by one thread at a time.
-
-        Raises:
-            OutOfMemoryError: a smaller batch may do.
-            SubmitterError: the scorer failed for good.
-        """
+        """Score a batch; called by one thread at a time."""
 
 
 class AskerSource(Protocol):
@@ -173,19 +137,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Answered:
-    """A batch that is done.
+    """A batch that is done."""
 
-    Attributes:
-        batch: its number.
-        reply: for its items, in their order.
-        peak_memory_bytes: of the asker, so far.
-        environment: of the asker.
-    """
-
-    batch: int
-    reply: Reply
-    peak_memory_bytes: int
-    environment: dict[str, str]
+    batch: int  # its number
+    reply: Reply  # for its items, in their order
+    peak_memory_bytes: int  # of the asker, so far
+    environment: dict[str, str]  # of the asker
 
 
 class Engine(Protocol):
@@ -196,9 +153,4 @@ class Engine(Protocol):
         """`local` or `ray`, for the record."""
 
     def run(self, batches: Iterable[Batch], source: AskerSource) -> Iterator[Answered]:
-        """Answer every batch, in any order; batches are drawn as they are needed, not all at once.
-
-        Raises:
-            SubmitterError, PlatformError: as the asker raised it; what was yielded before is good.
-            TransientError: `workers_lost`, no worker is left that could go on.
-        """
+        """Answer every batch, in any order; batches are drawn as they are needed, not all at once."""

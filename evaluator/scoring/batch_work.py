@@ -35,15 +35,10 @@ _GROWS_AFTER = 16
 
 @dataclass(slots=True)
 class Room:
-    """One asker's limits; they change while it works.
+    """One asker's limits; they change while it works."""
 
-    Attributes:
-        pairs: of a request with several images; None: no limit is known.
-        prompts: of a request with a single image; None: no limit is known.
-    """
-
-    pairs: int | None = None
-    prompts: int | None = None
+    pairs: int | None = None  # of a request with several images; None: no limit is known
+    prompts: int | None = None  # of a request with a single image; None: no limit is known
     _fitted: int = 0
 
     def cut(self, items: Sequence[Item]) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
@@ -121,15 +116,6 @@ def asked(asker: Asker, batch: Batch, ready: ReadyBatch, room: Room | None = Non
 
     An image that cannot be read, a pair that does not fit into memory and a score that is no
     number become findings; every other pair of the batch keeps its score.
-
-    Args:
-        asker: open.
-        batch: what is asked.
-        ready: of the same batch.
-        room: what the asker was found to take at once; one object for all its batches.
-
-    Raises:
-        SubmitterError: the scorer failed for good.
     """
     found = _Found()
     items = list(_readable(batch, ready, found))

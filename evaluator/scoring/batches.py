@@ -19,40 +19,27 @@ from evaluator.scoring.plan import Unit
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A unit with its image at hand.
+    """A unit with its image at hand."""
 
-    Attributes:
-        unit: what is asked about the image.
-        data: the image as it is kept.
-        size: width and height as the header tells them; (0, 0) where they were not looked for,
-            or cannot be told.
-        problem: why there is no data; empty where there is.
-    """
-
-    unit: Unit
-    data: bytes
+    unit: Unit  # what is asked about the image
+    data: bytes  # the image as it is kept
+    # width and height as the header tells them; (0, 0) where they were not looked for, or cannot be
+    # told
     size: tuple[int, int] = (0, 0)
-    problem: str = ""
+    problem: str = ""  # why there is no data; empty where there is
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads units' images.
+    """Reads units' images."""
 
-    Attributes:
-        read: the bytes of an image; `OSError`, or `SubmitterError` about the benchmark's files,
-            where it cannot be read.
-        threads: that read.
-        ahead: images that wait at most.
-        ahead_bytes: about how much they may hold.
-        measure: whether the size of an image is told as well.
-    """
-
+    # the bytes of an image; `OSError`, or `SubmitterError` about the benchmark's files, where it
+    # cannot be read
     read: Callable[[str], bytes]
-    threads: int
-    ahead: int
-    ahead_bytes: int
-    measure: bool
+    threads: int  # that read
+    ahead: int  # images that wait at most
+    ahead_bytes: int  # about how much they may hold
+    measure: bool  # whether the size of an image is told as well
 
     def all(self, units: Iterable[Unit]) -> Generator[Fetched, None, None]:
         """The images in the order of the units."""
@@ -125,12 +112,6 @@ def in_windows(
 
     The order depends on the images and texts of the stretch alone, and on the order of the plan
     where these are equal. Batches of like items are filled up with less padding.
-
-    Args:
-        fetched: in the order of the plan.
-        texts: the longest text of a unit, in characters.
-        images: length of a stretch; 1 keeps the order of the plan.
-        max_bytes: a stretch ends, too, where its images hold so much.
     """
     window: list[Fetched] = []
     n_bytes = 0

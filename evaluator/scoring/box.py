@@ -22,10 +22,8 @@ from evaluator.scoring.images import MAX_PIXELS, canonical_image
 
 USUAL_REQUEST = MAX_REQUEST // 4
 """Bytes of a request, unless a single image has more: the box holds all of it at once,"""
-USUAL_PIXELS = 4 * MAX_PIXELS
-"""and all of it decoded."""
-_OVERHEAD = 64
-"""At least what a request holds beside the bytes of each of its images and texts."""
+USUAL_PIXELS = 4 * MAX_PIXELS  # and all of it decoded
+_OVERHEAD = 64  # At least what a request holds beside the bytes of each of its images and texts
 
 Floats = NDArray[np.float64]
 
@@ -60,13 +58,6 @@ class BoxSource:
     """A box that is entered when the first question is asked.
 
     The session belongs to whoever made it, who may read its log at any time.
-
-    Args:
-        session: a box in which nothing of the scorer has run yet.
-        fingerprint: of the submission's content.
-        until: the box lives until this is left, so that several runs can share it; without it,
-            the box ends with the run.
-        environment: for the record.
     """
 
     def __init__(
@@ -88,11 +79,7 @@ class BoxSource:
         return self._fingerprint
 
     def open(self) -> AbstractContextManager[BoxAsker]:
-        """See `AskerSource`.
-
-        Raises:
-            SubmitterError: `import_failed`, `init_failed`, `timeout`, `out_of_memory`, ...
-        """
+        """See `AskerSource`."""
         return self._opened()
 
     @contextmanager
@@ -138,11 +125,7 @@ class BoxAsker:
         return Ready(image.png, len(image.png), pixels, image.remarks)
 
     def ask(self, items: Sequence[Item]) -> Reply:
-        """See `Asker`; a box that ran out of memory is gone, so nothing smaller is tried.
-
-        Raises:
-            SubmitterError: with one of `failures.Code`; the box is gone after it.
-        """
+        """See `Asker`; a box that ran out of memory is gone, so nothing smaller is tried."""
         started = time.monotonic()
         scores: dict[str, float] = {}
         elements: dict[str, Floats] = {}

@@ -37,37 +37,24 @@ class AnswerRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Scores of some pairs, and what they cost.
+    """Scores of some pairs, and what they cost."""
 
-    Attributes:
-        scores: pair_id to score; NaN where the scorer gave none.
-        elements: scores of the elements of these pairs.
-        answers: what was asked on the way to these scores.
-        findings: what a reader must know of these pairs, their images and their texts.
-        environment: device, precision and versions they were scored with.
-        asks_elements: whether the scorer can score elements.
-        images: images that were asked about.
-        calls: calls of the scorer.
-        images_decoded: images that were decoded.
-        images_encoded: rows that went through the image encoder.
-        texts_encoded: rows that went through the text encoder.
-        seconds: how long the scorer took.
-        peak_memory_bytes: the most memory it held until then.
-    """
-
+    # pair_id to score; NaN where the scorer gave none
     scores: dict[str, float] = field(default_factory=dict)
-    elements: tuple[ElementScore, ...] = ()
-    answers: tuple[AnswerRow, ...] = ()
+    elements: tuple[ElementScore, ...] = ()  # scores of the elements of these pairs
+    answers: tuple[AnswerRow, ...] = ()  # what was asked on the way to these scores
+    # what a reader must know of these pairs, their images and their texts
     findings: tuple[Finding, ...] = ()
+    # device, precision and versions they were scored with
     environment: dict[str, str] = field(default_factory=dict)
-    asks_elements: bool = False
-    images: int = 0
-    calls: int = 0
-    images_decoded: int = 0
-    images_encoded: int = 0
-    texts_encoded: int = 0
-    seconds: float = 0.0
-    peak_memory_bytes: int = 0
+    asks_elements: bool = False  # whether the scorer can score elements
+    images: int = 0  # images that were asked about
+    calls: int = 0  # calls of the scorer
+    images_decoded: int = 0  # images that were decoded
+    images_encoded: int = 0  # rows that went through the image encoder
+    texts_encoded: int = 0  # rows that went through the text encoder
+    seconds: float = 0.0  # how long the scorer took
+    peak_memory_bytes: int = 0  # the most memory it held until then
 
 
 def part_of(
@@ -77,14 +64,7 @@ def part_of(
     environment: dict[str, str],
     peak_memory_bytes: int,
 ) -> Part:
-    """What came back for a batch.
-
-    Args:
-        asked: the pairs of each image, as they were asked.
-        reply: to them.
-        environment: of the asker.
-        peak_memory_bytes: of the asker.
-    """
+    """What came back for a batch."""
     pairs = [
         (pair, verdict)
         for pairs, verdicts in zip(asked, reply.verdicts, strict=True)
@@ -170,48 +150,29 @@ _NO_SCORE = "no_score"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a run cost, all its starts together.
+    """What a run cost, all its starts together."""
 
-    Attributes:
-        images: images that were asked about.
-        pairs: pairs that were scored.
-        seconds: time spent in the scorer.
-        pairs_per_s: their ratio; 0 where no time passed.
-        peak_memory_bytes: the most memory that the scorer held.
-        resumed_pairs: pairs that were kept from an earlier start.
-        calls: calls of the scorer.
-        images_decoded: images that were decoded.
-        images_encoded: rows that went through the image encoder.
-        texts_encoded: rows that went through the text encoder.
-    """
-
-    images: int
-    pairs: int
-    seconds: float
-    pairs_per_s: float
-    peak_memory_bytes: int
-    resumed_pairs: int
-    calls: int = 0
-    images_decoded: int = 0
-    images_encoded: int = 0
-    texts_encoded: int = 0
+    images: int  # images that were asked about
+    pairs: int  # pairs that were scored
+    seconds: float  # time spent in the scorer
+    pairs_per_s: float  # their ratio; 0 where no time passed
+    peak_memory_bytes: int  # the most memory that the scorer held
+    resumed_pairs: int  # pairs that were kept from an earlier start
+    calls: int = 0  # calls of the scorer
+    images_decoded: int = 0  # images that were decoded
+    images_encoded: int = 0  # rows that went through the image encoder
+    texts_encoded: int = 0  # rows that went through the text encoder
 
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """How much of a run has scores.
+    """How much of a run has scores."""
 
-    Attributes:
-        pairs: that were asked for.
-        scored: of them, with a score.
-        unscored: code of a finding to the number of pairs without a score for that reason.
-        remarks: code of a finding to the number of images, texts or pairs that are scored all
-            the same.
-    """
-
-    pairs: int
-    scored: int
+    pairs: int  # that were asked for
+    scored: int  # of them, with a score
+    # code of a finding to the number of pairs without a score for that reason
     unscored: Mapping[str, int] = field(default_factory=dict)
+    # code of a finding to the number of images, texts or pairs that are scored all the same
     remarks: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -230,37 +191,23 @@ class RunVerdict:
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """The scores of one metric on one benchmark.
+    """The scores of one metric on one benchmark."""
 
-    Attributes:
-        overall: index `pair_id` in the benchmark's order; NaN: the scorer gave no score.
-        elements: columns `pair_id`, `element_id`, `score`, or None where there are none.
-        cost: what it took.
-        answers: columns `pair_id`, `question_id`, `question`, `expected`, `raw`, `value`,
-            `valid`, or None where the metric asks no questions.
-        findings: one per code and item.
-        environment: what the scores were made with.
-        verdict: how much of the run has scores.
-    """
-
+    # index `pair_id` in the benchmark's order; NaN: the scorer gave no score
     overall: pd.Series[float]
+    # columns `pair_id`, `element_id`, `score`, or None where there are none
     elements: pd.DataFrame | None
-    cost: Cost
+    cost: Cost  # what it took
+    # columns `pair_id`, `question_id`, `question`, `expected`, `raw`, `value`, `valid`, or None
+    # where the metric asks no questions
     answers: pd.DataFrame | None
-    findings: tuple[Finding, ...]
-    environment: Mapping[str, str]
-    verdict: RunVerdict
+    findings: tuple[Finding, ...]  # one per code and item
+    environment: Mapping[str, str]  # what the scores were made with
+    verdict: RunVerdict  # how much of the run has scores
 
 
 def column_of(questions: Questions, whole: Part, *, resumed: int, engine: str) -> ScoreColumn:
-    """The column of a run that is complete.
-
-    Args:
-        questions: what was asked for.
-        whole: all parts together.
-        resumed: pairs that were kept from an earlier start.
-        engine: name of the engine.
-    """
+    """The column of a run that is complete."""
     pair_ids = [pair.pair_id for pair in questions.pairs]
     overall = pd.Series(
         [whole.scores[pair_id] for pair_id in pair_ids],

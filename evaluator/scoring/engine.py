@@ -26,26 +26,17 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How a plan is run; none of it changes a score.
+    """How a plan is run; none of it changes a score."""
 
-    Attributes:
-        batch_pairs: pairs of one batch, unless a single image has more.
-        batch_bytes: bytes of the encoded images of one batch.
-        window: stretch of images that are ordered by size and length of their texts, so that
-            batches need little padding; 1 keeps the order of the plan.
-        fetchers: threads that read images.
-        ahead: images that wait, read, to be put into a batch.
-        ahead_bytes: about how much these may hold, and a window as well.
-        keep_every_s: how much work may be lost; parts are written this often.
-    """
-
-    batch_pairs: int = 64
-    batch_bytes: int = 16 * _MIB
+    batch_pairs: int = 64  # pairs of one batch, unless a single image has more
+    batch_bytes: int = 16 * _MIB  # bytes of the encoded images of one batch
+    # stretch of images that are ordered by size and length of their texts, so that batches need
+    # little padding; 1 keeps the order of the plan
     window: int = 256
-    fetchers: int = 2
-    ahead: int = 128
-    ahead_bytes: int = 64 * _MIB
-    keep_every_s: float = 1.0
+    fetchers: int = 2  # threads that read images
+    ahead: int = 128  # images that wait, read, to be put into a batch
+    ahead_bytes: int = 64 * _MIB  # about how much these may hold, and a window as well
+    keep_every_s: float = 1.0  # how much work may be lost; parts are written this often
 
 
 def run_plan(
@@ -62,21 +53,6 @@ def run_plan(
     """Score whatever the shards do not hold yet, and put everything together.
 
     What is wrong with one image, text or pair becomes a finding, and the rest is scored.
-
-    Args:
-        plan: of these questions.
-        questions: what is to be scored.
-        source: of the scorer; not opened where nothing is missing.
-        shards: what earlier starts of the same run have kept.
-        listener: is told of progress.
-        engine: carries the batches; the one of this process if not given.
-        options: how the plan is run.
-        clock: seconds, for progress.
-
-    Raises:
-        SubmitterError: the scorer failed; what was scored before stays in the shards.
-        TransientError: the engine lost its workers; likewise.
-        PlatformError: `image_unreadable`, not one image of the benchmark can be read.
     """
     engine = engine or LocalEngine()
     options = options or EngineOptions()
@@ -153,11 +129,7 @@ class _Feed:
                 yield batch
 
     def part(self, answer: Answered) -> Part:
-        """What an answer comes to.
-
-        Raises:
-            PlatformError: `batch_answered_twice`, or a batch that was never there.
-        """
+        """What an answer comes to."""
         asked = self._out.pop(answer.batch, None)
         if asked is None:
             raise PlatformError(
@@ -174,9 +146,6 @@ class _Feed:
         """What is known of the images that could not be read.
 
         Not kept in a shard: another start reads them again, for a disk may be mended.
-
-        Raises:
-            PlatformError: `batches_lost`, the engine did not answer all.
         """
         if self._out:
             raise PlatformError(

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-MAX_PIXELS = 4096 * 4096
-"""Uncompressed, this still fits into one request to a box."""
+MAX_PIXELS = 4096 * 4096  # Uncompressed, this still fits into one request to a box
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _RGB_8_BIT_PLAIN = bytes([8, 2, 0, 0, 0])
@@ -130,21 +129,16 @@ DAMAGE = (
 )
 """What Pillow's readers raise on bytes that were damaged or made up; found by feeding them such."""
 
-Remark = tuple[str, str]
-"""A code and one sentence."""
+Remark = tuple[str, str]  # A code and one sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """An image, upright, 8-bit RGB, without metadata.
+    """An image, upright, 8-bit RGB, without metadata."""
 
-    Attributes:
-        image: its pixels.
-        remarks: what was done to get there, where a reader would want to know: `image_animated`,
-            `image_rotated`, `image_converted`.
-    """
-
-    image: Image.Image
+    image: Image.Image  # its pixels
+    # what was done to get there, where a reader would want to know: `image_animated`,
+    # `image_rotated`, `image_converted`
     remarks: tuple[Remark, ...] = ()
 
 
@@ -153,9 +147,6 @@ def decode(data: bytes) -> Decoded:
 
     Sizes are checked before a pixel is decoded. Nothing is scaled while it is decoded, though JPEG
     would allow it: that changes pixels.
-
-    Raises:
-        ImageError: not an image, damaged, or of more pixels than `MAX_PIXELS`.
     """
     try:
         with Image.open(io.BytesIO(data)) as image:
@@ -214,21 +205,14 @@ def _is_opaque(image: Image.Image) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CanonicalImage:
-    """An image in the form that strangers' scorers see.
+    """An image in the form that strangers' scorers see."""
 
-    Attributes:
-        png: the image.
-        width: in pixels.
-        height: in pixels.
-        remarks: (code, message) of what was done to it beyond decoding.
-        decoded: whether it had to be decoded for that.
-    """
-
-    png: bytes
-    width: int
-    height: int
+    png: bytes  # the image
+    width: int  # in pixels
+    height: int  # in pixels
+    # (code, message) of what was done to it beyond decoding
     remarks: tuple[tuple[str, str], ...] = ()
-    decoded: bool = True
+    decoded: bool = True  # whether it had to be decoded for that
 
 
 def canonical_image(data: bytes) -> CanonicalImage:
@@ -236,10 +220,6 @@ def canonical_image(data: bytes) -> CanonicalImage:
 
     Bytes that are such a PNG already come back as they are. Sizes and compression artefacts stay
     in the pixels; colour profiles are dropped without conversion, as metrics' own loaders do.
-
-    Raises:
-        ImageError: not an image, damaged, or of more than `MAX_PIXELS`, which is found
-            out before a pixel is decoded.
     """
     if is_canonical(data):
         return CanonicalImage(data, *canonical_size(data), decoded=False)
@@ -248,9 +228,5 @@ def canonical_image(data: bytes) -> CanonicalImage:
 
 
 def canonical_png(data: bytes) -> bytes:
-    """Any image as an 8-bit RGB PNG without metadata; see `canonical_image`.
-
-    Raises:
-        ImageError: not an image, damaged, or of more than `MAX_PIXELS`.
-    """
+    """Any image as an 8-bit RGB PNG without metadata; see `canonical_image`."""
     return canonical_image(data).png

@@ -16,17 +16,11 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Asks in the order of the plan; nothing is opened where nothing is to be asked.
+    """Asks in the order of the plan; nothing is opened where nothing is to be asked."""
 
-    Attributes:
-        threads: that make images ready.
-        ahead_batches: batches that wait, ready or in work, for the asker.
-        ahead_bytes: about how much they may hold; one batch waits in any case.
-    """
-
-    threads: int = 2
-    ahead_batches: int = 4
-    ahead_bytes: int = 512 * _MIB
+    threads: int = 2  # that make images ready
+    ahead_batches: int = 4  # batches that wait, ready or in work, for the asker
+    ahead_bytes: int = 512 * _MIB  # about how much they may hold; one batch waits in any case
 
     @property
     def name(self) -> str:

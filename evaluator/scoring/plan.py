@@ -35,16 +35,7 @@ class ScoringPlan:
 
     @classmethod
     def of(cls, questions: Questions, seed: bytes) -> Self:
-        """The plan of a run.
-
-        Args:
-            questions: what is to be scored.
-            seed: secret of this run, at most 64 bytes (`secrets.token_bytes(32)`).
-
-        Raises:
-            PlatformError: `questions_inconsistent`, a pair names what does not exist, is there
-                twice, or has an id or a text that is no Unicode.
-        """
+        """The plan of a run."""
         _check(questions)
         by_image: dict[str, list[Pair]] = {}
         for pair in questions.pairs:

@@ -9,22 +9,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A moment of a run.
+    """A moment of a run."""
 
-    Attributes:
-        done: pairs that have been scored, those of an earlier start included.
-        total: pairs of the run.
-        rate: pairs per second of this start; 0 where nothing is done yet. The time up to the first
-            pairs counts only until there are others: it goes to loading a model.
-        eta_s: seconds that are left at this rate; None where that is not known.
-        stage: what is being done, in one word.
-    """
-
-    done: int
-    total: int
+    done: int  # pairs that have been scored, those of an earlier start included
+    total: int  # pairs of the run
+    # pairs per second of this start; 0 where nothing is done yet. The time up to the first pairs
+    # counts only until there are others: it goes to loading a model
     rate: float
-    eta_s: float | None
-    stage: str
+    eta_s: float | None  # seconds that are left at this rate; None where that is not known
+    stage: str  # what is being done, in one word
 
 
 Listener = Callable[[Progress], None]

@@ -45,12 +45,7 @@ class Place:
 
 
 class AskerActor:
-    """Holds one asker; Ray calls it from a few threads at once.
-
-    Args:
-        threads: that a computation is spread over.
-        ready_threads: that make images ready.
-    """
+    """Holds one asker; Ray calls it from a few threads at once."""
 
     def __init__(self, threads: int, ready_threads: int) -> None:
         # Libraries of linear algebra read this once, when they are loaded, and sums in another

@@ -23,26 +23,18 @@ from benchmarks.errors import PlatformError, SubmitterError, TransientError
 
 @dataclass(frozen=True, slots=True)
 class RayOptions:
-    """How batches are spread over a cluster; only `threads` can change a score, in its last bits.
+    """How batches are spread over a cluster; only `threads` can change a score, in its last bits."""
 
-    Attributes:
-        actors: None: one for each GPU, or for each `threads` CPUs where no GPU is used.
-        gpus: of one actor; None: one where the cluster has any.
-        threads: that an actor computes with. None: as many as this process, so that scores are
-            those of a local run bit for bit.
-        ready_threads: of an actor, that make images ready.
-        in_flight: batches an actor holds: one is asked while the next is made ready.
-        placed_within_s: how long to wait until the cluster has room for a first actor.
-        closed_within_s: how long an actor may take to end its asker before it is killed.
-    """
-
+    # None: one for each GPU, or for each `threads` CPUs where no GPU is used
     actors: int | None = None
-    gpus: float | None = None
+    gpus: float | None = None  # of one actor; None: one where the cluster has any
+    # that an actor computes with. None: as many as this process, so that scores are those of a
+    # local run bit for bit
     threads: int | None = None
-    ready_threads: int = 2
-    in_flight: int = 2
-    placed_within_s: float = 120.0
-    closed_within_s: float = 10.0
+    ready_threads: int = 2  # of an actor, that make images ready
+    in_flight: int = 2  # batches an actor holds: one is asked while the next is made ready
+    placed_within_s: float = 120.0  # how long to wait until the cluster has room for a first actor
+    closed_within_s: float = 10.0  # how long an actor may take to end its asker before it is killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +47,7 @@ class Slots:
 
 
 def slots_of(resources: Mapping[str, float], options: RayOptions, threads: int) -> Slots:
-    """Divide a cluster.
-
-    Args:
-        resources: of the cluster, as Ray names them: `CPU`, `GPU`.
-        options: what is wanted.
-        threads: that an actor computes with.
-
-    Raises:
-        SubmitterError: `ray_no_room`, not one actor fits.
-    """
+    """Divide a cluster."""
     cpus, gpus = resources.get("CPU", 0.0), resources.get("GPU", 0.0)
     wanted = options.gpus if options.gpus is not None else float(gpus >= 1)
     if cpus <= 0 or wanted > gpus or (options.actors is not None and options.actors < 1):
@@ -93,11 +76,6 @@ class RayCluster:
 
     Anyone who reaches a Ray cluster with its token can run code on it. A local one is started
     with Ray's token authentication; a cluster of an operator's own belongs on a private network.
-
-    Args:
-        address: None starts Ray on this machine; `auto` or `HOST:PORT` is a running cluster.
-        scratch: folder that keeps the logs of a Ray that was started here, in `ray_logs`.
-        cpus: CPU slots of a Ray that is started here; None: as many as there are cores.
     """
 
     def __init__(self, address: str | None, scratch: Path, *, cpus: int | None = None) -> None:
@@ -114,13 +92,7 @@ class RayCluster:
         self.close()
 
     def connect(self) -> None:
-        """Connect, unless this process is connected already.
-
-        Raises:
-            SubmitterError: `ray_address`, an address of another kind.
-            TransientError: `ray_unreachable`.
-            PlatformError: `ray_not_started`, Ray cannot be started on this machine.
-        """
+        """Connect, unless this process is connected already."""
         if ray.is_initialized():
             return
         with _signals_kept(), _usage_not_reported():

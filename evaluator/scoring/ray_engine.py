@@ -46,10 +46,6 @@ class BatchQueue:
 
     An actor holds several batches when it dies, and any of them may be why. Each of them is then
     given to an actor that holds nothing else, so that a second death tells which it was.
-
-    Args:
-        batches: drawn one by one.
-        most_deaths: of actors that held the same batch; then it is given up.
     """
 
     def __init__(self, batches: Iterable[Batch], most_deaths: int = MOST_DEATHS) -> None:
@@ -84,11 +80,7 @@ class BatchQueue:
         del self._deaths[batch.number]
 
     def put_back(self, held: Iterable[Batch]) -> None:
-        """Their actor died.
-
-        Raises:
-            PlatformError: `worker_killed_by_batch`, too many actors died with one of them.
-        """
+        """Their actor died."""
         for batch in held:
             self._deaths[batch.number] += 1
             if self._deaths[batch.number] >= self._most_deaths:
@@ -121,23 +113,14 @@ _LOOK_EVERY_S = 1.0
 
 @dataclass
 class _Slot:
-    """A place for an actor, and the actor that fills it now.
+    """A place for an actor, and the actor that fills it now."""
 
-    Attributes:
-        number: of the slot.
-        actor: its handle.
-        due: what it was told to do before it can be asked.
-        stage: how far it is with that.
-        held: what it was asked.
-        barren: actors before it that died without an answer.
-    """
-
-    number: int
-    actor: Any
-    due: Any
-    stage: Literal["placing", "opening", "open"] = "placing"
-    held: dict[Any, Batch] = field(default_factory=dict)
-    barren: int = 0
+    number: int  # of the slot
+    actor: Any  # its handle
+    due: Any  # what it was told to do before it can be asked
+    stage: Literal["placing", "opening", "open"] = "placing"  # how far it is with that
+    held: dict[Any, Batch] = field(default_factory=dict)  # what it was asked
+    barren: int = 0  # actors before it that died without an answer
 
     @property
     def awaited(self) -> list[Any]:
@@ -145,15 +128,7 @@ class _Slot:
 
 
 class Crew:
-    """All slots of a run.
-
-    Args:
-        queue: where batches come from.
-        source: of the asker, sent to the cluster already.
-        slots: how many, and what each takes.
-        threads: that an actor computes with.
-        options: of the engine.
-    """
+    """All slots of a run."""
 
     def __init__(
         self, queue: BatchQueue, source: Any, slots: Slots, threads: int, options: RayOptions
@@ -175,13 +150,7 @@ class Crew:
         self._seen_placed = time.monotonic()
 
     def answers(self) -> Iterator[Answered]:
-        """All answers, as they come.
-
-        Raises:
-            AssayError: as an asker raised it.
-            TransientError: `workers_lost`.
-            PlatformError: `worker_killed_by_batch`.
-        """
+        """All answers, as they come."""
         for number in range(self._queue.draw_ahead(self._shape.actors)):
             self._slots.append(self._started(number))
         while self._hand_out():
@@ -285,12 +254,7 @@ def _first_line(error: RayError) -> str:
 
 
 class RayEngine:
-    """Asks through actors; see `Engine`.
-
-    Args:
-        cluster: connected to when there is something to ask.
-        options: how batches are spread.
-    """
+    """Asks through actors; see `Engine`."""
 
     def __init__(self, cluster: RayCluster, options: RayOptions | None = None) -> None:
         self._cluster = cluster
@@ -302,14 +266,7 @@ class RayEngine:
         return "ray"
 
     def run(self, batches: Iterable[Batch], source: AskerSource) -> Iterator[Answered]:
-        """See `Engine`; answers come in any order.
-
-        Raises:
-            SubmitterError: `ray_no_room`, `ray_address`.
-            TransientError: `ray_unreachable`, `workers_lost`.
-            PlatformError: `worker_killed_by_batch`, several actors died with the same batch;
-                `ray_not_started`; `source_not_portable`.
-        """
+        """See `Engine`; answers come in any order."""
         drawn = iter(batches)
         first = next(drawn, None)
         if first is None:

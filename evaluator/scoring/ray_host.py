@@ -15,10 +15,6 @@ class AskerHost:
 
     One thread opens, asks and closes the asker: what it starts may belong to the thread that
     started it. While it asks for one batch, the images of the next are made ready by others.
-
-    Args:
-        threads: that a computation is spread over.
-        ready_threads: that make images ready.
     """
 
     def __init__(self, threads: int, ready_threads: int) -> None:
@@ -30,20 +26,11 @@ class AskerHost:
         self._closing = False
 
     def open(self, source: AskerSource) -> None:
-        """Start the asker.
-
-        Raises:
-            AssayError: as the source raised it.
-        """
+        """Start the asker."""
         self._asker: Asker = self._asking.submit(self._open, source).result()
 
     def answer(self, batch: Batch) -> Answered:
-        """Make a batch ready, and ask when it is its turn.
-
-        Raises:
-            AssayError: as the asker raised it.
-            CancelledError: the asker is being closed.
-        """
+        """Make a batch ready, and ask when it is its turn."""
         ready = made_ready(self._asker, batch, self._pool)
         return self._asking.submit(self._answer, batch, ready).result()
 

@@ -69,11 +69,7 @@ def encoded(part: Part, fingerprint: str) -> bytes:
 
 
 def decoded(data: bytes) -> tuple[Part, str]:
-    """A part and the fingerprint of its run.
-
-    Raises:
-        FormatError: the bytes are not a part, or one of another version.
-    """
+    """A part and the fingerprint of its run."""
     try:
         table = parquet_table(data)
         meta = json.loads((table.schema.metadata or {})[_META])
@@ -119,36 +115,20 @@ _SUFFIX = ".parquet"
 def run_fingerprint(
     *, submission: str, benchmark: str, revision: str, plan_version: int = PLAN_VERSION
 ) -> str:
-    """What must be equal for a score to be worth keeping.
-
-    Args:
-        submission: content hash of the submission.
-        benchmark: its name.
-        revision: revision of its data.
-        plan_version: version of what a scorer is given for a pair.
-    """
+    """What must be equal for a score to be worth keeping."""
     parts = json.dumps([submission, benchmark, revision, plan_version])
     return hashlib.sha256(parts.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ShardFolder:
-    """The shards of one run. A file is named by the hash of its bytes, and written whole or not.
+    """The shards of one run. A file is named by the hash of its bytes, and written whole or not."""
 
-    Attributes:
-        folder: made when the first shard is written.
-        fingerprint: of the run (`run_fingerprint`); a shard of any other is removed.
-    """
-
-    folder: Path
-    fingerprint: str
+    folder: Path  # made when the first shard is written
+    fingerprint: str  # of the run (`run_fingerprint`); a shard of any other is removed
 
     def write(self, part: Part) -> Path:
-        """Keep a part; when this returns, it survives a loss of power.
-
-        Raises:
-            TransientError: `disk_failed`, it is full, for example; parts kept before stay.
-        """
+        """Keep a part; when this returns, it survives a loss of power."""
         data = encoded(part, self.fingerprint)
         path = self.folder / f"{hashlib.sha256(data).hexdigest()}{_SUFFIX}"
         try:
@@ -237,13 +217,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class Keeper:
-    """Collects parts and writes them now and then: one file per batch would be too many.
-
-    Args:
-        shards: where they are written.
-        every_s: how much work may be lost.
-        clock: seconds.
-    """
+    """Collects parts and writes them now and then: one file per batch would be too many."""
 
     def __init__(self, shards: ShardFolder, every_s: float, clock: Callable[[], float]) -> None:
         self._shards = shards

@@ -35,18 +35,12 @@ class Blip2ItcScorer:
 
     The steps are those of the model's own forward pass with `use_image_text_matching_head=False`,
     each tower on its own.
-
-    Attributes:
-        model: `Blip2ForImageTextRetrieval` on its device, in evaluation mode.
-        to_pixels: its image processor.
-        reading: its tokenizer.
-        rows: most texts of one call of the text tower.
     """
 
-    model: Any
-    to_pixels: ToPixels
-    reading: TextReading
-    rows: int
+    model: Any  # `Blip2ForImageTextRetrieval` on its device, in evaluation mode
+    to_pixels: ToPixels  # its image processor
+    reading: TextReading  # its tokenizer
+    rows: int  # most texts of one call of the text tower
 
     def prepare(self, image: Image.Image) -> Tensor:
         """Pixels, shape (3, height, width), float32, in main memory."""

@@ -21,12 +21,10 @@ _REMOVED = re.compile(r'[.!"()*#:;~]')
 class Options(Frozen):
     """What differs between rows."""
 
-    most: int = 8
-    """Phrases that count; further ones do not."""
+    most: int = 8  # Phrases that count; further ones do not
     skipped: tuple[str, ...] = ("top", "the side", "the left", "the right")
     """Phrases that are never asked."""
-    decimals: int = 4
-    """To which each probability is rounded."""
+    decimals: int = 4  # To which each probability is rounded
     yes: str = "yes"
     no: str = "no"
     reading: Reading = Reading()
@@ -37,9 +35,6 @@ class ProductOfPhrases(QuestionMetric):
 
     A prompt that was gone through and has no phrase scores 1.
     (T2I-CompBench, Huang et al. 2023, disentangled BLIP-VQA, and its released code.)
-
-    Args:
-        options: see there.
     """
 
     def __init__(self, options: Options) -> None:

@@ -61,25 +61,18 @@ RANGES = {"overall": (1, 100), "errors": (0, 9)}
 class CaptionJudgeOptions(Frozen):
     """What differs between rows."""
 
-    number: Literal["overall", "errors"]
-    """Which of the judge's two numbers is the score."""
-    max_new_tokens: int = Field(default=384, ge=16)
-    """Of each thing a model writes."""
+    number: Literal["overall", "errors"]  # Which of the judge's two numbers is the score
+    max_new_tokens: int = Field(default=384, ge=16)  # Of each thing a model writes
     reading: Reading = Reading()
     """How picture and request are put before the model that describes images."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """An image in words.
+    """An image in words."""
 
-    Attributes:
-        text: empty where there are none.
-        problem: why there are none.
-    """
-
-    text: str
-    problem: str = ""
+    text: str  # empty where there are none
+    problem: str = ""  # why there are none
 
 
 class ComparisonScorer:
@@ -87,11 +80,6 @@ class ComparisonScorer:
 
     Caption and regions of the image -> paragraph (judge) -> comparison with the prompt (judge).
     A reply that cannot be read gives no score, with the reason and the reply.
-
-    Args:
-        describer: says what can be seen; once per image.
-        judge: a language model.
-        options: which number, and how long answers may be.
     """
 
     def __init__(

@@ -19,8 +19,7 @@ from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRo
 class CrossEncoderOptions(Frozen):
     """What differs between rows."""
 
-    max_tokens: int = Field(default=35, ge=3, le=512)
-    """Tokens of a text, with [CLS] and [SEP]."""
+    max_tokens: int = Field(default=35, ge=3, le=512)  # Tokens of a text, with [CLS] and [SEP]
 
 
 class MatchScorer:

@@ -44,16 +44,12 @@ CROC_SIDE = 224
 class DualOptions(Frozen):
     """What differs between rows."""
 
-    formula: Formula
-    """From cosine to score; see `models/dual_formulas.py`."""
-    backend: Literal["hf", "open_clip"] = "hf"
-    """Library whose layout the checkpoint has."""
+    formula: Formula  # From cosine to score; see `models/dual_formulas.py`
+    backend: Literal["hf", "open_clip"] = "hf"  # Library whose layout the checkpoint has
     architecture: str = ""
     """open_clip's name of the model; empty: the checkpoint's own configuration."""
-    tag: str = ""
-    """open_clip's name of the weights: activation and colours are looked up under it."""
-    prefix: str = ""
-    """Put before every prompt."""
+    tag: str = ""  # open_clip's name of the weights: activation and colours are looked up under it
+    prefix: str = ""  # Put before every prompt
     max_length: int = Field(default=0, ge=0)
     """Token numbers of a text, start and end included; 0: as many as the model reads."""
     padding: Padding = "longest"
@@ -100,21 +96,13 @@ class Towers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DualEncoderScorer:
-    """formula(cosine of the image's and the text's vector).
+    """formula(cosine of the image's and the text's vector)."""
 
-    Attributes:
-        towers: the model.
-        to_pixels: what is done to an image.
-        reading: how prompts are read.
-        formula: name of it.
-        rows: most texts of one call of the text tower.
-    """
-
-    towers: Towers
-    to_pixels: ToPixels
-    reading: TextReading
-    formula: Formula
-    rows: int
+    towers: Towers  # the model
+    to_pixels: ToPixels  # what is done to an image
+    reading: TextReading  # how prompts are read
+    formula: Formula  # name of it
+    rows: int  # most texts of one call of the text tower
 
     def prepare(self, image: Image.Image) -> Tensor:
         """Pixels, shape (3, height, width), float32, in main memory."""
@@ -184,10 +172,8 @@ class _Parts:
     towers: Towers
     tokens: Tokens
     pixels: ToPixels
-    described: str
-    """The image processor with its settings."""
-    length: int
-    """Most token numbers the model reads."""
+    described: str  # The image processor with its settings
+    length: int  # Most token numbers the model reads
     sees_padding: bool
     settings: Any = None
 

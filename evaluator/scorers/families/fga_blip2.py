@@ -28,23 +28,16 @@ from evaluator.scorers.questions.files import QuestionFile, load_questions
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Answer, Verdict
 
-Tokenize = Callable[[str], list[int]]
-"""Text to the ids of its tokens, without [CLS] and [SEP]."""
+Tokenize = Callable[[str], list[int]]  # Text to the ids of its tokens, without [CLS] and [SEP]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens of an element, counted from the prompt's first token after [CLS].
+    """Tokens of an element, counted from the prompt's first token after [CLS]."""
 
-    Attributes:
-        start: its first token.
-        stop: the one after its last; equal to `start` where it has none.
-        problem: why it has none.
-    """
-
-    start: int = 0
-    stop: int = 0
-    problem: str = ""
+    start: int = 0  # its first token
+    stop: int = 0  # the one after its last; equal to `start` where it has none
+    problem: str = ""  # why it has none
 
 
 def clean_caption(caption: str, max_words: int) -> str:
@@ -60,29 +53,18 @@ def clean_caption(caption: str, max_words: int) -> str:
 
 
 def element_text(element: str, *, reference: bool = False) -> str:
-    """An element without its kind: `man (human)` is `man`.
-
-    Args:
-        element: as benchmarks name it.
-        reference: of an element without a bracket nothing is left, as in the authors' code.
-    """
+    """An element without its kind: `man (human)` is `man`."""
     before, bracket, _ = element.rpartition("(")
     return before if bracket or reference else element
 
 
 @dataclass(frozen=True)
 class ElementFinder:
-    """Finds elements in prompts as FGA-BLIP2's evaluation does: the first run of equal tokens.
+    """Finds elements in prompts as FGA-BLIP2's evaluation does: the first run of equal tokens."""
 
-    Attributes:
-        tokenize: the model's.
-        max_words: words of a prompt that are read.
-        reference: see `element_text`.
-    """
-
-    tokenize: Tokenize
-    max_words: int
-    reference: bool = False
+    tokenize: Tokenize  # the model's
+    max_words: int  # words of a prompt that are read
+    reference: bool = False  # see `element_text`
 
     def read(self, prompt: str) -> str:
         """What the model is given of a prompt."""

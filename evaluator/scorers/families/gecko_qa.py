@@ -34,8 +34,7 @@ class Options(Frozen):
     """What is put to the model; `{choices}` stands for the choices, joined by commas."""
     threshold: float | None = 0.005
     """Least probability that the prompt entails question and answer; None: no filter."""
-    with_end: bool = False
-    """Whether the end of the answer is part of its probability."""
+    with_end: bool = False  # Whether the end of the answer is part of its probability
     reading: Reading = Reading()
 
 
@@ -46,10 +45,6 @@ class Gecko(QuestionMetric):
     p(prompt entails hypothesis) >= threshold. Without any kept question there is no score.
     (Gecko, Wiles et al. 2024; its equation names negative log-likelihoods s_i, with
     which worse answers would score higher; the text's normalised probabilities are used.)
-
-    Args:
-        options: see there.
-        entails: asked where the question file says no entailment; see `needs_entailment`.
     """
 
     def __init__(self, options: Options, entails: Entails | None = None) -> None:

@@ -71,13 +71,7 @@ class Heads:
 
 
 class ImageRewardModel(nn.Module):
-    """Vision tower, text encoder that attends to it, and a head without activations.
-
-    Args:
-        vision: of the vision tower.
-        text: of the text encoder.
-        widths: of the head, from the text encoder's width to 1.
-    """
+    """Vision tower, text encoder that attends to it, and a head without activations."""
 
     def __init__(
         self, vision: BlipVisionConfig, text: BlipTextConfig, widths: Mapping[str, tuple[int, int]]
@@ -96,10 +90,8 @@ class ImageRewardModel(nn.Module):
     def reward(self, states: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
         """Standardised rewards of n texts with an image each, shape (n,).
 
-        Args:
-            states: of the images, shape (n, patches + 1, d).
-            ids: of the texts' tokens, [CLS] first, padded, shape (n, t).
-            mask: 1 where there is a token, shape (n, t).
+        `states`: of the images, shape (n, patches + 1, d); `ids`: of the texts' tokens, [CLS]
+        first, padded, shape (n, t); `mask`: 1 where there is a token, shape (n, t).
         """
         hidden = self.text(
             input_ids=ids, attention_mask=mask, encoder_hidden_states=states, is_decoder=False
@@ -111,11 +103,7 @@ class ImageRewardModel(nn.Module):
 
 
 def from_authors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The released weights under the names of `ImageRewardModel`.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, unknown weights.
-    """
+    """The released weights under the names of `ImageRewardModel`."""
     return RENAMING.renamed(state)
 
 
@@ -158,11 +146,7 @@ def text_config(state: Mapping[str, Tensor], heads: int) -> BlipTextConfig:
 def build_image_reward(
     state: Mapping[str, Tensor], source: Source, heads: Heads, dtype: torch.dtype
 ) -> ImageRewardModel:
-    """The model of the released weights, in evaluation mode on the CPU.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete`, `checkpoint_damaged`.
-    """
+    """The model of the released weights, in evaluation mode on the CPU."""
     named = from_authors(state)
     places = sorted(
         (name for name in named if name.startswith("head.") and name.endswith("weight")),
@@ -178,22 +162,13 @@ def build_image_reward(
 class ImageRewardOptions(Frozen):
     """What differs between rows."""
 
-    max_tokens: int = Field(default=35, ge=3, le=512)
-    """Tokens of a prompt, with [CLS] and [SEP]."""
+    max_tokens: int = Field(default=35, ge=3, le=512)  # Tokens of a prompt, with [CLS] and [SEP]
     vision_heads: int = 16
     text_heads: int = 12
 
 
 class ImageRewardScorer:
-    """(head(state of [CLS]) - mean) / deviation; mostly -2.3..2.
-
-    Args:
-        model: on its device.
-        tokenizer: BERT's.
-        to_pixels: shortest side to the model's size, then a crop in the middle.
-        max_tokens: of a prompt, with [CLS] and [SEP].
-        batch_texts: rows of one call of the text encoder.
-    """
+    """(head(state of [CLS]) - mean) / deviation; mostly -2.3..2."""
 
     def __init__(
         self,

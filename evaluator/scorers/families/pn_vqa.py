@@ -38,9 +38,6 @@ class PositiveNegative(QuestionMetric):
 
     P_a = p(Yes) / (p(Yes) + p(No)) for the question whether its answer is a.
     (EvalMuse-40K, Han et al. 2024, PN-VQA.)
-
-    Args:
-        options: see there.
     """
 
     def __init__(self, options: Options) -> None:

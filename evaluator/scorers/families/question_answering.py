@@ -41,8 +41,7 @@ class Options(Frozen):
     """When an answer to a yes/no question is right. Other questions with choices are right where
     the answer's choice, or the one nearest to it, is the expected one."""
     gate: Gate = "none"
-    writer: str = "tifa"
-    """Of the questions it is defined with."""
+    writer: str = "tifa"  # Of the questions it is defined with
     max_new_tokens: int = 16
     reading: Reading = Reading()
 
@@ -53,10 +52,6 @@ class QuestionAnswering(QuestionMetric):
     score = 1/Q * sum over questions q of [answer to q right] * [gate of q open]
 
     (TIFA, Hu et al. 2023, without gate; DSG, Cho et al. 2024.)
-
-    Args:
-        options: see there.
-        similarity: needed for questions with choices other than yes and no, and for `choice`.
     """
 
     def __init__(self, options: Options, similarity: Similarity | None = None) -> None:

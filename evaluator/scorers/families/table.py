@@ -23,11 +23,7 @@ class Options(Frozen):
 
 
 class TableScores:
-    """Scores by pixel hash and prompt; a pair that is not there has none, and that is said.
-
-    Args:
-        scores: (pixel hash, prompt) to score.
-    """
+    """Scores by pixel hash and prompt; a pair that is not there has none, and that is said."""
 
     def __init__(self, scores: Mapping[tuple[str, str], float]) -> None:
         self._scores = scores
@@ -60,10 +56,6 @@ def load_table_scores(path: Path) -> TableScores:
 
     `image` is a path relative to the file's folder, or a pixel hash; see
     `evaluator.scorers.questions.loading`. Rows with an empty score are left out.
-
-    Raises:
-        SubmitterError: what is wrong with the table: a column, an image, a score that is no finite
-            number, two scores of one pair.
     """
     table = read_columns(path, ("image", "prompt", "score"))
     found = by_image(path, table, "prompt", "score")

@@ -39,8 +39,7 @@ QUALITY = (
     "a says how free the picture is of flaws. a = 0: it is full of distorted faces or bodies, "
     "smears, cut-off or merged things. a = 10: there are none."
 )
-WORDING = wording(CONSISTENCY, QUALITY)
-"""Tells apart results that were asked for in other words."""
+WORDING = wording(CONSISTENCY, QUALITY)  # Tells apart results that were asked for in other words
 
 Part = Literal["sc", "pq", "o"]
 
@@ -48,11 +47,9 @@ Part = Literal["sc", "pq", "o"]
 class TextJudgeOptions(Frozen):
     """What differs between rows."""
 
-    part: Part
-    """`sc`: follows the prompt; `pq`: natural and free of flaws; `o`: both."""
+    part: Part  # `sc`: follows the prompt; `pq`: natural and free of flaws; `o`: both
     max_new_tokens: int = Field(default=256, ge=16)
-    reading: Reading = Reading()
-    """How picture and instruction are put before the model."""
+    reading: Reading = Reading()  # How picture and instruction are put before the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +64,6 @@ class RatingScorer:
     """SC = min of [follows the prompt]; PQ = min of [natural, free of flaws]; O = sqrt(SC PQ).
 
     All in 0..10. A reply that cannot be read gives no score, with the reason and the reply.
-
-    Args:
-        model: the VLM.
-        options: which of the three, and how long a reply may be.
     """
 
     def __init__(self, model: AnswerModel, options: TextJudgeOptions) -> None:

@@ -29,16 +29,12 @@ Reduce = Literal["geo_mean_with_eos", "p_first", "p_yes_norm", "p_diff"]
 class Options(Frozen):
     """What differs between rows."""
 
-    question: str
-    """With `{}` where the prompt goes."""
-    answer: str
-    """That counts for a match, as the model would write it."""
-    against: str = ""
-    """That counts for a mismatch, where the number needs one."""
+    question: str  # With `{}` where the prompt goes
+    answer: str  # That counts for a match, as the model would write it
+    against: str = ""  # That counts for a mismatch, where the number needs one
     reduce: Reduce
     """How the answers' probabilities become one number; see `evaluator.scorers.answering`."""
-    reading: Reading = Reading()
-    """How image and question are put before the model."""
+    reading: Reading = Reading()  # How image and question are put before the model
 
     @field_validator("question")
     @classmethod
@@ -70,12 +66,7 @@ class Options(Frozen):
 
 
 class VLMLikelihood:
-    """Scores pairs by the probability of an answer.
-
-    Args:
-        model: the VLM.
-        options: question, answers and formula.
-    """
+    """Scores pairs by the probability of an answer."""
 
     def __init__(self, model: AnswerModel, options: Options) -> None:
         self._model = model
@@ -115,11 +106,7 @@ class VLMLikelihoodFamily(Family[Options]):
     options: ClassVar[type[Frozen]] = Options
 
     def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the VLM; its kind is taken from the checkpoint, so any folder may be named.
-
-        Raises:
-            SubmitterError: `checkpoint_missing`, `checkpoint_wrong_class`, `checkpoint_unsafe`.
-        """
+        """Load the VLM; its kind is taken from the checkpoint, so any folder may be named."""
         model = load_answer_model(row, runtime, reading=options.reading)
         environment = {**model.environment, "question": options.question}
         return Loaded(VLMLikelihood(model, options), environment)

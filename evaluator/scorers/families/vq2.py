@@ -32,9 +32,6 @@ class AnswersHold(QuestionMetric):
 
     (What You See is What You Read, Yarom et al. 2023, VQ2. The released code writes the words yes
     and no only; the probability is the paper's.)
-
-    Args:
-        options: see there.
     """
 
     def __init__(self, options: Options) -> None:

@@ -30,16 +30,12 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Renaming:
-    r"""What becomes of each weight.
+    r"""What becomes of each weight."""
 
-    Attributes:
-        rules: (pattern, replacement) of whole names; the first that matches counts. `\1` stands
-            for a group of the pattern.
-        unused: patterns of weights that take no part in a score.
-    """
-
+    # (pattern, replacement) of whole names; the first that matches counts. `\1` stands for a group
+    # of the pattern
     rules: tuple[tuple[str, str], ...]
-    unused: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()  # patterns of weights that take no part in a score
 
     def new_name(self, name: str) -> str | None:
         """The name of a weight here; None where it is unknown."""
@@ -57,11 +53,7 @@ class Renaming:
         return {name: value for name, value in state.items() if not self.is_unused(name)}
 
     def renamed(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The weights that take part, under their new names.
-
-        Raises:
-            SubmitterError: `checkpoint_wrong_class`, naming weights that no rule knows.
-        """
+        """The weights that take part, under their new names."""
         names = {name: self.new_name(name) for name in self.used(state)}
         unknown = [name for name, new in names.items() if new is None]
         if unknown:
@@ -76,14 +68,8 @@ class Renaming:
 def fuse_biases(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """EVA's query and value biases as one of queries, keys and values: [q, 0, v].
 
-    Args:
-        state: with `....qkv.q_bias` and `....qkv.v_bias` of shape (d,).
-
-    Returns:
-        The state with `....qkv.bias` of shape (3 d,) in their place.
-
-    Raises:
-        SubmitterError: `checkpoint_incomplete`, one of the two is missing.
+    `state`: with `....qkv.q_bias` and `....qkv.v_bias` of shape (d,).
+    Returns: The state with `....qkv.bias` of shape (3 d,) in their place.
     """
     fused = {
         name: value for name, value in state.items() if not name.endswith(("q_bias", "v_bias"))
@@ -98,11 +84,7 @@ def fuse_biases(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def authors_file(row: ScorerRow, runtime: Runtime, role: str = "model") -> Source:
-    """The file the authors published, or one that `models.convert` made of it.
-
-    Raises:
-        SubmitterError: `checkpoint_unsafe`, `checkpoint_missing`, ... as `resolve`.
-    """
+    """The file the authors published, or one that `models.convert` made of it."""
     own = runtime.folders.get(role)
     if own is None or own.is_dir():
         return resolve(row, runtime, role)
@@ -112,11 +94,7 @@ def authors_file(row: ScorerRow, runtime: Runtime, role: str = "model") -> Sourc
 
 
 def weight(state: Mapping[str, Tensor], name: str) -> Tensor:
-    """One weight.
-
-    Raises:
-        SubmitterError: `checkpoint_incomplete`.
-    """
+    """One weight."""
     if name not in state:
         raise SubmitterError(
             "checkpoint_incomplete", f"The checkpoint lacks weights of the model: {name}."
@@ -149,17 +127,10 @@ def shared_images_attention(  # noqa: PLR0917 (the library calls it by position)
 ) -> tuple[Tensor, None]:
     """Scaled dot-product attention of r rows to n <= r images.
 
-    Args:
-        module: the attention layer.
-        query: shape (r, heads, tokens, d).
-        key: shape (r, heads, keys, d), or (n, heads, keys, d) where rows share images.
-        value: as `key`.
-        attention_mask: what may be attended to; None: everything.
-        image_of_row: for each row its image, in ascending order from 0 to n - 1, shape (r,).
-        more: scaling, dropout and the like.
-
-    Returns:
-        Shape (r, tokens, heads, d), and None in place of weights.
+    `query`: shape (r, heads, tokens, d); `key`: shape (r, heads, keys, d), or (n, heads, keys, d)
+    where rows share images; `image_of_row`: for each row its image, in ascending order from 0 to n
+    - 1, shape (r,).
+    Returns: Shape (r, tokens, heads, d), and None in place of weights.
     """
     if image_of_row is not None and key.shape[0] != query.shape[0]:
         key, value = key[image_of_row], value[image_of_row]
@@ -175,30 +146,19 @@ def share_images(qformer: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What the matching head says of one text with one image, in float32.
+    """What the matching head says of one text with one image, in float32."""
 
-    Attributes:
-        queries: logits (no match, match) of the query tokens, shape (q, 2).
-        text: the same of the text's own tokens, from its first to its last, shape (t, 2).
-    """
-
-    queries: Tensor
-    text: Tensor
+    queries: Tensor  # logits (no match, match) of the query tokens, shape (q, 2)
+    text: Tensor  # the same of the text's own tokens, from its first to its last, shape (t, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """Images that went through the vision tower.
+    """Images that went through the vision tower."""
 
-    Attributes:
-        images: kept, so that no other object takes their identity.
-        places: identity of each image to its row of `states`.
-        states: shape (n, patches + 1, d).
-    """
-
-    images: Sequence[Tensor]
-    places: Mapping[int, int]
-    states: Any
+    images: Sequence[Tensor]  # kept, so that no other object takes their identity
+    places: Mapping[int, int]  # identity of each image to its row of `states`
+    states: Any  # shape (n, patches + 1, d)
 
 
 class Blip2Matcher:
@@ -207,13 +167,6 @@ class Blip2Matcher:
     The steps are those of the model's `forward(use_image_text_matching_head=True)`, which returns
     the head's mean only and encodes an image anew for every text. The tokens go straight to the
     embeddings, so that none can be taken for a place of the image.
-
-    Args:
-        model: `Blip2ForImageTextRetrieval` on its device, in evaluation mode.
-        tokenizer: BERT's, of the model.
-        image_processor: of the model.
-        max_tokens: of a text, with [CLS] and [SEP]; what is longer is cut before [SEP].
-        batch_texts: rows of one call of the Q-Former.
     """
 
     def __init__(
@@ -312,11 +265,7 @@ class Blip2Matcher:
 def softmax_of_mean(logits: Tensor) -> float:
     """Probability of a match after averaging logits over queries: BLIP2-ITM's way.
 
-    Args:
-        logits: shape (q, 2).
-
-    Returns:
-        softmax(mean over q of logits)[1], in 0..1.
+    `logits`: shape (q, 2).
     """
     return float(logits.double().mean(dim=0).softmax(dim=0)[1])
 
@@ -324,11 +273,7 @@ def softmax_of_mean(logits: Tensor) -> float:
 def mean_of_softmax(logits: Tensor) -> float:
     """Mean over tokens of each one's probability of a match: FGA-BLIP2's way.
 
-    Args:
-        logits: shape (t, 2), t >= 1.
-
-    Returns:
-        mean over t of softmax(logits)[1], in 0..1.
+    `logits`: shape (t, 2), t >= 1.
     """
     return float(logits.double().softmax(dim=1)[:, 1].mean())
 
@@ -392,20 +337,12 @@ class Heads:
 
 
 def from_lavis(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """LAVIS' `Blip2Qformer` weights as those of `Blip2ForImageTextRetrieval`.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class` (unknown weights), `checkpoint_incomplete`.
-    """
+    """LAVIS' `Blip2Qformer` weights as those of `Blip2ForImageTextRetrieval`."""
     return fuse_biases(RENAMING.renamed(state))
 
 
 def blip2_config(state: Mapping[str, Tensor], heads: Heads) -> Blip2Config:
-    """The configuration that fits weights under `transformers`' names.
-
-    Raises:
-        SubmitterError: `checkpoint_incomplete`.
-    """
+    """The configuration that fits weights under `transformers`' names."""
     patches = weight(state, "vision_model.embeddings.patch_embedding.weight")
     places = weight(state, "vision_model.embeddings.position_embedding").shape[1] - 1
     queries = weight(state, "query_tokens")
@@ -445,17 +382,7 @@ def blip2_config(state: Mapping[str, Tensor], heads: Heads) -> Blip2Config:
 def build_blip2(
     state: Mapping[str, Tensor], source: Source, heads: Heads, dtype: torch.dtype
 ) -> Blip2ForImageTextRetrieval:
-    """The model of LAVIS weights, in evaluation mode on the CPU.
-
-    Args:
-        state: under LAVIS' names.
-        source: for messages.
-        heads: attention heads of the two parts.
-        dtype: of the vision tower; what follows it runs in float32, as the authors' code does.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete`, `checkpoint_damaged`.
-    """
+    """The model of LAVIS weights, in evaluation mode on the CPU."""
     named = from_lavis(state)
     config = blip2_config(named, heads)
     with no_init_weights():

@@ -30,8 +30,7 @@ from evaluator.scorers.answering import Candidate
 from evaluator.scorers.models.prefixes import CachingDecoder, Lead, Leads, Rest, Sharing
 from evaluator.scorers.models.vlm_inputs import ChatText, SeenImage, Setting
 
-ROWS = 8
-"""Rests of prompts that run together; each holds a copy of its image's keys and values."""
+ROWS = 8  # Rests of prompts that run together; each holds a copy of its image's keys and values
 
 
 class ChatVLM:
@@ -39,13 +38,6 @@ class ChatVLM:
 
     Probabilities come from a forward pass over the whole vocabulary, as log-softmax in float32,
     never from what generation reports: that contains the checkpoint's repetition penalty.
-
-    Args:
-        model: with a head, in eval mode, on its device.
-        text: makes its inputs.
-        environment: what a result's record says.
-        sharing: what prompts to one image share.
-        images_together: images whose beginnings run as one batch, padded on the left.
     """
 
     def __init__(
@@ -246,19 +238,7 @@ _KEPT_SETTINGS = (
 def merged(
     weights: Mapping[str, Tensor], scale: float, adapter: str = "vision"
 ) -> dict[str, Tensor]:
-    """Weights of the library's class: one LoRA added to the layers it belongs to, others dropped.
-
-    Args:
-        weights: as the authors' code saves them.
-        scale: alpha / r of the adapter.
-        adapter: its name.
-
-    Returns:
-        By the library's names. Sums are made in float32 and kept in the layer's own precision.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, half of a LoRA is missing or has no layer.
-    """
+    """Weights of the library's class: one LoRA added to the layers it belongs to, others dropped."""
     halves: dict[str, dict[str, Tensor]] = {}
     found: dict[str, Tensor] = {}
     for name, values in weights.items():
@@ -288,11 +268,7 @@ def native_name(name: str) -> str:
 
 
 def native_config(saved: Mapping[str, Any]) -> Phi4MultimodalConfig:
-    """The library's configuration; the vision tower's shape is the same in all checkpoints.
-
-    Args:
-        saved: `config.json` of a `phi4mm` checkpoint.
-    """
+    """The library's configuration; the vision tower's shape is the same in all checkpoints."""
     vision: dict[str, Any] = dict(saved.get("vision_config", {}))
     layer = saved.get("embd_layer", {}).get("image_embd_layer", {})
     if "crop_size" in layer:
@@ -304,11 +280,7 @@ def native_config(saved: Mapping[str, Any]) -> Phi4MultimodalConfig:
 
 
 def load_phi4(setting: Setting) -> tuple[PreTrainedModel, Phi4MultimodalProcessor]:
-    """Model and processor of a `phi4mm` checkpoint, on the device.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, weights or the LoRA's settings are missing.
-    """
+    """Model and processor of a `phi4mm` checkpoint, on the device."""
     saved = json.loads((setting.source.place / "config.json").read_bytes())
     lora = saved.get("vision_lora")
     if not lora:
@@ -333,11 +305,7 @@ def load_phi4(setting: Setting) -> tuple[PreTrainedModel, Phi4MultimodalProcesso
 
 
 def _check(report: Mapping[str, Any], setting: Setting) -> None:
-    """Whether all weights were found that are read.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`.
-    """
+    """Whether all weights were found that are read."""
     missing = [name for name in report["missing_keys"] if ".audio_embed." not in name]
     strange = [*missing, *report["unexpected_keys"], *report["mismatched_keys"]]
     if strange:
@@ -359,22 +327,16 @@ def _processor(setting: Setting) -> Phi4MultimodalProcessor:
 
 TOLERANCE = {"float32": 1e-4, "bfloat16": 0.5, "float16": 0.1}
 """Largest change of a log-probability that is taken for rounding."""
-IMAGES_TOGETHER = 4
-"""On an accelerator; one image already fills a CPU."""
+IMAGES_TOGETHER = 4  # On an accelerator; one image already fills a CPU
 _FAILURES = (TypeError, ValueError, RuntimeError, NotImplementedError, AttributeError, KeyError)
 """What a model raises that cannot be run in the way that is tried."""
 _QUESTIONS = ("Is it red?", "Does this figure show a small dog beside two trees at night?")
 _ANSWERS = (Candidate("Yes"), Candidate("No", with_end=True))
-_CAUSAL_LM = ("phi4_multimodal",)
-"""Kinds that are registered as plain language models only."""
+_CAUSAL_LM = ("phi4_multimodal",)  # Kinds that are registered as plain language models only
 
 
 def load_chat_vlm(setting: Setting) -> ChatVLM:
-    """A decoder from the checkpoint's folder.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, it does not answer questions to an image.
-    """
+    """A decoder from the checkpoint's folder."""
     if setting.kind == "phi4mm":
         model, processor = load_phi4(setting)
     else:
@@ -389,9 +351,6 @@ def chat_vlm(model: PreTrainedModel, processor: Any, setting: Setting) -> ChatVL
 
     Whether a model's prompts may share is tried, not presumed: whether it looks ahead from the
     image to the prompt, and how two prompts to each of two images are answered without sharing.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, it does not answer questions to an image.
     """
     text = ChatText(processor, setting.reading)
     together = IMAGES_TOGETHER if model.device.type == "cuda" else 1

@@ -29,20 +29,7 @@ def layouts() -> dict[str, Renaming]:
 
 
 def convert(metric: str, checkpoint: Path, target: Path) -> list[str]:
-    """Write the weights that a metric needs as safetensors.
-
-    Args:
-        metric: a key of `layouts()`.
-        checkpoint: the authors' file.
-        target: file to write; its name ends in `.safetensors`.
-
-    Returns:
-        Names of the weights that were left out.
-
-    Raises:
-        SubmitterError: `bad_target`; `checkpoint_damaged`; `checkpoint_wrong_class`, it holds
-            weights that the metric does not know.
-    """
+    """Write the weights that a metric needs as safetensors."""
     if target.suffix != ".safetensors":
         raise SubmitterError("bad_target", f"{target} does not end in .safetensors.")
     source = Source(checkpoint, str(checkpoint), "")

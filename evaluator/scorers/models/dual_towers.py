@@ -57,15 +57,10 @@ Formula = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Sharpness:
-    """What training fitted between cosine and logit.
+    """What training fitted between cosine and logit."""
 
-    Attributes:
-        scale: exp(logit_scale), or 1 / temperature.
-        bias: logit_bias; 0 where the model has none.
-    """
-
-    scale: float = 1.0
-    bias: float = 0.0
+    scale: float = 1.0  # exp(logit_scale), or 1 / temperature
+    bias: float = 0.0  # logit_bias; 0 where the model has none
 
 
 def cos(cosines: Cosines, sharpness: Sharpness) -> Cosines:  # noqa: ARG001
@@ -129,11 +124,8 @@ def unit_vectors(features: Tensor) -> NDArray[np.float32]:
     No epsilon: the features of a model whose weights are small can be of length 1e-10, and stay
     directions. A row of zeros has none and becomes NaN.
 
-    Args:
-        features: shape (n, d), in any precision.
-
-    Returns:
-        Shape (n, d), float32.
+    `features`: shape (n, d), in any precision.
+    Returns: Shape (n, d), float32.
     """
     wide = features.detach().double()
     found: NDArray[np.float32] = (
@@ -147,12 +139,8 @@ def row_cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> Cosi
 
     Not a matrix product, whose last digits would depend on its shape.
 
-    Args:
-        first: shape (k, d).
-        second: shape (k, d).
-
-    Returns:
-        Shape (k,).
+    `first`: shape (k, d); `second`: shape (k, d).
+    Returns: Shape (k,).
     """
     product = first.astype(np.float64) * second.astype(np.float64)
     return np.asarray(product.sum(axis=-1), np.float64)
@@ -185,12 +173,7 @@ class HfTokens:
 
 
 class HfTowers:
-    """Both towers of a model of `transformers`.
-
-    Args:
-        model: with `get_image_features` and `get_text_features`, on its device.
-        kind: its `model_type`.
-    """
+    """Both towers of a model of `transformers`."""
 
     def __init__(self, model: Any, kind: str) -> None:
         self._model = model
@@ -241,22 +224,14 @@ def _sharpness(model: Any) -> Sharpness:
 def load_transformers_towers(
     source: Source, row: ScorerRow, runtime: Runtime
 ) -> tuple[HfTowers, int]:
-    """The model of a checkpoint, and the most token numbers it reads.
-
-    Raises:
-        SubmitterError: see `load_transformers`.
-    """
+    """The model of a checkpoint, and the most token numbers it reads."""
     kind = check_class(source, tuple(CLASSES))
     model = load_transformers(CLASSES[kind], source, row, runtime)
     return HfTowers(model, kind), int(model.config.text_config.max_position_embeddings)
 
 
 def load_reading(source: Source, runtime: Runtime) -> tuple[HfTokens, Processed]:
-    """Tokenizer and image processor of a checkpoint.
-
-    Raises:
-        SubmitterError: `checkpoint_damaged`.
-    """
+    """Tokenizer and image processor of a checkpoint."""
     tokenizer = load_processor(AutoTokenizer, source, runtime, pil=False)
     return HfTokens(tokenizer), Processed(load_processor(AutoImageProcessor, source, runtime))
 
@@ -318,11 +293,7 @@ class OpenClipHfTokens:
 
 
 def load_tokens(source: Source, architecture: str) -> OpenClipTokens | OpenClipHfTokens:
-    """The tokenizer of a checkpoint; the one of CLIP comes with open_clip.
-
-    Raises:
-        SubmitterError: `checkpoint_damaged`.
-    """
+    """The tokenizer of a checkpoint; the one of CLIP comes with open_clip."""
     with reading(source, "tokenizer"):
         text = (open_clip.get_model_config(name_of(source, architecture)) or {}).get("text_cfg", {})
         more = dict(text.get("tokenizer_kwargs", {}))
@@ -341,11 +312,7 @@ WEIGHTS = (
 
 
 class OpenClipTowers:
-    """Both towers of an open_clip model.
-
-    Args:
-        model: on its device.
-    """
+    """Both towers of an open_clip model."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -418,18 +385,7 @@ def _ignores_padding(text: Any) -> bool:
 def load_open_clip_towers(
     source: Source, row: ScorerRow, runtime: Runtime, *, architecture: str, tag: str
 ) -> OpenClipTowers:
-    """The model of a checkpoint, every weight from it.
-
-    Args:
-        source: folder, or file of weights.
-        row: names the precision.
-        runtime: device and precision.
-        architecture: open_clip's name of it; empty: the folder's own configuration.
-        tag: open_clip's name of the weights; tells the activation they were trained with.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete`, `checkpoint_damaged`.
-    """
+    """The model of a checkpoint, every weight from it."""
     quick = bool(tag) and bool(_published(row, architecture, tag).get("quick_gelu", False))
     with reading(source, "configuration"), _unwarned():
         model = open_clip.create_model(
@@ -454,11 +410,7 @@ def load_open_clip_towers(
 def preprocessing(
     towers: OpenClipTowers, row: ScorerRow, *, architecture: str, tag: str
 ) -> PreprocessCfg:
-    """Size, colours and resize of the images that these weights were trained on.
-
-    Raises:
-        PlatformError: `bad_scorer_row`.
-    """
+    """Size, colours and resize of the images that these weights were trained on."""
     settings = dict(towers.image_settings)
     if tag:
         published = _published(row, architecture, tag)

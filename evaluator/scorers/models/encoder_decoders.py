@@ -31,22 +31,13 @@ from evaluator.scorers.answering import Candidate, Reading, padded_square
 from evaluator.scorers.models.chat import along, end_tokens, stems
 from evaluator.scorers.models.vlm_inputs import Setting, answer_ids
 
-ROWS = 32
-"""Prompts that are encoded together."""
+ROWS = 32  # Prompts that are encoded together
 
 
 class EncoderDecoderVLM(ABC):
     """An encoder-decoder that reads an image and a text; follows `AnswerModel`.
 
     Answers are teacher-forced in the decoder; log-softmax over the whole vocabulary in float32.
-
-    Args:
-        tokenizer: of the text model.
-        reading: how answers are written.
-        environment: what a result's record says.
-        start: token that begins an answer in the decoder.
-        ends: tokens that end it.
-        device: of the model.
     """
 
     def __init__(
@@ -188,13 +179,7 @@ MAX_TOKENS = 35
 
 
 class BlipVQA(EncoderDecoderVLM):
-    """BLIP-VQA; `Reading.side` asks for another image size than the checkpoint's (BVQA: 480).
-
-    Args:
-        model: in eval mode, on its device.
-        processor: of the checkpoint.
-        setting: of which the reading and the record are used.
-    """
+    """BLIP-VQA; `Reading.side` asks for another image size than the checkpoint's (BVQA: 480)."""
 
     def __init__(self, model: PreTrainedModel, processor: Any, setting: Setting) -> None:
         self._model: Any = model
@@ -270,11 +255,7 @@ class BlipVQA(EncoderDecoderVLM):
 
 
 def load_blip_vqa(setting: Setting) -> BlipVQA:
-    """BLIP-VQA from the checkpoint's folder.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`.
-    """
+    """BLIP-VQA from the checkpoint's folder."""
     model = setting.pretrained(BlipForQuestionAnswering)
     processor = setting.processor()
     return BlipVQA(model, processor, setting)
@@ -292,22 +273,13 @@ FORMAT = (
     "USER: {image}\n{prompt} ASSISTANT: "
 )
 """Of the conversations that it was tuned on; part of VQAScore's definition."""
-LAYER = -2
-"""Hidden state of CLIP that is read, without its class token."""
+LAYER = -2  # Hidden state of CLIP that is read, without its class token
 
 
 class ClipFlanT5(EncoderDecoderVLM):
     """CLIP-FlanT5.
 
     Each text is tokenised by itself, so each ends with `</s>`, the one before the image too.
-
-    Args:
-        vision: CLIP's image tower.
-        projector: from its width to T5's.
-        language: T5, whose output head is not its embedding table.
-        tokenizer: of T5.
-        images: CLIP's image processor; it is given squares.
-        setting: of which the reading and the record are used.
     """
 
     def __init__(
@@ -380,12 +352,7 @@ class ClipFlanT5(EncoderDecoderVLM):
 
 
 def load_clip_flant5(setting: Setting) -> ClipFlanT5:
-    """CLIP-FlanT5: T5 and projector from its own folder, CLIP and tokenizer from theirs.
-
-    Raises:
-        SubmitterError: `checkpoint_missing`, a part is not named by the row;
-            `checkpoint_wrong_class`, weights are missing or of another shape.
-    """
+    """CLIP-FlanT5: T5 and projector from its own folder, CLIP and tokenizer from theirs."""
     kept = json.loads((setting.source.place / "config.json").read_bytes())
     kept["model_type"] = "t5"
     kept.pop("tie_word_embeddings", None)
@@ -403,11 +370,7 @@ def load_clip_flant5(setting: Setting) -> ClipFlanT5:
 
 
 def projector_of(setting: Setting) -> nn.Sequential:
-    """The two linear layers with a GELU between CLIP and T5.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, the folder holds none.
-    """
+    """The two linear layers with a GELU between CLIP and T5."""
     weights = {
         name.rpartition("mm_projector.")[2]: values
         for path in sorted(setting.source.place.iterdir())
@@ -437,11 +400,7 @@ def _weights(path: Path, allow_pickle: bool) -> Iterator[tuple[str, Tensor]]:
 
 
 def _check_head(language: PreTrainedModel, setting: Setting) -> None:
-    """A T5 whose head is tied to its embedding table gives other probabilities.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`.
-    """
+    """A T5 whose head is tied to its embedding table gives other probabilities."""
     model: Any = language
     if model.lm_head.weight is model.shared.weight:
         raise SubmitterError(
@@ -460,11 +419,6 @@ class Seq2SeqVLM(EncoderDecoderVLM):
 
     The vision tower runs once for all prompts to an image; so does BLIP-2's Q-Former. InstructBLIP's
     reads each prompt, so it runs for each.
-
-    Args:
-        model: in eval mode, on its device.
-        processor: of the checkpoint.
-        setting: of which the reading and the record are used.
     """
 
     def __init__(self, model: PreTrainedModel, processor: Any, setting: Setting) -> None:
@@ -566,11 +520,7 @@ class Seq2SeqVLM(EncoderDecoderVLM):
 
 
 def load_seq2seq_vlm(setting: Setting) -> Seq2SeqVLM:
-    """BLIP-2 or InstructBLIP with a T5, from the checkpoint's folder.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`.
-    """
+    """BLIP-2 or InstructBLIP with a T5, from the checkpoint's folder."""
     model = setting.pretrained(_CLASSES[setting.kind])
     processor = setting.processor()
     return Seq2SeqVLM(model, processor, setting)

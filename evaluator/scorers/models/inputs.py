@@ -30,13 +30,7 @@ def resized_and_cropped(
 ) -> torch.Tensor:
     """The middle of an image whose shorter side was made `size` pixels long, bicubic.
 
-    Args:
-        image: RGB.
-        size: side of the square, in pixels.
-        backend: which resampling.
-
-    Returns:
-        Shape (3, size, size), uint8.
+    Returns: Shape (3, size, size), uint8.
     """
     whole = image if backend == "pil" else _bytes_of(image)
     small = transforms.resize(whole, [size], InterpolationMode.BICUBIC, antialias=True)
@@ -47,13 +41,8 @@ def resized_and_cropped(
 def normalised(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
     """Bytes as a model's input, (x / 255 - mean) / std by channel.
 
-    Args:
-        pixels: shape (n, 3, h, w), uint8.
-        mean: of each channel, for values of 0..1.
-        std: of each channel.
-
-    Returns:
-        Shape (n, 3, h, w), float32.
+    `pixels`: shape (n, 3, h, w), uint8.
+    Returns: Shape (n, 3, h, w), float32.
     """
     shape = (1, len(mean), 1, 1)
     centre = torch.tensor(mean, device=pixels.device).view(shape)
@@ -92,15 +81,10 @@ class Processed:
 
 @dataclass(frozen=True, slots=True)
 class Squashed:
-    """Squeezes an image to a square first, without a crop: what CROC's scripts do (Pillow).
+    """Squeezes an image to a square first, without a crop: what CROC's scripts do (Pillow)."""
 
-    Attributes:
-        side: of the square.
-        then: the checkpoint's own way.
-    """
-
-    side: int
-    then: ToPixels
+    side: int  # of the square
+    then: ToPixels  # the checkpoint's own way
 
     def __call__(self, image: Image.Image) -> Tensor:
         """Pixels, shape (3, height, width)."""
@@ -114,16 +98,11 @@ class ShortestCropped:
 
     Where an odd number of pixels is left over, `transformers` cuts one pixel further to the left or
     top than the authors' transform in every second case: at 640 x 427 and 224, from 55 and not 56.
-
-    Attributes:
-        side: of the square.
-        mean: subtracted, for red, green, blue.
-        std: divided by.
     """
 
-    side: int
-    mean: Sequence[float]
-    std: Sequence[float]
+    side: int  # of the square
+    mean: Sequence[float]  # subtracted, for red, green, blue
+    std: Sequence[float]  # divided by
 
     def __call__(self, image: Image.Image) -> Tensor:
         """Pixels, shape (3, side, side)."""
@@ -135,19 +114,13 @@ class ShortestCropped:
 
 @dataclass(frozen=True, slots=True)
 class LongestPadded:
-    """HPSv2's way: the longest side becomes `side` by tensor bicubic, zeros fill up the square.
+    """HPSv2's way: the longest side becomes `side` by tensor bicubic, zeros fill up the square."""
 
-    Attributes:
-        side: of the square.
-        mean: subtracted after padding, for red, green, blue.
-        std: divided by.
-        antialias: whether the resize smooths, which moves pixels by up to 17 levels of 255;
-            torchvision does for tensors from 0.17 on.
-    """
-
-    side: int
-    mean: Sequence[float]
-    std: Sequence[float]
+    side: int  # of the square
+    mean: Sequence[float]  # subtracted after padding, for red, green, blue
+    std: Sequence[float]  # divided by
+    # whether the resize smooths, which moves pixels by up to 17 levels of 255; torchvision does for
+    # tensors from 0.17 on
     antialias: bool = True
 
     def __call__(self, image: Image.Image) -> Tensor:
@@ -183,8 +156,7 @@ Truncation = Literal["end_kept", "sliced"]
 class Tokens(Protocol):
     """A tokenizer."""
 
-    pad: int
-    """Number that fills up rows."""
+    pad: int  # Number that fills up rows
 
     def whole(self, texts: Sequence[str]) -> list[list[int]]:
         """All numbers of each text, with those of its start and end."""
@@ -195,24 +167,18 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """How prompts are read.
+    """How prompts are read."""
 
-    Attributes:
-        tokens: the model's tokenizer.
-        length: most numbers the model reads, those of start and end included.
-        prefix: put before every prompt.
-        padding: `longest` fills rows up to the longest beside them, for models that see no
-            padding; `max_length` up to `length`; `none` gives each text its own length.
-        truncation: `end_kept` cuts before the number of the end; `sliced` cuts it off as well.
-        cleaned: whether texts are mended as by CLIP's own tokenizer: broken or curled characters
-            made plain, HTML's `&amp;` and the like resolved. That of `transformers` does not.
-    """
-
-    tokens: Tokens
-    length: int
-    prefix: str = ""
+    tokens: Tokens  # the model's tokenizer
+    length: int  # most numbers the model reads, those of start and end included
+    prefix: str = ""  # put before every prompt
+    # `longest` fills rows up to the longest beside them, for models that see no padding;
+    # `max_length` up to `length`; `none` gives each text its own length
     padding: Padding = "longest"
+    # `end_kept` cuts before the number of the end; `sliced` cuts it off as well
     truncation: Truncation = "end_kept"
+    # whether texts are mended as by CLIP's own tokenizer: broken or curled characters made plain,
+    # HTML's `&amp;` and the like resolved. That of `transformers` does not
     cleaned: bool = False
 
     def numbers(self, prompts: Sequence[str]) -> list[list[int]]:
@@ -232,14 +198,7 @@ class TextReading:
     ) -> Tensor:
         """Run a text tower over prompts, texts of like length together.
 
-        Args:
-            prompts: m texts.
-            rows: most texts of one call.
-            encode: features (n, d) of token numbers (n, t) and their mask (n, t), 1 where a
-                number is not padding.
-
-        Returns:
-            Features, shape (m, d).
+        Returns: Features, shape (m, d).
         """
         numbers = self.numbers(prompts)
         found: dict[int, Tensor] = {}

@@ -23,27 +23,14 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reply says.
+    """What a reply says."""
 
-    Attributes:
-        numbers: in the order asked for; empty where it cannot be told.
-        problem: why it cannot; empty where it can.
-    """
-
-    numbers: tuple[float, ...] = ()
-    problem: str = ""
+    numbers: tuple[float, ...] = ()  # in the order asked for; empty where it cannot be told
+    problem: str = ""  # why it cannot; empty where it can
 
 
 def read_list(reply: str, key: str, count: int, low: float, high: float) -> Reading:
-    """The list of numbers under a key of the reply's JSON object.
-
-    Args:
-        reply: the model's words; text around the object is passed over.
-        key: e.g. `score`.
-        count: how many numbers were asked for.
-        low: the smallest that was allowed.
-        high: the largest.
-    """
+    """The list of numbers under a key of the reply's JSON object."""
     found = _one_value(reply, key)
     if isinstance(found, Reading):
         return found
@@ -55,14 +42,7 @@ def read_list(reply: str, key: str, count: int, low: float, high: float) -> Read
 
 
 def read_integer(reply: str, key: str, low: int, high: int) -> Reading:
-    """The whole number under a key of the reply's JSON object, or on a line that begins with it.
-
-    Args:
-        reply: the model's words.
-        key: e.g. `overall`.
-        low: the smallest that was allowed.
-        high: the largest.
-    """
+    """The whole number under a key of the reply's JSON object, or on a line that begins with it."""
     found = _one_value(reply, key)
     if isinstance(found, Reading):
         found = _one_line(reply, key) or found

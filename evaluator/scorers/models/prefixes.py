@@ -18,52 +18,34 @@ from evaluator.scorers.models.vlm_inputs import Asked, ChatText, SeenImage
 
 @dataclass(frozen=True)
 class Beginning:
-    """The first tokens of a sequence, with the image.
+    """The first tokens of a sequence, with the image."""
 
-    Attributes:
-        ids: token ids, shape (length,).
-        positions: as the model counts them, shape (axes, length); None: one axis, from its own
-            first position on.
-        per_token: other inputs with one value per token, each of shape (1, length).
-        pixels: inputs that hold the image.
-    """
-
-    ids: Tensor
+    ids: Tensor  # token ids, shape (length,)
+    # as the model counts them, shape (axes, length); None: one axis, from its own first position on
     positions: Tensor | None = None
+    # other inputs with one value per token, each of shape (1, length)
     per_token: Mapping[str, Tensor] = field(default_factory=dict)
-    pixels: Mapping[str, Any] = field(default_factory=dict)
+    pixels: Mapping[str, Any] = field(default_factory=dict)  # inputs that hold the image
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Tokens that follow a beginning.
+    """Tokens that follow a beginning."""
 
-    Attributes:
-        beginning: its index.
-        ids: token ids, shape (length,), length at least 1.
-        positions: shape (axes, length), where the model counts on several axes; else None.
-        keep: of how many last tokens the logits are wanted.
-    """
-
-    beginning: int
-    ids: Tensor
+    beginning: int  # its index
+    ids: Tensor  # token ids, shape (length,), length at least 1
+    # shape (axes, length), where the model counts on several axes; else None
     positions: Tensor | None
-    keep: int
+    keep: int  # of how many last tokens the logits are wanted
 
 
 @dataclass
 class Cached:
-    """Beginnings that went through the decoder.
+    """Beginnings that went through the decoder."""
 
-    Attributes:
-        cache: keys and values, one row per beginning; never changed once made.
-        mask: 1 for tokens, 0 for padding, shape (rows, length).
-        logits: of the last token of each beginning, float32, shape (rows, vocabulary).
-    """
-
-    cache: Cache
-    mask: Tensor
-    logits: Tensor
+    cache: Cache  # keys and values, one row per beginning; never changed once made
+    mask: Tensor  # 1 for tokens, 0 for padding, shape (rows, length)
+    logits: Tensor  # of the last token of each beginning, float32, shape (rows, vocabulary)
 
 
 def shared_length(sequences: Sequence[Tensor]) -> int:
@@ -128,12 +110,7 @@ def wanted_places(rests: Sequence[Rest], device: torch.device) -> Tensor:
 
 
 class CachingDecoder:
-    """Runs a decoder in two parts.
-
-    Args:
-        model: with a head, in eval mode.
-        pad_id: any token that the embedding table holds.
-    """
+    """Runs a decoder in two parts."""
 
     def __init__(self, model: PreTrainedModel, pad_id: int) -> None:
         self._model = model
@@ -326,23 +303,15 @@ vision tower's output, or nothing."""
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """A prompt to an image, begun.
+    """A prompt to an image, begun."""
 
-    Attributes:
-        image: its index in the call.
-        prompt: its index among the image's prompts.
-        cached: beginnings that ran, this one's among them.
-        row: which of them.
-        ids: what of the prompt is still to be read, shape (length,); may be empty.
-        positions: of the prompt's last tokens, shape (axes, max(length, 1)); None where positions
-            are plain counts.
-    """
-
-    image: int
-    prompt: int
-    cached: Cached
-    row: int
-    ids: Tensor
+    image: int  # its index in the call
+    prompt: int  # its index among the image's prompts
+    cached: Cached  # beginnings that ran, this one's among them
+    row: int  # which of them
+    ids: Tensor  # what of the prompt is still to be read, shape (length,); may be empty
+    # of the prompt's last tokens, shape (axes, max(length, 1)); None where positions are plain
+    # counts
     positions: Tensor | None
 
     @property
@@ -362,15 +331,7 @@ class Lead:
 
 
 class Leads:
-    """Begins prompts to images.
-
-    Args:
-        model: the decoder.
-        decoder: runs it in two parts.
-        text: makes its inputs.
-        sharing: what prompts to one image share.
-        images_together: images whose beginnings run as one batch.
-    """
+    """Begins prompts to images."""
 
     def __init__(
         self,

@@ -39,25 +39,18 @@ class Captions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    image: str = Field(pattern=r"^[0-9a-f]{64}$")
-    """`pixel_hash` of the image."""
+    image: str = Field(pattern=r"^[0-9a-f]{64}$")  # `pixel_hash` of the image
     caption: str = Field(min_length=1)
     regions: tuple[Region, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What is known of an image.
+    """What is known of an image."""
 
-    Attributes:
-        caption: of the whole image.
-        regions: one line per region.
-        problem: why nothing is known; empty where something is.
-    """
-
-    caption: str = ""
-    regions: tuple[str, ...] = ()
-    problem: str = ""
+    caption: str = ""  # of the whole image
+    regions: tuple[str, ...] = ()  # one line per region
+    problem: str = ""  # why nothing is known; empty where something is
 
 
 class Describer(Protocol):
@@ -71,11 +64,7 @@ class Describer(Protocol):
 
 
 class CaptionFile:
-    """Captions that were made elsewhere, such as GRiT's dense captions.
-
-    Args:
-        lines: one per image.
-    """
+    """Captions that were made elsewhere, such as GRiT's dense captions."""
 
     def __init__(self, lines: Sequence[Captions]) -> None:
         self._found = {line.image: line for line in lines}
@@ -96,14 +85,7 @@ class CaptionFile:
 
 
 class CaptionModel:
-    """Captions by a vision-language model (VLM).
-
-    Args:
-        model: the VLM.
-        caption: the request for one sentence.
-        regions: the request for one line per region.
-        max_new_tokens: of each answer.
-    """
+    """Captions by a vision-language model (VLM)."""
 
     def __init__(self, model: AnswerModel, caption: str, regions: str, max_new_tokens: int) -> None:
         self._model = model
@@ -124,11 +106,7 @@ class CaptionModel:
 
 
 def load_captions(path: Path) -> CaptionFile:
-    """Read a caption file: JSON Lines of `Captions`.
-
-    Raises:
-        SubmitterError: `captions_missing`, `bad_captions` with the line.
-    """
+    """Read a caption file: JSON Lines of `Captions`."""
     if not path.is_file():
         raise SubmitterError("captions_missing", f"There is no caption file {path}.")
     lines = []

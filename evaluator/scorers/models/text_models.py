@@ -30,11 +30,7 @@ class TextModel(Protocol):
     """A language model that answers a prompt with text, always with the same text."""
 
     def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
-        """The likeliest continuation, token by token, of each prompt; special tokens removed.
-
-        Raises:
-            SubmitterError: `prompt_too_long`, a prompt and its answer exceed what the model reads.
-        """
+        """The likeliest continuation, token by token, of each prompt; special tokens removed."""
 
     def fits(self, prompt: str, max_new_tokens: int) -> bool:
         """Whether a prompt and an answer of that length are within what the model reads."""
@@ -46,11 +42,6 @@ class CausalTextModel:
     Decoding is greedy, and free of the penalties that a checkpoint may come with. Prompts are
     padded on the left; with `batch=1` an answer cannot depend on the other prompts at all, with
     more only through rounding, which can tip a choice between two equally likely tokens.
-
-    Args:
-        model: on its device, in evaluation mode.
-        tokenizer: of the model.
-        batch: prompts of one call of the model.
     """
 
     def __init__(self, model: Any, tokenizer: Any, batch: int = 1) -> None:
@@ -127,18 +118,7 @@ class CausalTextModel:
 def load_text_model(
     source: Source, runtime: Runtime, dtype: Dtype = "float32", batch: int = 1
 ) -> TextModel:
-    """Load a causal language model and its tokenizer.
-
-    Args:
-        source: where its files are.
-        runtime: device, precision, what may be read and run.
-        dtype: precision where the runtime names none.
-        batch: prompts of one call of the model.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, the files hold no causal language model;
-            `checkpoint_incomplete`, `checkpoint_damaged`.
-    """
+    """Load a causal language model and its tokenizer."""
     trusted = runtime.trust_remote_code
     with reading(source, "configuration"):
         config = AutoConfig.from_pretrained(
@@ -171,13 +151,6 @@ class T5Entailment:
 
     The input is `premise: {premise} hypothesis: {hypothesis}`, as the checkpoint was trained on
     (TRUE, Honovich et al. 2022, `google/t5_xxl_true_nli_mixture`).
-
-    Args:
-        model: on its device, in evaluation mode.
-        tokenizer: of the model.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, `1` is no single token.
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -201,12 +174,7 @@ class T5Entailment:
     ) -> NDArray[np.float64]:
         """The probability that each premise entails its hypothesis.
 
-        Args:
-            premises: n texts.
-            hypotheses: n texts.
-
-        Returns:
-            Shape (n,), values in 0..1. Each pair is read alone, so none depends on others.
+        Returns: Shape (n,), values in 0..1. Each pair is read alone, so none depends on others.
         """
         pairs = zip(premises, hypotheses, strict=True)
         return np.array([self._probability(p, h) for p, h in pairs], np.float64)
@@ -225,16 +193,7 @@ class T5Entailment:
 
 
 def load_entailment(source: Source, row: ScorerRow, runtime: Runtime) -> T5Entailment:
-    """Load a T5 of entailment.
-
-    Args:
-        source: the folder of, e.g., `google/t5_xxl_true_nli_mixture`.
-        row: the metric that needs it.
-        runtime: device, precision, what may be read.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete`, `checkpoint_damaged`.
-    """
+    """Load a T5 of entailment."""
     model = load_transformers(AutoModelForSeq2SeqLM, source, row, runtime, accepted=("t5", "mt5"))
     return T5Entailment(model, load_processor(AutoTokenizer, source, runtime, pil=False))
 
@@ -248,10 +207,6 @@ class SentenceSimilarity:
 
     A text is embedded as the mean of the states of its tokens, padding left out (Reimers and
     Gurevych 2019, pooling MEAN), each text alone, so that it does not depend on others.
-
-    Args:
-        model: an encoder of `transformers`, on its device, in evaluation mode.
-        tokenizer: of the model.
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -280,16 +235,7 @@ class SentenceSimilarity:
 
 
 def load_similarity(source: Source, row: ScorerRow, runtime: Runtime) -> SentenceSimilarity:
-    """Load a sentence encoder, in float32.
-
-    Args:
-        source: the folder of, e.g., `sentence-transformers/all-mpnet-base-v2`.
-        row: the metric that needs it.
-        runtime: device and what may be read.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, `checkpoint_incomplete`, `checkpoint_damaged`.
-    """
+    """Load a sentence encoder, in float32."""
     exact = replace(runtime, dtype="float32")
     accepted = ("mpnet", "bert", "roberta", "xlm-roberta", "distilbert")
     model = load_transformers(

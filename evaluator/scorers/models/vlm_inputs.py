@@ -27,30 +27,18 @@ from evaluator.scorers.registry import Dtype, Runtime
 
 @dataclass(frozen=True)
 class Setting:
-    """A checkpoint, where it runs and how it is spoken to.
+    """A checkpoint, where it runs and how it is spoken to."""
 
-    Attributes:
-        source: its files.
-        kind: its `model_type`.
-        runtime: device and what an operator allows.
-        dtype: precision of weights and forward pass.
-        reading: how image and prompt are put before it.
-        beside: other checkpoints that it is put together from, by role.
-    """
-
-    source: Source
-    kind: str
-    runtime: Runtime
-    dtype: Dtype
-    reading: Reading
+    source: Source  # its files
+    kind: str  # its `model_type`
+    runtime: Runtime  # device and what an operator allows
+    dtype: Dtype  # precision of weights and forward pass
+    reading: Reading  # how image and prompt are put before it
+    # other checkpoints that it is put together from, by role
     beside: dict[str, Source] = field(default_factory=dict)
 
     def at(self, role: str, or_own: bool = False) -> Setting:
-        """The same for a checkpoint beside this one.
-
-        Raises:
-            SubmitterError: `checkpoint_missing`, there is none of that role.
-        """
+        """The same for a checkpoint beside this one."""
         if role not in self.beside and not or_own:
             raise SubmitterError(
                 "checkpoint_missing", f"{self.source} needs another checkpoint as {role!r}."
@@ -64,11 +52,7 @@ class Setting:
         return found
 
     def pretrained(self, loader: Any, **options: Any) -> PreTrainedModel:
-        """A model from the checkpoint's folder, on its device, ready to be asked.
-
-        Raises:
-            SubmitterError: `checkpoint_wrong_class`, the weights do not fit that class.
-        """
+        """A model from the checkpoint's folder, on its device, ready to be asked."""
         model, report = self.from_folder(
             loader,
             dtype=self.torch_dtype,
@@ -87,11 +71,7 @@ class Setting:
         return placed
 
     def from_folder(self, loader: Any, **options: Any) -> Any:
-        """Whatever `loader.from_pretrained` makes of the folder; nothing is fetched.
-
-        Raises:
-            SubmitterError: `checkpoint_wrong_class`, with what the library says of it.
-        """
+        """Whatever `loader.from_pretrained` makes of the folder; nothing is fetched."""
         try:
             return loader.from_pretrained(
                 self.source.place,
@@ -109,9 +89,6 @@ class Setting:
         """The checkpoint's processor with an image processor of the wanted backend.
 
         A backend asked of the whole processor would be asked of its video part too.
-
-        Raises:
-            SubmitterError: `checkpoint_wrong_class`.
         """
         processor = self.from_folder(AutoProcessor)
         processor.image_processor = self.from_folder(
@@ -132,17 +109,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class SeenImage:
-    """An image that went through its processor.
+    """An image that went through its processor."""
 
-    Attributes:
-        image: as it was given to the processor.
-        features: what its image processor made of it.
-        length: tokens of an empty prompt with this image.
-    """
-
-    image: Image.Image
-    features: Mapping[str, Any]
-    length: int
+    image: Image.Image  # as it was given to the processor
+    features: Mapping[str, Any]  # what its image processor made of it
+    length: int  # tokens of an empty prompt with this image
 
 
 class WatchedImages:
@@ -190,26 +161,15 @@ PLAIN_FORMAT = "{image}\n{prompt}"
 
 @dataclass(frozen=True)
 class Asked:
-    """A prompt to an image as a model is given it.
+    """A prompt to an image as a model is given it."""
 
-    Attributes:
-        ids: token ids, shape (length,).
-        per_token: other inputs with one value per token, each of shape (1, length).
-        pixels: inputs that hold the image, on the CPU.
-    """
-
-    ids: Tensor
-    per_token: dict[str, Tensor]
-    pixels: dict[str, Any]
+    ids: Tensor  # token ids, shape (length,)
+    per_token: dict[str, Tensor]  # other inputs with one value per token, each of shape (1, length)
+    pixels: dict[str, Any]  # inputs that hold the image, on the CPU
 
 
 class ChatText:
-    """Makes the inputs of a decoder that reads an image before a text.
-
-    Args:
-        processor: of the checkpoint.
-        reading: how image and prompt are put.
-    """
+    """Makes the inputs of a decoder that reads an image before a text."""
 
     def __init__(self, processor: ProcessorMixin, reading: Reading) -> None:
         self._processor: Any = processor
@@ -246,11 +206,7 @@ class ChatText:
         return len(self.tokenizer.encode(prompt, add_special_tokens=False))
 
     def answer(self, candidate: Candidate) -> list[int]:
-        """Token ids of an answer, as it follows a prompt.
-
-        Raises:
-            SubmitterError: `answer_not_encodable`, the tokenizer has no tokens for it.
-        """
+        """Token ids of an answer, as it follows a prompt."""
         text = f" {candidate.text}" if self._reading.answer_space else candidate.text
         return answer_ids(self.tokenizer, text, candidate.with_end)
 
@@ -304,11 +260,7 @@ class ChatText:
 
 
 def answer_ids(tokenizer: Any, text: str, with_end: bool) -> list[int]:
-    """Token ids of an answer without a start token, and with the end token where it counts.
-
-    Raises:
-        SubmitterError: `answer_not_encodable`.
-    """
+    """Token ids of an answer without a start token, and with the end token where it counts."""
     ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
     never = {tokenizer.bos_token_id, tokenizer.unk_token_id} - {None}
     if not ids or never & set(ids):

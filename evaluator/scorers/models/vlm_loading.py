@@ -36,18 +36,7 @@ BESIDE = {"clip_t5": ("vision", "tokenizer")}
 def load_answer_model(
     row: ScorerRow, runtime: Runtime, role: str = "model", reading: Reading | None = None
 ) -> LoadedAnswerModel:
-    """The VLM of a row's checkpoint, with the adapter that fits its `model_type`.
-
-    Args:
-        row: names the checkpoint.
-        runtime: device, precision, and folders in place of the Hub's.
-        role: which of the row's checkpoints.
-        reading: how image and prompt are put before it; None: as the checkpoint's processor does.
-
-    Raises:
-        SubmitterError: `checkpoint_missing`, `checkpoint_unsafe`, `checkpoint_wrong_class`.
-        TransientError: `hub_unreachable`.
-    """
+    """The VLM of a row's checkpoint, with the adapter that fits its `model_type`."""
     source = resolve(row, runtime, role)
     kind = model_type(source)
     beside = {
@@ -63,20 +52,12 @@ def load_answer_model(
 
 
 def model_type(source: Source) -> str:
-    """The `model_type` of a checkpoint's folder.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`, there is no readable `config.json`.
-    """
+    """The `model_type` of a checkpoint's folder."""
     return str(_saved(source)["model_type"])
 
 
 def _saved(source: Source) -> dict[str, Any]:
-    """The configuration of a checkpoint's folder, with a `model_type`.
-
-    Raises:
-        SubmitterError: `checkpoint_wrong_class`.
-    """
+    """The configuration of a checkpoint's folder, with a `model_type`."""
     problem: Exception | None = None
     try:
         found = json.loads((source.place / "config.json").read_bytes())

@@ -23,8 +23,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.json_parsing import parse_json
 from benchmarks.sources.output import write_whole
 
-Text = Annotated[str, StringConstraints(pattern=r"\S")]
-"""Any text but an empty one."""
+Text = Annotated[str, StringConstraints(pattern=r"\S")]  # Any text but an empty one
 Review = Literal["", "accepted", "rejected"]
 
 
@@ -35,45 +34,32 @@ class _Line(BaseModel):
 class Provenance(_Line):
     """Where a question comes from that was written here."""
 
-    writer: str
-    """`tifa`, `dsg`, `gecko`, ..."""
-    model: str = ""
-    """The language model, by Hub id or folder; empty where a rule wrote it."""
-    revision: str = ""
-    """Its commit."""
-    wording: str = ""
-    """Version of our instructions, see `evaluator.scorers.questions.instructions`."""
+    writer: str  # `tifa`, `dsg`, `gecko`, ...
+    model: str = ""  # The language model, by Hub id or folder; empty where a rule wrote it
+    revision: str = ""  # Its commit
+    wording: str = ""  # Version of our instructions, see `evaluator.scorers.questions.instructions`
     written_at: datetime | None = None
 
 
 class Question(_Line):
     """A question about images of one prompt."""
 
-    prompt: Text
-    """Exactly as scorers are given it: it is what questions are found by."""
-    question_id: Text
-    """Unique among the questions of the prompt."""
+    prompt: Text  # Exactly as scorers are given it: it is what questions are found by
+    question_id: Text  # Unique among the questions of the prompt
     question: Text
-    expected: Text
-    """The answer that counts."""
-    choices: tuple[Text, ...] = ()
-    """Empty: any answer."""
+    expected: Text  # The answer that counts
+    choices: tuple[Text, ...] = ()  # Empty: any answer
     parents: tuple[Text, ...] = ()
     """Ids of the questions of the same prompt without which this one makes no sense."""
-    element: str = ""
-    """The part of the prompt it is about, as benchmarks name it."""
-    type: str = ""
-    """Of the element: `object`, `color`, ..."""
+    element: str = ""  # The part of the prompt it is about, as benchmarks name it
+    type: str = ""  # Of the element: `object`, `color`, ...
     prompt_id: str = ""
     """In the benchmark or the release; for people, and to give a prompt its exact text."""
-    source: str = ""
-    """The release it comes from; empty where `provenance` says it."""
+    source: str = ""  # The release it comes from; empty where `provenance` says it
     entailment: float | None = Field(default=None, ge=0, le=1)
     """How likely the prompt entails the question with its answer, by a language model."""
-    hypothesis: str = ""
-    """What `entailment` is of."""
-    review: Review = ""
-    """What a person said of it; a rejected question is not asked."""
+    hypothesis: str = ""  # What `entailment` is of
+    review: Review = ""  # What a person said of it; a rejected question is not asked
     provenance: Provenance | None = None
 
 
@@ -81,8 +67,7 @@ class NoQuestions(_Line):
     """A prompt that was gone through and has none, so that it is not taken for a forgotten one."""
 
     prompt: Text
-    no_questions: Text
-    """Why, in a few words."""
+    no_questions: Text  # Why, in a few words
     prompt_id: str = ""
     provenance: Provenance | None = None
 
@@ -95,19 +80,12 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong, or odd, with a line.
+    """Something wrong, or odd, with a line."""
 
-    Attributes:
-        severity: a file with an error cannot be used; a warning is to be looked at.
-        code: stable, in snake_case.
-        line: of the file, from 1.
-        message: one sentence that names prompt and question.
-    """
-
-    severity: Severity
-    code: str
-    line: int
-    message: str
+    severity: Severity  # a file with an error cannot be used; a warning is to be looked at
+    code: str  # stable, in snake_case
+    line: int  # of the file, from 1
+    message: str  # one sentence that names prompt and question
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +97,7 @@ class Line:
 
 
 def read_lines(path: Path) -> tuple[list[Line], list[Problem]]:
-    """Read a question file.
-
-    Returns:
-        The lines that could be read, in order, and what is wrong with the others.
-
-    Raises:
-        SubmitterError: `questions_missing`, there is no such file.
-    """
+    """Read a question file."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -148,11 +119,7 @@ def read_lines(path: Path) -> tuple[list[Line], list[Problem]]:
 
 
 def parse_record(text: bytes) -> Record:
-    """One line.
-
-    Raises:
-        ValueError: it is not JSON, or not a question; the text names the field.
-    """
+    """One line."""
     found = parse_json(text)
     if not isinstance(found, dict):
         raise ValueError("It is not an object.")  # noqa: TRY004 (one kind of error for all faults)
@@ -173,21 +140,13 @@ def encoded(records: Iterable[Record]) -> bytes:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write a question file, whole or not at all.
-
-    Raises:
-        SubmitterError: `cannot_write`.
-    """
+    """Write a question file, whole or not at all."""
     content = encoded(records)
     write_whole(path, lambda place: place.write_bytes(content))
 
 
 def append_records(path: Path, records: Sequence[Record]) -> None:
-    """Add the lines of one prompt, all in one write.
-
-    Raises:
-        SubmitterError: `cannot_write`.
-    """
+    """Add the lines of one prompt, all in one write."""
     try:
         with path.open("ab", buffering=0) as file:
             file.write(encoded(records))
@@ -202,9 +161,6 @@ def mend_end(path: Path) -> bool:
     """Cut off a last line that a killed run left unfinished.
 
     The prompt it belongs to loses all its lines, for some of its questions may be missing.
-
-    Returns:
-        Whether anything was cut off.
     """
     content = path.read_bytes()
     if not content or content.endswith(b"\n"):
@@ -356,21 +312,13 @@ def named(question: Question) -> str:
 
 @dataclass(frozen=True)
 class AskedQuestions:
-    """Q questions of one prompt, those that people rejected left out.
+    """Q questions of one prompt, those that people rejected left out."""
 
-    Attributes:
-        prompt: the prompt.
-        questions: length Q, in the order of the file.
-        parents: for each question, positions of those that it depends on.
-        reason: why there are none; empty where there are some.
-        in_file: False where the question file does not know the prompt at all.
-    """
-
-    prompt: str
-    questions: tuple[Question, ...]
-    parents: tuple[tuple[int, ...], ...]
-    reason: str = ""
-    in_file: bool = True
+    prompt: str  # the prompt
+    questions: tuple[Question, ...]  # length Q, in the order of the file
+    parents: tuple[tuple[int, ...], ...]  # for each question, positions of those that it depends on
+    reason: str = ""  # why there are none; empty where there are some
+    in_file: bool = True  # False where the question file does not know the prompt at all
 
     @classmethod
     def unknown(cls, prompt: str) -> AskedQuestions:
@@ -379,13 +327,7 @@ class AskedQuestions:
 
     @classmethod
     def of(cls, prompt: str, questions: Sequence[Question], reason: str = "") -> AskedQuestions:
-        """Leave out the rejected questions; those that depend on them depend on their parents.
-
-        Args:
-            prompt: the prompt.
-            questions: its questions, checked: see `evaluator.scorers.questions.files`.
-            reason: why there are none.
-        """
+        """Leave out the rejected questions; those that depend on them depend on their parents."""
         named = {question.question_id: question for question in questions}
         kept = tuple(question for question in questions if question.review != "rejected")
         place = {question.question_id: row for row, question in enumerate(kept)}
@@ -429,12 +371,7 @@ def _standing(question: Question, named: dict[str, Question]) -> list[str]:
 
 
 class QuestionFile:
-    """The questions of many prompts.
-
-    Args:
-        lines: without errors; of a prompt with several ids, the questions of the first are used.
-        name: for the record.
-    """
+    """The questions of many prompts."""
 
     def __init__(self, lines: Sequence[Line], name: str = "") -> None:
         self.name = name
@@ -462,12 +399,7 @@ class QuestionFile:
 
 
 def load_questions(path: Path) -> QuestionFile:
-    """Read a question file for scoring.
-
-    Raises:
-        SubmitterError: `questions_missing`; `bad_questions`, with the first error and how many
-            there are.
-    """
+    """Read a question file for scoring."""
     lines, unreadable = read_lines(path)
     faults = errors_of([*unreadable, *check_lines(lines)])
     if faults:
@@ -495,11 +427,7 @@ def _asked(prompt: str, lines: Sequence[Line]) -> AskedQuestions:
 
 
 def of_prompt(lines: Sequence[Line], prompt: str) -> list[Line]:
-    """The lines of a prompt, by its text or its id.
-
-    Raises:
-        SubmitterError: `unknown_prompt`, with the one most like it.
-    """
+    """The lines of a prompt, by its text or its id."""
     found = [line for line in lines if prompt in {line.record.prompt, line.record.prompt_id}]
     if not found:
         close = get_close_matches(prompt, [line.record.prompt for line in lines], n=1)
@@ -511,20 +439,7 @@ def of_prompt(lines: Sequence[Line], prompt: str) -> list[Line]:
 def reviewed(
     lines: Sequence[Line], prompt: str, question_id: str | None, review: Review
 ) -> tuple[list[Record], int]:
-    """All records, with a question of a prompt marked, or all questions of the prompt.
-
-    Args:
-        lines: of the file.
-        prompt: text or id.
-        question_id: None: all.
-        review: what a person said; empty takes it back.
-
-    Returns:
-        The records in their order, and how many were marked.
-
-    Raises:
-        SubmitterError: `unknown_prompt`, `unknown_question`.
-    """
+    """All records, with a question of a prompt marked, or all questions of the prompt."""
     numbers = {
         line.number
         for line in of_prompt(lines, prompt)

@@ -34,12 +34,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class TableAnswers:
-    """An answer model that looks its answers up.
-
-    Args:
-        answers: (pixel hash, question) to answer.
-        environment: for the record.
-    """
+    """An answer model that looks its answers up."""
 
     def __init__(
         self, answers: Mapping[tuple[str, str], str], environment: dict[str, str] | None = None
@@ -54,11 +49,7 @@ class TableAnswers:
     def generate(
         self, images: Sequence[str], prompts: Sequence[Sequence[str]], max_new_tokens: int
     ) -> list[list[str]]:
-        """The answers of the table.
-
-        Raises:
-            SubmitterError: `answer_missing`, with the first that is not there.
-        """
+        """The answers of the table."""
         del max_new_tokens
         return [
             [self._answer(image, prompt) for prompt in of_image]
@@ -71,11 +62,7 @@ class TableAnswers:
         prompts: Sequence[Sequence[str]],
         candidates: Sequence[Sequence[Sequence[Candidate]]],
     ) -> list[list[list[NDArray[np.float64]]]]:
-        """A table holds words only.
-
-        Raises:
-            SubmitterError: `table_without_probabilities`, always.
-        """
+        """A table holds words only."""
         del images, prompts, candidates
         raise SubmitterError(
             "table_without_probabilities",
@@ -99,29 +86,14 @@ class TableAnswers:
 
 
 def load_table_answers(path: Path) -> TableAnswers:
-    """Read a table of answers.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file`, `missing_columns`, `image_missing`,
-            `image_unreadable`; `duplicate_answers`, two different answers to one question.
-    """
+    """Read a table of answers."""
     table = read_columns(path, ("image", "question", "answer"))
     found = by_image(path, table, "question", "answer")
     return TableAnswers(found, {"answers": f"{path.name} sha256:{sha256_of(path)}"})
 
 
 def by_image(path: Path, table: pd.DataFrame, key: str, value: str) -> dict[tuple[str, str], str]:
-    """The cells of a column by (pixel hash, cell of the column `key`).
-
-    Args:
-        path: of the table; its folder is where image paths begin.
-        table: with column `image`.
-        key: name of a column.
-        value: name of a column.
-
-    Raises:
-        SubmitterError: see `load_table_answers`.
-    """
+    """The cells of a column by (pixel hash, cell of the column `key`)."""
     hashes = {name: _hash_of(path.parent, name) for name in dict.fromkeys(table["image"])}
     found: dict[tuple[str, str], str] = {}
     rows = zip(table["image"], table[key], table[value], strict=True)
@@ -152,21 +124,11 @@ def _hash_of(folder: Path, name: str) -> str:
         return pixel_hash(image)
 
 
-TABLE = "table"
-"""Role of a table of answers, which takes the place of the model."""
+TABLE = "table"  # Role of a table of answers, which takes the place of the model
 
 
 def open_questions(row: ScorerRow, runtime: Runtime, writer: str) -> QuestionFile:
-    """The question file that the operator names.
-
-    Args:
-        row: for the message.
-        runtime: names the file.
-        writer: of the questions that this metric is defined with.
-
-    Raises:
-        SubmitterError: `questions_missing`, `bad_questions`.
-    """
+    """The question file that the operator names."""
     if runtime.questions is None:
         raise SubmitterError(
             "questions_missing",
@@ -178,11 +140,7 @@ def open_questions(row: ScorerRow, runtime: Runtime, writer: str) -> QuestionFil
 
 
 def open_model(row: ScorerRow, runtime: Runtime, reading: Reading) -> LoadedAnswerModel:
-    """The row's VLM, or a table of answers (role `table`), where there is one.
-
-    Raises:
-        SubmitterError: what is wrong with the checkpoint or the table.
-    """
+    """The row's VLM, or a table of answers (role `table`), where there is one."""
     table = table_of(row, runtime)
     if table is not None:
         return load_table_answers(table)
@@ -202,11 +160,7 @@ def loaded(
     questions: QuestionFile,
     extra: dict[str, str] | None = None,
 ) -> Loaded:
-    """The scorer, with what its record says.
-
-    Raises:
-        SubmitterError: `questions_unfit`, a question that this metric cannot ask.
-    """
+    """The scorer, with what its record says."""
     for question in questions:
         why = metric.unfit(question)
         if why:
@@ -225,23 +179,13 @@ def loaded(
 
 
 def open_text_model(name: str, runtime: Runtime, revision: str = "") -> tuple[TextModel, Source]:
-    """A language model by Hub id or folder, with where it came from.
-
-    Raises:
-        SubmitterError: what is wrong with the checkpoint.
-        TransientError: `hub_unreachable`.
-    """
+    """A language model by Hub id or folder, with where it came from."""
     source, _ = _resolved(name, runtime, revision)
     return load_text_model(source, runtime, "bfloat16"), source
 
 
 def open_entailment(name: str, runtime: Runtime) -> T5Entailment:
-    """A model of entailment by Hub id or folder.
-
-    Raises:
-        SubmitterError: what is wrong with the checkpoint.
-        TransientError: `hub_unreachable`.
-    """
+    """A model of entailment by Hub id or folder."""
     source, row = _resolved(name, runtime, "")
     return load_entailment(source, row, runtime)
 

@@ -53,13 +53,7 @@ def expects_yes_or_no(question: Question) -> bool:
 def yes_no_correct(answers: Sequence[str], expected: Sequence[str], parse: Parse) -> BoolArray:
     """Whether each answer to a yes/no question is correct.
 
-    Args:
-        answers: n answers in a model's own words.
-        expected: n times `yes` or `no`.
-        parse: see `Parse`.
-
-    Returns:
-        Shape (n,).
+    Returns: Shape (n,).
     """
     given = pd.Series(list(answers), dtype=str)
     if parse == "exact":
@@ -115,26 +109,17 @@ _RULES: dict[Gate, Rule] = {"none": "mean", "onehop": "dsg", "recursive": "recur
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """The scores of P images, with what became of their answers.
+    """The scores of P images, with what became of their answers."""
 
-    Attributes:
-        scores: shape (P,), the share of all questions that count, 0..1.
-        counts: shape (P, Q), the correct answers whose gate is open.
-        valid: shape (P, Q), whether the gate is open, however the question was answered.
-    """
-
-    scores: FloatArray
-    counts: BoolArray
-    valid: BoolArray
+    scores: FloatArray  # shape (P,), the share of all questions that count, 0..1
+    counts: BoolArray  # shape (P, Q), the correct answers whose gate is open
+    valid: BoolArray  # shape (P, Q), whether the gate is open, however the question was answered
 
 
 def gated_mean(asked: AskedQuestions, correct: BoolArray, gate: Gate) -> Gated:
     """The share of questions that count; one behind a closed gate stays in the denominator.
 
-    Args:
-        asked: Q questions, at least one.
-        correct: shape (P, Q), whether each answer about each of P images is correct.
-        gate: see `Gate`.
+    `correct`: shape (P, Q), whether each answer about each of P images is correct.
     """
     n_images, n_questions = correct.shape
     answered = AnsweredQuestions(
@@ -156,9 +141,7 @@ def gated_mean(asked: AskedQuestions, correct: BoolArray, gate: Gate) -> Gated:
 def mean_of_valid(values: FloatArray, valid: BoolArray) -> float:
     """The mean over the questions that were kept; NaN where none was.
 
-    Args:
-        values: shape (Q,), what each question contributes.
-        valid: shape (Q,), whether it was kept.
+    `values`: shape (Q,), what each question contributes; `valid`: shape (Q,), whether it was kept.
     """
     return float(values[valid].mean()) if valid.any() else float("nan")
 
@@ -166,8 +149,7 @@ def mean_of_valid(values: FloatArray, valid: BoolArray) -> float:
 def product(values: FloatArray) -> float:
     """The product over all questions; 1 where there are none (BVQA, T2I-CompBench).
 
-    Args:
-        values: shape (Q,), in 0..1.
+    `values`: shape (Q,), in 0..1.
     """
     return float(np.prod(values))
 
@@ -177,27 +159,19 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is put to the model.
+    """What is put to the model."""
 
-    Attributes:
-        prompt: the words.
-        candidates: answers whose probability is wanted; empty: the model answers freely.
-    """
-
-    prompt: str
+    prompt: str  # the words
+    # answers whose probability is wanted; empty: the model answers freely
     candidates: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model gave back.
+    """What the model gave back."""
 
-    Attributes:
-        text: its free answer.
-        logprobs: for each candidate, log p of each of its tokens.
-    """
-
-    text: str = ""
+    text: str = ""  # its free answer
+    # for each candidate, log p of each of its tokens
     logprobs: tuple[NDArray[np.float64], ...] = ()
 
 
@@ -207,8 +181,7 @@ class QuestionMetric(ABC):
     All queries of a metric have candidates, or none has.
     """
 
-    max_new_tokens: int = 16
-    """Length of a free answer."""
+    max_new_tokens: int = 16  # Length of a free answer
 
     @abstractmethod
     def queries(self, asked: AskedQuestions) -> list[Query]:
@@ -216,12 +189,7 @@ class QuestionMetric(ABC):
 
     @abstractmethod
     def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
-        """The scores of the images of a prompt.
-
-        Args:
-            asked: the questions; at least one.
-            replies: for each image, the replies to `queries(asked)`.
-        """
+        """The scores of the images of a prompt."""
 
     def without_questions(self, asked: AskedQuestions) -> Verdict:
         """The score of an image whose prompt has no questions."""
@@ -238,8 +206,7 @@ def filled(template: str, **parts: str) -> str:
     return _PLACE.sub(lambda place: parts.get(place[1], place[0]), template)
 
 
-HYPOTHESIS = "{question} {answer}"
-"""Ours: the authors of Gecko do not give theirs."""
+HYPOTHESIS = "{question} {answer}"  # Ours: the authors of Gecko do not give theirs
 
 
 class Entails(Protocol):
@@ -265,13 +232,7 @@ def with_entailment(questions: Sequence[Question], model: Entails) -> list[Quest
 
 
 class QuestionScorer:
-    """Puts the questions of its prompts to an image, all in one call of the model.
-
-    Args:
-        metric: what is asked, and how it is counted.
-        model: who answers.
-        questions: by prompt. A prompt that is not there has no score.
-    """
+    """Puts the questions of its prompts to an image, all in one call of the model."""
 
     def __init__(self, metric: QuestionMetric, model: AnswerModel, questions: QuestionFile) -> None:
         self._metric = metric

@@ -23,14 +23,10 @@ from evaluator.scorers.questions.writers import parse_coverage, parse_questions
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The questions of a release.
+    """The questions of a release."""
 
-    Attributes:
-        lines: the questions and the lines they stand in there.
-        problems: what the reader itself found odd; see `checked` for the rest.
-    """
-
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...]  # the questions and the lines they stand in there
+    # what the reader itself found odd; see `checked` for the rest
     problems: tuple[Problem, ...] = ()
 
 
@@ -47,11 +43,7 @@ def checked(released: Released) -> Released:
 
 
 def with_prompts(released: Released, prompts: dict[str, str]) -> Released:
-    """With the text of each prompt as given by its id; releases may have lost commas or spaces.
-
-    Raises:
-        SubmitterError: `unknown_prompts`, ids that are not among them.
-    """
+    """With the text of each prompt as given by its id; releases may have lost commas or spaces."""
     missing = {line.record.prompt_id for line in released.lines} - prompts.keys()
     if missing:
         raise SubmitterError(
@@ -71,11 +63,7 @@ def with_prompts(released: Released, prompts: dict[str, str]) -> Released:
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file with the number of each, from 2 (quoted line breaks count for one).
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
-    """
+    """The rows of a CSV file with the number of each, from 2 (quoted line breaks count for one)."""
     table: pd.DataFrame = read_columns(path, columns)
     rows = table.itertuples(index=False, name=None)
     return [(n, dict(zip(table.columns, row, strict=True))) for n, row in enumerate(rows, start=2)]
@@ -115,9 +103,6 @@ def read_dsg(path: Path) -> Released:
 
     A prompt with a dependency that is no number (`1, outside`) has none at all, as in the released
     evaluation. A question that names itself has that dependency left out. Both are warnings.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
     """
     rows = read_rows(path, DSG_COLUMNS)
     parsed = {number: parse_parents(row["dependency"], "dsg") for number, row in rows}
@@ -173,8 +158,7 @@ def _own(row: dict[str, str]) -> int:
     return int(text) if text.isascii() and text.isdigit() else -1
 
 
-QUESTION = "Does the image show {element}?"
-"""Ours, put where the file has elements only."""
+QUESTION = "Does the image show {element}?"  # Ours, put where the file has elements only
 
 
 def read_evalmuse(path: Path) -> Released:
@@ -183,9 +167,6 @@ def read_evalmuse(path: Path) -> Released:
     The file is a list of objects, or an object of them, each with `prompt` and `element_score`,
     whose keys are the elements; `questions`, element to question, may stand beside it. Elements
     without a question get `QUESTION`. An object's number, from 1, stands for its line.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file`.
     """
     seen: dict[str, int] = {}
     fields: list[tuple[int, dict[str, Any]]] = []
@@ -196,11 +177,7 @@ def read_evalmuse(path: Path) -> Released:
 
 
 def elements_of(path: Path) -> dict[str, tuple[str, ...]]:
-    """The element keys of each prompt, for the writer of questions.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file`.
-    """
+    """The element keys of each prompt, for the writer of questions."""
     return {record["prompt"]: tuple(record["element_score"]) for record in _records(path)}
 
 
@@ -252,9 +229,6 @@ def read_gecko(path: Path) -> Released:
         Coverage: A {1}[red colored] {2}[dog].
         {1} Q: What color is the dog? Choices: red, blue, black, white A: red
         {2} Q: What animal is it? Choices: dog, cat, cow, horse A: dog
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file`.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -323,9 +297,6 @@ def read_tifa(path: Path) -> Released:
 
     Questions are numbered from 1 within each caption; the number of an object, from 1, stands for
     its line.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file`.
     """
     try:
         records = parse_json(path.read_bytes())
@@ -369,9 +340,6 @@ def read_ts2(path: Path) -> Released:
 
     Its prompts have lost some commas and spaces: give it those of `metadata.csv` (see
     `with_prompts`), or no scorer will find them.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
     """
     rows = read_rows(path, TS2_COLUMNS)
     parsed = {n: parse_parents(row.get("parent_question_id", ""), "ts2") for n, row in rows}

@@ -35,17 +35,12 @@ class WritesText(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The questions of one prompt.
+    """The questions of one prompt."""
 
-    Attributes:
-        questions: they pass the check of question files.
-        faults: what of the language model's text could not be used, one sentence each.
-        none_because: the prompt is known to have no questions, and why.
-    """
-
-    questions: tuple[Question, ...] = ()
+    questions: tuple[Question, ...] = ()  # they pass the check of question files
+    # what of the language model's text could not be used, one sentence each
     faults: tuple[str, ...] = ()
-    none_because: str = ""
+    none_because: str = ""  # the prompt is known to have no questions, and why
 
 
 class Writer(Protocol):
@@ -90,17 +85,11 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The parts of a prompt that a picture can show.
+    """The parts of a prompt that a picture can show."""
 
-    Attributes:
-        text: the prompt with its parts marked.
-        parts: number to words.
-        faults: one sentence each.
-    """
-
-    text: str
-    parts: dict[str, str]
-    faults: tuple[str, ...] = ()
+    text: str  # the prompt with its parts marked
+    parts: dict[str, str]  # number to words
+    faults: tuple[str, ...] = ()  # one sentence each
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +129,7 @@ def parse_coverage(text: str, prompt: str) -> Coverage:
 
 
 def parse_questions(text: str, parts: dict[str, str]) -> PartQuestions:
-    """Read lines `{1} Q: ... Choices: a, b A: a`, one for each part.
-
-    Args:
-        text: of a language model, or of a file.
-        parts: number to words; see `parse_coverage`.
-    """
+    """Read lines `{1} Q: ... Choices: a, b A: a`, one for each part."""
     found: dict[str, PartQuestion] = {}
     faults: list[str] = []
     for row, line in enumerate(text.splitlines()):
@@ -181,15 +165,11 @@ _STATEMENT = re.compile(r"(?P<kind>[^()]*?)\s*\((?P<words>.*)\)$")
 
 @dataclass(frozen=True)
 class DsgWriter:
-    """Writes DSG questions (Cho et al. 2024).
+    """Writes DSG questions (Cho et al. 2024)."""
 
-    Attributes:
-        model: asked for the statements, then for their questions, then for their dependencies.
-        max_new_tokens: of each list.
-    """
-
+    # asked for the statements, then for their questions, then for their dependencies
     model: WritesText
-    max_new_tokens: int = 1024
+    max_new_tokens: int = 1024  # of each list
 
     def write(self, prompt: str) -> Written:
         """Three calls, two where no statement is found."""
@@ -210,15 +190,7 @@ class DsgWriter:
 
 
 def numbered(text: str, what: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Read lines `number | content`.
-
-    Args:
-        text: of the language model.
-        what: the lines hold, for messages.
-
-    Returns:
-        Content by number, and a sentence for each line that is none or has a number again.
-    """
+    """Read lines `number | content`."""
     found: dict[str, str] = {}
     faults: list[str] = []
     for line in lines_of(text):
@@ -295,17 +267,12 @@ _PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<a>.*\S)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class EvalMuseWriter:
-    """Writes a yes/no question for each element, as PN-VQA asks them (Han et al. 2024).
+    """Writes a yes/no question for each element, as PN-VQA asks them (Han et al. 2024)."""
 
-    Attributes:
-        model: lists the elements, then writes each question.
-        elements: of prompts whose elements are known, as `two cups (counting)`.
-        max_new_tokens: of the list of elements.
-    """
-
-    model: WritesText
+    model: WritesText  # lists the elements, then writes each question
+    # of prompts whose elements are known, as `two cups (counting)`
     elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    max_new_tokens: int = 512
+    max_new_tokens: int = 512  # of the list of elements
 
     def write(self, prompt: str) -> Written:
         """One call for the elements, and one for each of them."""
@@ -368,18 +335,13 @@ def _evalmuse_fields(
 
 @dataclass(frozen=True)
 class GeckoWriter:
-    """Writes Gecko questions (Wiles et al. 2024).
+    """Writes Gecko questions (Wiles et al. 2024)."""
 
-    Attributes:
-        model: marks the parts, then asks about each.
-        entails: says how likely the prompt entails each question with its answer; the scorer
-            filters by that. None: it is left open.
-        max_new_tokens: of each call.
-    """
-
-    model: WritesText
+    model: WritesText  # marks the parts, then asks about each
+    # says how likely the prompt entails each question with its answer; the scorer filters by that.
+    # None: it is left open
     entails: Entails | None = None
-    max_new_tokens: int = 1024
+    max_new_tokens: int = 1024  # of each call
 
     def write(self, prompt: str) -> Written:
         """Two calls, one where no part is marked."""
@@ -416,18 +378,13 @@ _FIELD = re.compile(r"(?P<key>Q|Choices|A)\s*:\s*(?P<value>.*)$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class TifaWriter:
-    """Writes TIFA questions.
+    """Writes TIFA questions."""
 
-    Attributes:
-        model: writes them.
-        verifier: answers each from the prompt; a question that it answers otherwise is left out
-            (Hu et al. 2023). None: all are kept, as T2IScoreScore does.
-        max_new_tokens: of the list of questions.
-    """
-
-    model: WritesText
+    model: WritesText  # writes them
+    # answers each from the prompt; a question that it answers otherwise is left out (Hu et al.
+    # 2023). None: all are kept, as T2IScoreScore does
     verifier: WritesText | None = None
-    max_new_tokens: int = 1024
+    max_new_tokens: int = 1024  # of the list of questions
 
     def write(self, prompt: str) -> Written:
         """One call; one more per question with a verifier, all of them together."""
@@ -519,15 +476,7 @@ class Spans(Protocol):
 
 
 class SpacySpans:
-    """Noun chunks of spaCy, as the authors of BVQA take them, and entities too for VQ2.
-
-    Args:
-        entities: whether named entities count.
-        pipeline: name of an installed spaCy pipeline.
-
-    Raises:
-        SubmitterError: `spacy_missing`.
-    """
+    """Noun chunks of spaCy, as the authors of BVQA take them, and entities too for VQ2."""
 
     def __init__(self, *, entities: bool, pipeline: str = "en_core_web_sm") -> None:
         try:
@@ -574,13 +523,9 @@ class ModelSpans:
 
 @dataclass(frozen=True)
 class BvqaWriter:
-    """One question per noun phrase: the phrase with a question mark (T2I-CompBench).
+    """One question per noun phrase: the phrase with a question mark (T2I-CompBench)."""
 
-    Attributes:
-        spans: finds them.
-    """
-
-    spans: Spans
+    spans: Spans  # finds them
 
     def write(self, prompt: str) -> Written:
         """No call but that for the phrases."""
@@ -608,16 +553,11 @@ class Vq2Writer:
     """Questions whose answer is a phrase of the prompt (Yarom et al. 2023, VQ2).
 
     The authors sample five per phrase, without a seed; here they are the model's likeliest list.
-
-    Attributes:
-        model: writes them.
-        spans: finds the phrases.
-        per_span: most questions per phrase.
     """
 
-    model: WritesText
-    spans: Spans
-    per_span: int = 5
+    model: WritesText  # writes them
+    spans: Spans  # finds the phrases
+    per_span: int = 5  # most questions per phrase
 
     def write(self, prompt: str) -> Written:
         """One call per phrase, all of them together."""
@@ -654,21 +594,14 @@ PhrasesBy = Literal["model", "spacy"]
 
 @dataclass(frozen=True)
 class Helpers:
-    """What writers may need.
+    """What writers may need."""
 
-    Attributes:
-        model: writes; only BVQA with spaCy does without.
-        verifier: confirms TIFA questions from the prompt.
-        entails: says how likely the prompt entails Gecko questions.
-        elements: of prompts whose elements are known (EvalMuse).
-        phrases: who finds the phrases of BVQA and VQ2.
-    """
-
-    model: WritesText | None = None
-    verifier: WritesText | None = None
-    entails: Entails | None = None
+    model: WritesText | None = None  # writes; only BVQA with spaCy does without
+    verifier: WritesText | None = None  # confirms TIFA questions from the prompt
+    entails: Entails | None = None  # says how likely the prompt entails Gecko questions
+    # of prompts whose elements are known (EvalMuse)
     elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    phrases: PhrasesBy = "model"
+    phrases: PhrasesBy = "model"  # who finds the phrases of BVQA and VQ2
 
 
 def needs_model(name: WriterName, phrases: PhrasesBy) -> bool:
@@ -677,11 +610,7 @@ def needs_model(name: WriterName, phrases: PhrasesBy) -> bool:
 
 
 def make_writer(name: WriterName, helpers: Helpers) -> Writer:
-    """A writer.
-
-    Raises:
-        SubmitterError: `writer_needs_model`; `spacy_missing`.
-    """
+    """A writer."""
     if name == "bvqa":
         return BvqaWriter(_spans(helpers, entities=False))
     model = _model(helpers)

@@ -34,20 +34,14 @@ class Prompt:
 
 @dataclass
 class Summary:
-    """What came of a run.
+    """What came of a run."""
 
-    Attributes:
-        written: prompts that were written now.
-        kept: prompts that an earlier run had written.
-        n_questions: questions that were written now.
-        failed: prompts without any usable question, with what was wrong; the next run tries again.
-        faults: what was left out of prompts that were written.
-    """
-
-    written: int = 0
-    kept: int = 0
-    n_questions: int = 0
+    written: int = 0  # prompts that were written now
+    kept: int = 0  # prompts that an earlier run had written
+    n_questions: int = 0  # questions that were written now
+    # prompts without any usable question, with what was wrong; the next run tries again
     failed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # what was left out of prompts that were written
     faults: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -60,20 +54,7 @@ def write_questions(
     clock: Callable[[], datetime],
     listener: Listener | None = None,
 ) -> Summary:
-    """Write what the file lacks, prompt by prompt; each is on disk before the next begins.
-
-    Args:
-        prompts: those with the same text are written once.
-        writer: asks the language model.
-        out: file to write or to go on with.
-        provenance: without time.
-        clock: gives the time of each prompt.
-        listener: told of progress.
-
-    Raises:
-        SubmitterError: `other_writer`, the file holds questions of another writer, model or
-            wording; `bad_questions`, it holds lines that are none; `cannot_write`.
-    """
+    """Write what the file lacks, prompt by prompt; each is on disk before the next begins."""
     wanted: dict[str, Prompt] = {}
     for prompt in prompts:
         wanted.setdefault(prompt.text, prompt)
@@ -147,9 +128,6 @@ def prompts_of_file(path: Path) -> list[Prompt]:
 
     A `.csv` file has a column `prompt` (or one of `TEXT_COLUMNS`) and may have one of ids (one of
     `ID_COLUMNS`). Any other file is text with one prompt a line; spaces around it are dropped.
-
-    Raises:
-        SubmitterError: `file_missing`, `unreadable_file`, `missing_columns`, `no_prompts`.
     """
     prompts = _of_csv(path) if path.suffix.lower() == ".csv" else _of_text(path)
     if not prompts:
@@ -161,11 +139,7 @@ def prompts_of_file(path: Path) -> list[Prompt]:
 
 
 def prompts_by_id(path: Path) -> dict[str, str]:
-    """Prompt id to text, of a CSV file.
-
-    Raises:
-        SubmitterError: as `prompts_of_file`; `missing_columns`, there are no ids.
-    """
+    """Prompt id to text, of a CSV file."""
     found = {prompt.prompt_id: prompt.text for prompt in _of_csv(path)}
     if "" in found:
         raise SubmitterError(
@@ -175,11 +149,7 @@ def prompts_by_id(path: Path) -> dict[str, str]:
 
 
 def prompts_of_benchmark(name: str, data: Path | None) -> list[Prompt]:
-    """The prompts of a benchmark: those for generating images, else those of its pairs.
-
-    Raises:
-        SubmitterError: `unknown_benchmark`, or what its data lack.
-    """
+    """The prompts of a benchmark: those for generating images, else those of its pairs."""
     benchmark = find(load_registry(), name)
     try:
         table: pd.DataFrame = benchmark.prompts(data)
