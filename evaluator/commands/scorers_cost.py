@@ -37,7 +37,7 @@ from evaluator.scorers.cost import (
 from evaluator.scorers.registry import ScorerRow, find_row, load_rows
 
 if TYPE_CHECKING:
-    from evaluator.submission.checking.projection import Size
+    from evaluator.scoring.plan import Size
 
 Found = Mapping[str, tuple[Estimate, ...]]
 """Benchmark to all that can be said of a metric on it."""

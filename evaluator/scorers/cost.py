@@ -14,16 +14,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.registry import ScorerRow
-
-if TYPE_CHECKING:
-    from evaluator.submission.checking.projection import Size
-
+from evaluator.scoring.plan import Size
 
 FOLDER = Path(__file__).parent
 PEAK_SHARE = (0.2, 0.6)

@@ -70,6 +70,18 @@ class ScoringPlan:
         return ScoringPlan(tuple(unit for unit in kept if unit.pairs))
 
 
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of everything a benchmark asks: each range the least and the most."""
+
+    images: tuple[int, int]  # distinct ones
+    texts: tuple[int, int]  # distinct ones
+    pairs: tuple[int, int]  # scores that are wanted
+    elements: bool  # whether parts of prompts are asked about as well
+    small: bool  # whether its pictures are as small as the demo's
+    from_card: bool  # the data are not here: these are the counts that its card names
+
+
 def _place(seed: bytes, kind: bytes, name: str) -> bytes:
     return hashlib.blake2b(name.encode(), key=seed, person=kind, digest_size=16).digest()
 

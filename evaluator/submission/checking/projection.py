@@ -9,6 +9,7 @@ from typing import Literal
 
 from benchmarks.schema import Benchmark, Card, Questions
 from evaluator.isolation.limits import Limits
+from evaluator.scoring.plan import Size
 from evaluator.submission.checking.costs import READERS, Costs, Rates
 
 Span = tuple[int, int]
@@ -20,27 +21,6 @@ _TRUST_IMAGES, _TRUST_PAIRS = (84, 108), (84, 252)
 _IMAGES = ("images",)
 _IMAGES_BETWEEN = ("labelled images, at least", "labelled images, at most")
 _TEXTS = ("prompts", "graphs")
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How much of everything a benchmark asks.
-
-    Attributes:
-        images: distinct ones.
-        texts: distinct ones.
-        pairs: scores that are wanted.
-        elements: whether parts of prompts are asked about as well.
-        small: whether its pictures are as small as the demo's.
-        from_card: the data are not here: these are the counts that its card names.
-    """
-
-    images: Span
-    texts: Span
-    pairs: Span
-    elements: bool
-    small: bool
-    from_card: bool
 
 
 @dataclass(frozen=True, slots=True)
