@@ -133,12 +133,7 @@ def _plain_fit(x: FloatArray, y: FloatArray, width: float | None = None) -> tupl
 
 
 def _plain_overall(images: pd.DataFrame, with_skill: dict[str, set[str]]) -> dict[Key, float]:
-    """Every measure of overall scores.
-
-    Args:
-        images: columns `pair_id`, `split`, `label`, `score`.
-        with_skill: skill to the pairs with an element of it.
-    """
+    """Every measure of overall scores."""
     found: dict[Key, float] = {}
     for split in ("all", "real", "synth"):
         part = images if split == "all" else images[images["split"] == split]

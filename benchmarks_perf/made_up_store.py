@@ -129,11 +129,7 @@ def submission_of(size: Size, place: int) -> Submission:
 def run_of(size: Size, place: int, benchmark: str, plan: np.ndarray) -> Published:
     """One run, with draws that add up to its values as real ones do.
 
-    Args:
-        size: of the store.
-        place: number of the submission.
-        benchmark: what it was run on.
-        plan: shape (B, G), how often each block is in each resample, shared by all.
+    `plan` (B, G): how often each block is in each resample, shared by all.
     """
     rng = np.random.default_rng([place, int(benchmark.rpartition("_")[2])])
     slices = slices_of(size)

@@ -89,23 +89,14 @@ class NotAvailableError(Exception):
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured value and its limit.
+    """One measured value and its limit."""
 
-    Attributes:
-        name: what was measured.
-        value: the figure.
-        unit: `x` for a ratio, `s`, `ms`, `MiB`; empty for a count.
-        at_least: lower limit; None: there is none.
-        at_most: upper limit; None: there is none.
-        details: both sides of a ratio, or what else explains the value.
-    """
-
-    name: str
-    value: float
-    unit: str = ""
-    at_least: float | None = None
-    at_most: float | None = None
-    details: str = ""
+    name: str  # what was measured
+    value: float  # the figure
+    unit: str = ""  # `x` for a ratio, `s`, `ms`, `MiB`; empty for a count
+    at_least: float | None = None  # lower limit; None: there is none
+    at_most: float | None = None  # upper limit; None: there is none
+    details: str = ""  # both sides of a ratio, or what else explains the value
 
     @property
     def holds(self) -> bool | None:
@@ -182,13 +173,7 @@ def interleaved(
 
 
 def alone(function: Callable[..., _T], *arguments: object, **named: object) -> _T:
-    """Call a function of a module in a new process; its result.
-
-    Args:
-        function: defined at the top of a module.
-        arguments: given to it.
-        named: given to it.
-    """
+    """Call a function of a module in a new process; its result."""
     with _new_process() as pool:
         return pool.submit(function, *arguments, **named).result()
 
@@ -216,11 +201,7 @@ def sizes_of(name: str) -> dict[str, Any]:
 
 
 def parse_sizes(name: str, given: Iterable[str]) -> dict[str, Any]:
-    """Sizes written as `key=value`, of the type of their defaults; a default of None is a path.
-
-    Raises:
-        ValueError: a value is not of that type.
-    """
+    """Sizes written as `key=value`, of the type of their defaults; a default of None is a path."""
     defaults = sizes_of(name)
     found: dict[str, Any] = {}
     for word in given:
@@ -233,21 +214,13 @@ def parse_sizes(name: str, given: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one measurement found.
+    """What one measurement found."""
 
-    Attributes:
-        name: of the measurement.
-        figures: with their limits.
-        took_s: seconds that passed.
-        left_out: what this machine lacks for it; empty where it ran.
-        failed: the error that ended it; empty where none did.
-    """
-
-    name: str
-    figures: tuple[Figure, ...]
-    took_s: float
-    left_out: str = ""
-    failed: str = ""
+    name: str  # of the measurement
+    figures: tuple[Figure, ...]  # with their limits
+    took_s: float  # seconds that passed
+    left_out: str = ""  # what this machine lacks for it; empty where it ran
+    failed: str = ""  # the error that ended it; empty where none did
 
     @property
     def passed(self) -> bool:

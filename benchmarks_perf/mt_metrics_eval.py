@@ -64,16 +64,11 @@ Masks = Iterable[NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class _Table:
-    """Metrics (n, M) and gold (n,) of items that lie by prompt.
+    """Metrics (n, M) and gold (n,) of items that lie by prompt."""
 
-    Attributes:
-        scores: of the metrics.
-        gold: of people.
-        sizes: items of each prompt, over which is averaged; None: one pool of items.
-    """
-
-    scores: FloatArray
-    gold: FloatArray
+    scores: FloatArray  # of the metrics
+    gold: FloatArray  # of people
+    # items of each prompt, over which is averaged; None: one pool of items
     sizes: IntArray | None = None
 
     @property

@@ -101,10 +101,8 @@ def plain_measures(
 ) -> dict[MeasureKey, float]:
     """Every measure of one metric on one graph, written as the definitions read.
 
-    Args:
-        levels: shape (I,), error count of each image.
-        labels: length I, node of each image.
-        scores: shape (I,), higher is better; NaN where there is no score.
+    `levels` (I,): error count of each image. `scores` (I,): higher is better; NaN where there is no
+    score.
     """
     paper = list(_walks(levels, labels, scores, roots=2))
     equation = list(_walks(levels, labels, scores, roots=1))

@@ -25,22 +25,14 @@ from benchmarks.sources.output import check_output, write_whole
 
 @dataclass(frozen=True)
 class PromptPair:
-    """Contrast pair of prompts with its images (a cluster).
+    """Contrast pair of prompts with its images (a cluster)."""
 
-    Attributes:
-        id: `<category>_<num>`.
-        category: the CROC category, e.g. `counting`, `spacial_relation` (sic).
-        prompt: the original prompt T_O.
-        contrast: the contrast prompt T_C.
-        original_images: stems of I_O, images of T_O.
-        contrast_images: stems of I_C, images of T_C (for negation: images of "A" alone).
-    """
-
-    id: str
-    category: str
-    prompt: str
-    contrast: str
-    original_images: tuple[str, ...]
+    id: str  # `<category>_<num>`
+    category: str  # the CROC category, e.g. `counting`, `spacial_relation` (sic).
+    prompt: str  # the original prompt T_O
+    contrast: str  # the contrast prompt T_C
+    original_images: tuple[str, ...]  # stems of I_O, images of T_O
+    # stems of I_C, images of T_C (for negation: images of "A" alone)
     contrast_images: tuple[str, ...]
 
     @property
@@ -60,13 +52,9 @@ def pair_id(stem: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class CrocAnswers(Answers):
-    """Contrast pairs; every image is scored with both prompts of its pair.
+    """Contrast pairs; every image is scored with both prompts of its pair."""
 
-    Attributes:
-        prompt_pairs: the clusters, in the order of `clusters`.
-    """
-
-    prompt_pairs: tuple[PromptPair, ...]
+    prompt_pairs: tuple[PromptPair, ...]  # the clusters, in the order of `clusters`
 
     def counts(self) -> dict[str, int]:
         """Images and prompt pairs, in all and by category."""

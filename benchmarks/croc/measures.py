@@ -18,17 +18,12 @@ DIRECTIONS: tuple[str, ...] = ("forward_text", "inverse_text", "forward_image", 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Outcome of one direction for all prompt pairs and metrics.
+    """Outcome of one direction for all prompt pairs and metrics."""
 
-    Attributes:
-        accuracy: shape (P, M), share of right comparisons; NaN where a pair lacks the images.
-        comparisons: shape (P,), number of comparisons.
-        missing: shape (P, M), number of score cells used that are missing.
-    """
-
+    # shape (P, M), share of right comparisons; NaN where a pair lacks the images
     accuracy: FloatArray
-    comparisons: IntArray
-    missing: IntArray
+    comparisons: IntArray  # shape (P,), number of comparisons
+    missing: IntArray  # shape (P, M), number of score cells used that are missing
 
 
 def compare(scores: ScoreTable, answers: CrocAnswers) -> dict[str, Contrasts]:
@@ -97,16 +92,8 @@ def scale(accuracy: float | FloatArray, chance: float) -> float | FloatArray:
     Either side of chance is linear on its own: with chance 1/2 this is 2a - 1, and with chance 5/6
     the values below chance are spread over the longer side.
 
-    Args:
-        accuracy: in 0..1, any shape; NaN stays NaN.
-        chance: what a guess reaches, strictly between 0 and 1.
-
-    Returns:
-        Values in -1..1 of the same shape. CROC prints them with three decimals; nothing is rounded
-        here.
-
-    Raises:
-        ValueError: the chance level is not strictly between 0 and 1.
+    Values in -1..1 of the same shape. CROC prints them with three decimals; nothing is rounded
+    here.
     """
     if not 0.0 < chance < 1.0:
         raise ValueError(f"a chance level lies strictly between 0 and 1, not at {chance}")

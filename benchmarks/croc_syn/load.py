@@ -98,22 +98,16 @@ class CrocSynAnswers(Answers):
     `pair_ids` go prompt by prompt as in `prompts`; within one, first the K images of the original,
     then the K of the contrast; each image with the original, then with the contrast text. So the
     scores of a metric have the shape (len(prompts), 2 sides, K images, 2 texts).
-
-    Attributes:
-        prompts: one row per prompt pair of one image model:
-            `cluster` (int, position in `clusters`: prompt id and original prompt),
-            `group` (int, 0..G-1: image model, text model and cluster; what one comparison is made
-            in), `mode` (str, key of MODES), `image_model` (str), `text_model` (str),
-            `property` (str, as in the prompt id; empty but for property variation),
-            `skill` (str, top-level node of the property, may be empty),
-            `length` (str, one of `croc.measures.LENGTHS`).
-        images_per_prompt: K.
-        dropped: prompt pairs left out because a text is empty (the language model's answer could
-            not be read).
     """
 
+    # one row per prompt pair of one image model: `cluster` (int, position in `clusters`: prompt id
+    # and original prompt), `group` (int, 0..G-1: image model, text model and cluster; what one
+    # comparison is made in), `mode` (str, key of MODES), `image_model` (str), `text_model` (str),
+    # `property` (str, as in the prompt id; empty but for property variation), `skill` (str, top-
+    # level node of the property, may be empty), `length` (str, one of `croc.measures.LENGTHS`)
     prompts: pd.DataFrame
-    images_per_prompt: int
+    images_per_prompt: int  # K
+    # prompt pairs left out because a text is empty (the language model's answer could not be read)
     dropped: int
 
     def counts(self) -> dict[str, int]:
@@ -143,23 +137,14 @@ _LONGEST_LINE = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class PromptPair:
-    """Prompt pair of one prompt file.
+    """Prompt pair of one prompt file."""
 
-    Attributes:
-        image_model: `flux` or `sd`.
-        text_model: `ds` or `qwen`.
-        prompt_id: parts joined by `|||`.
-        number: place in the lists of its line, from 0; part of the image names.
-        prompt: the original T_O; empty where it could not be read.
-        contrast: the contrast T_C; empty where it could not be read.
-    """
-
-    image_model: str
-    text_model: str
-    prompt_id: str
-    number: int
-    prompt: str
-    contrast: str
+    image_model: str  # `flux` or `sd`
+    text_model: str  # `ds` or `qwen`
+    prompt_id: str  # parts joined by `|||`
+    number: int  # place in the lists of its line, from 0; part of the image names
+    prompt: str  # the original T_O; empty where it could not be read
+    contrast: str  # the contrast T_C; empty where it could not be read
 
     @property
     def is_whole(self) -> bool:
@@ -334,12 +319,7 @@ IMAGES = "croc_syn/images"
 
 
 class ImageFiles(Mapping[str, Callable[[], bytes]]):
-    """Readers of images by id, made when they are asked for.
-
-    Args:
-        folder: where the images lie, each as `<image id>.png`.
-        ids: their ids.
-    """
+    """Readers of images by id, made when they are asked for."""
 
     def __init__(self, folder: Path, ids: list[str]) -> None:
         self._folder = folder

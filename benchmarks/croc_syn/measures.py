@@ -55,15 +55,10 @@ MEASURES: dict[str, MeasureInfo] = {
 
 @dataclass(frozen=True)
 class Grouping:
-    """The rows of each group: those of group g stand together in `order`, from `starts[g]` on.
+    """The rows of each group: those of group g stand together in `order`, from `starts[g]` on."""
 
-    Attributes:
-        order: shape (R,), rows sorted by group, in the benchmark's order within one.
-        starts: shape (G,).
-    """
-
-    order: IntArray
-    starts: IntArray
+    order: IntArray  # shape (R,), rows sorted by group, in the benchmark's order within one
+    starts: IntArray  # shape (G,)
 
     @classmethod
     def of(cls, group: IntArray) -> Grouping:
@@ -90,16 +85,12 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Outcomes of one metric in one direction.
+    """Outcomes of one metric in one direction."""
 
-    Attributes:
-        right: shape (G,), 1 for success and 0 for failure; NaN where the group is left out because
-            no matching image has a score.
-        missing: shape (G,), score cells of the comparison without a score.
-    """
-
+    # shape (G,), 1 for success and 0 for failure; NaN where the group is left out because no
+    # matching image has a score
     right: FloatArray
-    missing: IntArray
+    missing: IntArray  # shape (G,), score cells of the comparison without a score
 
 
 def compare(
@@ -121,11 +112,8 @@ def compare(
 def outcomes_of(values: FloatArray, direction: str, grouping: Grouping) -> Outcomes:
     """Compare all groups in one direction.
 
-    Args:
-        values: shape (R, 2, K, 2): row, side of the image, image, side of the text; 0 is the
-            original. NaN where there is no score.
-        direction: one of DIRECTIONS.
-        grouping: of the R rows into G groups.
+    `values` (R, 2, K, 2): row, side of the image, image, side of the text; 0 is the original. NaN
+    where there is no score.
     """
     own = 1 if direction.startswith("inverse") else 0
     match = values[:, own, :, own]
@@ -179,35 +167,20 @@ _BLOCK = 64  # resamples whose counts are gathered at once: bounds the memory
 
 @dataclass(frozen=True)
 class Stratum:
-    """Sums over the groups of one stratum, for D directions and M metrics.
+    """Sums over the groups of one stratum, for D directions and M metrics."""
 
-    Attributes:
-        mode: key of MODES.
-        text_model: key of TEXT_MODELS.
-        skill: top-level property, or empty.
-        length: one of `croc.measures.LENGTHS`.
-        members: shape (c,), positions of its clusters.
-        right: shape (c, D, M), successful groups of each cluster.
-        used: shape (c, D, M), groups of each cluster that are not left out.
-        missing: shape (D, M), score cells without a score.
-        n_groups: groups, left out or not.
-        chance: sum over the groups of n / (n + 1) for a group with n images.
-        drawn_right: shape (B, D, M), successful groups in each resample.
-        drawn_used: shape (B, D, M), groups in each resample.
-    """
-
-    mode: str
-    text_model: str
-    skill: str
-    length: str
-    members: IntArray
-    right: FloatArray
-    used: FloatArray
-    missing: IntArray
-    n_groups: int
-    chance: float
-    drawn_right: FloatArray
-    drawn_used: FloatArray
+    mode: str  # key of MODES
+    text_model: str  # key of TEXT_MODELS
+    skill: str  # top-level property, or empty
+    length: str  # one of `croc.measures.LENGTHS`
+    members: IntArray  # shape (c,), positions of its clusters
+    right: FloatArray  # shape (c, D, M), successful groups of each cluster
+    used: FloatArray  # shape (c, D, M), groups of each cluster that are not left out
+    missing: IntArray  # shape (D, M), score cells without a score
+    n_groups: int  # groups, left out or not
+    chance: float  # sum over the groups of n / (n + 1) for a group with n images
+    drawn_right: FloatArray  # shape (B, D, M), successful groups in each resample
+    drawn_used: FloatArray  # shape (B, D, M), groups in each resample
 
 
 def strata_of(
@@ -306,32 +279,20 @@ def _sum_by(code: IntArray, n: int, values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Value of each of M metrics, with what stands behind it.
+    """Value of each of M metrics, with what stands behind it."""
 
-    Attributes:
-        value: shape (M,).
-        resamples: shape (B, M).
-        behind: the (stratum, direction) couples it is made of.
-        notes: what a reader must know, in order.
-    """
-
-    value: FloatArray
-    resamples: FloatArray
-    behind: frozenset[tuple[int, int]]
-    notes: tuple[str, ...] = ()
+    value: FloatArray  # shape (M,)
+    resamples: FloatArray  # shape (B, M)
+    behind: frozenset[tuple[int, int]]  # the (stratum, direction) couples it is made of
+    notes: tuple[str, ...] = ()  # what a reader must know, in order
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the strata: a mode, or a part of one.
+    """Some of the strata: a mode, or a part of one."""
 
-    Attributes:
-        strata: all strata of the benchmark.
-        chosen: positions of those that belong to it.
-    """
-
-    strata: Sequence[Stratum]
-    chosen: tuple[int, ...]
+    strata: Sequence[Stratum]  # all strata of the benchmark
+    chosen: tuple[int, ...]  # positions of those that belong to it
 
     def where(self, wanted: Callable[[Stratum], bool]) -> Part:
         """Those of its strata that are wanted."""

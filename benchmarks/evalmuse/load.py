@@ -41,14 +41,10 @@ _ANIMAL_OR_HUMAN = frozenset({"animal", "human", "animal/human"})
 
 @dataclass(frozen=True, slots=True)
 class ElementKey:
-    """A key taken apart.
+    """A key taken apart."""
 
-    Attributes:
-        text: the element as it stands in the prompt, e.g. `two cups`.
-        kind: its type as annotated, without spaces and brackets around it, e.g. `object-vehicle`.
-    """
-
-    text: str
+    text: str  # the element as it stands in the prompt, e.g. `two cups`.
+    # its type as annotated, without spaces and brackets around it, e.g. `object-vehicle`.
     kind: str
 
     @property
@@ -66,9 +62,6 @@ def parse_element_key(key: str) -> ElementKey:
 
     The released types differ in capitals, have sub-types after a hyphen, and in part a space
     after the closing bracket.
-
-    Raises:
-        ValueError: there is no bracket, or no text before it.
     """
     text, bracket, kind = key.rpartition("(")
     if not bracket or not text.strip():
@@ -78,25 +71,20 @@ def parse_element_key(key: str) -> ElementKey:
 
 @dataclass(frozen=True)
 class EvalMuseAnswers(Answers):
-    """Averaged human labels. The clusters are the prompts.
+    """Averaged human labels. The clusters are the prompts."""
 
-    Attributes:
-        images: one row per image, in the benchmark's order: `pair_id` (str), `prompt_id` (str,
-            a cluster id), `prompt` (str), `split` (`real` or `synth`, empty where that is not
-            known), `label` (float, mean overall rating 1..5). Released lists add columns that no
-            measure reads: `var` (float, sample variance of the labels of all images of the same
-            prompt text, NaN for a single image), the averaged flags `split_confidence`,
-            `attribute_confidence` and `promt_meaningless` (float in 0..1, NaN where not given)
-            and `fidelity_label` (str).
-        elements: one row per (image, element): `pair_id`, `element_id` (str), `skill` (str,
-            normalised element type such as `counting`), `label` (float in 0..1, mean of the
-            annotators' 0/1 labels).
-        labelled: how many images the released list holds, of which these are the held-out part;
-            0 where there is no such list.
-    """
-
+    # one row per image, in the benchmark's order: `pair_id` (str), `prompt_id` (str, a cluster id),
+    # `prompt` (str), `split` (`real` or `synth`, empty where that is not known), `label` (float,
+    # mean overall rating 1..5). Released lists add columns that no measure reads: `var` (float,
+    # sample variance of the labels of all images of the same prompt text, NaN for a single image),
+    # the averaged flags `split_confidence`, `attribute_confidence` and `promt_meaningless` (float
+    # in 0..1, NaN where not given) and `fidelity_label` (str).
     images: pd.DataFrame
+    # one row per (image, element): `pair_id`, `element_id` (str), `skill` (str, normalised element
+    # type such as `counting`), `label` (float in 0..1, mean of the annotators' 0/1 labels)
     elements: pd.DataFrame
+    # how many images the released list holds, of which these are the held-out part; 0 where there
+    # is no such list
     labelled: int = field(default=0, kw_only=True)
 
     def counts(self) -> dict[str, int]:
@@ -135,25 +123,16 @@ Fault = Callable[[str], SubmitterError]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Image with its averaged labels.
+    """Image with its averaged labels."""
 
-    Attributes:
-        img_path: path of the image, e.g. `SDXL-Turbo/00805.png`.
-        total: mean overall rating, 1..5.
-        elements: raw element key to the mean label, 0..1.
-        prompt: the prompt; empty where the list has none.
-        split: `real`, `synth`, or empty where the list does not say.
-        flags: mean of each of `FLAGS`; NaN where the item has none.
-        fidelity_label: the annotators' words, joined by `;`; empty where it has none.
-    """
-
-    img_path: str
-    total: float
-    elements: dict[str, float]
-    prompt: str = ""
-    split: str = ""
+    img_path: str  # path of the image, e.g. `SDXL-Turbo/00805.png`.
+    total: float  # mean overall rating, 1..5
+    elements: dict[str, float]  # raw element key to the mean label, 0..1
+    prompt: str = ""  # the prompt; empty where the list has none
+    split: str = ""  # `real`, `synth`, or empty where the list does not say
+    # mean of each of `FLAGS`; NaN where the item has none
     flags: dict[str, float] = field(default_factory=dict)
-    fidelity_label: str = ""
+    fidelity_label: str = ""  # the annotators' words, joined by `;`; empty where it has none
 
 
 def read_items(folder: DataFolder, path: str, *, released: bool) -> list[Item]:
@@ -171,11 +150,7 @@ def read_items(folder: DataFolder, path: str, *, released: bool) -> list[Item]:
 
 
 def read_list(folder: DataFolder, path: str) -> list[Any]:
-    """The content of a JSON array that is not empty.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
+    """The content of a JSON array that is not empty."""
     records = folder.read_json(path)
     if not isinstance(records, list) or not records:
         raise folder.malformed(path, "is not a JSON array of items")
@@ -288,9 +263,6 @@ def held_out(types: Mapping[str, str]) -> frozenset[str]:
 
     Keys are hashes, so this is a random draw; a prompt's fate depends on the set of prompts, never
     on the order of a file.
-
-    Args:
-        types: `prompt_key` of each prompt to its type (`real` or `synth`).
     """
     chosen: set[str] = set()
     for kind in set(types.values()):
@@ -311,12 +283,7 @@ _REAL_PROMPTS = 100
 
 
 def load_answers(folder: DataFolder) -> EvalMuseAnswers:
-    """The held-out quarter of the released training list, with averaged labels.
-
-    Raises:
-        SubmitterError: `data_missing` (no folder, no file) or `data_malformed` (not the released
-            list).
-    """
+    """The held-out quarter of the released training list, with averaged labels."""
     listed = _items(folder)
     items, images = _held_out(listed)
     return EvalMuseAnswers(
@@ -330,11 +297,7 @@ def load_answers(folder: DataFolder) -> EvalMuseAnswers:
 
 
 def load_questions(folder: DataFolder) -> Questions:
-    """Each held-out image with its prompt and the elements of the prompt.
-
-    Raises:
-        SubmitterError: `images_missing`, and what `load_answers` raises.
-    """
+    """Each held-out image with its prompt and the elements of the prompt."""
     items, _ = _held_out(_items(folder))
     return questions_of(items, _image_readers(folder, [item.img_path for item in items]))
 
@@ -346,19 +309,12 @@ def has_images(folder: DataFolder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RankingPrompt:
-    """A prompt by which text-to-image models are ranked.
+    """A prompt by which text-to-image models are ranked."""
 
-    Attributes:
-        prompt_id: its place in the released list, `000` to `198`.
-        text: the prompt.
-        split: `real` or `synth`.
-        elements: raw element keys, in the released order.
-    """
-
-    prompt_id: str
-    text: str
-    split: str
-    elements: tuple[str, ...]
+    prompt_id: str  # its place in the released list, `000` to `198`
+    text: str  # the prompt
+    split: str  # `real` or `synth`
+    elements: tuple[str, ...]  # raw element keys, in the released order
 
     @property
     def skills(self) -> frozenset[str]:
@@ -367,11 +323,7 @@ class RankingPrompt:
 
 
 def ranking_prompts(folder: DataFolder) -> list[RankingPrompt]:
-    """The prompts by which text-to-image models are ranked, with their elements.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
+    """The prompts by which text-to-image models are ranked, with their elements."""
     entries = folder.read_json(PROMPTS)
     if not isinstance(entries, dict):
         raise folder.malformed(PROMPTS, "is not a JSON object of prompts")
@@ -391,11 +343,7 @@ def ranking_prompts(folder: DataFolder) -> list[RankingPrompt]:
 
 
 def load_prompts(folder: DataFolder) -> pd.DataFrame:
-    """The ranking prompts as a table; see `Benchmark.prompts`.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
+    """The ranking prompts as a table; see `Benchmark.prompts`."""
     found = ranking_prompts(folder)
     return pd.DataFrame(
         {

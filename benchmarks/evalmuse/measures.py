@@ -109,31 +109,20 @@ PRESENT = 0.5
 
 @dataclass(frozen=True)
 class Drawn:
-    """Resamples of one estimate.
+    """Resamples of one estimate."""
 
-    Attributes:
-        values: shape (B,), or None where the estimate has no interval.
-        note: what a reader must know about them; empty as a rule.
-    """
-
-    values: FloatArray | None = None
-    note: str = ""
+    values: FloatArray | None = None  # shape (B,), or None where the estimate has no interval
+    note: str = ""  # what a reader must know about them; empty as a rule
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Row with its resamples, computed once asked for.
+    """Row with its resamples, computed once asked for."""
 
-    Attributes:
-        row: without an interval.
-        draw: computes the resamples; None where there are none.
-        members: positions in the plan of the prompts of the slice; None: all.
-        pool: makes the sample behind a correlation of one pool; None for other rows.
-    """
-
-    row: Row
-    draw: Callable[[], Drawn] | None = None
-    members: IntArray | None = None
+    row: Row  # without an interval
+    draw: Callable[[], Drawn] | None = None  # computes the resamples; None where there are none
+    members: IntArray | None = None  # positions in the plan of the prompts of the slice; None: all
+    # makes the sample behind a correlation of one pool; None for other rows
     pool: Callable[[], PooledSample] | None = None
 
     @cached_property
@@ -144,44 +133,28 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ImageTable:
-    """All images, N of them, in the benchmark's order.
+    """All images, N of them, in the benchmark's order."""
 
-    Attributes:
-        labels: shape (N,), mean overall ratings.
-        clusters: shape (N,), position of the prompt in the plan.
-        splits: `all`, then each split that has members.
-        skills: each reported skill, with the images that have an element of it.
-    """
-
-    labels: FloatArray
-    clusters: IntArray
-    splits: tuple[Slice, ...]
-    skills: tuple[Slice, ...]
+    labels: FloatArray  # shape (N,), mean overall ratings
+    clusters: IntArray  # shape (N,), position of the prompt in the plan
+    splits: tuple[Slice, ...]  # `all`, then each split that has members
+    skills: tuple[Slice, ...]  # each reported skill, with the images that have an element of it
 
 
 @dataclass(frozen=True)
 class ElementTable:
-    """All labelled (image, element) pairs, E of them.
+    """All labelled (image, element) pairs, E of them."""
 
-    Attributes:
-        keys: columns `pair_id`, `element_id`.
-        positive: shape (E,), whether at least half of the annotators see the element.
-        clusters: shape (E,), position of the prompt in the plan.
-        splits: as of the images.
-        skills: each reported skill.
-    """
-
-    keys: pd.DataFrame
-    positive: BoolArray
-    clusters: IntArray
-    splits: tuple[Slice, ...]
-    skills: tuple[Slice, ...]
+    keys: pd.DataFrame  # columns `pair_id`, `element_id`
+    positive: BoolArray  # shape (E,), whether at least half of the annotators see the element
+    clusters: IntArray  # shape (E,), position of the prompt in the plan
+    splits: tuple[Slice, ...]  # as of the images
+    skills: tuple[Slice, ...]  # each reported skill
 
     def scores_from(self, table: pd.DataFrame) -> tuple[FloatArray, int]:
         """A metric's scores in the order of the keys.
 
-        Returns:
-            Shape (E,), NaN where the metric gives none; and how many scores belong to no label.
+        Returns shape (E,), NaN where the metric gives none; and how many scores belong to no label.
         """
         names = ["pair_id", "element_id"]
         if table[names].reset_index(drop=True).equals(self.keys):
@@ -330,21 +303,13 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class ScoredElements:
-    """Element scores of one metric beside the labels.
+    """Element scores of one metric beside the labels."""
 
-    Attributes:
-        scores: shape (E,), NaN where the metric gives none.
-        table: the labels.
-        n_unlabelled: scores of elements that have no label.
-        plan: resamples the prompts.
-        sign: -1 where the scores were negated, because lower is better.
-    """
-
-    scores: FloatArray
-    table: ElementTable
-    n_unlabelled: int
-    plan: ResamplingPlan
-    sign: Literal[1, -1] = 1
+    scores: FloatArray  # shape (E,), NaN where the metric gives none
+    table: ElementTable  # the labels
+    n_unlabelled: int  # scores of elements that have no label
+    plan: ResamplingPlan  # resamples the prompts
+    sign: Literal[1, -1] = 1  # -1 where the scores were negated, because lower is better
 
     def right_at(self, threshold: float | FloatArray) -> BoolArray:
         """Shape (E,): whether each prediction is right; a missing score predicts absence."""
@@ -390,15 +355,10 @@ class ScoredElements:
 
 @dataclass(frozen=True)
 class Search:
-    """The search for thresholds in steps of 0.01, in the sample and in every resample.
+    """The search for thresholds in steps of 0.01, in the sample and in every resample."""
 
-    Attributes:
-        elements: what is searched.
-        grid: shape (K,), ascending thresholds.
-    """
-
-    elements: ScoredElements
-    grid: FloatArray
+    elements: ScoredElements  # what is searched
+    grid: FloatArray  # shape (K,), ascending thresholds
 
     def correct(self, members: BoolArray) -> FloatArray:
         """Shape (C, K): right predictions among the members at each threshold."""
@@ -590,9 +550,8 @@ def human_ceiling(answers: EvalMuseAnswers) -> dict[str, float]:
     The paper's row Element-GT: what a metric would reach that knows every element as people do
     and averages them.
 
-    Returns:
-        `all`, then each split, to a value in -1..1 over the images that have elements; NaN where
-        one side is constant.
+    `all`, then each split, to a value in -1..1 over the images that have elements; NaN where one
+    side is constant.
     """
     means = answers.elements.groupby("pair_id")["label"].mean()
     images = answers.images[answers.images["pair_id"].isin(means.index)]

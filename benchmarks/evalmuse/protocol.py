@@ -53,17 +53,6 @@ def measure(
     that have images (variant `paper`), `plcc` for split `all` as `ntire_code` and `ntire_page`;
     `srcc` per skill (`assay`, split `all`); `element_accuracy` as `paper`, `held_out` and `ntire`
     for the splits and, in split `all`, for each skill; `ntire_track1` as `code` and `paper`.
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: mean ratings of images and of their elements.
-        plan: resamples the prompts.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: an image has no row in `scores`, an element no image, or a prompt is not in
-            the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
     for estimate in estimates(scores, answers, plan, benchmark, revision):

@@ -18,17 +18,11 @@ QUESTION = (
 
 @dataclass(frozen=True)
 class Label:
-    """Subject of a question: a structural problem, or a category of them.
+    """Subject of a question: a structural problem, or a category of them."""
 
-    Attributes:
-        category: `animal`, `object` or `human`, the three for which accuracy is reported.
-        title: the paper's name.
-        cls_prompt: our words for it in the question; those of the paper are not published.
-    """
-
-    category: str
-    title: str
-    cls_prompt: str
+    category: str  # `animal`, `object` or `human`, the three for which accuracy is reported
+    title: str  # the paper's name
+    cls_prompt: str  # our words for it in the question; those of the paper are not published
 
 
 def _human(title: str, words: str) -> Label:
@@ -82,16 +76,13 @@ def problem_skill(label: str) -> str:
 
 @dataclass(frozen=True)
 class StructureAnswers(Answers):
-    """Yes or no per question. The clusters are the prompts where they are known, else the images.
+    """Yes or no per question. The clusters are the prompts where they are known, else the images."""
 
-    Attributes:
-        categories: questions of the accuracy test: `pair_id` (str), `cluster` (str), `category`
-            (str: `animal`, `object` or `human`), `yes` (bool).
-        problems: questions of the recall test, to all of which the answer is yes: `pair_id`,
-            `cluster`, `skill` (str, e.g. `human:palm_deformed`). A pair may stand in both tables.
-    """
-
+    # questions of the accuracy test: `pair_id` (str), `cluster` (str), `category` (str: `animal`,
+    # `object` or `human`), `yes` (bool)
     categories: pd.DataFrame
+    # questions of the recall test, to all of which the answer is yes: `pair_id`, `cluster`, `skill`
+    # (str, e.g. `human:palm_deformed`). A pair may stand in both tables.
     problems: pd.DataFrame
 
     def counts(self) -> dict[str, int]:
@@ -122,11 +113,7 @@ MAX_PROMPT = 500
 
 
 def load_answers(folder: DataFolder) -> StructureAnswers:
-    """Read and check the table.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming the first row that is wrong.
-    """
+    """Read and check the table."""
     table = _table(folder)
     pairs = table["pair_id"]
     frame = pd.DataFrame(
@@ -149,11 +136,7 @@ def load_answers(folder: DataFolder) -> StructureAnswers:
 
 
 def load_questions(folder: DataFolder) -> Questions:
-    """Each image with each question about it; nothing tells which answer is expected.
-
-    Raises:
-        SubmitterError: `images_missing`, and what `load_answers` raises.
-    """
+    """Each image with each question about it; nothing tells which answer is expected."""
     table = _table(folder).drop_duplicates("pair_id").sort_values("pair_id")
     names = {image: image for image in dict.fromkeys(table["img_path"])}
     given = dict(zip(table["label"], _prompts(table), strict=True))

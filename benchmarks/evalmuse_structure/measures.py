@@ -71,13 +71,10 @@ _BLOCK_CELLS = 1 << 21
 def yes_by_cluster(scores: ArrayLike, clusters: ArrayLike, n_clusters: int) -> FloatArray:
     """Questions of each cluster with a yes at each threshold.
 
-    Args:
-        scores: shape (n,), P(Yes); NaN is a no at every threshold.
-        clusters: shape (n,), cluster index of each question.
-        n_clusters: number C of clusters.
+    `scores` (n,): P(Yes); NaN is a no at every threshold. `clusters` (n,): cluster index of each
+    question.
 
-    Returns:
-        Shape (C, 101): questions with score > threshold, strictly.
+    Returns shape (C, 101): questions with score > threshold, strictly.
     """
     values = np.asarray(scores, np.float64)
     passed = np.searchsorted(THRESHOLDS, values, side="left")  # thresholds below the score
@@ -107,13 +104,10 @@ def best(f1: FloatArray) -> IntArray:
 def auc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike) -> FloatArray:
     """Area under the ROC curve of weighted questions: P(positive > negative) + P(tie) / 2.
 
-    Args:
-        scores: shape (n,); NaN ranks below every number.
-        positive: shape (n,), bool.
-        weights: shape (B, n), how often each question is drawn.
+    `scores` (n,): NaN ranks below every number. `positive` (n,): bool. `weights` (B, n): how often
+    each question is drawn.
 
-    Returns:
-        Shape (B,); NaN where no positive or no negative is drawn.
+    Returns shape (B,); NaN where no positive or no negative is drawn.
     """
     values = np.asarray(scores, np.float64)
     draws = np.asarray(weights, np.float64)

@@ -106,16 +106,6 @@ def measure(
     Rows of variant `paper`: `accuracy` over all categories and per category, `recall` over all
     annotated problems, `f1` and `threshold`. Of variant `assay`: `recall` per kind of problem, and
     `auc` over all categories and per category.
-
-    Args:
-        scores: P(Yes) of every question; must hold every pair id of the answers.
-        answers: yes or no per question.
-        plan: resamples the clusters of the answers.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: a question has no row in `scores`, or a cluster is not in the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
     overall = scores.oriented()

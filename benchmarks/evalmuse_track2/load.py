@@ -28,14 +28,11 @@ MAX_NAME = 256
 
 @dataclass
 class Records:
-    """Scores and masks by image, in the order of the file.
+    """Scores and masks by image, in the order of the file."""
 
-    Attributes:
-        scores: image to its score; NaN where none is given.
-        masks: image to its mask on the square of comparison.
-    """
-
+    # image to its score; NaN where none is given
     scores: dict[str, float] = field(default_factory=dict)
+    # image to its mask on the square of comparison
     masks: dict[str, PackedMask] = field(default_factory=dict)
 
     def add(self, image: str, score: float, mask: PackedMask) -> None:
@@ -89,11 +86,7 @@ def resized(mask: NDArray[Any]) -> BoolArray:
     values are rounded, so a region keeps its size; with decimals its border grows by what is
     above 0. Types that OpenCV cannot resize (bool, 32 and 64 bit integers) are cut at 0 first.
 
-    Args:
-        mask: shape (height, width), numbers.
-
-    Raises:
-        MaskFileError: a value is not finite.
+    `mask` (height, width): numbers.
     """
     import cv2  # noqa: PLC0415 - large, and needed only where masks are read
 
@@ -122,12 +115,7 @@ def _check_finite(mask: NDArray[Any]) -> None:
 
 
 def check_size(shape: tuple[object, ...], item_bytes: int) -> tuple[int, int]:
-    """The shape of one mask, before memory is taken for it.
-
-    Args:
-        shape: as a file says it.
-        item_bytes: size of one number.
-    """
+    """The shape of one mask, before memory is taken for it."""
     sides = [n for n in shape if isinstance(n, int) and not isinstance(n, bool)]
     if len(shape) != 2 or len(sides) != 2 or not all(1 <= n <= MAX_SIDE for n in sides):
         raise MaskFileError(
@@ -325,17 +313,11 @@ def _pixel(number: object) -> int:
 
 @dataclass(frozen=True)
 class Track2Answers(Answers):
-    """Human labels of distorted images. The pairs and the clusters are the images.
+    """Human labels of distorted images. The pairs and the clusters are the images."""
 
-    Attributes:
-        scores: image to its mean opinion score, in the benchmark's order.
-        masks: image to its label mask.
-        note: what a reader must know about the labels; empty where they are the organisers'.
-    """
-
-    scores: pd.Series
-    masks: Mapping[str, PackedMask]
-    note: str = ""
+    scores: pd.Series  # image to its mean opinion score, in the benchmark's order
+    masks: Mapping[str, PackedMask]  # image to its label mask
+    note: str = ""  # what a reader must know about the labels; empty where they are the organisers'
 
     def counts(self) -> dict[str, int]:
         """Images, and those with a distorted region."""
@@ -345,13 +327,10 @@ class Track2Answers(Answers):
 
 @dataclass(frozen=True)
 class MaskedScores(ScoreTable):
-    """Scores with the regions that a metric calls distorted.
+    """Scores with the regions that a metric calls distorted."""
 
-    Attributes:
-        masks: metric to image to its mask, after the resize to the square of comparison; a
-            metric without masks is absent.
-    """
-
+    # metric to image to its mask, after the resize to the square of comparison; a metric without
+    # masks is absent
     masks: Mapping[str, Mapping[str, PackedMask]] = field(default_factory=dict)
 
 
@@ -370,14 +349,7 @@ _SUFFIXES = (".npz", ".pkl", ".pickle", ".zip")
 def parse_masks(
     content: bytes, name: str, images: Sequence[str], metric: str
 ) -> MaskedScores | None:
-    """The scores and masks of a file, or None where it is an ordinary scores file.
-
-    Args:
-        content: the file.
-        name: its name, for messages.
-        images: every image the file must hold.
-        metric: name of the metric.
-    """
+    """The scores and masks of a file, or None where it is an ordinary scores file."""
     if not content.startswith(_ZIP):
         if name.lower().endswith(_SUFFIXES) or content.startswith(_PICKLE):
             raise SubmitterError("unreadable_scores", f"{name} is no .npz file.", _HINT)
@@ -436,12 +408,7 @@ FROM_BOXES = (
 
 
 def load_answers(folder: DataFolder) -> Track2Answers:
-    """Read the first label file that is there: gt.npz, or train_info.json with images.
-
-    Raises:
-        SubmitterError: `data_missing`, `data_malformed`, or `images_missing` where the size of
-            an image is needed for its boxes.
-    """
+    """Read the first label file that is there: gt.npz, or train_info.json with images."""
     if folder.has(NPZ) or not folder.has(BOXES):
         path, records = NPZ, _read_masks_file(folder)
     else:
@@ -472,11 +439,7 @@ def load_answers(folder: DataFolder) -> Track2Answers:
 
 
 def load_questions(folder: DataFolder, images: tuple[str, ...]) -> Questions:
-    """Each image with its prompt.
-
-    Raises:
-        SubmitterError: `images_missing`, `data_missing` or `data_malformed`.
-    """
+    """Each image with its prompt."""
     path = PROMPTS if folder.has(PROMPTS) else BOXES
     info = _entries(folder, path)
     texts = {image: info.get(image, {}).get("prompt_en") for image in images}

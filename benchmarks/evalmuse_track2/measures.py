@@ -94,38 +94,23 @@ SMOOTHING = 1e-4
 
 @dataclass(frozen=True)
 class Region:
-    """A filled contour.
+    """A filled contour."""
 
-    Attributes:
-        left: first column of its box.
-        top: first row of its box.
-        filled: shape (height, width) of its box, True within the contour.
-        n_pixels: number of pixels within the contour.
-    """
-
-    left: int
-    top: int
-    filled: BoolArray
-    n_pixels: int
+    left: int  # first column of its box
+    top: int  # first row of its box
+    filled: BoolArray  # shape (height, width) of its box, True within the contour
+    n_pixels: int  # number of pixels within the contour
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Contribution of one image to the pooled measures.
+    """Contribution of one image to the pooled measures."""
 
-    Attributes:
-        predicted: kept predicted regions.
-        predicted_hit: those that hit a labelled region.
-        labelled: kept labelled regions.
-        labelled_hit: those hit by a predicted region.
-        iou: smoothed intersection over union of the whole masks, small regions included.
-    """
-
-    predicted: int
-    predicted_hit: int
-    labelled: int
-    labelled_hit: int
-    iou: float
+    predicted: int  # kept predicted regions
+    predicted_hit: int  # those that hit a labelled region
+    labelled: int  # kept labelled regions
+    labelled_hit: int  # those hit by a predicted region
+    iou: float  # smoothed intersection over union of the whole masks, small regions included
 
     @property
     def counts(self) -> tuple[int, int, int, int]:

@@ -54,16 +54,6 @@ def measure(
 
     Rows: `final`, `f1`, `precision`, `recall`, `giou`, `plcc`, `srcc` and `pearson`. Those of
     regions are NaN where the table is no `MaskedScores` or has no masks of the metric.
-
-    Args:
-        scores: must hold every image of the answers.
-        answers: label masks and mean opinion scores.
-        plan: resamples the images.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: an image is missing in `scores`, in the masks or in the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
     overall = scores.oriented().loc[list(answers.pair_ids)]
@@ -99,12 +89,10 @@ def final_score(f1: float, plcc: float, srcc: float) -> float:
 def region_rates(sums: FloatArray) -> dict[str, FloatArray]:
     """F1, precision and recall from pooled region counts.
 
-    Args:
-        sums: shape (..., 4): predicted, predicted and hit, labelled, labelled and hit.
+    `sums` (..., 4): predicted, predicted and hit, labelled, labelled and hit.
 
-    Returns:
-        Shape (...,) each. Precision is NaN where nothing is predicted (F1 is then 0), recall and
-        F1 are NaN where nothing is labelled.
+    Returns shape (...,) each. Precision is NaN where nothing is predicted (F1 is then 0), recall
+    and F1 are NaN where nothing is labelled.
     """
     predicted, predicted_hit, labelled, labelled_hit = np.moveaxis(np.asarray(sums, float), -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -23,23 +23,19 @@ TEMPLATES: tuple[str, ...] = ("WL", "Likert", "DSGH", "SxS")
 
 @dataclass(frozen=True)
 class GeckoAnswers(Answers):
-    """Raw ratings in the documented file format. The clusters are the prompts.
+    """Raw ratings in the documented file format. The clusters are the prompts."""
 
-    Attributes:
-        prompts: `prompt_id` (str, a cluster id), `prompt` (str), `skill` (str, empty where the
-            prompt has none), `sub_skill` (str); where the benchmark has splits also `split`
-            (`s` or `r`), `source` (str, of `r`) and `reliable` (bool).
-        pairs: one row per image, in the benchmark's order: `pair_id` (`<prompt_id>/<model>`),
-            `prompt_id`, `model` (str).
-        ratings: one row per rated unit: `template` (one of TEMPLATES), `prompt_id`, `model`,
-            `model_b` (str, SxS only, else empty), `rater_id` (str), `unit_index` (int),
-            `unit_text` (word or question, may be empty), `value` (str: WL aligned |
-            not_aligned | unsure; Likert 1..5 | unsure; DSGH yes | no | invalid | unsure;
-            SxS a | b | unsure).
-    """
-
+    # `prompt_id` (str, a cluster id), `prompt` (str), `skill` (str, empty where the prompt has
+    # none), `sub_skill` (str); where the benchmark has splits also `split` (`s` or `r`), `source`
+    # (str, of `r`) and `reliable` (bool)
     prompts: pd.DataFrame
+    # one row per image, in the benchmark's order: `pair_id` (`<prompt_id>/<model>`), `prompt_id`,
+    # `model` (str)
     pairs: pd.DataFrame
+    # one row per rated unit: `template` (one of TEMPLATES), `prompt_id`, `model`, `model_b` (str,
+    # SxS only, else empty), `rater_id` (str), `unit_index` (int), `unit_text` (word or question,
+    # may be empty), `value` (str: WL aligned | not_aligned | unsure; Likert 1..5 | unsure; DSGH yes
+    # | no | invalid | unsure; SxS a | b | unsure)
     ratings: pd.DataFrame
 
     def counts(self) -> dict[str, int]:
@@ -67,12 +63,9 @@ class GeckoAnswers(Answers):
 
 @dataclass(frozen=True)
 class Gecko2kAnswers(GeckoAnswers):
-    """`GeckoAnswers` of Gecko2K.
+    """`GeckoAnswers` of Gecko2K."""
 
-    Attributes:
-        reliable_from: `released flag` or `ratings`: how the reliable prompts were found.
-    """
-
+    # `released flag` or `ratings`: how the reliable prompts were found
     reliable_from: str = "released flag"
 
     def counts(self) -> dict[str, int]:
@@ -243,11 +236,7 @@ _EXAMPLES = {"s": "att/color:stroop", "r": "tifa_855"}
 
 
 def load_answers(folder: DataFolder) -> Gecko2kAnswers:
-    """Prompts, the images that were rated, and the ratings.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming file, place and expectation.
-    """
+    """Prompts, the images that were rated, and the ratings."""
     prompts = load_prompts(folder)
     models = load_models(folder)
     ratings = load_ratings(folder, tuple(prompts["prompt_id"]), models)
@@ -268,11 +257,7 @@ def load_answers(folder: DataFolder) -> Gecko2kAnswers:
 
 
 def load_questions(folder: DataFolder) -> Questions:
-    """Each rated image with its prompt; the elements of a prompt are the words that were rated.
-
-    Raises:
-        SubmitterError: `images_missing`, and what `load_answers` raises.
-    """
+    """Each rated image with its prompt; the elements of a prompt are the words that were rated."""
     answers = load_answers(folder)
     place = folder.path(IMAGES)
     names = {}
@@ -308,12 +293,8 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
     Prompts of Gecko(R) have no skill: the paper reports skills of Gecko(S) alone. They carry the
     data set they were drawn from in `source`.
 
-    Returns:
-        Columns `prompt_id`, `prompt`, `split` (`s` or `r`), `skill`, `sub_skill`, `source` (str,
-        empty where they do not apply) and, where the flag is in the file, `reliable` (bool).
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
+    Columns `prompt_id`, `prompt`, `split` (`s` or `r`), `skill`, `sub_skill`, `source` (str, empty
+    where they do not apply) and, where the flag is in the file, `reliable` (bool).
     """
     table = folder.read_table(PROMPTS, _COLUMNS)
     folder.check_count(PROMPTS, "released prompts", len(table))
@@ -433,9 +414,8 @@ def template_scores(ratings: pd.DataFrame) -> pd.DataFrame:
     Each rater's words or questions are averaged first, then the raters; unsure and invalid
     answers are left out, and a rater with nothing else counts for nothing.
 
-    Returns:
-        Columns `template`, `prompt_id`, `model`, `score` (0..1; Likert 0.2..1; NaN where every
-        answer was unsure or invalid), sorted by the first three.
+    Columns `template`, `prompt_id`, `model`, `score` (0..1; Likert 0.2..1; NaN where every answer
+    was unsure or invalid), sorted by the first three.
     """
     item = ["template", "prompt_id", "model"]
     numbers = coded(ratings[ratings["template"].isin(ABSOLUTE_TEMPLATES)])
@@ -445,11 +425,7 @@ def template_scores(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def coded(absolute: pd.DataFrame) -> pd.DataFrame:
-    """Ratings of the absolute templates with a column `score`: 0..1, NaN for unsure and invalid.
-
-    Raises:
-        SubmitterError: `unknown_rating`, naming template and value.
-    """
+    """Ratings of the absolute templates with a column `score`: 0..1, NaN for unsure and invalid."""
     scores = pd.Series(np.nan, absolute.index, np.float64)
     for template, rows in absolute.groupby("template", sort=True):
         numbers = _coded(rows, str(template), _NUMBERS[str(template)])
@@ -460,10 +436,9 @@ def coded(absolute: pd.DataFrame) -> pd.DataFrame:
 def preferences(ratings: pd.DataFrame) -> pd.DataFrame:
     """Majority vote of each side-by-side comparison.
 
-    Returns:
-        Columns `prompt_id`, `model`, `model_b` (model < model_b) and `preference`: 1 where
-        `model` has more than half of the votes, -1 where `model_b` has, 0 where raters are
-        unsure or tied; sorted by the first three.
+    Columns `prompt_id`, `model`, `model_b` (model < model_b) and `preference`: 1 where `model` has
+    more than half of the votes, -1 where `model_b` has, 0 where raters are unsure or tied; sorted
+    by the first three.
     """
     rows = ratings[ratings["template"] == "SxS"]
     votes = _coded(rows, "SxS", {value: float(vote) for value, vote in _VOTES.items()})
@@ -516,17 +491,11 @@ def _coded(rows: pd.DataFrame, template: str, numbers: dict[str, float]) -> np.n
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Side-by-side comparisons (k,).
+    """Side-by-side comparisons (k,)."""
 
-    Attributes:
-        first: positions of images.
-        second: positions of the images they are compared with.
-        preference: 1 where the first is preferred, -1 the second, 0 neither.
-    """
-
-    first: IntArray
-    second: IntArray
-    preference: FloatArray
+    first: IntArray  # positions of images
+    second: IntArray  # positions of the images they are compared with
+    preference: FloatArray  # 1 where the first is preferred, -1 the second, 0 neither
 
     def decided(self) -> tuple[IntArray, IntArray]:
         """Winners and losers, of the comparisons that have them."""
@@ -537,25 +506,16 @@ class Comparisons:
 
 @dataclass(frozen=True)
 class Aligned:
-    """Scores and human answers, aligned with the n images of the benchmark.
+    """Scores and human answers, aligned with the n images of the benchmark."""
 
-    Attributes:
-        metrics: names of the M metrics.
-        scores: shape (n, M), higher is better.
-        prompts: shape (n,), index of each image's prompt in the plan.
-        models: shape (n,), model of each image.
-        human: template to shape (n,), score or NaN.
-        comparisons: the side-by-side comparisons.
-        draws: shape (B + 1, C); row 0 draws each prompt once and so gives the estimate, the
-            others are the plan's resamples.
-    """
-
-    metrics: tuple[str, ...]
-    scores: FloatArray
-    prompts: IntArray
-    models: NDArray[np.object_]
-    human: dict[str, FloatArray]
-    comparisons: Comparisons
+    metrics: tuple[str, ...]  # names of the M metrics
+    scores: FloatArray  # shape (n, M), higher is better
+    prompts: IntArray  # shape (n,), index of each image's prompt in the plan
+    models: NDArray[np.object_]  # shape (n,), model of each image
+    human: dict[str, FloatArray]  # template to shape (n,), score or NaN
+    comparisons: Comparisons  # the side-by-side comparisons
+    # shape (B + 1, C); row 0 draws each prompt once and so gives the estimate, the others are the
+    # plan's resamples
     draws: FloatArray
 
     def by_prompt(self, values: FloatArray, chosen: NDArray[np.bool_]) -> dict[str, FloatArray]:
@@ -569,12 +529,7 @@ class Aligned:
 
 
 def align(scores: ScoreTable, answers: GeckoAnswers, plan: ResamplingPlan) -> Aligned:
-    """Bring scores and ratings into the order of the benchmark's images.
-
-    Raises:
-        KeyError: an image has no row in `scores`, or a prompt is not in the plan.
-        SubmitterError: `unknown_rating` or `rating_without_image`.
-    """
+    """Bring scores and ratings into the order of the benchmark's images."""
     pairs = answers.pairs
     return Aligned(
         metrics=scores.metrics,
@@ -588,11 +543,7 @@ def align(scores: ScoreTable, answers: GeckoAnswers, plan: ResamplingPlan) -> Al
 
 
 def human_scores(answers: GeckoAnswers) -> dict[str, FloatArray]:
-    """Score of every image, shape (n,), in each absolute template that was used; NaN without one.
-
-    Raises:
-        SubmitterError: `unknown_rating` or `rating_without_image`.
-    """
+    """Score of every image, shape (n,), in each absolute template that was used; NaN without one."""
     scored = template_scores(answers.ratings)
     _check_images_exist(_keys(scored), answers.pairs)
     rated = scored.set_index(["template", "prompt_id", "model"])["score"]
@@ -604,11 +555,7 @@ def human_scores(answers: GeckoAnswers) -> dict[str, FloatArray]:
 
 
 def comparisons(answers: GeckoAnswers) -> Comparisons:
-    """Majority votes as positions of the two images.
-
-    Raises:
-        SubmitterError: `unknown_rating` or `rating_without_image`.
-    """
+    """Majority votes as positions of the two images."""
     voted = preferences(answers.ratings)
     first = _keys(voted)
     second = _keys(voted.drop(columns="model").rename(columns={"model_b": "model"}))
@@ -657,15 +604,8 @@ def disagreements(ratings: pd.DataFrame) -> pd.DataFrame:
     variance over raters. Unsure and invalid answers are left out; the variance is that of the
     population (divisor: number of raters), so a unit with one answer has none.
 
-    Args:
-        ratings: as `GeckoAnswers.ratings`.
-
-    Returns:
-        Columns `template`, `prompt_id`, `model`, `disagreement` (NaN where no unit has an
-        answer), sorted by the first three.
-
-    Raises:
-        SubmitterError: `unknown_rating`.
+    Columns `template`, `prompt_id`, `model`, `disagreement` (NaN where no unit has an answer),
+    sorted by the first three.
     """
     item = ["template", "prompt_id", "model"]
     numbers = coded(ratings[ratings["template"].isin(ABSOLUTE_TEMPLATES)])

@@ -183,22 +183,14 @@ _CORRELATIONS = {"srcc": resampled_spearman, "pearson": resampled_pearson}
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimates of a measure on a part, for all metrics.
+    """Estimates of a measure on a part, for all metrics."""
 
-    Attributes:
-        values: shape (B + 1, M), estimate and resamples.
-        rated: shape (n,), images of the part that were rated.
-        used: shape (n, M), images behind the value.
-        missing: shape (n, M), images that would be used if they had a score.
-        gaps: one per metric: what was left out.
-        insignificant: one per metric: models whose correlation has p > LEVEL.
-    """
-
-    values: FloatArray
-    rated: Mask
-    used: Mask
-    missing: Mask
-    gaps: tuple[str, ...]
+    values: FloatArray  # shape (B + 1, M), estimate and resamples
+    rated: Mask  # shape (n,), images of the part that were rated
+    used: Mask  # shape (n, M), images behind the value
+    missing: Mask  # shape (n, M), images that would be used if they had a score
+    gaps: tuple[str, ...]  # one per metric: what was left out
+    # one per metric: models whose correlation has p > LEVEL
     insignificant: tuple[tuple[str, ...], ...]
 
     def note(self, metric: int) -> str:
@@ -532,26 +524,18 @@ CUTOFF = 0.5
 
 @dataclass(frozen=True)
 class WordLabels:
-    """WordLabels (k,) on which the raters agree and that a metric labels.
+    """WordLabels (k,) on which the raters agree and that a metric labels."""
 
-    Attributes:
-        image: position of the word's image.
-        metric: the metric's label.
-        human: the raters' label.
-        agreed: shape (n,), number of words of each image on which the raters agree.
-    """
-
-    image: IntArray
-    metric: Mask
-    human: Mask
-    agreed: IntArray
+    image: IntArray  # position of the word's image
+    metric: Mask  # the metric's label
+    human: Mask  # the raters' label
+    agreed: IntArray  # shape (n,), number of words of each image on which the raters agree
 
 
 def agreed_words(ratings: pd.DataFrame) -> pd.DataFrame:
     """WordLabels that every rater calls aligned, or every rater calls not aligned.
 
-    Returns:
-        Columns `prompt_id`, `model`, `unit_index`, `grounded` (bool), sorted by the first three.
+    Columns `prompt_id`, `model`, `unit_index`, `grounded` (bool), sorted by the first three.
     """
     rows = ratings[ratings["template"] == "WL"]
     marked = rows.assign(
@@ -658,9 +642,8 @@ def rater_agreement(answers: GeckoAnswers) -> pd.DataFrame:
     The paper does not name the level of measurement; Unsure is a value at the nominal one alone.
     A unit is a word, a question, an image (Likert) or a comparison (SxS).
 
-    Returns:
-        Columns `split`, `template`, `model` (SxS: `first-second`), `alpha` (at most 1; NaN where
-        all answers are equal or no unit has two), `units` (with two answers or more).
+    Columns `split`, `template`, `model` (SxS: `first-second`), `alpha` (at most 1; NaN where all
+    answers are equal or no unit has two), `units` (with two answers or more).
     """
     rows = []
     for split, template, model, ratings in _by_model(answers):
@@ -673,9 +656,8 @@ def rater_agreement(answers: GeckoAnswers) -> pd.DataFrame:
 def template_means(answers: GeckoAnswers) -> pd.DataFrame:
     """Mean human score and share of Unsure answers by model in the absolute templates.
 
-    Returns:
-        Columns `split`, `template`, `model`, `mean_score` (over images, 0..1; NaN where all are
-        unsure), `images` (behind it), `unsure_share` (of all answers, 0..1), `answers`.
+    Columns `split`, `template`, `model`, `mean_score` (over images, 0..1; NaN where all are
+    unsure), `images` (behind it), `unsure_share` (of all answers, 0..1), `answers`.
     """
     rows = []
     for split, template, model, ratings in _by_model(answers):
@@ -694,9 +676,8 @@ def template_pairwise_accuracy(answers: GeckoAnswers) -> pd.DataFrame:
     The template's score stands in for a metric: a tie is wrong, and so is an image without a
     score. The paper reports it on the reliable prompts.
 
-    Returns:
-        Columns `split`, `template`, `model`, `model_b` (both empty: all pairs of models),
-        `accuracy` (0..1), `comparisons` (with a preference).
+    Columns `split`, `template`, `model`, `model_b` (both empty: all pairs of models), `accuracy`
+    (0..1), `comparisons` (with a preference).
     """
     data = _aligned(answers)
     winner, loser = data.comparisons.decided()
@@ -718,9 +699,8 @@ def template_pairwise_accuracy(answers: GeckoAnswers) -> pd.DataFrame:
 def model_relations(answers: GeckoAnswers) -> pd.DataFrame:
     """Relation of each pair of models in each template, and what the majority says.
 
-    Returns:
-        Columns `split`, `model`, `model_b` (by name), one per rated template (`<`, `=` or `>`:
-        Wilcoxon, p < 0.001), `majority` of the absolute ones and `majority_v2` of all.
+    Columns `split`, `model`, `model_b` (by name), one per rated template (`<`, `=` or `>`:
+    Wilcoxon, p < 0.001), `majority` of the absolute ones and `majority_v2` of all.
     """
     data = _aligned(answers)
     rows = []

@@ -55,17 +55,6 @@ def measure(
     `pairwise_accuracy` for SxS (variant `paper`). Except for sub-skills: `srcc` without facet
     (variant `assay`), the mean over templates. For each reliable set: `model_pairs_right`. For
     `all`, `s` and `r`: `word_accuracy` and `error_consistency` of metrics with word labels.
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: prompts with their skills, images, raw ratings.
-        plan: resamples the prompts.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: an image has no row in `scores`, or a prompt is not in the plan.
-        SubmitterError: `unknown_rating` or `rating_without_image`.
     """
     data = align(scores, answers, plan)
     labelled = {name: word_labels(scores, name, answers) for name in scores.elements}

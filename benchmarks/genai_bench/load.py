@@ -23,18 +23,15 @@ LOWEST, HIGHEST = 1, 5
 
 @dataclass(frozen=True)
 class GenAiAnswers(Answers):
-    """Ratings of images and tags of prompts. The clusters are the prompts.
+    """Ratings of images and tags of prompts. The clusters are the prompts."""
 
-    Attributes:
-        images: one row per image, in the benchmark's order: `pair_id` (str), `prompt_id` (str, a
-            cluster id), `model` (str, who made the image).
-        ratings: shape (images, raters), as released: a few lie outside 1..5. At least one per
-            image; NaN where an image has fewer than others.
-        skills: tag to the ids of its prompts; a prompt may have none, or several.
-    """
-
+    # one row per image, in the benchmark's order: `pair_id` (str), `prompt_id` (str, a cluster id),
+    # `model` (str, who made the image)
     images: pd.DataFrame
+    # shape (images, raters), as released: a few lie outside 1..5. At least one per image; NaN where
+    # an image has fewer than others.
     ratings: FloatArray
+    # tag to the ids of its prompts; a prompt may have none, or several
     skills: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @cached_property

@@ -73,21 +73,13 @@ _VARIANTS = ("paper", "no_calibration", "ignore_tie")
 
 @dataclass(frozen=True)
 class Pool:
-    """Images that are compared with each other, all or those of some prompts.
+    """Images that are compared with each other, all or those of some prompts."""
 
-    Attributes:
-        scores: shape (N,), higher is better; NaN where the metric gave none.
-        labels: shape (N,), mean ratings; NaN where an image has none.
-        clusters: shape (N,), position of each image's prompt in the plan.
-        plan: resamples the prompts.
-        unit: one unit of `scores` in units of the metric's own, for thresholds in notes.
-    """
-
-    scores: FloatArray
-    labels: FloatArray
-    clusters: IntArray
-    plan: ResamplingPlan
-    unit: float = 1.0
+    scores: FloatArray  # shape (N,), higher is better; NaN where the metric gave none
+    labels: FloatArray  # shape (N,), mean ratings; NaN where an image has none
+    clusters: IntArray  # shape (N,), position of each image's prompt in the plan
+    plan: ResamplingPlan  # resamples the prompts
+    unit: float = 1.0  # one unit of `scores` in units of the metric's own, for thresholds in notes
 
     @cached_property
     def _forms(self) -> PairForms:

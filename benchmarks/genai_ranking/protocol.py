@@ -33,17 +33,11 @@ VARIANTS = ("paper", "assay")
 
 @dataclass(frozen=True)
 class Choices:
-    """Sums over the groups of each prompt, shape (P,) each.
+    """Sums over the groups of each prompt, shape (P,) each."""
 
-    Attributes:
-        agreed: groups whose choice is one of the images that people rate best.
-        rating: mean ratings of the choices.
-        groups: groups in which an image has a score.
-    """
-
-    agreed: FloatArray
-    rating: FloatArray
-    groups: FloatArray
+    agreed: FloatArray  # groups whose choice is one of the images that people rate best
+    rating: FloatArray  # mean ratings of the choices
+    groups: FloatArray  # groups in which an image has a score
 
 
 def choose(scores: FloatArray, labels: FloatArray, size: int, variant: str) -> Choices:
@@ -51,11 +45,8 @@ def choose(scores: FloatArray, labels: FloatArray, size: int, variant: str) -> C
 
     An image without a score is never chosen, though it may be the one that people rate best.
 
-    Args:
-        scores: shape (P, K), higher is better; NaN where the metric gave none.
-        labels: shape (P, K), mean ratings.
-        size: images of a group; divides K.
-        variant: one of `VARIANTS`.
+    `scores` (P, K): higher is better; NaN where the metric gave none. `labels` (P, K): mean
+    ratings.
     """
     score = scores.reshape(scores.shape[0], -1, size)
     label = labels.reshape(score.shape)

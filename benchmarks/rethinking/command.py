@@ -37,29 +37,21 @@ from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 @dataclass(frozen=True)
 class Report:
-    """Everything Re-Thinking asks of a set of scored generations.
+    """Everything Re-Thinking asks of a set of scored generations."""
 
-    Attributes:
-        scores: mean score and rank of each model with each seed.
-        stability: whether the ranks hold over the seeds, one entry per metric.
-        perturbation: change of the scores of perturbed images, with each seed.
-        perturbation_over_seeds: the same for all seeds together, by image and by prompt.
-        comparisons: each two models with each seed.
-        comparisons_over_seeds: the same for all seeds together, by image and by prompt.
-        notes: what cannot be said about a metric, and why.
-        plan_seed: seed of the generator of the resamples.
-        n_resamples: their number.
-    """
-
-    scores: tuple[ModelScore, ...]
+    scores: tuple[ModelScore, ...]  # mean score and rank of each model with each seed
+    # whether the ranks hold over the seeds, one entry per metric
     stability: tuple[MetricStability, ...]
+    # change of the scores of perturbed images, with each seed
     perturbation: tuple[Perturbation, ...]
+    # the same for all seeds together, by image and by prompt
     perturbation_over_seeds: tuple[Perturbation, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]  # each two models with each seed
+    # the same for all seeds together, by image and by prompt
     comparisons_over_seeds: tuple[Comparison, ...]
-    notes: tuple[str, ...]
-    plan_seed: int
-    n_resamples: int
+    notes: tuple[str, ...]  # what cannot be said about a metric, and why
+    plan_seed: int  # seed of the generator of the resamples
+    n_resamples: int  # their number
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; numbers that are not finite become null, since JSON knows none."""
@@ -73,13 +65,7 @@ def report(
     n_resamples: int = DEFAULT_RESAMPLES,
     level: float = LEVEL,
 ) -> Report:
-    """Compute all measures; metrics on the same prompts meet the same resamples.
-
-    Args:
-        tables: one per metric, see `benchmarks.rethinking.measures`.
-        n_resamples: bootstrap resamples of the prompts behind the intervals.
-        level: significance level of the paired t-test.
-    """
+    """Compute all measures; metrics on the same prompts meet the same resamples."""
     prompts = tuple(dict.fromkeys(prompt for table in tables for prompt in table.prompts))
     plan = ResamplingPlan.for_revision("rethinking", "generations", prompts, n_resamples)
     parts = [_of_metric(table, plan, level) for table in tables]

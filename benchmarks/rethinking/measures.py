@@ -35,22 +35,14 @@ PERTURBED = "perturbed_score"
 
 @dataclass(frozen=True)
 class MetricScores:
-    """The scores of one metric; M models, S seeds, P prompts, in order of first appearance.
+    """The scores of one metric; M models, S seeds, P prompts, in order of first appearance."""
 
-    Attributes:
-        metric: its name.
-        models: names, length M.
-        seeds: names, length S.
-        prompts: ids, length P.
-        scores: shape (S, M, P), higher is better; NaN where the metric gave no score.
-        perturbed: shape (S, M, P), the same for the perturbed images; NaN where not scored.
-    """
-
-    metric: str
-    models: tuple[str, ...]
-    seeds: tuple[str, ...]
-    prompts: tuple[str, ...]
-    scores: FloatArray
+    metric: str  # its name
+    models: tuple[str, ...]  # names, length M
+    seeds: tuple[str, ...]  # names, length S
+    prompts: tuple[str, ...]  # ids, length P
+    scores: FloatArray  # shape (S, M, P), higher is better; NaN where the metric gave no score
+    # shape (S, M, P), the same for the perturbed images; NaN where not scored
     perturbed: FloatArray
 
 
@@ -95,17 +87,7 @@ def _check_lines(path: Path) -> None:
 def tabulate(frame: pd.DataFrame) -> tuple[MetricScores, ...]:
     """Check a table of scored generations and arrange it by metric.
 
-    Args:
-        frame: names `metric`, `model`, `seed`, `prompt_id` (not empty), `score` and optionally
-            `perturbed_score` (numbers, or empty); further columns are ignored. Each metric
-            scores every model on the same prompts with every seed.
-
-    Returns:
-        One table per metric, in order of first appearance.
-
-    Raises:
-        SubmitterError: `missing_columns`, `no_scores`, `empty_name`, `bad_score`,
-            `duplicate_scores` or `different_prompts`; lines are counted from 2, as in the file.
+    One table per metric, in order of first appearance.
     """
     missing = [name for name in REQUIRED if name not in frame.columns]
     if missing:
@@ -221,15 +203,10 @@ def by_image(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class UnitCounts:
-    """Draws of each unit in each of B resamples.
+    """Draws of each unit in each of B resamples."""
 
-    Attributes:
-        prompts: shape (B, P), prompts drawn with all their images.
-        images: shape (B, S P), images drawn one by one, in the order of `image_scores`.
-    """
-
-    prompts: FloatArray
-    images: FloatArray
+    prompts: FloatArray  # shape (B, P), prompts drawn with all their images
+    images: FloatArray  # shape (B, S P), images drawn one by one, in the order of `image_scores`
 
 
 def unit_counts(table: MetricScores, plan: ResamplingPlan) -> UnitCounts:
@@ -254,29 +231,18 @@ def spread(scores: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class ModelScore:
-    """Score and rank of a model with a seed.
+    """Score and rank of a model with a seed."""
 
-    Attributes:
-        metric: the metric.
-        seed: the seed.
-        model: the model.
-        value: mean score over the prompts with a score, in units of the score; NaN if none has.
-        rank: competition rank among the models, highest first (1, 2, 2, 4); None without score.
-        n_prompts: prompts with a score.
-        n_missing: prompts without; left out of the mean.
-        ci_low: lower end of the 95 % interval (prompts resampled); NaN below two prompts.
-        ci_high: upper end.
-    """
-
-    metric: str
-    seed: str
-    model: str
-    value: float
+    metric: str  # the metric
+    seed: str  # the seed
+    model: str  # the model
+    value: float  # mean score over the prompts with a score, in units of the score; NaN if none has
+    # competition rank among the models, highest first (1, 2, 2, 4); None without score
     rank: int | None
-    n_prompts: int
-    n_missing: int
-    ci_low: float
-    ci_high: float
+    n_prompts: int  # prompts with a score
+    n_missing: int  # prompts without; left out of the mean
+    ci_low: float  # lower end of the 95 % interval (prompts resampled); NaN below two prompts
+    ci_high: float  # upper end
 
 
 @dataclass(frozen=True)
@@ -294,33 +260,22 @@ class MetricStability:
     A resample of the prompts adds its own noise to the ranking, so tau, W and the share of like
     rankings are lower in most resamples than in the sample: the intervals say how far the choice of
     prompts moves these measures, and may lie wholly below a perfect value.
-
-    Attributes:
-        metric: the metric.
-        models: models that are ranked: those with a score with every seed. Positions in
-            `over_seeds` are positions here.
-        seeds: the seeds.
-        over_seeds: the comparison; its `stable` is None where nothing can be compared.
-        stable_share: share of the resamples of the prompts in which all seeds give one ranking,
-            0..1; NaN where nothing can be compared. Near 1 or 0, the verdict does not hang on
-            the choice of prompts.
-        identical_share: interval of the share of like rankings among the pairs of seeds.
-        tau_mean: interval of the mean tau between two seeds.
-        kendall_w: interval of Kendall's W.
-        swapped: interval of the number of swapped pairs of models.
-        note: why nothing can be compared, or which models are left out; empty as a rule.
     """
 
-    metric: str
+    metric: str  # the metric
+    # models that are ranked: those with a score with every seed. Positions in `over_seeds` are
+    # positions here.
     models: tuple[str, ...]
-    seeds: tuple[str, ...]
-    over_seeds: SeedStability
+    seeds: tuple[str, ...]  # the seeds
+    over_seeds: SeedStability  # the comparison; its `stable` is None where nothing can be compared
+    # share of the resamples of the prompts in which all seeds give one ranking, 0..1; NaN where
+    # nothing can be compared. Near 1 or 0, the verdict does not hang on the choice of prompts.
     stable_share: float
-    identical_share: Interval
-    tau_mean: Interval
-    kendall_w: Interval
-    swapped: Interval
-    note: str
+    identical_share: Interval  # interval of the share of like rankings among the pairs of seeds
+    tau_mean: Interval  # interval of the mean tau between two seeds
+    kendall_w: Interval  # interval of Kendall's W
+    swapped: Interval  # interval of the number of swapped pairs of models
+    note: str  # why nothing can be compared, or which models are left out; empty as a rule
 
 
 def model_scores(table: MetricScores, plan: ResamplingPlan) -> tuple[ModelScore, ...]:
@@ -417,70 +372,45 @@ Relation = Literal["<", "=", ">"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models on the same prompts, with one seed or with all.
+    """Two models on the same prompts, with one seed or with all."""
 
-    Attributes:
-        metric: the metric.
-        seed: the seed; None for all seeds together.
-        unit: what counts as one observation. With one seed a prompt is its image. With all,
-            `prompt` (the mean over its seeds; trust this one) or `image` (each image by itself:
-            too small a p and too narrow an interval, since images of one prompt are alike).
-        model_a: one model.
-        model_b: the other.
-        relation: `>` where a is significantly better than b by the paired t-test (p below the
-            level, uncorrected, as in the paper), `<` where b is, else `=`.
-        difference: mean of a less b, in units of the score.
-        ci_low: lower end of its 95 % interval (BCa, units resampled); NaN below two units.
-        ci_high: upper end.
-        effect: Cohen's d_z, the difference over the standard deviation of the differences; 0
-            where all differences are zero, infinite where all are one other number.
-        effect_low: lower end of its 95 % interval (BCa); NaN below two units and where most resamples
-            are without spread.
-        effect_high: upper end.
-        t: statistic of the paired t-test; 0 where all differences are zero.
-        p_value: its two-sided p; 1 where all differences are zero; NaN below two units.
-        p_corrected: the same after Holm's correction for all pairs of this metric, seed and unit.
-        wilcoxon_w: statistic of Wilcoxon's signed-rank test.
-        wilcoxon_p: its two-sided p.
-        r_ab: dominance ratio, share of units on which a scores strictly higher.
-        r_ba: the same for b; the rest are ties.
-        n_units: units on which both have a score (a prompt: with every seed).
-        n_missing: units on which one has none; left out.
-    """
-
-    metric: str
-    seed: str | None
+    metric: str  # the metric
+    seed: str | None  # the seed; None for all seeds together
+    # what counts as one observation. With one seed a prompt is its image. With all, `prompt` (the
+    # mean over its seeds; trust this one) or `image` (each image by itself: too small a p and too
+    # narrow an interval, since images of one prompt are alike).
     unit: Unit
-    model_a: str
-    model_b: str
+    model_a: str  # one model
+    model_b: str  # the other
+    # `>` where a is significantly better than b by the paired t-test (p below the level,
+    # uncorrected, as in the paper), `<` where b is, else `=`
     relation: Relation
-    difference: float
-    ci_low: float
-    ci_high: float
+    difference: float  # mean of a less b, in units of the score
+    ci_low: float  # lower end of its 95 % interval (BCa, units resampled); NaN below two units
+    ci_high: float  # upper end
+    # Cohen's d_z, the difference over the standard deviation of the differences; 0 where all
+    # differences are zero, infinite where all are one other number
     effect: float
+    # lower end of its 95 % interval (BCa); NaN below two units and where most resamples are without
+    # spread
     effect_low: float
-    effect_high: float
-    t: float
-    p_value: float
+    effect_high: float  # upper end
+    t: float  # statistic of the paired t-test; 0 where all differences are zero
+    p_value: float  # its two-sided p; 1 where all differences are zero; NaN below two units
+    # the same after Holm's correction for all pairs of this metric, seed and unit
     p_corrected: float
-    wilcoxon_w: float
-    wilcoxon_p: float
-    r_ab: float
-    r_ba: float
-    n_units: int
-    n_missing: int
+    wilcoxon_w: float  # statistic of Wilcoxon's signed-rank test
+    wilcoxon_p: float  # its two-sided p
+    r_ab: float  # dominance ratio, share of units on which a scores strictly higher
+    r_ba: float  # the same for b; the rest are ties
+    n_units: int  # units on which both have a score (a prompt: with every seed)
+    n_missing: int  # units on which one has none; left out
 
 
 def comparisons(
     table: MetricScores, plan: ResamplingPlan, level: float = LEVEL
 ) -> tuple[Comparison, ...]:
-    """Compare each two models with each seed.
-
-    Args:
-        table: the scores.
-        plan: resamples the prompts.
-        level: below which p-value a difference is called significant.
-    """
+    """Compare each two models with each seed."""
     counts = plan.counts_of(table.prompts)
     return tuple(
         comparison
@@ -494,9 +424,8 @@ def comparisons_over_seeds(
 ) -> tuple[Comparison, ...]:
     """Compare each two models with all seeds together: by image and by prompt, side by side.
 
-    Returns:
-        Two entries per pair of models, `image` and then `prompt`; none with one seed, where they
-        are the same.
+    Two entries per pair of models, `image` and then `prompt`; none with one seed, where they are
+    the same.
     """
     if len(table.seeds) < 2:
         return ()
@@ -555,42 +484,30 @@ def _relation(p_value: float, difference: float, level: float) -> Relation:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Change of the scores of one model's perturbed images: delta = |J(prompt, I) - J(prompt, I')|.
+    """Change of the scores of one model's perturbed images: delta = |J(prompt, I) - J(prompt, I')|."""
 
-    Attributes:
-        metric: the metric J.
-        model: the model that made the images.
-        seed: its seed; None for all seeds whose perturbed images were scored, together.
-        unit: what counts as one observation: with one seed `prompt`, its image; with all, `prompt`
-            (the mean delta over its seeds; trust this one) or `image` (each by itself: too narrow
-            an interval, since images of one prompt are alike).
-        mean: mean delta over the units, in units of the score.
-        largest: largest delta of a unit; of it there is no interval, since no resample of the
-            prompts holds a larger one.
-        spread: standard deviation of the model's scores over its images (those seeds), in units
-            of the score; the measure of what counts as a large change.
-        mean_of_spread: mean / spread; NaN where all scores are equal.
-        largest_of_spread: largest / spread; likewise.
-        n_units: units with both scores.
-        n_missing: units for which one of the two scores is missing; left out. A prompt is missing
-            if it has both with no seed.
-        ci_low: lower end of the 95 % interval of the mean (units resampled); NaN below two.
-        ci_high: upper end.
-    """
-
-    metric: str
-    model: str
-    seed: str | None
+    metric: str  # the metric J
+    model: str  # the model that made the images
+    seed: str | None  # its seed; None for all seeds whose perturbed images were scored, together
+    # what counts as one observation: with one seed `prompt`, its image; with all, `prompt` (the
+    # mean delta over its seeds; trust this one) or `image` (each by itself: too narrow an interval,
+    # since images of one prompt are alike)
     unit: Unit
-    mean: float
+    mean: float  # mean delta over the units, in units of the score
+    # largest delta of a unit; of it there is no interval, since no resample of the prompts holds a
+    # larger one
     largest: float
+    # standard deviation of the model's scores over its images (those seeds), in units of the score;
+    # the measure of what counts as a large change
     spread: float
-    mean_of_spread: float
-    largest_of_spread: float
-    n_units: int
+    mean_of_spread: float  # mean / spread; NaN where all scores are equal
+    largest_of_spread: float  # largest / spread; likewise
+    n_units: int  # units with both scores
+    # units for which one of the two scores is missing; left out. A prompt is missing if it has both
+    # with no seed.
     n_missing: int
-    ci_low: float
-    ci_high: float
+    ci_low: float  # lower end of the 95 % interval of the mean (units resampled); NaN below two
+    ci_high: float  # upper end
 
 
 def perturbations(table: MetricScores, plan: ResamplingPlan) -> tuple[Perturbation, ...]:
@@ -612,9 +529,8 @@ def perturbations(table: MetricScores, plan: ResamplingPlan) -> tuple[Perturbati
 def perturbations_over_seeds(table: MetricScores, counts: UnitCounts) -> tuple[Perturbation, ...]:
     """The change with all seeds together, by image and by prompt, side by side.
 
-    Returns:
-        Two entries, `image` and then `prompt`, for each model of which perturbed images of at
-        least two seeds were scored.
+    Two entries, `image` and then `prompt`, for each model of which perturbed images of at least two
+    seeds were scored.
     """
     changed: BoolArray = np.any(np.isfinite(table.perturbed), axis=2)
     models = np.flatnonzero(changed.sum(axis=0) > 1)

@@ -12,14 +12,7 @@ def plus_one(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     Nobody sees the difference, so a score should not move. It belongs on the decoded 8-bit image,
     before anything a metric does to it, and the result must be kept without loss (PNG).
 
-    Args:
-        image: any shape, dtype uint8: decoded channel values.
-
-    Returns:
-        The changed copy.
-
-    Raises:
-        ValueError: the values are not 8-bit; a float image has no smallest step.
+    The changed copy.
     """
     if image.dtype != np.uint8:
         raise ValueError(f"an image of 8-bit channel values is needed, not of {image.dtype}")

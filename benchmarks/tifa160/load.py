@@ -21,19 +21,16 @@ GOLDS = ("dsg_likert", "human_avg")
 
 @dataclass(frozen=True)
 class Tifa160Answers(Answers):
-    """Ratings of whole images. The clusters are the prompts.
+    """Ratings of whole images. The clusters are the prompts."""
 
-    Attributes:
-        images: one row per image, in the benchmark's order, with columns `pair_id`, `prompt_id`,
-            `model`, `source` (all str: the collection a prompt was taken from, e.g. `coco`) and
-            one column per gold (float, 1..5): the mean rating of the image.
-        prompts: one row per prompt, in the benchmark's order, with columns `prompt_id`, `source`.
-        ratings: gold to the single ratings behind it, shape (images, raters), 1..5; NaN where an
-            image has fewer ratings than others. A column is not one person.
-    """
-
+    # one row per image, in the benchmark's order, with columns `pair_id`, `prompt_id`, `model`,
+    # `source` (all str: the collection a prompt was taken from, e.g. `coco`) and one column per
+    # gold (float, 1..5): the mean rating of the image.
     images: pd.DataFrame
+    # one row per prompt, in the benchmark's order, with columns `prompt_id`, `source`
     prompts: pd.DataFrame
+    # gold to the single ratings behind it, shape (images, raters), 1..5; NaN where an image has
+    # fewer ratings than others. A column is not one person.
     ratings: Mapping[str, FloatArray]
 
     def counts(self) -> dict[str, int]:

@@ -15,17 +15,14 @@ from benchmarks.sources.folder import DataFolder, data_row, folder_images
 
 @dataclass(frozen=True)
 class Ts2Answers(Answers):
-    """Semantic error graphs. The clusters are the graphs.
+    """Semantic error graphs. The clusters are the graphs."""
 
-    Attributes:
-        nodes: one row per image, in the benchmark's order, with columns
-            `pair_id` (str), `graph` (str, a cluster id), `label` (str, e.g. `2b`: node label),
-            `level` (int: error count, the leading integer of the label), `split` (str, e.g.
-            `synth`), `skill` (str: kind of error a graph is about; empty where none is named).
-        not_in_paper: graphs that the published table never evaluates (SEG 164).
-    """
-
+    # one row per image, in the benchmark's order, with columns `pair_id` (str), `graph` (str, a
+    # cluster id), `label` (str, e.g. `2b`: node label), `level` (int: error count, the leading
+    # integer of the label), `split` (str, e.g. `synth`), `skill` (str: kind of error a graph is
+    # about; empty where none is named).
     nodes: pd.DataFrame
+    # graphs that the published table never evaluates (SEG 164)
     not_in_paper: frozenset[str] = field(default_factory=frozenset)
 
     def counts(self) -> dict[str, int]:

@@ -70,17 +70,13 @@ MEASURES: dict[str, MeasureInfo] = {
 
 @dataclass(frozen=True)
 class WalkRule:
-    """Rule by which a variant of the protocol walks a graph.
+    """Rule by which a variant of the protocol walks a graph."""
 
-    Attributes:
-        root_twice: two root nodes are chosen independently, as in the script behind the published
-            table; both orders of a pair count, and the images of a root chosen twice count twice.
-        weighted: a walk weighs as much as it has scored images; otherwise all walks weigh alike.
-        adjacent_only: separation compares neighbouring levels only; otherwise all pairs of levels.
-    """
-
+    # two root nodes are chosen independently, as in the script behind the published table; both
+    # orders of a pair count, and the images of a root chosen twice count twice
     root_twice: bool
-    weighted: bool
+    weighted: bool  # a walk weighs as much as it has scored images; otherwise all walks weigh alike
+    # separation compares neighbouring levels only; otherwise all pairs of levels
     adjacent_only: bool
 
 
@@ -95,25 +91,21 @@ class GraphWalks:
     """The walks of one graph with I images, of which some have a score.
 
     A group is what a walk takes from one level: a node, or a pair of root nodes pooled.
-
-    Attributes:
-        levels: shape (I,), error count of each image.
-        counts: shape (W, I), how often each image stands in the sample of each distinct walk;
-            0 for images without a score.
-        weights: shape (W,), weight of each walk in an average over walks; sums to 1, or all NaN
-            where the graph has no scored image.
-        shares: shape (G, I), weight of each image in the mean of each group; rows sum to 1, or
-            to 0 for a group without scored images.
-        separation: shape (G, G), weight of each pair of groups in the separation of the graph.
-        contrast: shape (I,), weight of each image in the unnormalised delta of the graph.
     """
 
-    levels: FloatArray
+    levels: FloatArray  # shape (I,), error count of each image
+    # shape (W, I), how often each image stands in the sample of each distinct walk; 0 for images
+    # without a score
     counts: FloatArray
+    # shape (W,), weight of each walk in an average over walks; sums to 1, or all NaN where the
+    # graph has no scored image
     weights: FloatArray
+    # shape (G, I), weight of each image in the mean of each group; rows sum to 1, or to 0 for a
+    # group without scored images
     shares: FloatArray
+    # shape (G, G), weight of each pair of groups in the separation of the graph
     separation: FloatArray
-    contrast: FloatArray
+    contrast: FloatArray  # shape (I,), weight of each image in the unnormalised delta of the graph
 
 
 def graph_walks(
@@ -124,11 +116,8 @@ def graph_walks(
     Images without a score are dropped from the samples; a node left without any is skipped in the
     walks through it, so that its neighbours become adjacent.
 
-    Args:
-        levels: shape (I,), error count of each image; the lowest level holds the roots.
-        labels: length I, node of each image.
-        scored: shape (I,), whether the metric gave the image a score.
-        rule: the variant.
+    `levels` (I,): error count of each image; the lowest level holds the roots. `scored` (I,):
+    whether the metric gave the image a score.
     """
     members, multiplicity, by_level = _groups(levels, labels, rule)
     members = members * scored
@@ -229,9 +218,7 @@ KEYS: tuple[MeasureKey, ...] = (
 class Graph:
     """Semantic error graph, with its walks counted once where every image has a score.
 
-    Args:
-        levels: shape (I,), error count of each image.
-        labels: length I, node of each image.
+    `levels`: shape (I,), error count of each image.
     """
 
     def __init__(self, levels: IntArray, labels: Sequence[str]) -> None:
@@ -293,13 +280,9 @@ def rank_by_midranks(walks: GraphWalks, balance: FloatArray, *, skip_single: boo
 
     A walk in which either side is constant counts as 0.
 
-    Args:
-        walks: the walks of the graph.
-        balance: shape (I, I, M), sign of score[i] - score[j].
-        skip_single: leave out walks with fewer than two scores instead of counting them as 0.
+    `balance` (I, I, M): sign of score[i] - score[j].
 
-    Returns:
-        Shape (M,), in [-1, 1]; 1 where scores fall strictly with the error count.
+    Returns shape (M,), in [-1, 1]; 1 where scores fall strictly with the error count.
     """
     # Twice the rank of i, less its mean, is the number of images below less the number above.
     scores = _image_sums(walks.counts, balance)
@@ -316,12 +299,9 @@ def rank_by_midranks(walks: GraphWalks, balance: FloatArray, *, skip_single: boo
 def rank_by_lower_ranks(walks: GraphWalks, fewer: FloatArray) -> FloatArray:
     """Eqs. 1-2 read literally: the rank of a value is the number of strictly smaller ones.
 
-    Args:
-        walks: the walks of the graph.
-        fewer: shape (I, I, M), 1 where score[j] < score[i].
+    `fewer` (I, I, M): 1 where score[j] < score[i].
 
-    Returns:
-        Shape (M,), the mean over walks of the negated Pearson correlation of these ranks.
+    Returns shape (M,), the mean over walks of the negated Pearson correlation of these ranks.
     """
     levels = walks.levels
     scores = _image_sums(walks.counts, fewer)
@@ -335,12 +315,9 @@ def rank_by_lower_ranks(walks: GraphWalks, fewer: FloatArray) -> FloatArray:
 def separation(walks: GraphWalks, at_most: FloatArray) -> FloatArray:
     """Weighted mean over pairs of groups of the two-sample Kolmogorov-Smirnov statistic.
 
-    Args:
-        walks: the walks of the graph.
-        at_most: shape (I, I, M), 1 where score[j] <= score[i].
+    `at_most` (I, I, M): 1 where score[j] <= score[i].
 
-    Returns:
-        Shape (M,), in [0, 1]; 0 for a graph with a single level.
+    Returns shape (M,), in [0, 1]; 0 for a graph with a single level.
     """
     low, high = np.nonzero(walks.separation)
     weights = walks.separation[low, high]

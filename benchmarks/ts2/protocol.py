@@ -42,24 +42,17 @@ from benchmarks.ts2.measures import KEYS, MEASURES, Graph, MeasureKey
 
 @dataclass(frozen=True)
 class GraphValues:
-    """Every measure of every metric on every graph; C graphs, M metrics.
+    """Every measure of every metric on every graph; C graphs, M metrics."""
 
-    Attributes:
-        graphs: ids of the graphs, length C.
-        metrics: names of the metrics, length M.
-        values: per measure and variant an array (C, M), NaN where a metric has no score in a
-            graph; delta in units of the score.
-        sigma: per variant the spread of each metric, shape (M,); see `score_spread`.
-        images: shape (C,), images of each graph.
-        scored: shape (C, M), images of each graph for which the metric gave a score.
-    """
-
-    graphs: tuple[str, ...]
-    metrics: tuple[str, ...]
+    graphs: tuple[str, ...]  # ids of the graphs, length C
+    metrics: tuple[str, ...]  # names of the metrics, length M
+    # per measure and variant an array (C, M), NaN where a metric has no score in a graph; delta in
+    # units of the score
     values: Mapping[MeasureKey, FloatArray]
+    # per variant the spread of each metric, shape (M,); see `score_spread`
     sigma: Mapping[str, FloatArray]
-    images: FloatArray
-    scored: FloatArray
+    images: FloatArray  # shape (C,), images of each graph
+    scored: FloatArray  # shape (C, M), images of each graph for which the metric gave a score
 
     def normalised(self, key: MeasureKey) -> FloatArray:
         """Shape (C, M): the values that are averaged, delta in units of sigma."""
@@ -69,27 +62,16 @@ class GraphValues:
 
 @dataclass(frozen=True)
 class _Average:
-    """Mean of a measure over one part, for all metrics; P graphs, M metrics, B resamples.
+    """Mean of a measure over one part, for all metrics; P graphs, M metrics, B resamples."""
 
-    Attributes:
-        split: of the part.
-        skill: of the part; None: all.
-        key: measure and variant.
-        graphs: ids of the graphs, length P.
-        values: shape (P, M), what is averaged.
-        resamples: shape (B, M), its mean in each resample.
-        images: shape (P,), images of each graph.
-        scored: shape (P, M), images for which the metric gave a score.
-    """
-
-    split: str
-    skill: str | None
-    key: MeasureKey
-    graphs: tuple[str, ...]
-    values: FloatArray
-    resamples: FloatArray
-    images: FloatArray
-    scored: FloatArray
+    split: str  # of the part
+    skill: str | None  # of the part; None: all
+    key: MeasureKey  # measure and variant
+    graphs: tuple[str, ...]  # ids of the graphs, length P
+    values: FloatArray  # shape (P, M), what is averaged
+    resamples: FloatArray  # shape (B, M), its mean in each resample
+    images: FloatArray  # shape (P,), images of each graph
+    scored: FloatArray  # shape (P, M), images for which the metric gave a score
 
 
 def measure(
@@ -291,13 +273,10 @@ _NOTE_ABSENT = "Undefined: Table 2 prints the delta of {other} here, which is no
 def printed_delta(deltas: FloatArray, sigma: float) -> dict[str, float]:
     """The four delta cells of one column of Table 2, before two columns change places.
 
-    Args:
-        deltas: shape (164,), delta of graphs 0-163 in units of the score, not oriented: raw
-            scores, whether or not higher is better.
-        sigma: spread of the metric over all images; negative where a lower score is better.
+    `deltas` (164,): delta of graphs 0-163 in units of the score, not oriented: raw scores, whether
+    or not higher is better.
 
-    Returns:
-        The cells for `all`, `synth`, `nat` and `real`.
+    The cells for `all`, `synth`, `nat` and `real`.
     """
     cells = [*deltas.tolist(), sigma]
     printed: dict[str, float] = {}
