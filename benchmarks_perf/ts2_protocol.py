@@ -33,7 +33,7 @@ from benchmarks.ts2.measures import (
     rank_by_midranks,
     separation,
 )
-from benchmarks.ts2.protocol import Ts2, graph_values, measure
+from benchmarks.ts2.protocol import Ts2, graph_values
 from benchmarks_perf.measuring import Figure, interleaved
 
 N_METRICS = 19
@@ -55,7 +55,7 @@ def ts2_protocol(rounds: int = 2, data: Path | None = None) -> Iterator[Figure]:
         sides = {
             "scipy": lambda: plain_evaluation(first, answers),
             "values": lambda: graph_values(scores, answers),
-            "rows": lambda: measure(scores, answers, plan, "ts2", "perf"),
+            "rows": lambda: Ts2().measure(scores, answers, plan),
         }
         times = interleaved(sides, rounds)
     times = times.scaled("scipy", len(scores.metrics))

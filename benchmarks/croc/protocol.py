@@ -16,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.croc.cases import cases
+from benchmarks.cases import SCHEMA
 from benchmarks.croc.load import (
+    TEXTS,
     CrocAnswers,
     CrocHumAnswers,
     PromptPair,
@@ -25,6 +26,7 @@ from benchmarks.croc.load import (
     load_answers,
     load_prompts,
     load_questions,
+    pair_id,
 )
 from benchmarks.croc.measures import (
     DIRECTIONS,
@@ -71,15 +73,6 @@ MEASURES: dict[str, MeasureInfo] = {
     ),
 }
 
-FACETS: dict[str, str] = {
-    "text": "Text-based",
-    "image": "Image-based",
-    "forward_text": "Text-based, forward",
-    "inverse_text": "Text-based, inverse",
-    "forward_image": "Image-based, forward",
-    "inverse_image": "Image-based, inverse",
-}
-
 
 @dataclass(frozen=True)
 class _Slice:
@@ -101,36 +94,6 @@ class _Means:
 
     values: FloatArray
     resamples: FloatArray
-
-
-def measure(
-    scores: ScoreTable,
-    answers: CrocAnswers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """All CROC measures of every metric in the table.
-
-    Rows: `accuracy` and `scaled_accuracy` per direction and `scaled_accuracy` per published cell
-    (variant `paper`); `scaled_accuracy` without facet (variant `assay`), the mean of both cells.
-    Each for all categories (skill None: unweighted mean of category means) and each category; and,
-    where an original prompt has more than 280 characters, again for the short and the long prompts
-    (splits `up_to_280` and `over_280`).
-    """
-    outcomes = compare(scores, answers)
-    counts = plan.counts_of([pair.id for pair in answers.prompt_pairs])
-    template = Row(benchmark, revision, metric="", measure="", value=np.nan, variant="paper")
-    builder = MeasuredBuilder(plan.n_resamples)
-    pair_ids = np.array([pair.id for pair in answers.prompt_pairs], dtype=object)
-    in_plan = plan.positions(pair_ids)
-    for part in _slices(answers.prompt_pairs):
-        estimates = _estimates(part, outcomes, counts)
-        for column, metric in enumerate(scores.metrics):
-            for estimate in estimates:
-                row = replace(template, metric=metric, split=part.split, skill=part.skill)
-                estimate.add_to(builder, row, column, pair_ids, in_plan)
-    return builder.build()
 
 
 def _slices(pairs: tuple[PromptPair, ...]) -> Iterator[_Slice]:
@@ -301,8 +264,10 @@ def _mean_of(first: _Estimate, second: _Estimate) -> _Estimate:
     )
 
 
+SAID = {True: "image of this prompt", False: "image of the contrast"}
+
+
 CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
-CARD = CARD.model_copy(update={"facets": {**FACETS, **CARD.facets}})
 
 
 class CrocHum(Benchmark):
@@ -327,13 +292,47 @@ class CrocHum(Benchmark):
         return load_prompts(self.folder(data))
 
     def cases(self, answers: CrocAnswers, data: Path | None) -> pd.DataFrame:
-        """Contrast pairs to look at; see `benchmarks.croc.cases`."""
+        """Every image with both prompts of its pair: 1 is expected where they belong together.
+
+        The image of a pair is named by the stem of its file, also where several pairs list it.
+        """
         del data
-        return cases(answers)
+        # As in the protocol: where no prompt is long, there are no splits by length.
+        lengths = {pair.id: length_split(pair.prompt) for pair in answers.prompt_pairs}
+        told = LONG in lengths.values()
+        rows = [
+            (pair.id, pair.id, lengths[pair.id] if told else "", pair.category,
+             pair_id(stem, text), stem.removesuffix(f"@{pair.id}"),  # see `load.shared_name`
+             prompt, float(text == side), SAID[text == side])
+            for pair in answers.prompt_pairs
+            for side, stems in zip(TEXTS, (pair.original_images, pair.contrast_images), strict=True)
+            for stem in stems
+            for text, prompt in zip(TEXTS, (pair.prompt, pair.contrast), strict=True)
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=SCHEMA.names)
 
     def measure(self, scores: ScoreTable, answers: CrocAnswers, plan: ResamplingPlan) -> Measured:
-        """The CROC protocol."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
+        """All CROC measures of every metric in the table.
+
+        Rows: `accuracy` and `scaled_accuracy` per direction and `scaled_accuracy` per published cell
+        (variant `paper`); `scaled_accuracy` without facet (variant `assay`), the mean of both cells.
+        Each for all categories (skill None: unweighted mean of category means) and each category; and,
+        where an original prompt has more than 280 characters, again for the short and the long prompts
+        (splits `up_to_280` and `over_280`).
+        """
+        outcomes = compare(scores, answers)
+        counts = plan.counts_of([pair.id for pair in answers.prompt_pairs])
+        template = Row(self.name, self.card.revision, "", "", np.nan, variant="paper")
+        builder = MeasuredBuilder(plan.n_resamples)
+        pair_ids = np.array([pair.id for pair in answers.prompt_pairs], dtype=object)
+        in_plan = plan.positions(pair_ids)
+        for part in _slices(answers.prompt_pairs):
+            estimates = _estimates(part, outcomes, counts)
+            for column, metric in enumerate(scores.metrics):
+                for estimate in estimates:
+                    row = replace(template, metric=metric, split=part.split, skill=part.skill)
+                    estimate.add_to(builder, row, column, pair_ids, in_plan)
+        return builder.build()
 
 
 BENCHMARKS = (CrocHum(),)

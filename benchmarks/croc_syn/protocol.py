@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import IntArray
+from benchmarks.cases import SCHEMA
+from benchmarks.croc.load import TEXTS
 from benchmarks.croc.measures import DIRECTIONS, LENGTHS
-from benchmarks.croc.protocol import FACETS
-from benchmarks.croc_syn.cases import cases
+from benchmarks.croc.protocol import SAID
 from benchmarks.croc_syn.load import (
     FILES,
     IMAGES,
@@ -31,6 +33,7 @@ from benchmarks.croc_syn.load import (
     load_prompts,
     load_questions,
     prompt_pairs,
+    skill_of,
 )
 from benchmarks.croc_syn.measures import (
     MEASURES,
@@ -43,38 +46,6 @@ from benchmarks.croc_syn.measures import (
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-
-
-def measure(
-    scores: ScoreTable,
-    answers: CrocSynAnswers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """All CROC_syn measures of every metric in the table.
-
-    Rows, where a split is a mode or `<mode>:<text model or length>`:
-
-    - per mode and direction `accuracy` and `scaled_accuracy` (variant `paper`; text-based also
-      `exact_chance`), and `accuracy` per text model (split `<mode>:ds`, `<mode>:qwen`);
-    - summaries that the paper does not print (`scaled_accuracy`, variant `assay`): over the
-      directions of a mode, over the modes of a direction, and over all of these cells;
-    - per property (skill) on property variation, in all and by prompt length: `scaled_accuracy`
-      with facet `image` (variant `paper`) and `text` (variant `assay`).
-
-    Only accuracies per text model have values per cluster; where a cluster has as many groups as
-    every other, the accuracy is their mean.
-    """
-    strata = strata_of(scores, answers, plan)
-    template = Row(benchmark, revision, metric="", measure="", value=np.nan, variant="paper")
-    lines = list(_lines(Part(strata, tuple(range(len(strata)))), template))
-    builder = MeasuredBuilder(plan.n_resamples)
-    in_plan = plan.positions(answers.clusters)
-    for column, metric in enumerate(scores.metrics):
-        for line in lines:
-            line.add_to(builder, metric, column, strata, answers, in_plan=in_plan)
-    return builder.build()
 
 
 @dataclass(frozen=True)
@@ -215,8 +186,11 @@ def _properties(part: Part, row: Row) -> Iterator[_Line]:
             yield _Line(replace(text, skill=node), of_node.both_ways("text"))
 
 
+MOST_CASES = 1000
+"""So many are looked at: the whole set has a million images and more."""
+
+
 CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
-CARD = CARD.model_copy(update={"facets": {**FACETS, **CARD.facets}})
 IMAGES_PER_PROMPT = 5
 
 
@@ -246,15 +220,47 @@ class CrocSyn(Benchmark):
         return load_prompts(self.folder(data))
 
     def cases(self, answers: CrocSynAnswers, data: Path | None) -> pd.DataFrame:
-        """Some contrast pairs to look at; see `benchmarks.croc_syn.cases`."""
-        pairs = prompt_pairs(self.folder(data))
-        return cases(answers, (pair for pair in pairs if pair.is_whole))
+        """Evenly many out of the whole set: 1 is expected where image and prompt belong together."""
+        step = max(1, -(-len(answers.prompts) // MOST_CASES))
+        clusters = answers.prompts["cluster"].to_numpy()[::step]
+        pairs = (pair for pair in prompt_pairs(self.folder(data)) if pair.is_whole)
+        rows = [
+            (pair.text_id("").removesuffix("|"), answers.clusters[cluster],
+             f"{pair.parts[0]};{pair.parts[0]}:{pair.text_model}", skill_of(pair),
+             f"{image}|{text}", image, prompt, float(text == own), SAID[text == own])
+            for pair, cluster in zip(islice(pairs, 0, None, step), clusters, strict=True)
+            for side, own in enumerate(TEXTS)
+            for image in pair.image_ids(side, answers.images_per_prompt)
+            for text, prompt in zip(TEXTS, (pair.prompt, pair.contrast), strict=True)
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=SCHEMA.names)
 
     def measure(
         self, scores: ScoreTable, answers: CrocSynAnswers, plan: ResamplingPlan
     ) -> Measured:
-        """The CROC_syn protocol."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
+        """All CROC_syn measures of every metric in the table.
+
+        Rows, where a split is a mode or `<mode>:<text model or length>`:
+
+        - per mode and direction `accuracy` and `scaled_accuracy` (variant `paper`; text-based also
+          `exact_chance`), and `accuracy` per text model (split `<mode>:ds`, `<mode>:qwen`);
+        - summaries that the paper does not print (`scaled_accuracy`, variant `assay`): over the
+          directions of a mode, over the modes of a direction, and over all of these cells;
+        - per property (skill) on property variation, in all and by prompt length: `scaled_accuracy`
+          with facet `image` (variant `paper`) and `text` (variant `assay`).
+
+        Only accuracies per text model have values per cluster; where a cluster has as many groups as
+        every other, the accuracy is their mean.
+        """
+        strata = strata_of(scores, answers, plan)
+        template = Row(self.name, self.card.revision, "", "", np.nan, variant="paper")
+        lines = list(_lines(Part(strata, tuple(range(len(strata)))), template))
+        builder = MeasuredBuilder(plan.n_resamples)
+        in_plan = plan.positions(answers.clusters)
+        for column, metric in enumerate(scores.metrics):
+            for line in lines:
+                line.add_to(builder, metric, column, strata, answers, in_plan=in_plan)
+        return builder.build()
 
 
 BENCHMARKS = (CrocSyn(),)

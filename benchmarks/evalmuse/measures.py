@@ -94,8 +94,6 @@ MEASURES: dict[str, MeasureInfo] = {
     ),
 }
 
-FACETS: dict[str, str] = {}
-
 
 # Answers as arrays, shared by all metrics.
 
@@ -573,3 +571,13 @@ def align_scores(answers: EvalMuseAnswers) -> dict[str, float]:
 
 def _table(found: dict[str, float], key: str, value: str) -> pd.DataFrame:
     return pd.DataFrame({key: list(found), value: list(found.values())})
+
+
+def skills_of_prompts(answers: EvalMuseAnswers) -> dict[str, list[str]]:
+    """Reported skills of the elements of each prompt, in alphabetical order."""
+    elements = answers.elements[answers.elements["skill"] != UNREPORTED_SKILL]
+    of_image = answers.images.set_index("pair_id")["prompt_id"]
+    prompts = of_image.reindex(elements["pair_id"]).to_numpy()
+    return {
+        str(prompt): sorted(set(skills)) for prompt, skills in elements["skill"].groupby(prompts)
+    }

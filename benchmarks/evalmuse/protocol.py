@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import FloatArray
+from benchmarks.cases import image_cases, of_five
 from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse import load
-from benchmarks.evalmuse.cases import cases
 from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.evalmuse.measures import (
     MEASURES,
@@ -23,6 +23,7 @@ from benchmarks.evalmuse.measures import (
     element_estimates,
     facts,
     overall_estimates,
+    skills_of_prompts,
     tables_of,
     undefined,
 )
@@ -38,28 +39,6 @@ _TRACK1_PARTS: dict[str, dict[str, str]] = {
     "paper": {"srcc": "paper", "plcc": "paper", "element_accuracy": "ntire"},
 }
 """Variants of the final score to the variants of its parts."""
-
-
-def measure(
-    scores: ScoreTable,
-    answers: EvalMuseAnswers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """All EvalMuse measures of every metric in the table.
-
-    Rows: `srcc`, `krcc`, `plcc`, `rmse` and `pearson` for the splits `all`, `real` and `synth`
-    that have images (variant `paper`), `plcc` for split `all` as `ntire_code` and `ntire_page`;
-    `srcc` per skill (`assay`, split `all`); `element_accuracy` as `paper`, `held_out` and `ntire`
-    for the splits and, in split `all`, for each skill; `ntire_track1` as `code` and `paper`.
-    """
-    builder = MeasuredBuilder(plan.n_resamples)
-    for estimate in estimates(scores, answers, plan, benchmark, revision):
-        drawn = estimate.drawn
-        row = replace(estimate.row, note=notes(estimate.row.note, drawn.note))
-        builder.add(row, drawn.values, members=estimate.members, pool=estimate.pool)
-    return builder.build()
 
 
 def estimates(
@@ -134,11 +113,36 @@ CARD = Card.read(_FOLDER / "card.toml", MEASURES)
 NTIRE_CARD = Card.read(_FOLDER / "card_ntire.toml", MEASURES)
 
 
-class EvalMuse(Benchmark):
+class _EvalMuseProtocol(Benchmark):
+    """What both sets of labels are measured by."""
+
+    def facts(self, answers: EvalMuseAnswers) -> Mapping[str, pd.DataFrame]:
+        """Facts of the human labels alone; see `benchmarks.evalmuse.measures`."""
+        return facts(answers)
+
+    def measure(
+        self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """All EvalMuse measures of every metric in the table.
+
+        Rows: `srcc`, `krcc`, `plcc`, `rmse` and `pearson` for the splits `all`, `real` and `synth`
+        that have images (variant `paper`), `plcc` for split `all` as `ntire_code` and `ntire_page`;
+        `srcc` per skill (`assay`, split `all`); `element_accuracy` as `paper`, `held_out` and
+        `ntire` for the splits and, in split `all`, for each skill; `ntire_track1` as `code` and
+        `paper`.
+        """
+        builder = MeasuredBuilder(plan.n_resamples)
+        for estimate in estimates(scores, answers, plan, self.name, self.card.revision):
+            drawn = estimate.drawn
+            row = replace(estimate.row, note=notes(estimate.row.note, drawn.note))
+            builder.add(row, drawn.values, members=estimate.members, pool=estimate.pool)
+        return builder.build()
+
+
+class EvalMuse(_EvalMuseProtocol):
     """A held-out quarter of the prompts of the public labelled list."""
 
-    def __init__(self, card: Card = CARD) -> None:
-        self.card = card
+    card = CARD
 
     def answers(self, data: Path | None) -> EvalMuseAnswers:
         """Read the labels from `<data>/evalmuse/train_list.json`; see `load.load_answers`."""
@@ -157,27 +161,28 @@ class EvalMuse(Benchmark):
         """The 199 released prompts for ranking text-to-image models; see `Benchmark.prompts`."""
         return load.load_prompts(self.folder(data))
 
-    def facts(self, answers: EvalMuseAnswers) -> Mapping[str, pd.DataFrame]:
-        """Facts of the human labels alone; see `benchmarks.evalmuse.measures`."""
-        return facts(answers)
-
     def cases(self, answers: EvalMuseAnswers, data: Path | None) -> pd.DataFrame:
-        """Prompts to look at; see `benchmarks.evalmuse.cases`."""
+        """The images of each prompt; its skills are those of the elements of any of them."""
         del data
-        return cases(answers)
+        images = answers.images
+        prompts = images.drop_duplicates("prompt_id").set_index("prompt_id")
+        labels = images["label"].to_numpy(np.float64)
+        return image_cases(
+            images["pair_id"].tolist(),
+            images["prompt_id"].tolist(),
+            labels,
+            of_five(labels),
+            texts=prompts["prompt"].to_dict(),
+            skills=skills_of_prompts(answers),
+            # The type of a text listed with both is real, as it is where prompts are drawn.
+            splits=images.groupby("prompt_id")["split"].min().to_dict(),
+        )
 
-    def measure(
-        self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan
-    ) -> Measured:
-        """The rows of `protocol.measure`."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
 
-
-class EvalMuseNtire(Benchmark):
+class EvalMuseNtire(_EvalMuseProtocol):
     """Track 1 of NTIRE 2025, with a label file that an operator supplies."""
 
-    def __init__(self, card: Card = NTIRE_CARD) -> None:
-        self.card = card
+    card = NTIRE_CARD
 
     def answers(self, data: Path | None) -> EvalMuseAnswers:
         """Read the labels from `<data>/evalmuse/eval.json`; see FORMAT.md."""
@@ -197,16 +202,6 @@ class EvalMuseNtire(Benchmark):
         except SubmitterError:
             return False
         return True
-
-    def facts(self, answers: EvalMuseAnswers) -> Mapping[str, pd.DataFrame]:
-        """Facts of the human labels alone; see `benchmarks.evalmuse.measures`."""
-        return facts(answers)
-
-    def measure(
-        self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan
-    ) -> Measured:
-        """The rows of `protocol.measure`."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
 
 
 BENCHMARKS = (EvalMuse(), EvalMuseNtire())

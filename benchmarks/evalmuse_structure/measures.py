@@ -57,7 +57,6 @@ MEASURES: dict[str, MeasureInfo] = {
         source="a summary of ours",
     ),
 }
-FACETS: dict[str, str] = {}
 
 
 # Search for the threshold, and area under the curve.

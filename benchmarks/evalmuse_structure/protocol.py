@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -92,41 +91,6 @@ class _Slice:
             n_missing=missing,
             note=said,
         )
-
-
-def measure(
-    scores: ScoreTable,
-    answers: StructureAnswers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """All measures of every metric in the table.
-
-    Rows of variant `paper`: `accuracy` over all categories and per category, `recall` over all
-    annotated problems, `f1` and `threshold`. Of variant `assay`: `recall` per kind of problem, and
-    `auc` over all categories and per category.
-    """
-    builder = MeasuredBuilder(plan.n_resamples)
-    overall = scores.oriented()
-    for metric in scores.metrics:
-        row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="paper")
-        values = overall[metric]
-        categories = _slice(answers.categories, values, plan)
-        problems = _slice(answers.problems, values, plan)
-        column = scores.overall[metric]
-        given = column.to_numpy(np.float64)
-        falling = scores.directions.get(metric, 1) < 0
-        if falling or ((given < 0) | (given > 1)).any():  # NaN is neither
-            reason = NOT_RISING if falling else NOT_PROBABILITIES
-            _add_undefined(builder, row, categories, problems, reason)
-        else:
-            # A threshold is a probability, so it needs the scores in their own unit.
-            asked = _slice(answers.categories, column, plan)
-            shown = _slice(answers.problems, column, plan)
-            _add_threshold_rows(builder, row, asked, shown, plan)
-        _add_auc_rows(builder, replace(row, measure="auc", variant="assay"), categories, plan)
-    return builder.build()
 
 
 def _slice(questions: pd.DataFrame, values: pd.Series, plan: ResamplingPlan) -> _Slice:
@@ -245,8 +209,7 @@ CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
 class EvalMuseStructure(Benchmark):
     """Yes-or-no questions about malformed animals, objects and people."""
 
-    def __init__(self, card: Card = CARD) -> None:
-        self.card = card
+    card = CARD
 
     def answers(self, data: Path | None) -> StructureAnswers:
         """Read the operator's table; see `load_answers`."""
@@ -260,9 +223,35 @@ class EvalMuseStructure(Benchmark):
         """True where the files are there; `questions` checks each image."""
         return all(map(self.folder(data).has, (TABLE, IMAGES)))
 
-    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
-        """The rows of `protocol.measure`."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
+    def measure(
+        self, scores: ScoreTable, answers: StructureAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """All measures of every metric in the table.
+
+        Rows of variant `paper`: `accuracy` over all categories and per category, `recall` over all
+        annotated problems, `f1` and `threshold`. Of variant `assay`: `recall` per kind of problem, and
+        `auc` over all categories and per category.
+        """
+        builder = MeasuredBuilder(plan.n_resamples)
+        overall = scores.oriented()
+        for metric in scores.metrics:
+            row = Row(self.name, self.card.revision, metric, "", math.nan, variant="paper")
+            values = overall[metric]
+            categories = _slice(answers.categories, values, plan)
+            problems = _slice(answers.problems, values, plan)
+            column = scores.overall[metric]
+            given = column.to_numpy(np.float64)
+            falling = scores.directions.get(metric, 1) < 0
+            if falling or ((given < 0) | (given > 1)).any():  # NaN is neither
+                reason = NOT_RISING if falling else NOT_PROBABILITIES
+                _add_undefined(builder, row, categories, problems, reason)
+            else:
+                # A threshold is a probability, so it needs the scores in their own unit.
+                asked = _slice(answers.categories, column, plan)
+                shown = _slice(answers.problems, column, plan)
+                _add_threshold_rows(builder, row, asked, shown, plan)
+            _add_auc_rows(builder, replace(row, measure="auc", variant="assay"), categories, plan)
+        return builder.build()
 
 
 BENCHMARKS = (EvalMuseStructure(),)

@@ -79,7 +79,6 @@ MEASURES: dict[str, MeasureInfo] = {
         source="beside PLCC, which fits a curve first",
     ),
 }
-FACETS: dict[str, str] = {}
 
 
 MIN_PREDICTED_AREA = 0.0006 * SIZE * SIZE

@@ -43,44 +43,6 @@ class _Regions:
     iou: FloatArray
 
 
-def measure(
-    scores: ScoreTable,
-    answers: Track2Answers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """All measures of every metric in the table, variant `code`.
-
-    Rows: `final`, `f1`, `precision`, `recall`, `giou`, `plcc`, `srcc` and `pearson`. Those of
-    regions are NaN where the table is no `MaskedScores` or has no masks of the metric.
-    """
-    builder = MeasuredBuilder(plan.n_resamples)
-    overall = scores.oriented().loc[list(answers.pair_ids)]
-    masks = scores.masks if isinstance(scores, MaskedScores) else {}
-    ratings = answers.scores.loc[list(answers.pair_ids)].to_numpy(np.float64)
-    images, counts = plan.positions(answers.pair_ids), plan.counts_of(answers.pair_ids)
-    n = len(answers.pair_ids)
-    for metric in scores.metrics:
-        values = overall[metric].to_numpy(np.float64)
-        row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="code")
-        pool = PooledImages.of(values, ratings, images, plan)
-        by_score = pool.counted(row)
-        found = _compare(masks[metric], answers) if metric in masks else None
-        rates = _rates(found, counts)
-        agreed = {name: pool.correlation(name) for name in ("plcc", "srcc", "pearson")}
-        final = _final(rates["f1"], agreed["plcc"], agreed["srcc"])
-        _add(builder, replace(by_score, measure="final"), final, answers.note)
-        for name, estimate in rates.items():
-            of_regions = replace(row, measure=name, n_clusters=n, n_items=_n_items(name, found, n))
-            _add(builder, of_regions, estimate, answers.note)
-        _add_giou(builder, replace(row, n_items=n, n_clusters=n), found, counts, answers)
-        for name, estimate in agreed.items():
-            sample = pool.sample if name in CORRELATIONS else None
-            _add(builder, replace(by_score, measure=name), estimate, pool=sample)
-    return builder.build()
-
-
 def final_score(f1: float, plcc: float, srcc: float) -> float:
     """0.7 F1 + 0.3 (PLCC + SRCC) / 2."""
     return F1_WEIGHT * f1 + CORRELATION_WEIGHT * (plcc + srcc) / 2.0
@@ -174,8 +136,7 @@ CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
 class EvalMuseTrack2(Benchmark):
     """Benchmark of distorted regions and structural quality, labelled by people."""
 
-    def __init__(self, card: Card = CARD) -> None:
-        self.card = card
+    card = CARD
 
     def answers(self, data: Path | None) -> Track2Answers:
         """The labels of the operator; see `load_answers`."""
@@ -191,9 +152,38 @@ class EvalMuseTrack2(Benchmark):
         prompts = folder.has(PROMPTS) or folder.has(BOXES)
         return prompts and folder.has(IMAGES) and self.has_answers(data)
 
-    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
-        """The rows of `protocol.measure`."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
+    def measure(self, scores: ScoreTable, answers: Track2Answers, plan: ResamplingPlan) -> Measured:
+        """All measures of every metric in the table, variant `code`.
+
+        Rows: `final`, `f1`, `precision`, `recall`, `giou`, `plcc`, `srcc` and `pearson`. Those of
+        regions are NaN where the table is no `MaskedScores` or has no masks of the metric.
+        """
+        builder = MeasuredBuilder(plan.n_resamples)
+        overall = scores.oriented().loc[list(answers.pair_ids)]
+        masks = scores.masks if isinstance(scores, MaskedScores) else {}
+        ratings = answers.scores.loc[list(answers.pair_ids)].to_numpy(np.float64)
+        images, counts = plan.positions(answers.pair_ids), plan.counts_of(answers.pair_ids)
+        n = len(answers.pair_ids)
+        for metric in scores.metrics:
+            values = overall[metric].to_numpy(np.float64)
+            row = Row(self.name, self.card.revision, metric, "", math.nan, variant="code")
+            pool = PooledImages.of(values, ratings, images, plan)
+            by_score = pool.counted(row)
+            found = _compare(masks[metric], answers) if metric in masks else None
+            rates = _rates(found, counts)
+            agreed = {name: pool.correlation(name) for name in ("plcc", "srcc", "pearson")}
+            final = _final(rates["f1"], agreed["plcc"], agreed["srcc"])
+            _add(builder, replace(by_score, measure="final"), final, answers.note)
+            for name, estimate in rates.items():
+                of_regions = replace(
+                    row, measure=name, n_clusters=n, n_items=_n_items(name, found, n)
+                )
+                _add(builder, of_regions, estimate, answers.note)
+            _add_giou(builder, replace(row, n_items=n, n_clusters=n), found, counts, answers)
+            for name, estimate in agreed.items():
+                sample = pool.sample if name in CORRELATIONS else None
+                _add(builder, replace(by_score, measure=name), estimate, pool=sample)
+        return builder.build()
 
     def parse_special(
         self, content: bytes, name: str, answers: Any, metric: str

@@ -99,13 +99,6 @@ MEASURES: dict[str, MeasureInfo] = {
     ),
 }
 
-FACETS: dict[str, str] = {
-    "WL": "Word level",
-    "Likert": "Likert",
-    "DSGH": "DSG answered by people",
-    "SxS": "Side by side",
-}
-
 
 # Parts with rows of their own: splits, skills and sub-skills.
 

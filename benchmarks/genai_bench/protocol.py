@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.genai_bench.cases import cases
+from benchmarks.cases import image_cases, of_five
 from benchmarks.genai_bench.load import (
     GenAiAnswers,
     Release,
@@ -28,34 +29,19 @@ from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
 
-def measure(
-    scores: ScoreTable,
-    answers: GenAiAnswers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """Agreement of every metric in the table with the mean ratings.
-
-    Rows, overall and per tag: `pairwise_accuracy` (variants `paper`, `no_calibration`,
-    `ignore_tie`), `krcc`, `pearson` and `srcc` (`paper`). Where ratings lie outside 1..5, the
-    overall rows come again without these ratings (`cleaned`).
-    """
-    builder = MeasuredBuilder(plan.n_resamples)
-    clusters = plan.positions(answers.images["prompt_id"])
-    overall = scores.oriented().loc[answers.images["pair_id"]]
-    for metric in scores.metrics:
-        values = overall[metric].to_numpy(np.float64)
-        row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="paper")
-        pool = Pool(values, answers.labels, clusters, plan, scores.unit(metric))
-        pool.add_to(builder, row)
-        for skill, prompts in answers.skills.items():
-            chosen = np.array([prompt in prompts for prompt in plan.clusters])
-            pool.add_to(builder, replace(row, skill=skill), chosen)
-        if answers.n_outside:
-            cleaned = replace(pool, labels=answers.cleaned_labels)
-            cleaned.add_to(builder, replace(row, variant="cleaned"))
-    return builder.build()
+def cases(answers: GenAiAnswers, texts: Mapping[Any, str]) -> pd.DataFrame:
+    """The images of each prompt, with its tags in the order of the benchmark."""
+    return image_cases(
+        answers.images["pair_id"].tolist(),
+        answers.images["prompt_id"].tolist(),
+        answers.labels,
+        of_five(answers.labels),
+        texts=texts,
+        skills={
+            prompt: [tag for tag, prompts in answers.skills.items() if prompt in prompts]
+            for prompt in answers.clusters
+        },
+    )
 
 
 _FOLDER = Path(__file__).parent
@@ -99,7 +85,7 @@ class GenAiBench(Benchmark):
         return facts(answers)
 
     def cases(self, answers: GenAiAnswers, data: Path | None) -> pd.DataFrame:
-        """Prompts to look at; see `benchmarks.genai_bench.cases`."""
+        """The images of each prompt, with its tags in the order of the benchmark."""
         return cases(answers, self.texts(data))
 
     def texts(self, data: Path | None) -> Mapping[str, str]:
@@ -108,8 +94,27 @@ class GenAiBench(Benchmark):
         return load_texts(folder, self.release) if folder.has(self.release.ratings) else {}
 
     def measure(self, scores: ScoreTable, answers: GenAiAnswers, plan: ResamplingPlan) -> Measured:
-        """The rows of `protocol.measure`."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
+        """Agreement of every metric in the table with the mean ratings.
+
+        Rows, overall and per tag: `pairwise_accuracy` (variants `paper`, `no_calibration`,
+        `ignore_tie`), `krcc`, `pearson` and `srcc` (`paper`). Where ratings lie outside 1..5, the
+        overall rows come again without these ratings (`cleaned`).
+        """
+        builder = MeasuredBuilder(plan.n_resamples)
+        clusters = plan.positions(answers.images["prompt_id"])
+        overall = scores.oriented().loc[answers.images["pair_id"]]
+        for metric in scores.metrics:
+            values = overall[metric].to_numpy(np.float64)
+            row = Row(self.name, self.card.revision, metric, "", math.nan, variant="paper")
+            pool = Pool(values, answers.labels, clusters, plan, scores.unit(metric))
+            pool.add_to(builder, row)
+            for skill, prompts in answers.skills.items():
+                chosen = np.array([prompt in prompts for prompt in plan.clusters])
+                pool.add_to(builder, replace(row, skill=skill), chosen)
+            if answers.n_outside:
+                cleaned = replace(pool, labels=answers.cleaned_labels)
+                cleaned.add_to(builder, replace(row, variant="cleaned"))
+        return builder.build()
 
 
 BENCHMARKS = (GenAiBench(CARD_527), GenAiBench(CARD_1600))

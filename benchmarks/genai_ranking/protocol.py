@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.genai_bench.measures import MEASURES as AGREEMENT_MEASURES
 from benchmarks.genai_bench.measures import Pool
-from benchmarks.genai_ranking.cases import cases
+from benchmarks.genai_bench.protocol import cases
 from benchmarks.genai_ranking.load import (
     RATINGS,
     RankingAnswers,
@@ -77,7 +77,6 @@ def random_choice(labels: FloatArray, size: int) -> dict[str, float]:
 
 
 GROUP_SIZES = {"best_of_9": 9, "best_of_3": 3}
-FACETS: dict[str, str] = {"best_of_9": "Best of 9", "best_of_3": "Best of 3"}
 MEASURES: dict[str, MeasureInfo] = {
     "top1_agreement": MeasureInfo(
         title="Top-1 agreement",
@@ -99,34 +98,6 @@ MEASURES: dict[str, MeasureInfo] = {
     ),
     **AGREEMENT_MEASURES,
 }
-
-
-def measure(
-    scores: ScoreTable,
-    answers: RankingAnswers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """Every metric in the table, for the images of each model apart (the splits).
-
-    Rows: `top1_agreement` and `rating_of_best` by facet (`best_of_9`, `best_of_3`) and variant
-    (`paper`, `assay`), overall and per tag; overall also what `genai_bench` reports.
-    """
-    builder = MeasuredBuilder(plan.n_resamples)
-    overall = scores.oriented().loc[answers.images["pair_id"]]
-    clusters = plan.positions(answers.images["prompt_id"])
-    for metric in scores.metrics:
-        values = overall[metric].to_numpy(np.float64)
-        for model in answers.models:
-            row = Row(benchmark, revision, metric, "", math.nan, split=model, variant="paper")
-            rows = answers.rows_of(model)
-            _add_choices(builder, row, values[rows], answers, plan)
-            images = rows.ravel()
-            unit = scores.unit(metric)
-            pool = Pool(values[images], answers.labels[images], clusters[images], plan, unit)
-            pool.add_to(builder, row)
-    return builder.build()
 
 
 def chance(answers: RankingAnswers) -> dict[tuple[str, str], dict[str, float]]:
@@ -241,15 +212,38 @@ class GenAiRanking(Benchmark):
         return {"What a random choice and the best one reach": pd.DataFrame(rows)}
 
     def cases(self, answers: RankingAnswers, data: Path | None) -> pd.DataFrame:
-        """Prompts to look at; see `benchmarks.genai_ranking.cases`."""
+        """The images of each prompt by each model, since a metric chooses among those of one.
+
+        The splits are the models, as they are in the protocol.
+        """
         texts = self.prompts(data).set_index("prompt_id")["prompt"]
-        return cases(answers, texts.to_dict())
+        found = cases(answers, texts.to_dict())
+        model = answers.images["model"].to_numpy(object)
+        return found.assign(case_id=found["case_id"] + "/" + model, split=model)
 
     def measure(
         self, scores: ScoreTable, answers: RankingAnswers, plan: ResamplingPlan
     ) -> Measured:
-        """The rows of `protocol.measure`."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
+        """Every metric in the table, for the images of each model apart (the splits).
+
+        Rows: `top1_agreement` and `rating_of_best` by facet (`best_of_9`, `best_of_3`) and variant
+        (`paper`, `assay`), overall and per tag; overall also what `genai_bench` reports.
+        """
+        builder = MeasuredBuilder(plan.n_resamples)
+        template = Row(self.name, self.card.revision, "", "", math.nan, variant="paper")
+        overall = scores.oriented().loc[answers.images["pair_id"]]
+        clusters = plan.positions(answers.images["prompt_id"])
+        for metric in scores.metrics:
+            values = overall[metric].to_numpy(np.float64)
+            for model in answers.models:
+                row = replace(template, metric=metric, split=model)
+                rows = answers.rows_of(model)
+                _add_choices(builder, row, values[rows], answers, plan)
+                images = rows.ravel()
+                unit = scores.unit(metric)
+                pool = Pool(values[images], answers.labels[images], clusters[images], plan, unit)
+                pool.add_to(builder, row)
+        return builder.build()
 
 
 BENCHMARKS = (GenAiRanking(),)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.cases import image_cases, of_five
 from benchmarks.pooled import CORRELATIONS, Estimate, PooledImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import Benchmark, Card, MeasureInfo, Questions, ScoreTable
@@ -21,7 +22,6 @@ from benchmarks.statistics import pairwise_accuracy
 from benchmarks.statistics.correlation import kendall, pearson, spearman
 from benchmarks.statistics.raters import Level, krippendorff_alpha, one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.tifa160.cases import cases
 from benchmarks.tifa160.load import (
     GOLDS,
     HUMAN,
@@ -137,45 +137,9 @@ MEASURES: dict[str, MeasureInfo] = {
     ),
 }
 
-FACETS: dict[str, str] = {
-    "dsg_likert": "mean of 5 DSG ratings",
-    "human_avg": "mean of 2 TIFA ratings",
-}
 
 _OURS = frozenset({("plcc", "dsg_likert"), ("pairwise_accuracy", "human_avg")})
 """Pairs of a measure and a gold that no paper reports."""
-
-
-def measure(
-    scores: ScoreTable,
-    answers: Tifa160Answers,
-    plan: ResamplingPlan,
-    benchmark: str,
-    revision: str,
-) -> Measured:
-    """All measures of every metric, for both golds.
-
-    An image without a score is left out, as in the VQAScore evaluation. Intervals resample
-    prompts with their images.
-    """
-    builder = MeasuredBuilder(plan.n_resamples)
-    overall = scores.oriented().loc[answers.images["pair_id"]]
-    clusters = plan.positions(answers.images["prompt_id"])
-    for metric in scores.metrics:
-        values, unit = overall[metric].to_numpy(np.float64), scores.unit(metric)
-        for facet in GOLDS:
-            gold = answers.images[facet].to_numpy(np.float64)
-            row = Row(benchmark, revision, metric, "", math.nan, split="all", facet=facet)
-            everything = PooledImages.of(values, gold, clusters, plan)
-            for name in MEASURES:
-                variant = "assay" if (name, facet) in _OURS else "paper"
-                _add(builder, replace(row, measure=name, variant=variant), everything, unit)
-            for source in dict.fromkeys(answers.images["source"]):
-                chosen = np.asarray(answers.images["source"] == source, bool)
-                part = PooledImages.of(values, gold, clusters, plan, chosen)
-                of_source = replace(row, measure="srcc", skill=source, variant="assay")
-                _add(builder, of_source, part, unit)
-    return builder.build()
 
 
 def _add(builder: MeasuredBuilder, row: Row, part: PooledImages, unit: float) -> None:
@@ -242,8 +206,17 @@ class Tifa160(Benchmark):
         return facts(answers)
 
     def cases(self, answers: Tifa160Answers, data: Path | None) -> pd.DataFrame:
-        """Prompts to look at; see `benchmarks.tifa160.cases`."""
-        return cases(answers, self.texts(data))
+        """The images of each prompt by the gold of the headline; its skill is its source."""
+        images, sources = answers.images, answers.prompts.set_index("prompt_id")["source"]
+        expected = images[GOLDS[0]].to_numpy(np.float64)
+        return image_cases(
+            images["pair_id"].tolist(),
+            images["prompt_id"].tolist(),
+            expected,
+            of_five(expected),
+            texts=self.texts(data),
+            skills={str(prompt): [source] for prompt, source in sources.items()},
+        )
 
     def texts(self, data: Path | None) -> Mapping[str, str]:
         """Prompt id to the prompt; the bundle has none."""
@@ -256,8 +229,30 @@ class Tifa160(Benchmark):
     def measure(
         self, scores: ScoreTable, answers: Tifa160Answers, plan: ResamplingPlan
     ) -> Measured:
-        """The rows of `protocol.measure`."""
-        return measure(scores, answers, plan, self.name, self.card.revision)
+        """All measures of every metric, for both golds.
+
+        An image without a score is left out, as in the VQAScore evaluation. Intervals resample
+        prompts with their images.
+        """
+        builder = MeasuredBuilder(plan.n_resamples)
+        template = Row(self.name, self.card.revision, "", "", math.nan, split="all")
+        overall = scores.oriented().loc[answers.images["pair_id"]]
+        clusters = plan.positions(answers.images["prompt_id"])
+        for metric in scores.metrics:
+            values, unit = overall[metric].to_numpy(np.float64), scores.unit(metric)
+            for facet in GOLDS:
+                gold = answers.images[facet].to_numpy(np.float64)
+                row = replace(template, metric=metric, facet=facet)
+                everything = PooledImages.of(values, gold, clusters, plan)
+                for name in MEASURES:
+                    variant = "assay" if (name, facet) in _OURS else "paper"
+                    _add(builder, replace(row, measure=name, variant=variant), everything, unit)
+                for source in dict.fromkeys(answers.images["source"]):
+                    chosen = np.asarray(answers.images["source"] == source, bool)
+                    part = PooledImages.of(values, gold, clusters, plan, chosen)
+                    of_source = replace(row, measure="srcc", skill=source, variant="assay")
+                    _add(builder, of_source, part, unit)
+        return builder.build()
 
 
 BENCHMARKS = (Tifa160(),)

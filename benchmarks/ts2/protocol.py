@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Literal
@@ -24,10 +24,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.cases import image_cases
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-from benchmarks.ts2.cases import cases
 from benchmarks.ts2.load import (
     IMAGES,
     METADATA,
@@ -72,22 +72,6 @@ class _Average:
     resamples: FloatArray  # shape (B, M), its mean in each resample
     images: FloatArray  # shape (P,), images of each graph
     scored: FloatArray  # shape (P, M), images for which the metric gave a score
-
-
-def measure(
-    scores: ScoreTable, answers: Ts2Answers, plan: ResamplingPlan, benchmark: str, revision: str
-) -> Measured:
-    """Rank, separation and delta of every metric, in both variants, over all graphs and by part.
-
-    A value is the plain mean over the graphs of a part; graphs in which a metric scored nothing
-    are left out and named in the note. Intervals resample graphs. Sigma, by which delta is
-    divided, is held fixed in the resamples: it is a property of the metric's scale, taken from
-    all images, and not of the part that is measured.
-    """
-    builder = MeasuredBuilder(plan.n_resamples)
-    values = graph_values(scores, answers)
-    add_rows(builder, values, answers, plan, benchmark=benchmark, revision=revision)
-    return builder.build()
 
 
 def graph_values(scores: ScoreTable, answers: Ts2Answers) -> GraphValues:
@@ -145,9 +129,7 @@ def add_rows(
     values: GraphValues,
     answers: Ts2Answers,
     plan: ResamplingPlan,
-    *,
-    benchmark: str,
-    revision: str,
+    template: Row,
 ) -> None:
     """Average the values of the graphs and append a row per metric, part and measure."""
     averages = list(_averages(values, answers, plan))
@@ -156,9 +138,8 @@ def add_rows(
             found = average.values[:, column]
             scored = average.scored[:, column]
             defined = np.isfinite(found)
-            row = Row(
-                benchmark=benchmark,
-                revision=revision,
+            row = replace(
+                template,
                 metric=metric,
                 measure=average.key[0],
                 value=float(found[defined].mean()) if defined.any() else np.nan,
@@ -304,16 +285,17 @@ def add_printed_rows(
     builder: MeasuredBuilder,
     values: GraphValues,
     scores: ScoreTable,
-    *,
-    benchmark: str,
-    revision: str,
+    template: Row,
 ) -> None:
     """Append `delta`, variant `as_printed`, for the released scores among the scores.
 
     Other scores get no such rows, even under a released name: nothing was printed of them. The
     rows have no interval: there is nothing they estimate.
     """
-    positions = [values.graphs.index(str(number)) for number in range(N_GRAPHS)]
+    graphs = list(map(str, range(N_GRAPHS)))
+    if not set(graphs) <= set(values.graphs):
+        return
+    positions = [values.graphs.index(graph) for graph in graphs]
     released = _released(values, positions)
     column = {name: values.metrics.index(name) for name in released}
     sign = {name: scores.directions.get(name, 1) for name in released}
@@ -329,9 +311,8 @@ def add_printed_rows(
             behind = scored[top:, column[source]] if source in column else np.zeros(0)
             value = printed[name][split] if name in printed else np.nan
             builder.add(
-                Row(
-                    benchmark=benchmark,
-                    revision=revision,
+                replace(
+                    template,
                     metric=name,
                     measure="delta",
                     value=value,
@@ -369,6 +350,30 @@ def _delta_note(name: str, split: str, *, known: bool) -> str:
     return (_NOTE_ALL if split == "all" else _NOTE_SUBSET) + exchanged
 
 
+# Cases of TS2: a semantic error graph, whose images have more and more errors.
+
+
+def cases(answers: Ts2Answers, texts: Mapping[str, str]) -> pd.DataFrame:
+    """The images of each graph: the fewer errors, the better."""
+    nodes = answers.nodes
+    by_graph = nodes.drop_duplicates("graph").set_index("graph")
+    return image_cases(
+        nodes["pair_id"].tolist(),
+        nodes["graph"].tolist(),
+        0.0 - nodes["level"].to_numpy(np.float64),
+        [_node_label(*node) for node in zip(nodes["level"], nodes["label"], strict=True)],
+        texts=texts,
+        skills={graph: [skill] for graph, skill in by_graph["skill"].items() if skill},
+        splits=by_graph["split"].to_dict(),
+    )
+
+
+def _node_label(errors: int, label: str) -> str:
+    """`2 errors (2b)`; the label is left out where it says no more than the number."""
+    number = "no error" if errors == 0 else f"{errors} error{'s' if errors > 1 else ''}"
+    return number if label == str(errors) else f"{number} ({label})"
+
+
 CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
 
 _STRAY_QUOTE = re.compile(r'"(\d+)')
@@ -402,12 +407,19 @@ class Ts2(Benchmark):
         return load_texts(folder) if folder.has(METADATA) else {}
 
     def measure(self, scores: ScoreTable, answers: Ts2Answers, plan: ResamplingPlan) -> Measured:
-        """The rows of `protocol.measure`, and the delta cells as printed."""
+        """Rank, separation and delta of every metric, in both variants, in all and by part.
+
+        A value is the plain mean over the graphs of a part; graphs in which a metric scored nothing
+        are left out and named in the note. Intervals resample graphs. Sigma, by which delta is
+        divided, is held fixed in the resamples: it is a property of the metric's scale, taken from
+        all images, and not of the part that is measured. Of the paper's graphs there are the delta
+        cells as printed, too.
+        """
         values = graph_values(scores, answers)
         builder = MeasuredBuilder(plan.n_resamples)
-        source = {"benchmark": self.name, "revision": self.card.revision}
-        add_rows(builder, values, answers, plan, **source)
-        add_printed_rows(builder, values, scores, **source)
+        template = Row(self.name, self.card.revision, "", "", np.nan)
+        add_rows(builder, values, answers, plan, template)
+        add_printed_rows(builder, values, scores, template)
         return builder.build()
 
     def repair_cell(self, metric: str, cell: str) -> float | None:

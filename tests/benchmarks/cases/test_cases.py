@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.cases import SCHEMA, cases_path, read_cases, write_cases
-from benchmarks.croc import cases as croc_cases
 from benchmarks.croc.load import CrocAnswers, PromptPair
 from benchmarks.croc.measures import compare
+from benchmarks.croc.protocol import CrocHum
 from benchmarks.evalmuse.protocol import CARD as EVALMUSE
 from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.load import GeckoAnswers, template_scores
@@ -179,7 +179,7 @@ def test_an_image_that_two_pairs_of_negation_list_is_one_image() -> None:
             "negation_2", "negation", "a and c", "a and no c", ("o2",), ("shared@negation_2",)
         ),
     )
-    found = croc_cases.cases(CrocAnswers((), ("negation_1", "negation_2"), pairs))
+    found = CrocHum().cases(CrocAnswers((), ("negation_1", "negation_2"), pairs), None)
     of_one = found.loc[found["image_id"] == "shared", "pair_id"].tolist()
     names = ("shared", "shared@negation_2")
     assert of_one == [f"{name}|{side}" for name in names for side in ("orig", "contrast")]

@@ -25,7 +25,7 @@ from benchmarks.croc.load import (
     read_score_files,
 )
 from benchmarks.croc.measures import DIRECTIONS, LONG, SHORT, compare, length_split, scale
-from benchmarks.croc.protocol import CARD, CELLS, FACETS, MEASURES, CrocHum, measure
+from benchmarks.croc.protocol import CARD, CELLS, MEASURES, CrocHum
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
@@ -420,7 +420,7 @@ def random_case(seed: int) -> tuple[ScoreTable, CrocAnswers, ResamplingPlan]:
 def rows_of(values: object, answers: CrocAnswers, seed: int = 2, n_resamples: int = 40) -> Measured:
     frame = pd.DataFrame({"m0": values}, index=list(answers.pair_ids), dtype=np.float64)
     plan = ResamplingPlan(answers.clusters, seed, n_resamples)
-    return measure(ScoreTable(frame), answers, plan, "b", "r")
+    return CrocHum().measure(ScoreTable(frame), answers, plan)
 
 
 def slow_accuracy(
@@ -480,7 +480,7 @@ def test_a_missing_score_is_a_failure_and_is_counted() -> None:
 
 def test_values_and_resamples_equal_the_slow_formulas() -> None:
     scores, answers, plan = random_case(3)
-    measured = measure(scores, answers, plan, "b", "r")
+    measured = CrocHum().measure(scores, answers, plan)
     for metric, direction in product(scores.metrics, DIRECTIONS):
         wanted = {"metric": metric, "measure": "accuracy", "facet": direction}
         row = row_of(measured, **wanted)
@@ -512,11 +512,11 @@ def test_values_and_resamples_equal_the_slow_formulas() -> None:
 
 def test_every_row_is_explained_and_carries_an_interval_and_its_clusters() -> None:
     scores, answers, plan = random_case(8)
-    measured = measure(scores, answers, plan, "croc", "r1")
+    measured = CrocHum().measure(scores, answers, plan)
     for row in measured.rows:
-        assert (row.benchmark, row.revision, row.split) == ("croc", "r1", None)
+        assert (row.benchmark, row.revision, row.split) == (CARD.name, CARD.revision, None)
         assert row.measure in MEASURES
-        assert row.facet is None or row.facet in FACETS
+        assert row.facet is None or row.facet in CARD.facets
         assert row.ci_low <= row.ci_high
     wanted = {"metric": "m0", "measure": "accuracy", "facet": "inverse_image"}
     row = row_of(measured, skill="negation", **wanted)

@@ -15,7 +15,6 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.croc.measures import DIRECTIONS, scale
-from benchmarks.croc.protocol import FACETS
 from benchmarks.croc_syn.load import (
     MODES,
     NODES,
@@ -26,7 +25,7 @@ from benchmarks.croc_syn.load import (
     read_shards,
 )
 from benchmarks.croc_syn.measures import MEASURES, Grouping, outcomes_of
-from benchmarks.croc_syn.protocol import CARD, CrocSyn, measure
+from benchmarks.croc_syn.protocol import CARD, CrocSyn
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import ONE_CLUSTER, Measured
 from benchmarks.schema import ScoreTable
@@ -434,7 +433,7 @@ def test_cells_equal_the_slow_rules_and_summaries_are_their_means(case: Case, me
 
 def test_resamples_equal_the_cell_on_the_drawn_clusters(case: Case) -> None:
     plan = ResamplingPlan(case.answers.clusters, 5, 12)
-    measured = measure(case.scores, case.answers, plan, "b", "r")
+    measured = CrocSyn().measure(case.scores, case.answers, plan)
     slow = case.groups("m1")
     first = case.answers.prompts.drop_duplicates("group")
     clusters = dict(zip(slow, first["cluster"], strict=True))
@@ -539,7 +538,7 @@ def test_one_prompt_by_one_text_model_is_a_result_with_a_note(tmp_path: Path) ->
 def test_a_falling_metric_is_turned_round_and_rows_stand_in_any_order(case: Case) -> None:
     scores, plan = case.scores, benchmark(3).plan(case.answers, 5)
     turned = ScoreTable(-scores.overall.iloc[::-1], directions={"m0": -1, "m1": -1})
-    found, expected = (measure(s, case.answers, plan, "b", "r").rows for s in (turned, scores))
+    found, expected = (CrocSyn().measure(s, case.answers, plan).rows for s in (turned, scores))
     assert repr(found) == repr(expected)
     with pytest.raises(KeyError):
         benchmark(3).evaluate(ScoreTable(scores.overall.iloc[1:]), case.answers, 5)
@@ -553,5 +552,5 @@ def test_every_row_is_explained_and_those_with_values_carry_an_interval(case: Ca
     for row in rows:
         assert (row.benchmark, row.revision) == ("croc_syn", "supplied")
         assert row.measure in MEASURES
-        assert row.facet is None or row.facet in FACETS
+        assert row.facet is None or row.facet in CARD.facets
         assert math.isnan(row.value) or row.n_clusters == 1 or row.ci_low <= row.ci_high

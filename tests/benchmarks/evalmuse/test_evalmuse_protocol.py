@@ -17,7 +17,7 @@ from scipy.optimize import curve_fit
 
 from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.evalmuse.measures import MEASURES, align_scores, human_ceiling
-from benchmarks.evalmuse.protocol import estimates, measure
+from benchmarks.evalmuse.protocol import EvalMuse, estimates
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics import logistic
@@ -81,7 +81,7 @@ class World:
 
     @cached_property
     def measured(self) -> Measured:
-        return measure(self.scores, self.answers, self.plan, "evalmuse", "r")
+        return EvalMuse().measure(self.scores, self.answers, self.plan)
 
     def row(self, measure: str, variant: str = "paper", **wanted: Any) -> Row:
         fields = {"metric": "good", "split": "all", "measure": measure, "variant": variant}

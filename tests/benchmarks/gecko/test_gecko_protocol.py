@@ -24,7 +24,6 @@ from benchmarks.gecko.load import (
     template_scores,
 )
 from benchmarks.gecko.measures import (
-    FACETS,
     MEASURES,
     agreed_words,
     model_pairs_right,
@@ -34,7 +33,7 @@ from benchmarks.gecko.measures import (
     template_means,
     template_pairwise_accuracy,
 )
-from benchmarks.gecko.protocol import measure
+from benchmarks.gecko.protocol import CARD, Gecko
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.ordering import direction, majority_relation, relation
@@ -97,7 +96,7 @@ def scores_of(answers: GeckoAnswers, **columns: Any) -> ScoreTable:
 
 def run(scores: ScoreTable, answers: GeckoAnswers, n_resamples: int = B) -> Measured:
     plan = ResamplingPlan(answers.clusters, 3, n_resamples)
-    return measure(scores, answers, plan, "gecko", "r")
+    return Gecko().measure(scores, answers, plan)
 
 
 def row_of(measured: Measured, name: str, **wanted: Any) -> Row:
@@ -338,7 +337,7 @@ def test_skills_stand_below_the_two_whole_sets(split: Gecko2kAnswers) -> None:
     assert {row.split for row in rows} == SPLITS
     for row in rows:
         assert row.measure in MEASURES
-        assert row.facet is None or row.facet in FACETS
+        assert row.facet is None or row.facet in CARD.facets
     assert not [row for row in rows if row.measure == "word_accuracy"], "no metric marks words"
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.genai_bench.load import MODELS, SKILLS, GenAiAnswers
-from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench, measure
+from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
 from benchmarks.rows import ONE_CLUSTER, Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import (
@@ -190,7 +190,7 @@ def made_up(n_prompts: int = 12, n_models: int = 3) -> GenAiAnswers:
 def run(answers: GenAiAnswers, scores: FloatArray, n_resamples: int = 40) -> Measured:
     table = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
     plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, n_resamples)
-    return measure(table, answers, plan, "genai", "test")
+    return GenAiBench().measure(table, answers, plan)
 
 
 Estimate = Callable[[FloatArray, FloatArray, float], float]

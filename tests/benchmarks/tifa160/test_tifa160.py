@@ -19,7 +19,7 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.tifa160.load import GOLDS, HUMAN, IMAGES, LIKERT, MODEL_NAMES
 from benchmarks.tifa160.load import Tifa160Answers as Answers
-from benchmarks.tifa160.protocol import CARD, MEASURES, Tifa160, measure
+from benchmarks.tifa160.protocol import CARD, MEASURES, Tifa160
 from tests.benchmarks.cards import trial_card
 from tests.benchmarks.checks import refused
 from tests.benchmarks.pool_rows import check_pools
@@ -225,7 +225,7 @@ def made_up(n_prompts: int = 12, seed: int = 0) -> Answers:
 def evaluate(answers: Answers, scores: object, **directions: Literal[1, -1]) -> Measured:
     table = pd.DataFrame({"m": scores}, index=pd.Index(answers.pair_ids, name="pair_id"))
     plan = ResamplingPlan.for_revision("tifa160", "test", answers.clusters, 200)
-    return measure(ScoreTable(table, directions=directions), answers, plan, "tifa160", "test")
+    return Tifa160().measure(ScoreTable(table, directions=directions), answers, plan)
 
 
 def by_key(measured: Measured) -> dict[tuple[str, str | None, str | None], Row]:

@@ -18,7 +18,7 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.ts2.load import Ts2Answers, split_of
 from benchmarks.ts2.measures import KEYS, MEASURES, Graph, MeasureKey
-from benchmarks.ts2.protocol import CARD, Ts2, graph_values, measure, printed_delta, printed_deltas
+from benchmarks.ts2.protocol import CARD, Ts2, graph_values, printed_delta, printed_deltas
 from benchmarks_perf.ts2_protocol import plain_evaluation, random_answers, random_scores
 from tests.benchmarks.cards import trial_card
 from tests.benchmarks.checks import refused
@@ -152,7 +152,7 @@ def rows_of(
 ) -> tuple[Measured, dict[tuple, Row]]:
     table = ScoreTable(pd.DataFrame(scores, index=list(answers.pair_ids), dtype=float), **more)
     plan = ResamplingPlan(answers.clusters, seed=1, n_resamples=50)
-    measured = measure(table, answers, plan, "toy", "r1")
+    measured = Ts2().measure(table, answers, plan)
     keyed = {(r.metric, r.split, r.skill, r.measure, r.variant): r for r in measured.rows}
     assert len(keyed) == len(measured.rows)
     return measured, keyed
@@ -221,7 +221,9 @@ def test_rows_are_plain_means_over_the_graphs_of_each_split_and_skill() -> None:
     _, rows = rows_of(answers_of(TOY), {"m": TOY_SCORES})
     assert {key[3:] for key in rows} == set(KEYS)
     assert {row.measure for row in rows.values()} == set(MEASURES)
-    assert {(r.benchmark, r.revision, r.metric) for r in rows.values()} == {("toy", "r1", "m")}
+    assert {(r.benchmark, r.revision, r.metric) for r in rows.values()} == {
+        ("ts2", CARD.revision, "m")
+    }
     value = {key[1:3]: row.value for key, row in rows.items() if key[3:] == EQ_RANK}
     assert {key[1:3] for key in rows} == value.keys()
     assert value == pytest.approx(
