@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel", "run"]
 
@@ -33,6 +34,10 @@ CONSEQUENCES: dict[CheckName, str] = {
 """What a failed check says of a score. The one-pixel change is measured; it fails nobody."""
 
 
+Figure = Annotated[float, BeforeValidator(lambda found: math.nan if found is None else found)]
+"""A measured figure; NaN, in JSON null, where it is withheld."""
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,9 +55,9 @@ class Check(_Model):
 
     name: CheckName
     n_pairs: int
-    mean: float
+    mean: Figure
     """Mean over the pairs with both scores, in units of the score."""
-    largest: float
+    largest: Figure
     """Largest of all pairs."""
     n_lost: int = 0
     """Pairs with a score in one of the two only."""
@@ -87,7 +92,7 @@ class TrustReport(_Model):
     """Where the pairs are from."""
     n_pairs: int
     n_images: int
-    spread: float
+    spread: Figure
     """Standard deviation of the scores of these pairs, in units of the score; the lowest and the
     highest tenth count as the next value, so that no single score makes room for the others."""
     limit: float

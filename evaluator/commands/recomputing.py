@@ -13,6 +13,7 @@ from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
 from leaderboard.ledger.editions import Edition
 from leaderboard.ledger.held import results_folder
+from leaderboard.publication.withheld import DECIMALS
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
 
@@ -108,10 +109,11 @@ def recomputed(
         metric=status.submission.name,
         lower_is_better=status.submission.lower_is_better,
     )
-    return compared(result, benchmark.evaluate(table, answers).rows)
+    tolerance = TOLERANCE if benchmark.card.answers_public else 10.0**-DECIMALS
+    return compared(result, benchmark.evaluate(table, answers).rows, tolerance)
 
 
-def compared(result: RunResult, again: Sequence[Row]) -> Recomputed:
+def compared(result: RunResult, again: Sequence[Row], tolerance: float = TOLERANCE) -> Recomputed:
     """What is published against what came out."""
     found = {_key(row.to_json()): row.to_json() for row in again}
     different = []
@@ -121,7 +123,7 @@ def compared(result: RunResult, again: Sequence[Row]) -> Recomputed:
             different.append(f"{_name(row)} does not come out at all")
             continue
         for field in _VALUES:
-            if not _equal(row.get(field), other.get(field)):
+            if not _equal(row.get(field), other.get(field), tolerance):
                 different.append(f"{_name(row)}: {field} {row.get(field)} is {other.get(field)}")
                 break
     different += [f"{_name(row)} is not published" for row in found.values()]
@@ -163,7 +165,7 @@ def _name(row: Mapping[str, Any]) -> str:
     return " ".join(str(row[field]) for field in _IDENTITY if row.get(field))
 
 
-def _equal(one: float | None, other: float | None) -> bool:
+def _equal(one: float | None, other: float | None, tolerance: float) -> bool:
     if one is None or other is None:
         return one is other
-    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=tolerance)

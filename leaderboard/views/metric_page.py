@@ -20,7 +20,7 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
 from leaderboard.records import Cost, Findings, Kind, RunResult, Status, Submission
-from leaderboard.text import count, interval, number
+from leaderboard.text import MISSING, count, interval, number
 from leaderboard.trust import TITLES, Check, TrustReport
 from leaderboard.views.addresses import (
     board_address,
@@ -250,6 +250,8 @@ def reports_of(entry: Entry) -> tuple[TrustReport, ...]:
 
 def share_of_spread(value: float, report: TrustReport) -> str:
     """A change as a share of the spread of scores, which is what orders images."""
+    if math.isnan(value):
+        return MISSING
     if value == 0.0:
         return "0"
     if report.spread == 0.0:

@@ -16,6 +16,7 @@ from benchmarks.schema import Benchmark, ScoreTable
 from evaluator.worker.ending.sameness import score_hashes
 from leaderboard.publication.results import ResultFiles, result_files
 from leaderboard.publication.snapshot import Published
+from leaderboard.publication.withheld import public_result
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Cost, Findings, JudgeRun, RunResult, Submission
 from leaderboard.trust import TrustReport
@@ -97,13 +98,14 @@ def judge(
         versions=versions("pillow"),  # Scorers are given what it decodes.
         sources=dict(answers.sources),
         cost=scored.cost,
-        findings=_shown(scored.findings, benchmark),
+        findings=scored.findings,
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
-        trust=_without_examples(scored.trust, benchmark),
-        # A hash can be guessed at: it would tell more of private questions than a measure does.
-        scores_sha256=score_hashes(scored.table) if benchmark.card.answers_public else {},
+        trust=_of_its_own(scored.trust, benchmark),
+        scores_sha256=score_hashes(scored.table),
         judged_at=judged_at,
     )
+    if not benchmark.card.answers_public:
+        result = public_result(result)
     return Judged(
         Published(submission, result, Draws(measured.resamples, measured.contributions)),
         measured,
@@ -112,16 +114,9 @@ def judge(
     )
 
 
-def _shown(findings: Findings | None, benchmark: Benchmark) -> Findings | None:
-    """Examples tell of single items, which is not for all eyes where answers are private."""
-    if findings is None or benchmark.card.answers_public:
-        return findings
-    return findings.model_copy(update={"examples": ()})
-
-
-def _without_examples(trust: TrustReport | None, benchmark: Benchmark) -> TrustReport | None:
-    """As `_shown`: only pairs of this benchmark are named, and only if its answers are public."""
-    if trust is None or (trust.benchmark == benchmark.name and benchmark.card.answers_public):
+def _of_its_own(trust: TrustReport | None, benchmark: Benchmark) -> TrustReport | None:
+    """The checks without their examples, where these are pairs of another benchmark."""
+    if trust is None or trust.benchmark == benchmark.name:
         return trust
     checks = (check.model_copy(update={"example": None}) for check in trust.checks)
     return trust.model_copy(update={"checks": tuple(checks)})

@@ -99,10 +99,13 @@ class Scoring:
                 self._opened(submission, upload) as run,
             ):
                 told = Told(run, said, look)
-                return [
-                    run.scores_of(self.registry[name], self.data, self._teller(task, name, told))
-                    for name in submission.benchmarks
-                ]
+                scored = {
+                    name: run.scores_of(
+                        self.registry[name], self.data, self._teller(task, name, told)
+                    )
+                    for name in sorted(submission.benchmarks, key=self._is_withheld)
+                }
+                return [scored[name] for name in submission.benchmarks]
         finally:
             if run is not None:  # Its box is closed: the last that it printed has come.
                 self.output = run.log
@@ -114,7 +117,11 @@ class Scoring:
 
     def may_tell(self, submission: Submission) -> bool:
         """Whether what a scorer says may be told to its author."""
-        return all(self.registry[name].card.answers_public for name in submission.benchmarks)
+        return not any(self._is_withheld(name) for name in submission.benchmarks)
+
+    def _is_withheld(self, benchmark: str) -> bool:
+        """These come last: scores of others, published whole, could tell of their questions."""
+        return not self.registry[benchmark].card.answers_public
 
     def _opened(self, submission: Submission, upload: Path) -> AbstractContextManager[Run]:
         if submission.kind is Kind.GENERATIONS:

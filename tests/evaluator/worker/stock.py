@@ -27,7 +27,7 @@ def stock(
     accounts: Sequence[str],
     *,
     private: bool = False,
-    benchmark: str = "toy",
+    benchmarks: tuple[str, ...] = ("toy",),
     scorer: bytes = SCORER,
 ) -> tuple[str, ...]:
     """Queue one submission for each of these accounts, in their order, a second apart.
@@ -50,7 +50,7 @@ def stock(
         made[name] = submission(
             f"m{n:03d}",
             submission_id=name,
-            benchmarks=(benchmark,),
+            benchmarks=benchmarks,
             submitter=account,
             account=account,
             private=private,

@@ -177,7 +177,7 @@ def in_work(
 ) -> Iterator[tuple[Store, tuple[str, ...]]]:
     """Two submissions of which a process had begun the first, and ended; another finishes them."""
     store = folder_store(folder)
-    ids = stock(store, [this_person().key] * 2, benchmark="demo_ts2", scorer=SLOW)
+    ids = stock(store, [this_person().key] * 2, benchmarks=("demo_ts2",), scorer=SLOW)
     with working(folder) as process:
         ends = time.monotonic() + AT_MOST_S
         while not any(pulse.done >= BATCH for pulse in store.live.pulses()):

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import math
 import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.schema import Benchmark
 from evaluator.isolation.supervising.failures import Code, failure, without_its_words
 from evaluator.worker.claims.heartbeat import RunProgress
+from evaluator.worker.ending.judging import Scored
+from evaluator.worker.running.runs import ModuleRun
 from leaderboard.governance.own import Own
-from leaderboard.records import Status, Submission
+from leaderboard.records import RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.live.interface import Pulse
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import ADA, BOB, ROOT, FakeBackend, FakeSession, Rig, Secret, raising
+from tests.evaluator.worker.stock import stock
 
 SECRETS = ("grey", "hub:ada", '"ada"', "very secret")
 
@@ -122,6 +130,65 @@ def test_the_words_of_an_error_are_withheld_where_answers_are(
     assert rig.ended(name) == (State.FAILED, code, "submitter")
     assert (HIDDEN in str(rig.ledger.events(name))) is toy.card.answers_public
     assert toy.card.answers_public or "check" in rig.status(name).hint
+
+
+def figures(record: object) -> Iterator[float]:
+    """Every number with a fraction in a record."""
+    if isinstance(record, float):
+        yield record
+    elif isinstance(record, dict):
+        for inner in record.values():
+            yield from figures(inner)
+    elif isinstance(record, list):
+        for inner in record:
+            yield from figures(inner)
+
+
+MESSAGE = 0.1234567890123
+"""Digits that a scorer puts into its scores to be read on the board."""
+
+
+@pytest.mark.parametrize("toy", [Toy(), Secret()], ids=["public", "private answers"])
+def test_figures_of_withheld_answers_are_rounded_and_checks_only_passed_or_failed(
+    rig: Rig, toy: Toy
+) -> None:
+    rig.toy = toy
+    calls = itertools.count()
+    rig.backend = FakeBackend(lambda brightness, _: brightness + MESSAGE + next(calls) / 7)
+    result = rig.result(rig.ran())
+    whole = toy.card.answers_public
+    trust, cost, (row,) = result.trust, result.cost, result.rows
+    assert trust is not None and cost is not None
+    assert {check.name for check in trust.failed} >= {"repeat", "order"}
+    assert [math.isfinite(check.largest) for check in trust.checks] == [whole] * len(trust.checks)
+    assert math.isfinite(trust.spread) is whole
+    assert (row["value"] == round(row["value"], 3)) is not whole
+    record = json.loads(result.model_dump_json(exclude={"trust": {"limit"}, "judged_at": True}))
+    long = [one for one in figures(record) if len(f"{one:.12g}".replace(".", "").strip("0")) > 4]
+    assert bool(long) is whole
+    assert RunResult.model_validate(record | {"judged_at": result.judged_at, "trust": None})
+
+
+def test_a_withheld_benchmark_is_scored_last_since_one_box_serves_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has read its questions has no scores left that are published whole."""
+    rig = Rig(tmp_path)
+    first, last = Secret(), Toy()
+    first.card = first.card.model_copy(update={"name": "another"})
+    registry = {"another": first, "toy": last}
+    asked: list[str] = []
+    scores_of = ModuleRun.scores_of
+
+    def noting(run: ModuleRun, benchmark: Benchmark, *rest: Any) -> Scored:
+        asked.append(benchmark.name)
+        return scores_of(run, benchmark, *rest)
+
+    monkeypatch.setattr(ModuleRun, "scores_of", noting)
+    (name,) = stock(rig.store, ["hub:ada"], benchmarks=("another", "toy"))
+    rig.worker(registry=registry).run_all()
+    assert asked == ["toy", "another"]
+    assert rig.state(name) is State.PUBLISHED
 
 
 @pytest.mark.parametrize(
