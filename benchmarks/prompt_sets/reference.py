@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmarks.published import PublishedCell, papers, published
 from benchmarks.published.cells import printed_digits, printed_figure
-from benchmarks.statistics.seeds import SeedStability, competition_ranks, seed_stability
+from benchmarks.statistics.concordance import SeedStability, competition_ranks, seed_stability
 
 ALL = "all"
 """Name of the column over all prompts."""
