@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from benchmarks.published import PublishedCell, papers, published
-from benchmarks.published.cells import printed_digits, printed_figure
+from benchmarks.published import PublishedCell, papers, printed_digits, printed_figure, published
 from benchmarks.statistics.concordance import SeedStability, competition_ranks, seed_stability
 
 ALL = "all"
