@@ -68,11 +68,7 @@ class _Thumbnails:
         if not (asked.isascii() and asked.isdecimal() and len(asked) < 6):
             hint = f"Ask for one of {', '.join(map(str, WIDTHS))}."
             return refusal(400, "bad_width", "The parameter w is no number of pixels.", hint)
-        key = (
-            request.path_params["whose"],
-            request.path_params["image_id"],
-            width_for(int(asked)),
-        )
+        key = (request.path_params["whose"], request.path_params["image_id"], width_for(int(asked)))
         try:
             found = await run_sync(self._thumbnail, key, limiter=self._threads)
         except _BusyError:

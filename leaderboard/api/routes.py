@@ -47,8 +47,7 @@ async def _openapi(request: Request) -> Response:
 
 
 @_documents.get(
-    "/ledger.jsonl",
-    summary="The whole ledger as it is kept, byte for byte, to verify its hashes.",
+    "/ledger.jsonl", summary="The whole ledger as it is kept, byte for byte, to verify its hashes."
 )
 async def _ledger_file(request: Request) -> Response:
     def file() -> Body:

@@ -47,11 +47,7 @@ MAX_MISSING_IN_SLICE = 0.05
 
 
 def why_unranked(
-    entry: ModelEntry,
-    columns: JudgeColumns,
-    place: int,
-    prompts: IntArray,
-    judge: str,
+    entry: ModelEntry, columns: JudgeColumns, place: int, prompts: IntArray, judge: str
 ) -> str:
     """Why a model has no rank on a slice; empty where it may have one."""
     images, wanted = columns.images[:, place], int(columns.wanted[place])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -53,7 +54,7 @@ def pair_matrix(
             f"{judge[:120]!r} is no metric on the boards that scored these models.",
             f"Metrics that did: {', '.join(chosen.metrics) or 'none yet'}.",
         )
-    found = model_board(reader, view, _of_skill(query, skill)).skills[skill]
+    found = model_board(reader, view, replace(query, skills=(skill,))).skills[skill]
     order = np.array([_place(chosen, one) for one in found.standings], np.intp)
     places = chosen.testing(skill)
     scores = chosen.columns(judge).slice(chosen.slices, skill, places).of_models(order)
@@ -67,18 +68,6 @@ def pair_matrix(
         difference=scores.unit * many.difference,
         t_p_holm=corrected[np.ix_(order, order)],
         wilcoxon_p=many.wilcoxon_p,
-    )
-
-
-def _of_skill(query: BoardQuery, skill: str | None) -> BoardQuery:
-    return BoardQuery(
-        prompt_set=query.prompt_set,
-        split=query.split,
-        words=query.words,
-        judge=query.judge,
-        models=query.models,
-        seed=query.seed,
-        skills=(skill,),
     )
 
 

@@ -47,16 +47,12 @@ class ImageScores:
         return int(self.scores.nbytes + 200 * len(self.elements))
 
 
-def _bytes(scores: ImageScores) -> int:
-    return scores.nbytes
-
-
 class ScoresReader:
     """Reads the scores of models, and keeps the latest. Several threads may share one."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._kept: MemoryCache[ImageScores] = MemoryCache(_bytes, KEPT_BYTES)
+        self._kept: MemoryCache[ImageScores] = MemoryCache(lambda one: one.nbytes, KEPT_BYTES)
 
     def of(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> ImageScores | None:
         """What a metric says of a model's images; None where it has not scored them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -196,15 +196,7 @@ def _spread(chosen: Selection, judge: Judge) -> float | None:
 
 def _smallest_gap(chosen: Selection, judge: Judge) -> float | None:
     """Of the models that this metric alone tells apart, over all prompts of the query."""
-    alone = BoardQuery(
-        prompt_set=chosen.query.prompt_set,
-        split=chosen.query.split,
-        words=chosen.query.words,
-        judge=judge.entry_id,
-        models=chosen.query.models,
-        seed=chosen.query.seed,
-        skills=(None,),
-    )
+    alone = replace(chosen.query, judge=judge.entry_id, skills=(None,))
     found: SkillBoard = model_board(chosen.reader, chosen.view, alone).skills[None]
     values = {name: one.means[judge.entry_id].value for name, one in found.standings.items()}
     gaps = [

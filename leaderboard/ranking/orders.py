@@ -34,7 +34,7 @@ class KnownTests:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._kept: MemoryCache[Pairs] = MemoryCache(_bytes, _BYTES, _KEPT)
+        self._kept: MemoryCache[Pairs] = MemoryCache(lambda one: one.tests.nbytes, _BYTES, _KEPT)
 
     @property
     def nbytes(self) -> int:
@@ -104,10 +104,6 @@ def _untested(n: int) -> FlipTests:
     )
 
 
-def _bytes(pairs: Pairs) -> int:
-    return pairs.tests.nbytes
-
-
 _SLICES_BYTES = 64 << 20  # Draws of slices: one of five hundred metrics takes 3 MB
 _RANKED_BYTES = 64 << 20
 """Rankings with their tests: one of thirty metrics takes 200 KB, one of five hundred 15 MB."""
@@ -122,9 +118,13 @@ class Orders:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._slices: MemoryCache[Slice] = MemoryCache(_slice_bytes, _SLICES_BYTES, _KEPT)
-        self._ranked: MemoryCache[Ranked] = MemoryCache(_ranked_bytes, _RANKED_BYTES, _KEPT)
-        self._rows: MemoryCache[RowDraws] = MemoryCache(_row_bytes, _ROWS_BYTES, _ROWS)
+        self._slices: MemoryCache[Slice] = MemoryCache(
+            lambda one: one.draws.nbytes, _SLICES_BYTES, _KEPT
+        )
+        self._ranked: MemoryCache[Ranked] = MemoryCache(
+            lambda one: one.draws.nbytes + one.ordering.nbytes, _RANKED_BYTES, _KEPT
+        )
+        self._rows: MemoryCache[RowDraws] = MemoryCache(lambda one: one.nbytes, _ROWS_BYTES, _ROWS)
         self._tests = KnownTests(store.public)
         # A large board takes 100 MB while it is ranked, and numpy all processors: one at a time.
         self._turn = threading.Lock()
@@ -149,10 +149,7 @@ class Orders:
         ]
 
     def ranked(
-        self,
-        card: Card,
-        skills: Sequence[Sequence[Cell]],
-        entry_ids: Collection[str] | None = None,
+        self, card: Card, skills: Sequence[Sequence[Cell]], entry_ids: Collection[str] | None = None
     ) -> Ranked:
         """A ranking, best first."""
         chosen = None if entry_ids is None else frozenset(entry_ids)
@@ -248,15 +245,3 @@ def _part(one: Slice, card: Card, chosen: frozenset[str]) -> Slice:
     )
     places = np.array([place[cell.entry_id] for cell in kept], np.intp)
     return Slice(kept, one.draws.of(places))
-
-
-def _slice_bytes(one: Slice) -> int:
-    return one.draws.nbytes
-
-
-def _ranked_bytes(one: Ranked) -> int:
-    return one.draws.nbytes + one.ordering.nbytes
-
-
-def _row_bytes(one: RowDraws) -> int:
-    return one.nbytes

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 _PLAIN = "~:,/"  # Characters that may stand in a query as they are
 
 
 def address(page: str, /, **state: str) -> str:
     """A link to a page in a state; what is empty is left out. It is not escaped for HTML yet."""
+    return f"./{page}{query_of(state)}"
+
+
+def query_of(state: Mapping[str, str], safe: str = _PLAIN) -> str:
+    """The query string of a state with its question mark; what is empty is left out."""
     given = {name: value for name, value in state.items() if value}
-    return f"./{page}?{urlencode(given, safe=_PLAIN)}" if given else f"./{page}"
+    return f"?{urlencode(given, safe=safe)}" if given else ""
+
+
+def params_of(link: str) -> dict[str, str]:
+    """The parameters of a link; of those that come several times the last."""
+    return dict(parse_qsl(link.rpartition("?")[2]))
+
+
+def page_number(params: Mapping[str, str]) -> int:
+    """The page that an address asks for, from 1; 1 where it says nothing that makes sense."""
+    page = str(params.get("page", ""))
+    return max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 10 else 1
 
 
 def with_state(link: str, **state: str) -> str:
     """A link that says more; what is empty is left out."""
-    given = {name: value for name, value in state.items() if value}
-    if not given:
-        return link
-    return f"{link}{'&' if '?' in link else '?'}{urlencode(given, safe=_PLAIN)}"
+    query = query_of(state)
+    return f"{link}&{query[1:]}" if query and "?" in link else f"{link}{query}"
 
 
 def query_string(link: str) -> str:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from urllib.parse import urlencode
 
 from leaderboard.ledger.chronicle import FIRST, Line, broken_links, segments, sha256, verify
 from leaderboard.ledger.history import ANNOUNCED
@@ -16,12 +15,11 @@ from leaderboard.publication.reader import View, headline_cells
 from leaderboard.states import State
 from leaderboard.store.interface import Repository
 from leaderboard.text import count
-from leaderboard.views.addresses import metric_address
+from leaderboard.views.addresses import metric_address, page_number, query_of
 from leaderboard.views.changes import moved_address
 
 PER_PAGE = 50
 _LONGEST = 120
-_MOST_PAGES = 10**9
 
 
 @dataclass(frozen=True)
@@ -36,22 +34,18 @@ class LedgerQuery:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> LedgerQuery:
         """Read an address; what makes no sense in it is left out."""
-        page = str(params.get("page", "1"))
-        number = int(page) if page.isascii() and page.isdecimal() and len(page) < 10 else 1
         return cls(
             subject=_asked(params, "subject"),
             account=_asked(params, "account"),
             action=_asked(params, "action"),
-            page=min(max(number, 1), _MOST_PAGES),
+            page=page_number(params),
         )
 
     def to_link(self) -> str:
         """The address of this view."""
         fields = {"subject": self.subject, "account": self.account, "action": self.action}
-        asked = {name: value for name, value in fields.items() if value}
-        if self.page > 1:
-            asked["page"] = str(self.page)
-        return f"./ledger?{urlencode(asked)}" if asked else "./ledger"
+        page = str(self.page) if self.page > 1 else ""
+        return f"./ledger{query_of(fields | {'page': page}, '')}"
 
     def to_data(self) -> str:
         """The address of the same lines in the API."""
@@ -140,11 +134,7 @@ class ChronicleReader:
     """Reads the chronicle once for each version of the store, and has it verified."""
 
     def __init__(
-        self,
-        public: Repository,
-        clock: Callable[[], datetime],
-        *,
-        patience_s: float = PATIENCE_S,
+        self, public: Repository, clock: Callable[[], datetime], *, patience_s: float = PATIENCE_S
     ) -> None:
         self._public = public
         self._clock = clock

@@ -23,8 +23,9 @@ from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.skill_tests import TestedColumn
 from leaderboard.ranking.slices import Basis, Group, Ranked, groups, in_tiers, kept_in_tiers
-from leaderboard.text import clean, count, interval, number, rate
+from leaderboard.text import clean, count, number, rate
 from leaderboard.views.boards import OWN, Arrangement, Choice, Filters, Layout
+from leaderboard.views.figures import Verdict, estimate, rank_range
 from leaderboard.views.skill_choice import GIGA
 
 STORED_ABOVE = 60
@@ -58,11 +59,9 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BoardVerdict(Verdict):
     """What a board says, made from its tests alone."""
 
-    sentence: str  # who ranks first, or why nobody does
-    detail: str = ""  # how the others stand to it
     answers: tuple[Answer, ...] = ()  # to common questions
 
 
@@ -141,20 +140,20 @@ def ranks_among(cells: Iterable[Cell]) -> dict[str, int]:
     }
 
 
-def verdict_of(choice: Choice, view: View) -> Verdict:
+def verdict_of(choice: Choice, view: View) -> BoardVerdict:
     """What the whole board says by the chosen measure and skills; a filter does not change it."""
     card, entries, selector = choice.board.card, view.entries, choice.selector
     if selector is None:
-        return Verdict(f"No metric has results on {card.title} yet.")
+        return BoardVerdict(f"No metric has results on {card.title} yet.")
     whole = ranking_of(replace(choice, filters=Filters()), view)
     if few := too_few(whole.cells, card.cluster):
-        return Verdict(f"{few[:1].upper()}{few[1:]}.")
+        return BoardVerdict(f"{few[:1].upper()}{few[1:]}.")
     leading = leading_cells(card, whole.cells, entries)
     able = [one for one in leading if not is_trained_on(entries[one.entry_id], card)]
     if not able:
         trained = "Every metric that could rank first was trained on this benchmark."
         nobody = nobody_leads(card, whole.cells) or "No metric on this board has a rank."
-        return Verdict(trained if leading else nobody)
+        return BoardVerdict(trained if leading else nobody)
     first = min(able, key=lambda cell: cell.rank or 0)
     equal = equal_to(first, whole)
     scope = f"{card.title}, {choice.title}" if choice.skills else card.title
@@ -162,11 +161,11 @@ def verdict_of(choice: Choice, view: View) -> Verdict:
     ahead = [one for one in whole.cells if one.rank is not None and one.rank < (first.rank or 0)]
     place = "is the highest-ranked qualified metric" if ahead else "ranks first"
     sentence = (
-        f"{_name(entries, first)} {place} on {scope} by {measure}: {_value(first)}. "
+        f"{_name(entries, first)} {place} on {scope} by {measure}: {estimate(first.value, first.ci_low, first.ci_high)}. "
         f"{_others(first, whole, equal)}"
     )
     among = [one for one in able if one.entry_id in equal or one == first]
-    return Verdict(
+    return BoardVerdict(
         sentence.strip(), _ahead(ahead, entries, card), _answers(first, among, entries, card)
     )
 
@@ -208,7 +207,7 @@ def _ahead(ahead: Sequence[Cell], entries: Mapping[str, Entry], card: Card) -> s
     if not ahead:
         return ""
     said = [
-        f"{_name(entries, cell)} ({_value(cell)}; {_why_not(entries[cell.entry_id], card)})"
+        f"{_name(entries, cell)} ({estimate(cell.value, cell.ci_low, cell.ci_high)}; {_why_not(entries[cell.entry_id], card)})"
         for cell in ahead[:_MOST_AHEAD]
     ]
     left = len(ahead) - len(said)
@@ -253,19 +252,6 @@ def _answers(
 
 def _name(entries: Mapping[str, Entry], cell: Cell) -> str:
     return clean(entries[cell.entry_id].metric)[:_LONGEST_NAME]
-
-
-def _value(cell: Cell) -> str:
-    return f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()
-
-
-def rank_range(cell: Cell) -> str:
-    """`1–3`, `4`, or a dash for a metric without a rank."""
-    if cell.rank is None or cell.rank_low is None or cell.rank_high is None:
-        return "–"
-    if cell.rank_low == cell.rank_high:
-        return str(cell.rank_low)
-    return f"{cell.rank_low}–{cell.rank_high}"
 
 
 PAGE_ROWS = 100  # Rows sent at a time; whatever is ranked, searched or sorted is all of them

@@ -39,9 +39,7 @@ class Pair(NamedTuple):
 
 
 def tested_places(
-    ranked: Ranked,
-    most: int | None = MOST_METRICS,
-    among: Collection[str] | None = None,
+    ranked: Ranked, most: int | None = MOST_METRICS, among: Collection[str] | None = None
 ) -> list[int]:
     """Places of the metrics that were tested, in board order, the first `most` of them."""
     tested = np.flatnonzero(np.isfinite(ranked.ordering.corrected).any(axis=1)).tolist()
@@ -50,9 +48,7 @@ def tested_places(
 
 
 def pairs(
-    ranked: Ranked,
-    most: int | None = MOST_METRICS,
-    among: Collection[str] | None = None,
+    ranked: Ranked, most: int | None = MOST_METRICS, among: Collection[str] | None = None
 ) -> tuple[Pair, ...]:
     """The tests between the first metrics of a ranking, in board order."""
     tests = ranked.ordering.tests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from urllib.parse import parse_qs, quote, quote_plus, unquote, urlencode
+from urllib.parse import quote, quote_plus, unquote
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card, Selector
@@ -16,7 +16,8 @@ from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Cost, Kind
 from leaderboard.text import clean
-from leaderboard.views.addresses import items_address
+from leaderboard.views.addresses import items_address, page_number, query_of
+from leaderboard.views.figures import in_words, named
 from leaderboard.views.skill_choice import GIGA
 
 MOST_PINS = 4  # As many as the page that compares takes
@@ -41,12 +42,11 @@ class Arrangement:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> Arrangement:
         """Read from the query parameters of a request; nothing in them is trusted."""
-        page = params.get("page", "")[:6]
         return cls(
             columns=_parted(params.get("columns", ""), MOST_COLUMNS),
             pins=_parted(params.get("pin", ""), MOST_PINS),
             sort=unquote(params.get("sort", "")[:_LONGEST]),
-            page=max(1, int(page)) if page.isascii() and page.isdigit() else 1,
+            page=page_number(params),
             opened=_parted(params.get("open", ""), MOST_OPEN),
         )
 
@@ -356,7 +356,6 @@ TAB = "benchmark:"  # Before the name of a benchmark, where it is a tab of the f
 BETWEEN_SKILLS = ","
 """Joins the skills of a link; a parameter `skill` may come several times as well."""
 _MOST_NAMED = 3
-_LONGEST_NAMED = 60
 
 
 @dataclass(frozen=True)
@@ -385,11 +384,6 @@ class BoardQuery:
             arranged=Arrangement.from_params(params),
         )
 
-    @classmethod
-    def from_link(cls, query: str) -> BoardQuery:
-        """The inverse of `to_query` and of the query of `to_link`."""
-        return cls.from_params({k: v[-1] for k, v in parse_qs(query.rpartition("?")[2]).items()})
-
     def to_query(self) -> str:
         """The query string of the link to this state, with its question mark."""
         return self._query(benchmark=self.benchmark)
@@ -399,14 +393,10 @@ class BoardQuery:
         return f"./{self._query(tab=f'{TAB}{self.benchmark}')}"
 
     def _query(self, **benchmark: str) -> str:
-        given = {
-            **benchmark,
-            "skill": self.skill,
-            "measure": self.measure,
-            **self.filters.to_params(),
-            **self.arranged.to_params(),
-        }
-        return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+        own = {"skill": self.skill, "measure": self.measure}
+        return query_of(
+            benchmark | own | self.filters.to_params() | self.arranged.to_params(), "~:,"
+        )
 
 
 def benchmark_of(params: Mapping[str, str]) -> str:
@@ -464,9 +454,7 @@ def skills_title(card: Card, skills: tuple[str, ...]) -> str:
     names = [skill_title(card, skill) for skill in skills]
     if len(names) < 2:
         return names[0] if names else skill_title(card, None)
-    if len(names) > 4:
-        return f"mean of {len(names)} skills"
-    return f"mean of {', '.join(names[:-1])} and {names[-1]}"
+    return f"mean of {len(names)} skills" if len(names) > 4 else f"mean of {in_words(names)}"
 
 
 def resolve(query: BoardQuery, boards: Mapping[str, BoardIndex]) -> Choice:
@@ -477,7 +465,7 @@ def resolve(query: BoardQuery, boards: Mapping[str, BoardIndex]) -> Choice:
     first = next((n for n, b in boards.items() if not b.empty), next(iter(boards)))
     name = query.benchmark or first
     if name not in boards:
-        remarks.append(f"There is no benchmark “{_named(name)}” here.")
+        remarks.append(f"There is no benchmark “{named(name)}” here.")
         name = first
     board = boards[name]
     filters, about_filters = query.filters.known()
@@ -499,12 +487,12 @@ def _arranged(choice: Choice, asked: Arrangement) -> Choice:
     found = asked.known(every_key(board), frozenset(choice.entry_ids()))
     remarks = choice.remarks
     if lost := [key for key in asked.columns if key not in found.columns]:
-        named = ", ".join(f"“{_named(key)}”" for key in lost[:_MOST_NAMED])
+        names = ", ".join(f"“{named(key)}”" for key in lost[:_MOST_NAMED])
         more = ", …" if len(lost) > _MOST_NAMED else ""
-        remarks += (f"No column {named}{more} on {board.card.title}.",)
+        remarks += (f"No column {names}{more} on {board.card.title}.",)
     if asked.sort and not found.sort:
-        named = _named(asked.sorted_by)
-        remarks += (f"No column “{named}” to sort by on {board.card.title}; sorted by rank.",)
+        name = named(asked.sorted_by)
+        remarks += (f"No column “{name}” to sort by on {board.card.title}; sorted by rank.",)
     if lost_pins := len(asked.pins) - len(found.pins):
         gone = "A pinned metric is" if lost_pins == 1 else f"{lost_pins} pinned metrics are"
         remarks += (f"{gone} not on this board.",)
@@ -521,10 +509,10 @@ def _skills(asked: str, board: BoardIndex) -> tuple[tuple[str, ...], tuple[str, 
     remarks: list[str] = []
     unknown = [part for part in wanted if part not in known]
     if unknown and not board.empty:
-        named = ", ".join(f"“{_named(part)}”" for part in unknown[:_MOST_NAMED])
+        names = ", ".join(f"“{named(part)}”" for part in unknown[:_MOST_NAMED])
         more = ", …" if len(unknown) > _MOST_NAMED else ""
         which = "skill" if len(unknown) == 1 else "skills"
-        remarks.append(f"No results by the {which} {named}{more} on {board.card.title}.")
+        remarks.append(f"No results by the {which} {names}{more} on {board.card.title}.")
     if not found:
         all_skills = bool(board.selectors(None)) or not known
         return (() if all_skills else known[:1]), tuple(remarks)
@@ -553,13 +541,13 @@ def _selector(
     for option in options:
         if wanted in {"", token(option)}:
             return option, ()
-    named = [option for option in options if option.measure == wanted]
-    if named:
-        return named[0], ()
+    same = [option for option in options if option.measure == wanted]
+    if same:
+        return same[0], ()
     everywhere = board.every_selector()
     asked = next((s for s in everywhere if token(s) == wanted), None)
     if asked is None:
-        remark = f"There is no measure “{_named(wanted)}” on {board.card.title}."
+        remark = f"There is no measure “{named(wanted)}” on {board.card.title}."
         return options[0], (remark,)
     found = nearest(asked, options, board.card)
     remark = (
@@ -568,12 +556,6 @@ def _selector(
         f"“{title(board.card, found, everywhere)}”."
     )
     return found, (remark,)
-
-
-def _named(asked: str) -> str:
-    """What a link asked for, no longer than needed to know it again."""
-    shown = clean(asked)
-    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
 
 
 _ENTRY = "0ENTRY0"

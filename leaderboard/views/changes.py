@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
-from urllib.parse import urlencode
 
 from benchmarks.schema import Card, Selector
 from leaderboard.ledger.editions import Edition
 from leaderboard.publication.changes import Movement, Ranking, movement, standing
 from leaderboard.publication.earlier_boards import (
-    EarlierBoard,
     EarlierBoards,
     Progress,
     progress,
@@ -22,14 +20,13 @@ from leaderboard.publication.measure_names import in_order, nearest, token
 from leaderboard.publication.reader import BoardIndex, Reader, View
 from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of
-from leaderboard.views.addresses import board_address, with_state
+from leaderboard.views.addresses import board_address, query_of, with_state
 from leaderboard.views.boards import BoardQuery, benchmark_of
 
 CHANGES, EARLIER = "changes", "earlier"
 VIEWS = (CHANGES, EARLIER)
 """Views of the tab of a benchmark that hold an earlier revision against another."""
 Tags = Callable[[Card], tuple[str, ...]]
-BoardOf = Callable[[Card, str], EarlierBoard | None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class MovedQuery:
         """The query string of the link to this state, with its question mark."""
         given = {"benchmark": self.benchmark, "from": self.since, "to": self.until,
                  "skill": self.skill, "measure": self.measure}  # fmt: skip
-        return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+        return query_of(given, "~:,")
 
 
 @dataclass(frozen=True)
@@ -84,39 +81,47 @@ class Comparison:
         return tuple(dict.fromkeys((*self.now.board.skills(), *self.then.board.skills())))
 
 
+class Boards(Protocol):
+    """Where the boards of now and the earlier ones are read; a `Context` is one."""
+
+    @property
+    def reader(self) -> Reader: ...  # noqa: D102
+    @property
+    def earlier(self) -> EarlierBoards: ...  # noqa: D102
+    @property
+    def cards(self) -> Mapping[str, Card]: ...  # noqa: D102
+
+
 def with_earlier(view: View, cards: Mapping[str, Card], tags: Tags) -> list[str]:
     """The benchmarks of which an earlier board is kept."""
     return [name for name, card in cards.items() if name in view.boards and tags(card)]
 
 
-def compared(
-    asked: MovedQuery,
-    view: View,
-    cards: Mapping[str, Card],
-    tags: Tags,
-    board_of: BoardOf,
-    *,
-    standing: Container[str] = (),
-) -> Comparison | None:
-    """What a query compares; None where no earlier board of the benchmark is kept."""
-    names = with_earlier(view, cards, tags)
+def comparison(context: Boards, asked: MovedQuery) -> Comparison | None:
+    """What a query compares on this site; None where no earlier board of the benchmark is kept."""
+    view, statuses, tags = context.reader.view(), context.reader.statuses(), context.earlier.tags
+    names = with_earlier(view, context.cards, tags)
     if not names or (asked.benchmark and asked.benchmark not in names):
         return None
-    card = cards[asked.benchmark or names[0]]
+    card = context.cards[asked.benchmark or names[0]]
+    # What an operator took away is shown nowhere; what was withdrawn did stand there.
+    hidden = {s.submission.submission_id for s in statuses if s.state is State.HIDDEN}
+
+    def side(tag: str) -> Side | None:
+        found = context.earlier.board(card, tag)
+        if found is None:
+            return None
+        shown = without(found, hidden)
+        return Side(tag, BoardIndex(shown.board), shown.entries)
+
     known = tags(card)
     since = asked.since if asked.since in known else known[0]
-    earlier = board_of(card, since)
-    if earlier is None:
+    then, later = side(since), side(asked.until) if asked.until in known else None
+    if then is None:
         return None
-    then = Side(since, BoardIndex(earlier.board), earlier.entries)
-    later = board_of(card, asked.until) if asked.until in known else None
-    now = (
-        Side(asked.until, BoardIndex(later.board), later.entries)
-        if later is not None
-        else Side(Edition.of_card(card).tag, view.boards[card.name], view.entries)
-    )
-    query = MovedQuery(card.name, since, asked.until if later else "", asked.skill, asked.measure)
-    return _by_measure(Comparison(query, card, known, then, now), standing)
+    now = later or Side(Edition.of_card(card).tag, view.boards[card.name], view.entries)
+    query = replace(asked, benchmark=card.name, since=since, until=asked.until if later else "")
+    return _by_measure(Comparison(query, card, known, then, now), standing(statuses))
 
 
 def _by_measure(found: Comparison, standing: Container[str]) -> Comparison:
@@ -136,8 +141,8 @@ def _by_measure(found: Comparison, standing: Container[str]) -> Comparison:
         higher_is_better=card.higher_is_better(selector.measure),
         standing=standing,
     )
-    exact = MovedQuery(asked.benchmark, asked.since, asked.until, skill or "", token(selector))
-    return Comparison(exact, card, found.tags, then, now, options, selector, moved)
+    exact = replace(asked, skill=skill or "", measure=token(selector))
+    return replace(found, query=exact, options=options, selector=selector, movement=moved)
 
 
 def changes_address(query: MovedQuery, view: str = CHANGES) -> str:
@@ -161,31 +166,6 @@ def moved_data(query: MovedQuery) -> str:
 def board_of_query(query: MovedQuery) -> str:
     """The address of the board of now, by the same measure."""
     return BoardQuery(query.benchmark, query.skill, query.measure).to_link()
-
-
-class Boards(Protocol):
-    """Where the boards of now and the earlier ones are read; a `Context` is one."""
-
-    @property
-    def reader(self) -> Reader: ...  # noqa: D102
-    @property
-    def earlier(self) -> EarlierBoards: ...  # noqa: D102
-    @property
-    def cards(self) -> Mapping[str, Card]: ...  # noqa: D102
-
-
-def comparison(context: Boards, asked: MovedQuery) -> Comparison | None:
-    """What a query compares on this site."""
-    earlier, view, statuses = context.earlier, context.reader.view(), context.reader.statuses()
-    hidden = {s.submission.submission_id for s in statuses if s.state is State.HIDDEN}
-
-    def board_of(card: Card, tag: str) -> EarlierBoard | None:
-        found = earlier.board(card, tag)
-        # What an operator took away is shown nowhere; what was withdrawn did stand there.
-        return without(found, hidden) if found else None
-
-    on_boards = standing(statuses)
-    return compared(asked, view, context.cards, earlier.tags, board_of, standing=on_boards)
 
 
 def progress_of(context: Boards, benchmark: str, tag: str) -> Progress | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal, get_args
 
 from benchmarks.comparison import (
@@ -35,18 +36,19 @@ from leaderboard.publication.identities import Identity, shown_account
 from leaderboard.publication.measure_names import info, nearest, skill_title, title, token
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.comparing import NO_CONTRIBUTIONS
+from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, Match, compare_cells
+from leaderboard.ranking.slices import mean_over_skills
 from leaderboard.records import Kind
 from leaderboard.text import clean, count
-from leaderboard.views.addresses import address, metric_address
+from leaderboard.views.addresses import address, metric_address, page_number
 from leaderboard.views.boards import BETWEEN_SKILLS, BoardQuery, Choice
 from leaderboard.views.comparison import (
     CompareQuery,
     Opponents,
-    Several,
     Shown,
+    as_on_the_board,
+    of_entries,
     opponents,
-    several,
     shown,
 )
 from leaderboard.views.examples import ALL_SPLITS, ItemsQuery, entries_on
@@ -137,7 +139,7 @@ class PlaceQuery:
         return cls(
             view=view,
             of=MODELS if params.get("of") == MODELS else "",
-            page=ItemsQuery.from_params(params).page,
+            page=page_number(params),
             before=str(params.get("before", ""))[:_LONGEST],
             seek=params.get("seek") == _YES,
             **given,
@@ -521,32 +523,58 @@ def _better_on(found: Shown, card: Card) -> tuple[tuple[str, ...], tuple[str, ..
 class SeveralCompared:
     """Each two of several metrics, compared by the chosen measure and skill."""
 
-    table: DifferenceTable  # a row for each pair
+    # entry ids of each two, in the order in which the metrics were chosen
+    pairs: tuple[tuple[str, str], ...]
+    rows: tuple[Compared, ...]  # their comparisons, corrected as on the board (Holm)
+    table: DifferenceTable  # the same as a table
     values: dict[str, float]  # entry id to its value
-    n_significant: int  # pairs that differ significantly after the correction of the board
-    n_tests: int  # tests that were corrected together
-    unit: str  # what is counted
-    unpublished: bool  # whether nothing is published to test with
-    n_resamples: int  # joint resamples behind the intervals
+    n_resamples: int  # joint resamples behind the intervals; 0 where none are published
+
+    @property
+    def n_significant(self) -> int:
+        """Pairs that differ significantly after the correction of the board."""
+        return sum(row.told_apart for row in self.rows)
+
+    @property
+    def n_tests(self) -> int:
+        """Tests that were corrected together."""
+        return max(row.n_tests if row.correction else 0 for row in self.rows)
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return self.rows[0].unit
+
+    @property
+    def unpublished(self) -> bool:
+        """Whether nothing is published to test with."""
+        return all(row.untested == NO_CONTRIBUTIONS for row in self.rows)
 
 
 def several_compared(pair: Opponents, view: View) -> SeveralCompared:
     """Compare each two of the chosen metrics."""
-    card = pair.choice.board.card
-    found: Several = several(pair.choice, pair.chosen, view)
-    values = {
-        entry: value
-        for two, row in zip(found.pairs, found.rows, strict=True)
-        for entry, value in zip(two, (row.value_a, row.value_b), strict=True)
-    }
+    choice, chosen, card = pair.choice, pair.chosen, pair.choice.board.card
+    cells = [of_entries(of, chosen) for of in choice.slices()]
+    if not cells or any(len(of_skill) != len(chosen) for of_skill in cells):
+        raise ValueError("one of the metrics has no result by the chosen measure")
+    whole = mean_over_skills(view.orders.slices(card, cells))
+    place = {cell.entry_id: i for i, cell in enumerate(whole.cells)}
+    pairs = tuple(combinations(chosen, 2))
+    names = {entry: view.entries[entry].metric for entry in chosen}
+    found = compare_cells([Match(whole, place[a], place[b]) for a, b in pairs], card, names)
+    rows = tuple(
+        as_on_the_board(row, choice, two, view) for row, two in zip(found, pairs, strict=True)
+    )
     return SeveralCompared(
-        table=_table([_row(row, "", "pair", card) for row in found.rows], ()),
-        values=values,
-        n_significant=sum(row.told_apart for row in found.rows),
-        n_tests=max(row.n_tests if row.correction else 0 for row in found.rows),
-        unit=found.rows[0].unit,
-        unpublished=all(row.untested == NO_CONTRIBUTIONS for row in found.rows),
-        n_resamples=found.n_resamples,
+        pairs=pairs,
+        rows=rows,
+        table=_table([_row(row, "", "pair", card) for row in rows], ()),
+        values={
+            entry: value
+            for two, row in zip(pairs, rows, strict=True)
+            for entry, value in zip(two, (row.value_a, row.value_b), strict=True)
+        },
+        n_resamples=whole.draws.resamples.shape[1],
     )
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlencode
 
 import numpy as np
 
@@ -26,12 +25,12 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import Match, compare_cells
 from leaderboard.ranking.slices import Slice, mean_over_skills
 from leaderboard.store.interface import NotFoundError, Repository
-from leaderboard.text import clean
+from leaderboard.views.addresses import query_of
 from leaderboard.views.boards import Arrangement, BoardQuery, Choice, Filters, resolve
 from leaderboard.views.examples import answers_are_public
+from leaderboard.views.figures import named
 
 _FURTHER = ("c", "d")
-_LONGEST_NAMED = 60
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,6 @@ class CompareQuery:
         further = tuple(params[name] for name in _FURTHER if params.get(name))
         return cls(board, params.get("a", ""), params.get("b", ""), further)
 
-    @classmethod
-    def from_link(cls, query: str) -> CompareQuery:
-        """The inverse of `to_query`."""
-        return cls.from_params({k: v[-1] for k, v in parse_qs(query.removeprefix("?")).items()})
-
     def to_query(self) -> str:
         """The query string of the link to this state, with its question mark."""
         given = {
@@ -67,7 +61,7 @@ class CompareQuery:
             "measure": self.board.measure,
             "skill": self.board.skill,
         }
-        return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+        return query_of(given, "~:,")
 
 
 @dataclass(frozen=True)
@@ -127,12 +121,11 @@ def opponents(query: CompareQuery, view: View) -> Opponents:
 
 def _absent(asked: str, choice: Choice, view: View) -> str:
     entry = view.entries.get(asked)
-    shown = clean(entry.metric if entry else asked)
-    named = shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
+    name = named(entry.metric if entry else asked)
     if entry is None:
-        return f"There is no metric with the id “{named}” here."
+        return f"There is no metric with the id “{name}” here."
     title = choice.board.card.title
-    return f"“{named}” has no result by this measure on {title} ({choice.title})."
+    return f"“{name}” has no result by this measure on {title} ({choice.title})."
 
 
 COLUMNS = (
@@ -248,34 +241,6 @@ def as_on_the_board(
         return row
     n_tests = int(np.isfinite(matrix).sum()) // 2
     return replace(row, p_corrected=p_corrected, correction="holm", n_tests=n_tests)
-
-
-@dataclass(frozen=True)
-class Several:
-    """Each two of some metrics, compared by the chosen measure and skill."""
-
-    # entry ids of each two, in the order in which the metrics were chosen
-    pairs: tuple[tuple[str, str], ...]
-    rows: tuple[Compared, ...]  # their comparisons, corrected as on the board (Holm)
-    n_resamples: int  # joint resamples behind the intervals; 0 where none are published
-
-
-def several(choice: Choice, entries: Sequence[str], view: View) -> Several:
-    """Compare each two of some entries of a board."""
-    card = choice.board.card
-    wanted = tuple(entries)
-    cells = [of_entries(of, wanted) for of in choice.slices()]
-    if not cells or any(len(of_skill) != len(wanted) for of_skill in cells):
-        raise ValueError("one of the metrics has no result by the chosen measure")
-    whole = mean_over_skills(view.orders.slices(card, cells))
-    place = {cell.entry_id: i for i, cell in enumerate(whole.cells)}
-    pairs = tuple(combinations(wanted, 2))
-    names = {entry: view.entries[entry].metric for entry in wanted}
-    found = compare_cells([Match(whole, place[a], place[b]) for a, b in pairs], card, names)
-    rows = tuple(
-        as_on_the_board(row, choice, pair, view) for row, pair in zip(found, pairs, strict=True)
-    )
-    return Several(pairs, rows, whole.draws.resamples.shape[1])
 
 
 _KEPT_CLUSTER_BYTES = 48 << 20

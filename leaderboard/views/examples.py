@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import numpy as np
 
@@ -19,14 +19,14 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.skill_names import common_key
 from leaderboard.records import Status
 from leaderboard.tables import Column, Table, Type, Value
-from leaderboard.text import clean
+from leaderboard.views.addresses import page_number, query_of
+from leaderboard.views.figures import named
 
 Show = Literal["failures", "disagreements", "all"]
 SHOWS: tuple[Show, ...] = get_args(Show)
 PER_PAGE = 12
 ALL_SPLITS = "all"  # In a link from a board; it means the same as none
 _LONGEST = 300
-_LONGEST_NAMED = 60
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,11 @@ class ItemsQuery:
         """Read an address; unknown parameters are left alone."""
         names = ("benchmark", "skill", "split", "a", "b", "show", "case")
         given = {name: str(params.get(name, ""))[:_LONGEST] for name in names}
-        page = str(params.get("page", "1"))
-        usable = page.isascii() and page.isdecimal() and len(page) < 8
-        return cls(**given, page=max(1, int(page)) if usable else 1)
+        return cls(**given, page=page_number(params))
 
     def to_query(self) -> str:
         """The query string that `from_params` reads this from, with its question mark."""
-        given = {name: str(value) for name, value in vars(self).items() if value}
-        if self.page == 1:
-            del given["page"]
-        return f"?{urlencode(given, safe='~:,/')}"
+        return query_of({**vars(self), "page": str(self.page) if self.page > 1 else ""})
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def board_of(query: ItemsQuery, view: View) -> tuple[BoardIndex | None, str]:
     first = first or next(iter(boards.values()), None)
     if not query.benchmark or query.benchmark in boards:
         return boards.get(query.benchmark, first), ""
-    return first, f"There is no benchmark “{_named(query.benchmark)}” here."
+    return first, f"There is no benchmark “{named(query.benchmark)}” here."
 
 
 def resolve(
@@ -128,7 +123,7 @@ def _skills(card: Card, cases: CaseSet | None) -> tuple[str, ...]:
 def _show(asked: str, b: str, remarks: list[str]) -> Show:
     show = next((one for one in SHOWS if one == asked), None)
     if asked and show is None:
-        remarks.append(f"There is nothing called “{_named(asked)}” to show.")
+        remarks.append(f"There is nothing called “{named(asked)}” to show.")
     if show == "disagreements" and not b:
         remarks.append("Disagreements need a second metric; choose one as B.")
         return "failures"
@@ -142,13 +137,8 @@ def _entry(asked: str, entries: Sequence[str], remarks: list[str]) -> str:
 def _known(asked: str, known: Sequence[str], what: str, remarks: list[str]) -> str:
     if not asked or asked in known:
         return asked
-    remarks.append(f"There is no {what} “{_named(asked)}” on this benchmark.")
+    remarks.append(f"There is no {what} “{named(asked)}” on this benchmark.")
     return ""
-
-
-def _named(asked: str) -> str:
-    shown = clean(asked)
-    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
 
 
 BINS = 10  # Of a histogram of shares
@@ -343,9 +333,10 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CaseVerdict:
     """How one metric does on a case."""
 
+    entry_id: str
     came: Came  # how the comparisons came out of which it scored both pairs
     n_missing: int  # pairs without a score
 
@@ -368,8 +359,20 @@ class CaseShown:
     skills: tuple[str, ...]  # keys of its skills
     tiles: tuple[Tile, ...]  # its images, as many as are shown
     n_images: int  # how many it has
-    verdicts: tuple[Verdict, ...]  # of each metric
+    verdicts: tuple[CaseVerdict, ...]  # of each metric
     mistake: Mistake | None  # the gravest of the first metric; None where it makes none
+    skill_titles: tuple[str, ...] = ()  # how its skills are shown
+    images: tuple[str, ...] = ()  # address of the image of each tile; empty where it is not here
+
+    @property
+    def n_available(self) -> int:
+        """Images that are here, among those shown."""
+        return sum(map(bool, self.images))
+
+    @property
+    def drawn(self) -> bool:
+        """Whether tiles are shown, not a line: where half of the images are here or more."""
+        return 2 * self.n_available >= len(self.images)
 
 
 def case_shown(
@@ -414,10 +417,10 @@ def case_shown(
     )
 
 
-def verdict(cases: CaseSet, case: int, standing: Standing) -> Verdict:
+def verdict(cases: CaseSet, case: int, standing: Standing) -> CaseVerdict:
     """How a metric does on one case."""
     outcome = standing.outcome[cases.case_of_comparison == case]
-    return Verdict(Came.of(outcome), int(standing.n_missing[case]))
+    return CaseVerdict(standing.entry_id, Came.of(outcome), int(standing.n_missing[case]))
 
 
 def _by_expectation(image_ids: Sequence[str], expected: np.ndarray) -> dict[str, list[int]]:
@@ -574,47 +577,20 @@ class ExampleSources:
 
 
 @dataclass(frozen=True)
-class Example:
-    """One case with the addresses of its images."""
-
-    case: CaseShown  # what people say of it, and what each metric makes of it
-    skills: tuple[str, ...]  # titles of its skills
-    images: tuple[str, ...]  # address of the image of each tile; empty where it is not here
-
-    @property
-    def n_available(self) -> int:
-        """Images that are here, among those shown."""
-        return sum(map(bool, self.images))
-
-    @property
-    def drawn(self) -> bool:
-        """Whether tiles are shown: where fewer than half of the images are here, one line stands."""
-        return 2 * self.n_available >= len(self.images)
-
-
-@dataclass(frozen=True)
-class EntryVerdict:
-    """How one metric of the board does on a case."""
-
-    entry_id: str
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
 class ExampleList:
     """What is shown of the examples of a benchmark."""
 
     choice: Choice  # what is looked at
     # why there is nothing to show; empty where there is
     missing: Literal["", "withheld", "no_cases"] = ""
-    examples: tuple[Example, ...] = ()  # those of this page
+    examples: tuple[CaseShown, ...] = ()  # those of this page
     total: int = 0  # how many are listed on all pages
     page: int = 1  # which this is, from 1
     n_cases: int = 0  # with the skill and the split, listed or not
     summaries: tuple[Summary, ...] = ()  # of each metric, over those
     gap: Share | None = None  # difference of two metrics
     # for a case by itself: how the metrics of the board do on it, the worst first
-    every_entry: tuple[EntryVerdict, ...] = ()
+    every_entry: tuple[CaseVerdict, ...] = ()
     absent: tuple[str, ...] = ()  # what could be fetched and is not here: prompts, images
     # the first benchmark on which metric A fails, where it does not here
     elsewhere: ItemsQuery | None = None
@@ -672,12 +648,9 @@ def _alone(choice: Choice, cases: CaseSet, view: View, sources: ExampleSources) 
     )
     looked_at = dict.fromkeys([*choice.metrics, *choice.entries[:MOST_ENTRIES]])
     entries = [view.entries[entry] for entry in looked_at]
-    rows = [
-        EntryVerdict(one.entry_id, verdict(cases, case, one))
-        for one in sources.reader.standings(entries, cases, lower)
-    ]
+    rows = [verdict(cases, case, one) for one in sources.reader.standings(entries, cases, lower)]
     # Who scored nothing here did not fail by an order; they come last.
-    rows.sort(key=lambda row: (not row.verdict.came.compared, row.verdict.came.share))
+    rows.sort(key=lambda row: (not row.came.compared, row.came.share))
     here = frozenset(sources.images.available(choice.card.name))
     example = _example(shown, choice.card, here)
     return ExampleList(choice, examples=(example,), total=1, every_entry=tuple(rows))
@@ -692,17 +665,15 @@ def _absent(cases: CaseSet, sources: ExampleSources, here: Collection[str]) -> t
     return tuple(what for what, is_here in has.items() if not is_here)
 
 
-def _example(case: CaseShown, card: Card, here: Collection[str]) -> Example:
+def _example(case: CaseShown, card: Card, here: Collection[str]) -> CaseShown:
+    """A case with the addresses of its images and the titles of its skills."""
     # A skill whose sub-skill is named too says nothing more.
     leaves = [s for s in case.skills if not any(o.startswith(f"{s}:") for o in case.skills)]
-    return Example(
-        case=case,
-        skills=tuple(skill_title(card, skill) for skill in leaves),
-        images=tuple(
-            image_address(card.name, tile.image_id) if tile.image_id in here else ""
-            for tile in case.tiles
-        ),
+    images = tuple(
+        image_address(card.name, tile.image_id) if tile.image_id in here else ""
+        for tile in case.tiles
     )
+    return replace(case, images=images, skill_titles=tuple(skill_title(card, s) for s in leaves))
 
 
 def image_address(benchmark: str, image_id: str, width: int = IMAGE_WIDTH) -> str:

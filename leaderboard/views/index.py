@@ -19,7 +19,7 @@ HEAVIEST = 5.0  # Only ratios of weights matter, so a small range says everythin
 BY_INDEX, BY_BORDA, BY_NAME = "index", "borda", "name"
 ORDERS = {BY_INDEX: "Index", BY_BORDA: "Borda", BY_NAME: "Name"}
 SIMULATED = "simulated"  # In a link: the boards of simulated ratings, which stand apart
-_WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
+WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
 _MOST_PARTS = 200
 _MOST_REMARKS = 6
 
@@ -61,7 +61,7 @@ class IndexChoice:
         """
         parts = [f"ratings={SIMULATED}"] if self.simulated else []
         if any(weight != boards[name].weight for name, weight in self.weights.items()):
-            parts.append("w=" + ",".join(f"{n}:{_plain(w)}" for n, w in self.weights.items()))
+            parts.append("w=" + ",".join(f"{n}:{plain(w)}" for n, w in self.weights.items()))
         if self.order != BY_INDEX:
             parts.append(f"order={self.order}")
         return "?" + "&".join(parts) if parts else ""
@@ -93,16 +93,16 @@ def resolve_index(
     if order not in ORDERS and order not in boards:
         remarks.append(f"There is no order by “{order}”.")
         order = BY_INDEX
-    return IndexChoice(weights, order, _few(remarks), query.simulated)
+    return IndexChoice(weights, order, few(remarks), query.simulated)
 
 
-def _plain(weight: float) -> str:
-    """The weight without needless zeros, as `_WEIGHT` reads it: never `1e-06`."""
+def plain(weight: float) -> str:
+    """The weight without needless zeros, as `WEIGHT` reads it: never `1e-06`."""
     return f"{weight:.6f}".rstrip("0").rstrip(".")
 
 
 def _weight(given: str, before: float, title: str) -> tuple[float, tuple[str, ...]]:
-    if not _WEIGHT.fullmatch(given):
+    if not WEIGHT.fullmatch(given):
         shown = f"“{given}” is no weight for {title}"
         return before, (f"{shown}: it takes a number from 0 to {HEAVIEST:g}.",)
     weight = float(given)
@@ -111,7 +111,7 @@ def _weight(given: str, before: float, title: str) -> tuple[float, tuple[str, ..
     return weight, ()
 
 
-def _few(remarks: list[str]) -> tuple[str, ...]:
+def few(remarks: list[str]) -> tuple[str, ...]:
     """Not more than anybody reads: a link may hold hundreds of mistakes."""
     if len(remarks) <= _MOST_REMARKS:
         return tuple(remarks)

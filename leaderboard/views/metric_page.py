@@ -20,7 +20,7 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
 from leaderboard.records import Cost, Findings, Kind, RunResult, Status, Submission
-from leaderboard.text import MISSING, count, interval, number
+from leaderboard.text import MISSING, count
 from leaderboard.trust import TITLES, Check, TrustReport
 from leaderboard.views.addresses import (
     board_address,
@@ -29,6 +29,7 @@ from leaderboard.views.addresses import (
     metric_address,
     skills_address,
 )
+from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric import (
     HubResults,
@@ -309,11 +310,9 @@ def _in_tier(one: OnBoard) -> str:
 def _detail(one: OnBoard) -> str:
     cell = one.headline
     assert cell is not None
-    parts = [f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()]
-    if cell.rank_low is not None and cell.rank_high is not None:
-        same = cell.rank_low == cell.rank_high
-        ranks = f"{cell.rank_low}" if same else f"{cell.rank_low}–{cell.rank_high}"
-        parts.append(f"rank range {ranks} of {one.ranked}")
+    parts = [estimate(cell.value, cell.ci_low, cell.ci_high)]
+    if cell.rank is not None:
+        parts.append(f"rank range {rank_range(cell)} of {one.ranked}")
     elif cell.why_unranked:
         parts.append(f"no rank: {cell.why_unranked}")
     if cell.tier is not None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, unquote
 
 from leaderboard.publication.identities import Identity, shown_account
 from leaderboard.publication.index import IndexBase, Ranked
@@ -15,7 +15,7 @@ from leaderboard.publication.metric_facts import metric_title
 from leaderboard.publication.reader import View
 from leaderboard.ranking.index import Standing
 from leaderboard.text import clean, count
-from leaderboard.views.addresses import items_address
+from leaderboard.views.addresses import items_address, page_number, query_of
 from leaderboard.views.index import SIMULATED, IndexChoice, IndexQuery, resolve_index
 from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
 from leaderboard.views.rankings import INDEX, MEAN, Ranking, index_ranking, skill_ranking
@@ -41,7 +41,6 @@ CHARTS = {"": "Cost", "ranks": "Ranks", "skills": "Skills"}
 """Drawings of the first tab: accuracy against cost, ranks over benchmarks, values over skills."""
 _MOST_COLUMNS = 60
 _LONGEST, _LONGEST_WORDS = 4_000, 200
-_PLAIN = "~:,/"
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[+-]?[0-9]{1,2})?", re.ASCII)
 _WEIGHT = "w."  # Before the name of a benchmark: its weight, as the fields of a form give it
 
@@ -81,7 +80,6 @@ class MetricsQuery:
         by = by if by in COSTS else ""
         sort = given("sort", _LONGEST_WORDS)
         order = given("order", _LONGEST_WORDS)
-        page = given("page", 6)
         # A budget is in thousands of millions of operations, as the page of skills had it.
         bound = _positive(given("cost", 20))
         budget = _positive(given("budget", 20))
@@ -101,7 +99,7 @@ class MetricsQuery:
             open=tuple(unquote(one) for one in _parts(given("open")))[:MOST_OPEN],
             chart=chart if chart in CHARTS else "",
             ratings=SIMULATED if given("ratings") == SIMULATED else "",
-            page=max(1, int(page)) if page.isascii() and page.isdigit() else 1,
+            page=page_number(params),
         )
 
     def to_query(self) -> str:
@@ -115,14 +113,13 @@ class MetricsQuery:
             "access": self.access,
             "by": self.by,
             "cost": "" if self.cost is None else f"{self.cost:.6g}".replace("+", ""),
-            "cols": ",".join(quote(one, safe=_PLAIN.replace(",", "")) for one in self.columns),
+            "cols": ",".join(quote(one, safe="~:/") for one in self.columns),
             "w": self.weights,
             "chart": self.chart,
             "open": ",".join(quote(one, safe="~:/") for one in self.open),
             "page": str(self.page) if self.page > 1 else "",
         }
-        kept = {name: value for name, value in named.items() if value}
-        return f"?{urlencode(kept, safe=_PLAIN)}" if kept else ""
+        return query_of(named)
 
     def link(self, **changes: object) -> str:
         """The address of a state that differs from this one, from its first page."""
@@ -323,10 +320,7 @@ def _first_columns(table: MetricTable, weighing: Weighing | None) -> tuple[str, 
 
 
 def _known(
-    query: MetricsQuery,
-    table: MetricTable,
-    known: Mapping[str, MetricColumn],
-    remarks: list[str],
+    query: MetricsQuery, table: MetricTable, known: Mapping[str, MetricColumn], remarks: list[str]
 ) -> MetricsQuery:
     """The query without what does not exist; what that is is said."""
     lost = [one for one in query.columns if one not in known]

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarks.model_boards.estimates import LEVEL
 from leaderboard.models.board_types import Judge, ModelBoard, PairReport, PairTest, SkillBoard
 from leaderboard.models.people import PeopleBoard
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.text import clean, count, interval, number
+from leaderboard.views.figures import Verdict, in_words
 from leaderboard.views.models import plain_name
 
 DIGITS = 2  # Of ratings
 _MOST_NAMED = 3
 _LONGEST_NAME = 40
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A sentence or two that a reader could quote, and what they rest on. Plain text."""
-
-    sentence: str
-    detail: str = ""
 
 
 def verdict_of_board(board: ModelBoard, title: str) -> Verdict:
@@ -170,11 +162,6 @@ def verdict_of_pair(report: PairReport, tests: Sequence[PairTest], title: str) -
 def differs(test: PairTest) -> bool:
     """Whether two models differ significantly, by the corrected p-value."""
     return test.t_p_holm < LEVEL
-
-
-def in_words(names: Sequence[str]) -> str:
-    """`A, B and C`."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def _more(names: Sequence[str], what: str = "other") -> list[str]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
-from urllib.parse import urlencode
 
 import numpy as np
 
@@ -20,11 +19,11 @@ from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.text import clean
-from leaderboard.views.addresses import address, with_state
+from leaderboard.views.addresses import address, page_number, query_of, with_state
+from leaderboard.views.figures import named
 
 MOST_NAMED = 60  # Models that a link may name
 _LONGEST_QUERY = 300
-_LONGEST_NAMED = 60
 _LONGEST_PROMPT = 200
 _TEXTS = ("skill", "split", "words", "judge", "seed")
 
@@ -63,8 +62,7 @@ class ModelsQuery:
         """The address of the table of this view in the API."""
         given = replace(self, **changes).to_params()
         name = given.pop("set", "")
-        query = f"?{urlencode(given, safe='~:,/')}" if given else ""
-        return f"./v1/models/{name}{f'/{part}' if part else ''}{query}"
+        return f"./v1/models/{name}{f'/{part}' if part else ''}{query_of(given)}"
 
 
 @dataclass(frozen=True)
@@ -180,20 +178,15 @@ def _seed(asked: str, n_seeds: int, remarks: list[str]) -> str:
     usable = asked.isascii() and asked.isdecimal() and len(asked) < 4
     if usable and 1 <= int(asked) <= max(n_seeds, 1):
         return str(int(asked))
-    remarks.append(f"No model has a seed number “{_named(asked)}”; shown is the mean of all seeds.")
+    remarks.append(f"No model has a seed number “{named(asked)}”; shown is the mean of all seeds.")
     return ""
 
 
 def _known(asked: str, known: Any, what: str, remarks: list[str]) -> str:
     if not asked or asked in known:
         return asked
-    remarks.append(f"There is no {what} “{_named(asked)}” here.")
+    remarks.append(f"There is no {what} “{named(asked)}” here.")
     return ""
-
-
-def _named(asked: str) -> str:
-    shown = clean(asked)
-    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
 
 
 def board_of(
@@ -245,7 +238,7 @@ class ModelQuery:
             str(params.get("id", "")).strip()[:_LONGEST_ENTRY],
             ModelsQuery.from_params(params),
             next((one for one in ORDERS if one == order), ORDERS[0]),
-            _page(params),
+            page_number(params),
         )
 
     def to_link(self, *, page: int = 1, **changes: str) -> str:
@@ -289,7 +282,7 @@ class PlaceQuery:
         asked = str(params.get("view", ""))
         view = next((one for one in VIEWS if one == asked), VIEWS[0])
         of, alone = ModelsQuery.from_params(params), params.get("alone") == "1"
-        return cls(of, view, page=_page(params), alone=alone and bool(of.models), **given)
+        return cls(of, view, page=page_number(params), alone=alone and bool(of.models), **given)
 
     def to_link(self, **changes: Any) -> str:
         """The address of this view, or of one that differs from it; not escaped for HTML yet."""
@@ -324,11 +317,6 @@ VIEW_TITLES: Mapping[ViewName, str] = {
     "prompt": "One prompt",
     "judges": "Judges",
 }
-
-
-def _page(params: Mapping[str, str]) -> int:
-    page = str(params.get("page", "1"))
-    return max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 7 else 1
 
 
 def opponents(
@@ -414,14 +402,6 @@ def models_in_order(board: ModelBoard) -> tuple[str, ...]:
     """Submission ids in the order of the first skill, then those it does not have."""
     found = dict.fromkeys(one for of in board.skills.values() for one in of.standings)
     return tuple(one for one in found if one in board.entries)
-
-
-def rank_range(standing: Standing | Mean | None) -> str:
-    """`1–3`, `4`, or a dash where there is no rank."""
-    if standing is None or standing.rank_low is None or standing.rank_high is None:
-        return "–"
-    low, high = standing.rank_low, standing.rank_high
-    return str(low) if low == high else f"{low}–{high}"
 
 
 def leaves(skills: Sequence[str]) -> list[str]:

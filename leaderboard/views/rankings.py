@@ -28,7 +28,8 @@ from leaderboard.ranking.cells import (
     too_few,
 )
 from leaderboard.ranking.slices import kept_in_tiers
-from leaderboard.text import count, interval, number
+from leaderboard.text import count
+from leaderboard.views.figures import Verdict, estimate
 from leaderboard.views.skill_choice import FLOPS, MEMORY, SECONDS, Found
 from leaderboard.views.skills import Placed
 
@@ -75,7 +76,7 @@ class Place:
     @property
     def figure(self) -> str:
         """Value and interval: `0.779 [0.731, 0.816]`."""
-        return f"{number(self.value)} {interval(self.low, self.high)}".strip()
+        return estimate(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -111,14 +112,6 @@ class Ranking:
     def tested(self) -> int:
         """How many were tested against each other."""
         return sum(one.tier is not None for one in self.ranked)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a page says first: a sentence, and what it rests on."""
-
-    sentence: str
-    detail: str = ""
 
 
 @dataclass(frozen=True)

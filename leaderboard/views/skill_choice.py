@@ -8,7 +8,6 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, urlencode
 
 from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
@@ -16,8 +15,9 @@ from leaderboard.publication.index import INSIDE
 from leaderboard.publication.reader import BoardIndex, View, comparable
 from leaderboard.publication.skill_names import Part, Skill, found_by, skills_of
 from leaderboard.tables import Column, Table, Type, Value, columns_of
-from leaderboard.text import clean
-from leaderboard.views.index import SIMULATED
+from leaderboard.views.addresses import query_of
+from leaderboard.views.figures import in_words, named
+from leaderboard.views.index import HEAVIEST, SIMULATED, WEIGHT, few, plain
 from leaderboard.views.skills import Disagreement, Placed, SkillsBase, disagreement, skills_base
 
 SECONDS, FLOPS, MEMORY = "seconds", "flops", "memory"
@@ -26,13 +26,9 @@ COSTS = {
     FLOPS: "GFLOPs per pair (declared)",
     MEMORY: "Peak memory (GiB)",
 }
-HEAVIEST = 5.0
 MOST_SKILLS = 6  # Asked for at once
-_WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
 _BUDGET = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
 _MOST_PARTS = 100
-_MOST_REMARKS = 6
-_LONGEST_NAMED = 60
 
 
 @dataclass(frozen=True)
@@ -55,19 +51,12 @@ class SkillsQuery:
         """Whether the boards of simulated ratings are asked for."""
         return self.ratings == SIMULATED
 
-    @classmethod
-    def from_link(cls, query: str) -> SkillsQuery:
-        """The inverse of `to_query`."""
-        return cls.from_params({k: v[-1] for k, v in parse_qs(query.removeprefix("?")).items()})
-
     def to_query(self) -> str:
         """The query string of the link to this state, with its question mark."""
-        named = {
+        return query_of({
             "skill": self.skill, "w": self.weights, "cost": self.cost, "budget": self.budget,
             "ratings": self.ratings,
-        }  # fmt: skip
-        given = {name: value for name, value in named.items() if value}
-        return "?" + urlencode(given, safe="~:,/") if given else ""
+        })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,10 +79,7 @@ class SkillsChoice:
     @property
     def title(self) -> str:
         """`Counting`, or `Counting and Colour`."""
-        names = [skill.title for skill in self.skills]
-        if len(names) < 2:
-            return "".join(names)
-        return f"{', '.join(names[:-1])} and {names[-1]}"
+        return in_words([skill.title for skill in self.skills])
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -119,9 +105,9 @@ class SkillsChoice:
             weights |= boards
         return SkillsQuery(
             skill=",".join(skill.key for skill in self.skills),
-            weights=",".join(f"{name}:{_plain(weight)}" for name, weight in weights.items()),
+            weights=",".join(f"{name}:{plain(weight)}" for name, weight in weights.items()),
             cost="" if self.cost == SECONDS else self.cost,
-            budget="" if self.budget is None else _plain(self.budget),
+            budget="" if self.budget is None else plain(self.budget),
             ratings=self.ratings,
         )
 
@@ -145,7 +131,7 @@ def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoic
     began = {name: 0.0 if name in why else 1.0 for name in ordered}
     cost = query.cost or SECONDS
     if cost not in COSTS:
-        remarks.append(f"There is no cost “{_named(cost)}”; shown instead: seconds.")
+        remarks.append(f"There is no cost “{named(cost)}”; shown instead: seconds.")
         cost = SECONDS
     return SkillsChoice(
         known=known,
@@ -157,7 +143,7 @@ def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoic
         cost=cost,
         budget=_budget(query.budget, remarks),
         ratings=SIMULATED if query.simulated else "",
-        remarks=_few(remarks),
+        remarks=few(remarks),
     )
 
 
@@ -171,7 +157,7 @@ def _skills(
             found.append(skill)
         elif skill is None and part:
             only = " but on simulated boards" if found_by(part, simulated) else ""
-            remarks.append(f"No skill with results is called “{_named(part)}”{only}.")
+            remarks.append(f"No skill with results is called “{named(part)}”{only}.")
     return found
 
 
@@ -183,11 +169,11 @@ def _weights(
         name, _, given = part.strip().rpartition(":")
         if name not in known and name not in boards:
             remarks.append(
-                f"“{_named(name or given)}” is neither a skill with results nor a benchmark."
+                f"“{named(name or given)}” is neither a skill with results nor a benchmark."
             )
-        elif not _WEIGHT.fullmatch(given):
+        elif not WEIGHT.fullmatch(given):
             remarks.append(
-                f"“{_named(given)}” is no weight: it takes a number from 0 to {HEAVIEST:g}."
+                f"“{named(given)}” is no weight: it takes a number from 0 to {HEAVIEST:g}."
             )
         else:
             found[name] = min(float(given), HEAVIEST)
@@ -211,25 +197,8 @@ def _budget(asked: str, remarks: list[str]) -> float | None:
         return None
     if _BUDGET.fullmatch(asked) and math.isfinite(float(asked)) and float(asked) > 0:
         return float(asked)
-    remarks.append(f"“{_named(asked)}” is no budget: it takes a number above 0.")
+    remarks.append(f"“{named(asked)}” is no budget: it takes a number above 0.")
     return None
-
-
-def _plain(number: float) -> str:
-    """Without needless zeros, as it is read again: never `1e-06`."""
-    return f"{number:.6f}".rstrip("0").rstrip(".")
-
-
-def _named(asked: str) -> str:
-    shown = clean(asked)
-    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
-
-
-def _few(remarks: list[str]) -> tuple[str, ...]:
-    if len(remarks) <= _MOST_REMARKS:
-        return tuple(remarks)
-    more = len(remarks) - _MOST_REMARKS + 1
-    return (*remarks[: _MOST_REMARKS - 1], f"{more} more parts of the link could not be used.")
 
 
 _GIB = 2**30
@@ -401,24 +370,22 @@ def found_for(choice: SkillsChoice, base: SkillsBase) -> Found:
     )
 
 
-def _base_bytes(base: SkillsBase) -> int:
-    return base.nbytes
-
-
 class Prepared:
     """The parts of the skills that were looked at last, for one view of the boards."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._view: View | None = None
-        self._kept: MemoryCache[SkillsBase] = MemoryCache(_base_bytes, _KEPT_BYTES, _KEPT)
+        self._kept: MemoryCache[SkillsBase] = MemoryCache(
+            lambda base: base.nbytes, _KEPT_BYTES, _KEPT
+        )
 
     def of(self, view: View, parts: tuple[Part, ...]) -> SkillsBase:
         """Cells and resamples of some parts; read at the first use."""
         with self._lock:
             if self._view is not view:
                 self._view = view
-                self._kept = MemoryCache(_base_bytes, _KEPT_BYTES, _KEPT)
+                self._kept = MemoryCache(lambda base: base.nbytes, _KEPT_BYTES, _KEPT)
             kept = self._kept
         return kept.of(parts, lambda: skills_base(view, parts))
 

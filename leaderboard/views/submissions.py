@@ -46,11 +46,7 @@ TONES: Mapping[State, Tone] = {
 }
 _LOOSE = ("not isolated", "our own code", "unsandboxed")
 """How the layers of a run begin that had no walls."""
-_WHERE: Mapping[Kind, str] = {
-    Kind.METRIC: "code",
-    Kind.SCORES: "file",
-    Kind.GENERATIONS: "images",
-}
+_WHERE: Mapping[Kind, str] = {Kind.METRIC: "code", Kind.SCORES: "file", Kind.GENERATIONS: "images"}
 _STEP_OF: Mapping[State, int] = {
     State.RECEIVED: 0,
     State.QUEUED: 1,

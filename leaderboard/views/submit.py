@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -44,28 +44,17 @@ class Sources(Protocol):
     """Where submissions, boards and workers are read."""
 
     @property
-    def reader(self) -> Reader:
-        """What everybody may see."""
-
+    def reader(self) -> Reader: ...  # noqa: D102
     @property
-    def live(self) -> Live:
-        """The workers' pulses and running logs."""
-
+    def live(self) -> Live: ...  # noqa: D102
     @property
-    def cards(self) -> Mapping[str, Card]:
-        """The benchmarks."""
-
+    def cards(self) -> Mapping[str, Card]: ...  # noqa: D102
     @property
-    def clock(self) -> Callable[[], datetime]:
-        """The current time."""
-
+    def clock(self) -> Callable[[], datetime]: ...  # noqa: D102
     @property
-    def own(self) -> Callable[[Account], Own]:
-        """What an account may see of its own."""
-
+    def own(self) -> Callable[[Account], Own]: ...  # noqa: D102
     @property
-    def earlier(self) -> EarlierBoards:
-        """Results at earlier revisions."""
+    def earlier(self) -> EarlierBoards: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -230,7 +219,7 @@ def _chosen(
         return submission_view(
             status,
             sources.reader.events(submission_id),
-            _with_words(moment, words=False),
+            replace(moment, words=False),
             runs=sources.reader.runs(submission_id),
             statuses=every,
             earlier=earlier,
@@ -240,7 +229,7 @@ def _chosen(
     return submission_view(
         found,
         own.events(submission_id),
-        _with_words(moment, words=True),
+        replace(moment, words=True),
         runs=own.results(submission_id) if found.scored_at else (),
         statuses=[s for s in whole if s.submission.account == found.submission.account],
         earlier=earlier,
@@ -248,12 +237,6 @@ def _chosen(
         author=found.submission.account == account.key,
         log=_log(sources.live, submission_id) if found.unfinished else "",
         actions=actions(found, account),
-    )
-
-
-def _with_words(moment: Moment, *, words: bool) -> Moment:
-    return Moment(
-        moment.pulses, moment.now, moment.titles, moment.outlooks, moment.isolation, words=words
     )
 
 

@@ -20,7 +20,6 @@ from leaderboard.views.benchmark_board import (
     SkillColumn,
     SkillHeat,
     data_of,
-    rank_range,
     ranking_with_tests,
     skill_heat,
 )
@@ -30,6 +29,7 @@ from leaderboard.views.board_tables import (
     tested_places,
 )
 from leaderboard.views.boards import Choice
+from leaderboard.views.figures import rank_range
 from leaderboard.web.components import HeatCell
 from leaderboard.web.published_tables import as_published
 from leaderboard.web.snippets import Snippet, snippets

@@ -25,8 +25,9 @@ from leaderboard.ranking.cells import (
 )
 from leaderboard.text import count, interval, number, rate
 from leaderboard.views.addresses import compare_address, metric_address, submission_address
-from leaderboard.views.benchmark_board import Part, rank_range, window
+from leaderboard.views.benchmark_board import Part, window
 from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_in_query
+from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.skill_choice import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
 
@@ -360,7 +361,7 @@ class _Rows:
 
     def _details(self, cell: Cell, entry: Entry) -> Details:
         card, cost = self.card, entry.cost.get(self.card.name)
-        value = f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()
+        value = estimate(cell.value, cell.ci_low, cell.ci_high)
         tier = "none" if cell.tier is None else str(cell.tier)
         chance = "–" if cell.p_best is None else percent(cell.p_best)
         result = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-from urllib.parse import parse_qsl
 
 from benchmarks.comparison import p_words
 from leaderboard.cache import MemoryCache
@@ -16,7 +15,7 @@ from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import render
 from leaderboard.text import clean, count
-from leaderboard.views.addresses import board_address, model_pair_address, query_string
+from leaderboard.views.addresses import board_address, model_pair_address, params_of, query_string
 from leaderboard.views.board_tables import (
     Pair,
     pairs,
@@ -68,6 +67,7 @@ from leaderboard.views.examples import (
     seek_failures,
 )
 from leaderboard.views.examples import Choice as ExampleChoice
+from leaderboard.views.figures import in_words
 from leaderboard.web.components import (
     HeatCell,
     Line,
@@ -130,7 +130,7 @@ class ComparePlace:
         elif not values["reason"]:
             template = "several" if values["several"] else "differences"
             values |= self._differences(pair, state, view, values)
-        names = _joined([one.name for one in values["metrics"]])
+        names = in_words([one.name for one in values["metrics"]])
         on = f"{names} on {values['benchmark']}" if names else f"Compare on {values['benchmark']}"
         return Shown(
             render(f"compare/{template}.html", **values), query_string(state.to_link()), on
@@ -188,7 +188,7 @@ class ComparePlace:
         two = values["two"]
         found = compare_clusters(pair, view, self.behind)
         examples = tab_links(state, pair.choice)["examples"]
-        case_link = PlaceQuery.from_params(_params(examples)).to_link
+        case_link = PlaceQuery.from_params(params_of(examples)).to_link
         card = pair.choice.board.card
         computed = [("Test", "; ".join(filter(None, (two.evidence, two.correction)))),
                     ("Per unit", two.paired), ("Effect size", two.effect)]  # fmt: skip
@@ -241,15 +241,6 @@ class ComparePlace:
 def _bytes_of(two: TwoCompared) -> int:
     rows = (*two.by_skill.rows, *two.by_measure.rows)
     return _ROW_BYTES * (1 + len(rows))
-
-
-def _joined(names: Sequence[str]) -> str:
-    """`A`, `A and B`, `A, B and C`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
-def _params(link: str) -> dict[str, str]:
-    return dict(parse_qsl(query_string(link).removeprefix("?")))
 
 
 def _page(
@@ -590,9 +581,7 @@ class Histogram:
 def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, Any]:
     choice = found.choice
     names = [_entry_name(entry, view) for entry in choice.metrics]
-    case_links = {
-        one.case.case_id: state.to_link(case=one.case.case_id, page=1) for one in found.examples
-    }
+    case_links = {one.case_id: state.to_link(case=one.case_id, page=1) for one in found.examples}
     elsewhere: tuple[Link, ...] = ()
     if found.elsewhere is not None:
         to = found.elsewhere
@@ -622,7 +611,7 @@ def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, An
                     a=one.entry_id, b="" if one.entry_id == choice.b else choice.b
                 ),
                 {choice.a: "a", choice.b: "b"}.get(one.entry_id, ""),
-                one.verdict,
+                one,
             )
             for one in found.every_entry
         ],

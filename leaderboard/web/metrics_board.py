@@ -13,6 +13,7 @@ from leaderboard.publication.identities import Identity
 from leaderboard.publication.metric_facts import metric_title
 from leaderboard.text import count, number
 from leaderboard.views.addresses import compare_address, items_address, metric_address
+from leaderboard.views.figures import Verdict
 from leaderboard.views.metric_table import BORDA, P_BEST, MetricColumn, MetricRow, flag_labels
 from leaderboard.views.metrics import CHARTS, IN_FILTER, NAME, MetricsView, RowGroup
 from leaderboard.views.rankings import (
@@ -20,7 +21,6 @@ from leaderboard.views.rankings import (
     MetricPick,
     Place,
     Ranking,
-    Verdict,
     also,
     cheapest_of_first_tier,
     cost_words,

@@ -14,12 +14,13 @@ from leaderboard.records import JudgeRun
 from leaderboard.rendering import render
 from leaderboard.text import MISSING, clean, count
 from leaderboard.views.addresses import prompt_address
+from leaderboard.views.figures import rank_range
 from leaderboard.views.model_place import (
     AbsentModel,
     ModelView,
     model_view,
 )
-from leaderboard.views.models import ModelQuery, ModelsQuery, PlaceQuery, plain_name, rank_range
+from leaderboard.views.models import ModelQuery, ModelsQuery, PlaceQuery, plain_name
 from leaderboard.web.components import Link
 from leaderboard.web.model_cases import by_seed
 from leaderboard.web.model_fields import Select, judge_field, skill_field, split_field

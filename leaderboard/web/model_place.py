@@ -15,6 +15,7 @@ from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.reader import View
 from leaderboard.rendering import render
 from leaderboard.text import clean, count
+from leaderboard.views.figures import Verdict, in_words
 from leaderboard.views.model_place import (
     Deciding,
     GalleryView,
@@ -31,8 +32,6 @@ from leaderboard.views.model_place import (
     two_view,
 )
 from leaderboard.views.model_verdict import (
-    Verdict,
-    in_words,
     verdict_of_board,
     verdict_of_pair,
     verdict_of_people,

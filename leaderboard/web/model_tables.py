@@ -31,13 +31,13 @@ from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.text import MISSING, clean, count, interval, number
 from leaderboard.views.addresses import model_address
+from leaderboard.views.figures import rank_range
 from leaderboard.views.model_verdict import DIGITS, differs, no_order
 from leaderboard.views.models import (
     PlaceQuery,
     lead_mean,
     models_in_order,
     plain_name,
-    rank_range,
 )
 from leaderboard.web.components import Column, HeatCell, Line, LineChart, Scale, Sorted, Tag, Tier
 

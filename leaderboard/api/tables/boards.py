@@ -28,14 +28,7 @@ from leaderboard.store.interface import Store
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.benchmark_board import all_printed, in_shown_order, printed_of, ranks_among
 from leaderboard.views.board_tables import Pair, board_table, pairs, pairs_table, table_name
-from leaderboard.views.boards import (
-    KINDS,
-    YES,
-    BoardQuery,
-    Choice,
-    layout_of,
-    resolve,
-)
+from leaderboard.views.boards import KINDS, YES, BoardQuery, Choice, layout_of, resolve
 
 MOST_RANKED = 300
 """Entries that are ranked and tested for a request; more only as they stand in the snapshot."""

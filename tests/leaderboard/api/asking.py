@@ -12,6 +12,7 @@ from leaderboard.api.routes import application, routes
 from leaderboard.api.source import Source
 from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
+from leaderboard.views.addresses import params_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.web.page import Context
@@ -53,7 +54,7 @@ class Asking:
 
     def choice(self, link: str) -> Choice:
         """What the page of the boards shows for a query."""
-        return resolve(BoardQuery.from_link(link), self.source.reader.view().boards)
+        return resolve(BoardQuery.from_params(params_of(link)), self.source.reader.view().boards)
 
     def items_page(self, **state: str) -> str:
         """The examples of the Compare place, as HTML."""

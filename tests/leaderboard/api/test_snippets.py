@@ -24,6 +24,7 @@ from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.cards import configs_of
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.memory import memory_store
+from leaderboard.views.addresses import params_of
 from leaderboard.views.benchmark_board import data_of
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.web.benchmark_below import below_of
@@ -86,7 +87,7 @@ def ran(programs: dict[str, str], folder: Path) -> dict[str, Rows]:
 def shown_on(source: Source, address: str, query: str, hub: str) -> dict[str, str]:
     """Title to program, as the page shows them."""
     view = source.reader.view()
-    choice = resolve(BoardQuery.from_link(query), view.boards)
+    choice = resolve(BoardQuery.from_params(params_of(query)), view.boards)
     page = below_of(choice, view, address, hub)
     block = page[page.index("as-snippets") :]
     titles = re.findall(r"<h3>(.+?)</h3>", block)
@@ -97,7 +98,7 @@ def shown_on(source: Source, address: str, query: str, hub: str) -> dict[str, st
 
 
 def told_by_api(source: Source, address: str, query: str) -> Rows:
-    choice = resolve(BoardQuery.from_link(query), source.reader.view().boards)
+    choice = resolve(BoardQuery.from_params(params_of(query)), source.reader.view().boards)
     rows = httpx.get(f"{address}{data_of(choice).removeprefix('./')}").json()["rows"]
     return [{k: row[k] for k in ("entry_id", "value", "ci_low")} for row in rows]
 

@@ -30,9 +30,7 @@ def headline(view: View) -> tuple[Cell, ...]:
     return view.boards["ratings"].cells(CARD.headline, None)
 
 
-def test_each_column_has_its_best_and_what_the_corrected_tests_leave_beside_it(
-    view: View,
-) -> None:
+def test_each_column_has_its_best_and_what_the_corrected_tests_leave_beside_it(view: View) -> None:
     board = view.boards["ratings"]
     columns = [headline(view)] + [
         board.cells(next(s for s in board.selectors(skill) if s.measure == "srcc"), skill)

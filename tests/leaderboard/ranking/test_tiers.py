@@ -8,15 +8,7 @@ from benchmarks.statistics.sign_flips import flip_tests
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.pairs import Pairs
 from leaderboard.ranking.pairs import tests_of as made_tests
-from leaderboard.ranking.slices import (
-    Basis,
-    Ranked,
-    Slice,
-    groups,
-    in_tiers,
-    kept_in_tiers,
-    ranked,
-)
+from leaderboard.ranking.slices import Basis, Ranked, Slice, groups, in_tiers, kept_in_tiers, ranked
 from tests.leaderboard.ranking.made_up_ranking import CARD, cell, ranking_of
 
 

@@ -18,6 +18,7 @@ from leaderboard.publication.reader import View
 from leaderboard.ranking.slices import in_tiers
 from leaderboard.records import Kind
 from leaderboard.text import clean
+from leaderboard.views.addresses import params_of
 from leaderboard.views.benchmark_board import in_shown_order, window
 from leaderboard.views.boards import (
     KINDS,
@@ -71,7 +72,7 @@ def test_every_link_of_the_choosers_resolves_to_itself(view: View) -> None:
                 choice = resolve(asked, view.boards)
                 assert (choice.skill or "", choice.selector) == (skill, selector)
                 assert choice.remarks == ()
-                assert choice.query == asked == BoardQuery.from_link(asked.to_query())
+                assert choice.query == asked == BoardQuery.from_params(params_of(asked.to_query()))
 
 
 def test_without_a_link_the_first_board_opens_at_its_headline(view: View) -> None:
@@ -131,10 +132,10 @@ def test_a_link_restores_all_that_was_chosen(
 ) -> None:
     choice = chosen(view, skill=skill, filters=filters)
     query = choice.query.to_query()
-    assert choice.filters == filters and BoardQuery.from_link(query) == choice.query
+    assert choice.filters == filters and BoardQuery.from_params(params_of(query)) == choice.query
     assert BoardQuery.from_params(dict(parse_qsl(query[1:]))) == choice.query
     link = BoardQuery("ratings", arranged=arranged).to_query()
-    assert BoardQuery.from_link(link).arranged == arranged
+    assert BoardQuery.from_params(params_of(link)).arranged == arranged
 
 
 def test_an_old_link_with_one_skill_still_works_also_with_a_sub_skill() -> None:

@@ -23,12 +23,9 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.store.interface import NotFoundError, Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views import comparison as pair_scores
+from leaderboard.views.addresses import params_of
 from leaderboard.views.boards import BoardQuery
-from leaderboard.views.compare import (
-    several_compared,
-    skill_values,
-    two_compared,
-)
+from leaderboard.views.compare import several_compared, skill_values, two_compared
 from leaderboard.views.comparison import (
     MOST_CLUSTERS,
     ClusterReader,
@@ -40,7 +37,6 @@ from leaderboard.views.comparison import (
     compare_clusters,
     opponents,
     sampled,
-    several,
     shown,
 )
 from tests.leaderboard.views import example_fixture
@@ -85,7 +81,7 @@ def test_each_two_have_the_test_of_the_board(view: View, skill: str) -> None:
     at = {cell.entry_id: place for place, cell in enumerate(ranked.cells)}
     tests, corrected = ranked.ordering.tests, ranked.ordering.corrected
     assert tests is not None
-    found = several(pair.choice, pair.chosen, view)
+    found = several_compared(pair, view)
     assert found.pairs == tuple(combinations(pair.chosen, 2)) and len(found.rows) == 6
     for (a, b), row in zip(found.pairs, found.rows, strict=True):
         assert row == shown(pair.choice, a, b, view).chosen
@@ -139,9 +135,7 @@ def test_where_less_is_better_a_mark_stands_in_favour_of_the_smaller_value(view:
 
 def test_missing_scores_leave_no_count_of_clusters(view: View, store: Store) -> None:
     lacking = with_cells(
-        view,
-        store,
-        lambda c: c.model_copy(update={"n_missing": 1}) if c.entry_id == SECOND else c,
+        view, store, lambda c: c.model_copy(update={"n_missing": 1}) if c.entry_id == SECOND else c
     )
     found, whole = (two_compared(asked(one, FIRST, SECOND), one) for one in (lacking, view))
     assert found.counted is None and whole.counted is not None
@@ -190,11 +184,16 @@ def test_a_link_restores_the_state_it_was_made_from(view: View) -> None:
     query = pair.query.to_query()
     again = opponents(CompareQuery.from_params(dict(parse_qsl(query[1:]))), view)
     assert (again.a, again.b, again.remarks) == (SECOND, STRANGER, ())
-    assert again.query.to_query() == query and CompareQuery.from_link(query) == pair.query
-    many = CompareQuery.from_link("?benchmark=b&a=1/x&b=2/y&c=3/z&d=4/w")
-    assert many.further == ("3/z", "4/w") and CompareQuery.from_link(many.to_query()) == many
+    assert (
+        again.query.to_query() == query and CompareQuery.from_params(params_of(query)) == pair.query
+    )
+    many = CompareQuery.from_params(params_of("?benchmark=b&a=1/x&b=2/y&c=3/z&d=4/w"))
+    assert (
+        many.further == ("3/z", "4/w")
+        and CompareQuery.from_params(params_of(many.to_query())) == many
+    )
     # A gap closes: who comes fourth without a third is the third.
-    assert CompareQuery.from_link("?d=4/w").to_query() == "?c=4%2Fw"
+    assert CompareQuery.from_params(params_of("?d=4/w")).to_query() == "?c=4%2Fw"
 
 
 def test_what_a_link_leaves_open_is_filled_in(view: View) -> None:

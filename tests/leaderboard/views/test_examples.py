@@ -192,7 +192,7 @@ def listing(
 
 
 def ids(found: ExampleList) -> list[str]:
-    return [one.case.case_id for one in found.examples]
+    return [one.case_id for one in found.examples]
 
 
 def test_a_query_restores_the_state_it_was_made_of() -> None:
@@ -231,17 +231,17 @@ def test_a_case_by_itself_says_which_metrics_fail_on_it_the_worst_first(
 ) -> None:
     found = listing(view, sources_of(store), NOISY, case="p7")
     assert ids(found) == ["p7"] and found.every_entry[0].entry_id == entry_id(TURNED)
-    shares = [one.verdict.came.share for one in found.every_entry if one.verdict.came.compared]
+    shares = [one.came.share for one in found.every_entry if one.came.compared]
     assert shares == sorted(shares)
     assert {one.entry_id for one in found.every_entry} == set(found.choice.entries)
-    last = found.every_entry[-1].verdict
+    last = found.every_entry[-1]
     assert last.came.compared == 0 and last.n_missing == 4
 
 
 def test_missing_scores_are_counted(view: View, store: Store) -> None:
     found = listing(view, sources_of(store), LACKS)
     assert found.summaries[0].n_missing == 112
-    assert found.examples[0].case.verdicts[0].n_missing == 4
+    assert found.examples[0].verdicts[0].n_missing == 4
     nothing = listing(view, sources_of(store), "made-up-0004/HPSv2")  # It has no file of scores.
     assert nothing.summaries[0].n_missing == 120
 
@@ -258,8 +258,7 @@ def test_what_does_not_exist_is_said_and_something_else_is_shown(view: View, sto
 
 
 @pytest.mark.parametrize(
-    ("with_cases", "here", "missing"),
-    [(True, withheld(), "withheld"), (False, None, "no_cases")],
+    ("with_cases", "here", "missing"), [(True, withheld(), "withheld"), (False, None, "no_cases")]
 )
 def test_nothing_of_pairs_is_read_where_answers_are_withheld_or_not_published(
     with_cases: bool, here: Any, missing: str
@@ -324,7 +323,7 @@ def test_where_a_metric_has_no_failure_the_list_names_the_benchmark_that_has() -
 def test_where_fewer_than_half_of_the_images_are_here_no_tiles_are_drawn(
     view: View, store: Store, here: int, drawn: bool
 ) -> None:
-    case = listing(view, sources_of(store), TURNED, case="p7").examples[0].case
+    case = listing(view, sources_of(store), TURNED, case="p7").examples[0]
     names = [tile.image_id for tile in case.tiles[:here]]
     (example,) = listing(
         view, sources_of(store, images=MadeUpImages(names)), TURNED, case="p7"
@@ -347,18 +346,18 @@ def test_prompts_are_shown_as_soon_as_they_are_here_and_nothing_else_moves() -> 
     view = site_of(store, cards_=here).reader.view()
     without = listing(view, sources_of(store, here), TURNED)
     assert without.absent == ("prompts", "images")
-    assert {prompt for one in without.examples for prompt in one.case.prompts} == {""}
+    assert {prompt for one in without.examples for prompt in one.prompts} == {""}
     images = MadeUpImages(prompts={f"p{k}": f"a cup, p{k}" for k in range(30)})
     found = listing(view, sources_of(store, here, images), TURNED)
     assert found.absent == ("images",) and ids(found) == ids(without)
     for one in found.examples:
-        assert one.case.prompts == (f"a cup, {one.case.case_id}",)
+        assert one.prompts == (f"a cup, {one.case_id}",)
     assert found.summaries[0].right == without.summaries[0].right
     own = filled()  # Cases that have prompts keep them.
     images = MadeUpImages(prompts={"p1": "another prompt"})
     kept = listing(site_of(own, cards_=cards()).reader.view(), sources_of(own, images=images),
                    RIGHT, show="all")  # fmt: skip
-    assert kept.examples[1].case.prompts == ("a cup, p1",)
+    assert kept.examples[1].prompts == ("a cup, p1",)
 
 
 def test_where_less_is_better_scores_are_turned_round(site: Context) -> None:

@@ -34,14 +34,7 @@ from leaderboard.views.index import (
     index_table,
     resolve_index,
 )
-from tests.leaderboard.web.index_fixture import (
-    NASTY,
-    NOW,
-    REAL,
-    cards,
-    index_view_of,
-    runs_of,
-)
+from tests.leaderboard.web.index_fixture import NASTY, NOW, REAL, cards, index_view_of, runs_of
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
 ZERO = ",".join(f"{name}:0" for name in REAL)

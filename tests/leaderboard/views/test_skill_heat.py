@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.publication.reader import View
-from leaderboard.views.benchmark_board import (
-    SkillHeat,
-    has_skills,
-    skill_heat,
-)
+from leaderboard.views.benchmark_board import SkillHeat, has_skills, skill_heat
 from leaderboard.views.boards import BoardQuery, Filters, resolve
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.synthetic import SKILLS, cards

@@ -21,12 +21,8 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_key, common_names, found_by, skills_of
 from leaderboard.tables import to_csv
 from leaderboard.views import skill_choice as found_module
-from leaderboard.views.metrics import (
-    MetricsQuery,
-    SkillRow,
-    SkillView,
-    fails_at,
-)
+from leaderboard.views.addresses import params_of
+from leaderboard.views.metrics import MetricsQuery, SkillRow, SkillView, fails_at
 from leaderboard.views.rankings import cost_words, skill_ranking
 from leaderboard.views.skill_choice import (
     Found,
@@ -326,7 +322,7 @@ def test_list_and_file_say_who_is_at_chance_and_who_may_be_recommended(view: Vie
 )  # fmt: skip
 def test_a_link_restores_what_is_shown(view: View, asked: dict[str, str]) -> None:
     choice, _ = chosen(view, **asked)
-    again = resolve(SkillsQuery.from_link(choice.query.to_query()), view.boards)
+    again = resolve(SkillsQuery.from_params(params_of(choice.query.to_query())), view.boards)
     assert (again.query, again.parts) == (choice.query, choice.parts)
     assert [again.weight(p) for p in again.parts] == [choice.weight(p) for p in choice.parts]
 

@@ -21,6 +21,7 @@ from leaderboard.ranking.pairs import tests_of as made_tests
 from leaderboard.ranking.slices import Basis, Slice, in_tiers, ranked
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
+from leaderboard.views.addresses import params_of
 from leaderboard.views.boards import (
     Arrangement,
     BoardQuery,
@@ -76,7 +77,7 @@ def opened(view: View, metric: str) -> Node:
 
 
 def queries(page: Node, path: str) -> list[BoardQuery]:
-    return [BoardQuery.from_link(one) for one in page.links("./?tab=benchmark:", path)]
+    return [BoardQuery.from_params(params_of(one)) for one in page.links("./?tab=benchmark:", path)]
 
 
 def said(cells: Any, basis: Basis, card: Card = CARD) -> str:
@@ -143,7 +144,7 @@ def test_details_are_opened_and_folded_by_the_address(view: View) -> None:
     page = body(view, query.arranged)
     link = page.row("CLIPScore").one(".as-row-open")
     assert link["aria-expanded"] == "true"
-    assert BoardQuery.from_link(link["href"]).arranged.opened == ()
+    assert BoardQuery.from_params(params_of(link["href"])).arranged.opened == ()
 
 
 def test_marks_say_what_was_trained_on_it_and_what_is_not_above_chance(view: View) -> None:
@@ -417,7 +418,7 @@ def test_every_benchmark_is_a_tab_that_keeps_the_filter_but_not_tests_within_it(
     every = metric_tabs(view, "benchmark:graphs", filters=Filters(kind="metric", within=True))
     tabs = [tab for tab in every if tab.group == "Benchmark"]
     assert [tab.title for tab in tabs if tab.current] == ["Error graphs"]
-    asked = [BoardQuery.from_link(tab.href) for tab in tabs]
+    asked = [BoardQuery.from_params(params_of(tab.href)) for tab in tabs]
     assert {one.benchmark for one in asked} == set(view.group().boards)
     assert {one.filters for one in asked} == {Filters(kind="metric")}
 

@@ -17,7 +17,7 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.rendering import environment
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from leaderboard.views.addresses import model_pair_address, query_string
+from leaderboard.views.addresses import model_pair_address, params_of, query_string
 from leaderboard.views.compare import VIEWS, PlaceQuery, TwoCompared, two_compared
 from leaderboard.views.comparison import CompareQuery, Opponents, opponents, shown
 from leaderboard.views.examples import Came
@@ -191,7 +191,7 @@ def test_all_that_is_shown_is_linked_as_data_in_every_format(
     for one in links:
         query = one.partition("?")[2]
         assert CompareQuery.from_params(dict(parse_qsl(query))).a == FIRST
-        assert opponents(CompareQuery.from_link(query), view).further == others
+        assert opponents(CompareQuery.from_params(params_of(query)), view).further == others
 
 
 def test_metrics_are_swapped_and_added_by_links(place: ComparePlace) -> None:

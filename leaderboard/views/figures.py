@@ -1,0 +1,51 @@
+"""Figures and names as views, pages and titles print them: plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from leaderboard.text import clean, interval, number
+
+_LONGEST_NAMED = 60
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a page says first: a sentence or two to quote, and what they rest on."""
+
+    sentence: str
+    detail: str = ""
+
+
+class HasRankRange(Protocol):
+    """A cell, or where a model stands."""
+
+    @property
+    def rank_low(self) -> int | None: ...  # noqa: D102
+    @property
+    def rank_high(self) -> int | None: ...  # noqa: D102
+
+
+def rank_range(one: HasRankRange | None) -> str:
+    """`1–3`, `4`, or a dash where there is no rank."""
+    if one is None or one.rank_low is None or one.rank_high is None:
+        return "–"
+    return f"{one.rank_low}" + (f"–{one.rank_high}" if one.rank_high != one.rank_low else "")
+
+
+def estimate(value: float | None, low: float | None, high: float | None) -> str:
+    """A value with its interval: `0.779 [0.731, 0.816]`."""
+    return f"{number(value)} {interval(low, high)}".strip()
+
+
+def in_words(names: Sequence[str]) -> str:
+    """`A, B and C`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def named(asked: str) -> str:
+    """What a link asked for, no longer than needed to know it again."""
+    shown = clean(asked)
+    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
