@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
@@ -18,7 +20,7 @@ from benchmarks.croc.load import CrocAnswers, PromptPair
 from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.gecko.load import GeckoAnswers
 from benchmarks.parquet import parquet_file, parquet_frame, parquet_table
-from benchmarks.schema import Element, Pair, Questions
+from benchmarks.schema import Answers, Element, Pair, Questions
 from benchmarks.sources.pins import bundled_bytes
 from benchmarks.ts2.load import Ts2Answers
 
@@ -116,3 +118,57 @@ def _group(path: str, number: int) -> pa.ChunkedArray:
 @cache
 def _checked_bytes(path: str) -> bytes:
     return bundled_bytes(FOLDER / path, hashes()[path], f"benchmarks/demo/files/{path}")
+
+
+# Hashes of all that the demo is made of: where they agree, two machines have the same one.
+
+
+PINNED = Path(__file__).with_name("pinned.toml")
+_ABOUT_FILES = frozenset({"sources", "labelled"})
+"""Of answers: which files of a data folder they are from; the demo needs none."""
+
+
+def fingerprint(questions: Questions, answers: Answers) -> Mapping[str, str]:
+    """SHA-256 of each part of a benchmark, in hexadecimal digits; pictures are hashed as files."""
+    pictures = hashlib.sha256()
+    for image_id, encode in questions.images.items():
+        pictures.update(image_id.encode())
+        pictures.update(encode())
+    tables = {
+        name: value.to_dict("records") if isinstance(value, pd.DataFrame) else repr(value)
+        for name, value in vars(answers).items()
+        if name not in _ABOUT_FILES
+    }
+    return {
+        "pictures": pictures.hexdigest(),
+        "texts": _of(dict(questions.texts)),
+        "pairs": _of([repr(pair) for pair in questions.pairs]),
+        "elements": _of({text: repr(parts) for text, parts in questions.elements.items()}),
+        "answers": _of(tables),
+    }
+
+
+@cache
+def pinned() -> Mapping[str, Mapping[str, str]]:
+    """Benchmark to part to the hash it has at the revision that `pinned.toml` names."""
+    found: dict[str, Any] = tomllib.loads(PINNED.read_text(encoding="utf-8"))
+    return found["benchmark"]  # type: ignore[no-any-return]
+
+
+def pinned_revision() -> str:
+    """The revision the hashes belong to."""
+    return str(tomllib.loads(PINNED.read_text(encoding="utf-8"))["revision"])
+
+
+def fingerprint_table(name: str, questions: Questions, answers: Answers) -> pd.DataFrame:
+    """The hashes found here, and whether they are the pinned ones: `part`, `sha256`, `as pinned`."""
+    known = pinned()[name]
+    found = fingerprint(questions, answers)
+    return pd.DataFrame(
+        [(part, digest, digest == known[part]) for part, digest in found.items()],
+        columns=["part", "sha256", "as pinned"],
+    )
+
+
+def _of(content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

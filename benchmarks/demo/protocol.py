@@ -10,7 +10,6 @@ import pandas as pd
 
 from benchmarks.croc.protocol import CrocHum
 from benchmarks.demo import load
-from benchmarks.demo.fingerprint import fingerprint_table
 from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.protocol import Gecko
 from benchmarks.rows import Measured
@@ -48,7 +47,7 @@ class DemoBenchmark(Benchmark):
 
     def facts(self, answers: Answers) -> Mapping[str, pd.DataFrame]:
         """The hashes of all it is made of, and whether they are those of its revision."""
-        return {"fingerprint": fingerprint_table(self.name, self.questions(None), answers)}
+        return {"fingerprint": load.fingerprint_table(self.name, self.questions(None), answers)}
 
     def cases(self, answers: Any, data: Path | None) -> pd.DataFrame | None:
         """The cases of the family, from the simulated ratings."""

@@ -9,9 +9,8 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from benchmarks.published import PublishedCell, papers, published
-from benchmarks.published.cells import printed_digits, printed_figure
-from benchmarks.statistics.seeds import SeedStability, competition_ranks, seed_stability
+from benchmarks.published import PublishedCell, papers, printed_digits, printed_figure, published
+from benchmarks.statistics.concordance import SeedStability, competition_ranks, seed_stability
 
 ALL = "all"
 """Name of the column over all prompts."""

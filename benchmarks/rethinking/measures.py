@@ -16,17 +16,17 @@ import pandas as pd
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import notes
-from benchmarks.statistics.intervals import percentile
-from benchmarks.statistics.multiplicity import holm
-from benchmarks.statistics.paired import PairedMany, paired_many
-from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
-from benchmarks.statistics.seeds import (
+from benchmarks.statistics.concordance import (
     ResampledStability,
     SeedStability,
     competition_ranks,
     resampled_stability,
     seed_stability,
 )
+from benchmarks.statistics.intervals import percentile
+from benchmarks.statistics.multiplicity import holm
+from benchmarks.statistics.paired import PairedMany, paired_many
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 
 KEYS = ("metric", "model", "seed", "prompt_id")
 REQUIRED = (*KEYS, "score")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.statistics.resampling import mean_of_defined, resampled_mean
+from benchmarks.statistics.resampling import resampled_mean
 from benchmarks.statistics.samples import anchored, matched, pairs_within, two_pass_pearson
 
 
@@ -133,20 +133,13 @@ BY_GROUP: dict[str, ByGroup] = {
 """Measure to its values within groups."""
 
 
-def grouped(measure: str, x: ArrayLike, y: ArrayLike, groups: Groups) -> FloatArray:
-    """Mean over the groups, shape () or (M,), of a measure of `BY_GROUP`, where it is defined.
-
-    Arguments as in `pearson_by_group`; NaN where no group has a value.
-    """
-    return mean_of_defined(BY_GROUP[measure](x, y, groups))
-
-
 def resampled_grouped(
     measure: str, x: ArrayLike, y: ArrayLike, groups: Groups, counts: ArrayLike
 ) -> FloatArray:
-    """`grouped` in each resample of the groups, shape (B,) or (B, M), for their counts (B, G).
+    """Mean over the groups of a measure of `BY_GROUP` in each resample, shape (B,) or (B, M).
 
-    Values within groups do not change; NaN where a resample draws no group with a value.
+    Each row of the counts (B, G) says how often the groups are drawn; values within groups do not
+    change. NaN where a resample draws no group with a value.
     """
     return resampled_mean(BY_GROUP[measure](x, y, groups), np.asarray(counts, np.float64))
 

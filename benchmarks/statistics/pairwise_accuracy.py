@@ -324,14 +324,6 @@ def accuracy_ignoring_ties(scores: ArrayLike, labels: ArrayLike) -> float:
     return Pairs.of(scores, labels).accuracy_ignoring_ties
 
 
-def tau_23(scores: ArrayLike, labels: ArrayLike) -> float:
-    """Kendall's tau that rewards predicted ties: (right - wrong) / all pairs, without threshold.
-
-    Twice the accuracy at threshold 0 less 1, in -1..1; NaN for fewer than two items.
-    """
-    return 2.0 * pairwise_accuracy(scores, labels) - 1.0
-
-
 _BLOCK_CELLS = 1 << 21  # pairs of items compared at a time (2 MiB per mask)
 
 

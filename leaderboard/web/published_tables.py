@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.errata import errata
-from benchmarks.published import PublishedCell, papers, published
-from benchmarks.published.cells import printed_digits
+from benchmarks.published import PublishedCell, papers, printed_digits, published
 from benchmarks.schema import Card, Selector
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.text import clean, number

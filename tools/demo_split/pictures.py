@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.demo.fingerprint import pinned_revision
+from benchmarks.demo.load import pinned_revision
 from tools.demo_split.outlines import FINE, FULL, OBJECTS, OUTLINE, Coverage, coverage
 from tools.demo_split.scenes import COLOURS, MAIN_PART, Chance, Group, Scene, colours_in
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from benchmarks.arrays import FloatArray
 from benchmarks.model_boards.estimates import consensus
+from benchmarks.statistics.concordance import competition_ranks, seed_stability
 from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
 from benchmarks.statistics.resampling import resampled_mean, seed_of
-from benchmarks.statistics.seeds import competition_ranks, seed_stability
 from tools.figures.demo import board
 from tools.figures.drawing import Drawing, scale
 from tools.figures.ranks import ordered

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import command_line
 from benchmarks.demo import load
-from benchmarks.demo.fingerprint import fingerprint, pinned, pinned_revision
+from benchmarks.demo.load import fingerprint, pinned, pinned_revision
 from benchmarks.gecko.load import TEMPLATES
 from benchmarks.registry import load_registry
 from benchmarks.rows import Measured

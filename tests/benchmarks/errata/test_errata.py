@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from benchmarks.errata import Erratum, ErratumCell, entries, errata
 from benchmarks.errata.__main__ import main
 from benchmarks.errata.entries import FILE, ErrataFile, data_folder, erratum, files
-from benchmarks.errata.figures import RECOMPUTE
-from benchmarks.errata.recompute import RecomputedCell, address, check_data, recompute
+from benchmarks.errata.figures import RECOMPUTE, RecomputedCell, address, check_data, recompute
 from benchmarks.registry import load_registry
 from tests.benchmarks.called import Command
 from tests.benchmarks.refusals import refused
@@ -253,7 +252,7 @@ def test_another_figure_and_another_mistake_are_said_to_differ(
     run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cell = RecomputedCell("sum", printed="3", correct="4", recomputed=5.0, mistake=2.0)
-    monkeypatch.setattr("benchmarks.errata.command.recompute", lambda *_: (cell,))
+    monkeypatch.setattr("benchmarks.errata.__main__.recompute", lambda *_: (cell,))
     assert run("ts2-ranks-of-ties") == 0
     assert {"5 differs", "2 differs"} <= set(re.findall(r"\d differs", run.out))
 

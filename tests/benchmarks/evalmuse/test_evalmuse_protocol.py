@@ -21,8 +21,8 @@ from benchmarks.evalmuse.protocol import EvalMuse, estimates
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics import logistic
+from benchmarks.statistics.concordance import competition_ranks
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.statistics.seeds import competition_ranks
 from benchmarks.statistics.thresholds import best_threshold, deal_folds
 from tests.benchmarks.checks import row_of
 from tests.benchmarks.pool_rows import check_pools

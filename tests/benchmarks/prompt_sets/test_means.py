@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.prompt_sets.demo import PROMPT_SETS
 from benchmarks.prompt_sets.means import by_seed, over_seeds
 from benchmarks.prompt_sets.prompt_set import (
     MEASURE,
@@ -22,6 +21,7 @@ from benchmarks.prompt_sets.prompt_set import (
     parsed_pair,
     skills_of,
 )
+from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -43,7 +43,7 @@ def scores_of(values: dict[tuple[str, int], float]) -> pd.Series:
 
 
 def measured(scores: dict[str, pd.Series], **directions: int) -> Measured:
-    found = PROMPT_SETS[0].measure(
+    found = load_prompt_sets()["demo_prompts"].measure(
         ScoreTable(pd.DataFrame(scores), directions=directions),  # type: ignore[arg-type]
         PromptAnswers((), IDS, prompts=PROMPTS),
         PLAN,

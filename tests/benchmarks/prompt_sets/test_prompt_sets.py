@@ -16,7 +16,7 @@ from benchmarks.evalmuse.protocol import CARD as EVALMUSE
 from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.protocol import CARD as GECKO
 from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
-from benchmarks.prompt_sets import demo, reference, tifa160
+from benchmarks.prompt_sets import reference, sets
 from benchmarks.prompt_sets.prompt_set import FOLDER, PromptSet, SetElement, SetPrompt, card_beside
 from benchmarks.prompt_sets.reference import (
     ReferenceRow,
@@ -116,15 +116,16 @@ def test_a_card_keeps_what_it_says_itself_and_takes_the_rest_from_beside() -> No
 def test_sets_that_are_none_or_share_a_name_are_errors_of_ours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for wrong in ([*demo.PROMPT_SETS], ("demo",)):
-        with monkeypatch.context() as patched:
-            patched.setattr(demo, "PROMPT_SETS", wrong)
-            with refused("invalid_benchmark"):
-                load_prompt_sets()
-    monkeypatch.setattr(tifa160, "PROMPT_SETS", demo.PROMPT_SETS)
-    with refused("duplicate_benchmark", demo.PROMPT_SETS[0].name):
-        load_prompt_sets()
-    name, one = next(iter(SETS.items()))
+    one = SETS["demo_prompts"]
+    for wrong, code in (
+        ([one], "invalid_benchmark"),
+        (("demo",), "invalid_benchmark"),
+        ((one, one), "duplicate_benchmark"),
+    ):
+        monkeypatch.setattr(sets, "PROMPT_SETS", wrong)
+        with refused(code):
+            load_prompt_sets()
+    name = one.name
     assert with_prompt_sets({"other": one}, SETS) == {"other": one, **SETS}
     with refused("duplicate_benchmark", name):
         with_prompt_sets({name: one}, SETS)

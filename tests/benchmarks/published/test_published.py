@@ -15,8 +15,7 @@ from benchmarks.evalmuse_structure import measures as structure
 from benchmarks.evalmuse_track2 import measures as track2
 from benchmarks.gecko import measures as gecko
 from benchmarks.genai_bench import measures as genai_bench
-from benchmarks.published import PublishedCell, papers, published
-from benchmarks.published.cells import read_cells
+from benchmarks.published import PublishedCell, papers, published, read_cells
 from benchmarks.scores import read_scores
 from benchmarks.statistics import correlation
 from benchmarks.statistics.raters import error_consistency

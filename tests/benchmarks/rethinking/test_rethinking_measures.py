@@ -33,14 +33,14 @@ from benchmarks.rethinking.measures import (
     unit_counts,
 )
 from benchmarks.rethinking.perturbation import plus_one
-from benchmarks.statistics.paired import dominance, paired_many, paired_t, wilcoxon
-from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.statistics.seeds import (
+from benchmarks.statistics.concordance import (
     competition_ranks,
     order_signs,
     resampled_stability,
     seed_stability,
 )
+from benchmarks.statistics.paired import dominance, paired_many, paired_t, wilcoxon
+from benchmarks.statistics.resampling import ResamplingPlan
 from tests.benchmarks.checks import refused
 
 NAN = math.nan

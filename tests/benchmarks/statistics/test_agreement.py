@@ -30,13 +30,10 @@ from benchmarks.statistics.raters import (
     error_consistency,
     krippendorff_alpha,
     one_against_the_others,
-    resampled_alpha,
-    resampled_error_consistency,
 )
 
 NAN = float("nan")
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
-TIMES = st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=4)
 
 
 # Krippendorff's alpha
@@ -97,32 +94,16 @@ RATINGS = st.lists(st.sampled_from([1.0, 2.0, 2.5, 5.0, NAN]), min_size=3, max_s
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_alpha_is_its_definition_and_in_resamples_that_of_the_repeated_units(level: Level) -> None:
+def test_alpha_is_its_definition(level: Level) -> None:
     @settings(deadline=None)
-    @given(st.lists(st.tuples(RATINGS, st.integers(0, 3)), min_size=1, max_size=10), TIMES)
-    def holds(units: list[tuple[list[float], int]], times: list[list[int]]) -> None:
-        ratings = np.array([unit for unit, _ in units])
-        plain = krippendorff_alpha(ratings, level)
-        assert plain == pytest.approx(slow_alpha(ratings.tolist(), level), abs=1e-9, nan_ok=True)
-        clusters = np.array([cluster for _, cluster in units])
-        found = resampled_alpha(ratings, level, times, clusters)
-        repeated = [np.repeat(ratings, np.array(row)[clusters], axis=0) for row in times]
-        expected = [krippendorff_alpha(table, level) for table in repeated]
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    @given(st.lists(RATINGS, min_size=1, max_size=10))
+    def holds(ratings: list[list[float]]) -> None:
+        expected = slow_alpha(ratings, level)
+        found = krippendorff_alpha(np.array(ratings), level)
+        assert found == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
     holds()
-
-
-def test_blocks_and_missing_clusters_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    ratings = rng.integers(1, 6, (30, 3)).astype(float)
-    counts = np.vstack([np.ones(30), rng.multinomial(30, np.full(30, 1 / 30), size=6)])
-    whole = resampled_alpha(ratings, "ordinal", counts)
-    assert whole[0] == pytest.approx(krippendorff_alpha(ratings, "ordinal"))
-    monkeypatch.setattr("benchmarks.statistics.raters._CACHED_CELLS", 1)
-    np.testing.assert_allclose(resampled_alpha(ratings, "ordinal", counts), whole)
-    assert np.isnan(resampled_alpha(np.zeros((2, 1)), "nominal", np.ones((1, 2)))).all()
-    assert math.isnan(krippendorff_alpha(np.empty((0, 4)), "interval"))
+    assert math.isnan(krippendorff_alpha(np.empty((0, 4)), level))
 
 
 @pytest.mark.paper
@@ -177,23 +158,6 @@ def test_error_consistency_of_examples(
     assert error_consistency(metric, human) == pytest.approx(expected, nan_ok=True)
 
 
-@settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 3)), min_size=1, max_size=12),
-    TIMES,
-)
-def test_error_consistency_of_a_resample_is_that_of_the_repeated_items(
-    items: list[tuple[bool, bool, int]], times: list[list[int]]
-) -> None:
-    metric, human, clusters = (np.array(column) for column in zip(*items, strict=True))
-    found = resampled_error_consistency(np.column_stack([metric, ~metric]), human, times, clusters)
-    for row, (value, inverted) in zip(times, found, strict=True):
-        drawn = np.repeat(np.arange(human.size), np.array(row)[clusters])
-        for labels, got in ((metric, value), (~metric, inverted)):
-            expected = error_consistency(labels[drawn], human[drawn])
-            assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
 def test_each_column_meets_the_mean_of_the_others_where_both_exist() -> None:
     table = np.array([[1.0, 2.0, 3.0], [2.0, 2.0, 5.0], [4.0, NAN, 1.0], [5.0, 4.0, 4.0]])
     found = one_against_the_others(table, spearman)
@@ -222,10 +186,6 @@ def asked(table: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
     [
         (krippendorff_alpha, ([1, 2, 3], "nominal"), "units, raters"),
         (error_consistency, ([1], [1, 0]), "length"),
-        (resampled_alpha, ([1.0], "nominal", np.ones((1, 1))), "units, raters"),
-        (resampled_error_consistency, ([1], [1, 0], np.ones((1, 2))), "length"),
-        (resampled_error_consistency, ([1, 0], [1, 0], np.ones((1, 1))), "cluster"),
-        (resampled_error_consistency, ([1, 0], [1, 0], np.ones((1, 2)), [0]), "fit"),
         (one_against_the_others, (np.ones((4, 1)), spearman), "2 or more"),
         (one_against_the_others, (np.ones(4), spearman), "2 or more"),
         (concordance, (np.array([1.0, 2.0]),), "finite"),

@@ -13,7 +13,7 @@ from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics import correlation, kendall, resampled_correlation
-from benchmarks.statistics.correlation import BY_GROUP, Groups, grouped, resampled_grouped
+from benchmarks.statistics.correlation import BY_GROUP, Groups, resampled_grouped
 from benchmarks.statistics.kendall import KendallForms
 from tests.benchmarks.statistics.references import COEFFICIENTS, grouped_samples, scipy_value
 
@@ -234,7 +234,6 @@ def test_metrics_are_columns_and_groups_drawn(
     values = BY_GROUP[measure](x, y, Groups.of(groups))
     assert values.shape == (30, 3)
     np.testing.assert_array_equal(values[:, 1], BY_GROUP[measure](x[:, 1], y, Groups.of(groups)))
-    np.testing.assert_allclose(grouped(measure, x, y, Groups.of(groups)), values.mean(axis=0))
     found = resampled_grouped(measure, x, y, Groups.of(groups), counts)
     np.testing.assert_allclose(found, counts @ values / 30)
     monkeypatch.setattr("benchmarks.statistics.samples._PAIRS", 5)
@@ -246,14 +245,12 @@ def test_groups_without_a_value_are_left_out_of_the_mean(measure: str) -> None:
     x, y = [0.1, 0.2, 5.0, 5.0, 1.0], [1.0, 2.0, 1.0, 2.0, 3.0]
     groups = Groups.of([0, 0, 1, 1, 2])
     assert np.isnan(BY_GROUP[measure](x, y, groups)).tolist() == [False, True, True]
-    assert grouped(measure, x, y, groups) == pytest.approx(1.0)
     found = resampled_grouped(measure, x, y, groups, [[1, 5, 1], [0, 2, 1]])
     assert found == pytest.approx([1.0, math.nan], nan_ok=True)
     nothing = Groups.of(np.empty(0, np.intp), 3)
     for shape in ((0,), (0, 2)):
         none = BY_GROUP[measure](np.empty(shape), np.empty(0), nothing)
         assert none.shape == (3, *shape[1:]) and np.isnan(none).all()
-    assert math.isnan(float(grouped(measure, np.empty(0), np.empty(0), nothing)))
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1e-200, 0.0), (1e200, 0.0), (1e-9, 1e3)])

@@ -27,7 +27,6 @@ from benchmarks.statistics.pairwise_accuracy import (
     accuracy_ignoring_ties,
     pairwise_accuracy,
     reach,
-    tau_23,
     tie_calibrated,
 )
 from tests.benchmarks.statistics.references import calibrated_in_groups, grouped_samples
@@ -112,8 +111,6 @@ def test_pairs_are_counted_by_who_ties_them(sample: list[tuple[float, float]]) -
         alike = (scores[i] < scores[j]) == (labels[i] < labels[j])
         both, m, h = both + all(same), m + (same == (True, False)), h + (same == (False, True))
         c, d = c + (not any(same) and alike), d + (not any(same) and not alike)
-    n_pairs = c + d + h + m + both
-    assert tau_23(scores, labels) == pytest.approx((c + both - d - h - m) / n_pairs)
     pairs = Pairs.of(scores, labels)
     assert (pairs.concordant, pairs.both_tied, pairs.label_tied) == (c, both, h + both)
     defined = bool(c + d + h and c + d + m)
@@ -167,7 +164,7 @@ def test_the_worked_example_and_constant_scores() -> None:
 def test_without_pairs_nothing_is_defined(n: int) -> None:
     sample = np.zeros(n), np.zeros(n)
     assert math.isnan(tie_calibrated(*sample).accuracy)
-    for function in (pairwise_accuracy, accuracy_ignoring_ties, tau_23):
+    for function in (pairwise_accuracy, accuracy_ignoring_ties):
         assert math.isnan(function(*sample))
     pairs = Pairs.of(*sample)
     tied, concordant = pairs.within(np.array([0.0, 0.5, np.inf]))

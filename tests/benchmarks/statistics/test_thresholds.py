@@ -1,4 +1,4 @@
-"""Of two labels: the threshold search in steps of 0.01, Kolmogorov-Smirnov's statistic and AUC."""
+"""The threshold search in steps of 0.01, on all data and without a fold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.thresholds import (
@@ -19,7 +18,6 @@ from benchmarks.statistics.thresholds import (
     held_out_indices,
     threshold_grid,
 )
-from benchmarks.statistics.two_samples import auc, ks_statistic, resampled_auc, resampled_ks
 
 ITEMS = st.lists(
     st.tuples(st.integers(-20, 130), st.booleans(), st.integers(0, 4)), min_size=1, max_size=25
@@ -119,46 +117,3 @@ def test_held_out_thresholds_stay_within_what_the_other_folds_span() -> None:
     searched = np.array([[100, 200], [0, 200]])
     found = held_out_indices(correct, np.array([0, 1]), searched, np.ones((1, 2)))
     assert grid[found[0]].tolist() == [0.0, -1.0]
-
-
-# Two samples
-@pytest.mark.filterwarnings("ignore:divide")  # in the p-value of samples of one item
-@settings(deadline=None)
-@given(items=ITEMS, times=TIMES)
-def test_a_resample_is_the_sample_repeated(items: Items, times: list[int]) -> None:
-    values, second, clusters = columns(items)
-    values = np.round(values, 1)
-    drawn = np.repeat(np.arange(values.size), np.array(times)[clusters])
-    a, b = values[drawn][~second[drawn]], values[drawn][second[drawn]]
-    expected = [np.nan, np.nan]
-    if a.size and b.size:
-        u = stats.mannwhitneyu(b, a, method="asymptotic").statistic
-        expected = [stats.ks_2samp(a, b, method="asymp").statistic, u / (a.size * b.size)]
-    found = [of(values, second, [times], clusters)[0] for of in (resampled_ks, resampled_auc)]
-    assert found == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-def test_metrics_are_columns_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    x, second = rng.normal(size=(50, 3)).round(1), rng.random(50) < 0.4
-    drawn = rng.multinomial(10, np.full(10, 0.1), size=8), np.arange(50) % 10
-    ks, area = resampled_ks(x, second, *drawn), resampled_auc(x, second, *drawn)
-    monkeypatch.setattr("benchmarks.statistics.two_samples._CACHED_CELLS", 1)
-    np.testing.assert_array_equal(resampled_ks(x, second, *drawn), ks)
-    for metric, column in enumerate(x.T):
-        alone = resampled_auc(column, second, *drawn)
-        np.testing.assert_allclose(alone, area[:, metric], rtol=0, atol=1e-15)
-        single = ks_statistic(column, second)
-        assert (single.shape, single) == ((), ks_statistic(x, second)[metric])
-
-
-def test_samples_far_apart_equal_or_absent_and_misfits() -> None:
-    far = [1.0, 2.0, 3.0], [0, 0, 1]
-    found = ks_statistic(*far), auc(*far), auc([5.0, 5.0], [0, 1])
-    assert [float(value) for value in found] == [1.0, 1.0, 0.5]
-    assert np.isnan([auc([], []), ks_statistic([1.0], [1])]).all()
-    for function in (resampled_ks, resampled_auc):
-        with pytest.raises(ValueError, match="fit"):
-            function([1.0, 2.0], [True], np.ones((1, 2)))
-        with pytest.raises(ValueError, match="cluster"):
-            function([1.0, 2.0], [True, False], np.ones((1, 1)))

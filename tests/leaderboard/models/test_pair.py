@@ -11,8 +11,8 @@ from scipy import stats
 
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
+from benchmarks.statistics.concordance import seed_stability
 from benchmarks.statistics.multiplicity import holm
-from benchmarks.statistics.seeds import seed_stability
 from leaderboard.models.board_types import PairReport, PairTest, SeedReport
 from leaderboard.models.pair import pair_matrix, pair_report
 from leaderboard.models.variation import robustness, seed_report

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from benchmarks.prompt_sets.demo import PROMPT_SETS
 from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, image_file
+from benchmarks.prompt_sets.registry import load_prompt_sets
 from evaluator.submission.generations.limits import GenerationsLimits
 from evaluator.submission.generations.opening import opened_source
 from evaluator.submission.generations.taking import Taken, take
@@ -27,7 +27,8 @@ from evaluator.submission.generations.targets import PromptSets
 PROMPTS = tuple(SetPrompt(f"p{i}", f"prompt {i}") for i in range(4))
 SEEDS = (1, 2)
 DRAWING = Drawing(seeds=SEEDS, least_side=32, most_side=256)
-SET = PromptSet(PROMPT_SETS[0].card, lambda _: list(PROMPTS), DRAWING)
+DEMO = load_prompt_sets()["demo_prompts"]
+SET = PromptSet(DEMO.card, lambda _: list(PROMPTS), DRAWING)
 SETS = {SET.name: SET}
 
 
@@ -140,7 +141,7 @@ def made(first: int = 0, side: int = 64, name: str = "painter") -> Made:
 
 def made_of_demo(seeds: tuple[int, ...] = (1,)) -> Made:
     """A right submission of the bundled prompt set."""
-    return _made(PROMPT_SETS[0].set_prompts(None), seeds, "painter")
+    return _made(DEMO.set_prompts(None), seeds, "painter")
 
 
 def taken(path: Path, target: Path | None = None, **options: Any) -> Taken:

@@ -1,0 +1,216 @@
+"""The prompt sets: of benchmarks of metrics, of DSG-1k, and the bundled one that simulated models drew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Literal
+
+import pandas as pd
+
+from benchmarks.croc.load import METADATA
+from benchmarks.croc.load import load_prompts as croc_prompts
+from benchmarks.croc.protocol import CARD as CROC
+from benchmarks.demo.load import gecko_answers
+from benchmarks.evalmuse.load import (
+    PROMPTS,
+    SKILLS,
+    UNREPORTED_SKILL,
+    RankingPrompt,
+    parse_element_key,
+    ranking_prompts,
+)
+from benchmarks.evalmuse.protocol import CARD as EVALMUSE
+from benchmarks.gecko.load import PROMPTS as GECKO_PROMPTS
+from benchmarks.gecko.load import RELIABLE_FLAG
+from benchmarks.gecko.load import load_prompts as gecko_prompts
+from benchmarks.gecko.protocol import CARD as GECKO
+from benchmarks.genai_bench.load import Release
+from benchmarks.genai_bench.load import load_prompts as genai_prompts
+from benchmarks.genai_bench.protocol import CARD_1600
+from benchmarks.prompt_sets.prompt_set import (
+    SEEDS,
+    Drawing,
+    PromptSet,
+    SetElement,
+    SetPrompt,
+    card_beside,
+    set_card,
+    set_prompts_of,
+)
+from benchmarks.sources.folder import DataFolder, data_row
+from benchmarks.tifa160.load import HUMAN
+from benchmarks.tifa160.load import load_prompts as tifa160_prompts
+from benchmarks.tifa160.protocol import CARD as TIFA160
+
+_DRAWING = Drawing(least_side=256)
+_RELEASE = Release(CARD_1600.name)
+
+
+def _of_croc(folder: DataFolder) -> list[SetPrompt]:
+    """The prompts of CROC_hum, originals and contrasts, each text once."""
+    return list(set_prompts_of(croc_prompts(folder)))
+
+
+def _of_demo(_: DataFolder) -> list[SetPrompt]:
+    """The prompts of `demo_gecko`."""
+    return [
+        SetPrompt(prompt_id, text, skills=(skill, f"{skill}:{sub_skill}"))
+        for prompt_id, text, skill, sub_skill in gecko_answers().prompts.itertuples(index=False)
+    ]
+
+
+# DSG-1k: 1,060 prompts by where they come from, and by what is asked about them.
+
+
+QUESTIONS = "dsg_tifa160/dsg-1k-anns.csv"
+SOURCES: Mapping[str, str] = MappingProxyType({
+    "tifa": "tifa", "stanford": "paragraph", "localized": "paragraph", "vrd": "relation",
+    "countbench": "count", "diffusion": "real_user", "midjourney": "real_user",
+    "posescript": "pose", "whoops": "defying", "drawtext": "text",
+})  # fmt: skip
+"""Part of a released id to the category of its prompt, as the authors tell them apart."""
+_NO_DETAIL = "-"
+_DSG_CARD = set_card("dsg_1k")
+
+
+def _of_dsg(folder: DataFolder) -> list[SetPrompt]:
+    columns = ("item_id", "text", "category_broad", "category_detailed")
+    table = folder.read_table(QUESTIONS, columns)
+    _check_questions(folder, table)
+    prompts = [
+        SetPrompt(
+            str(item_id), str(rows["text"].iloc[0]), _source(folder, str(item_id)), _asked(rows)
+        )
+        for item_id, rows in table.groupby("item_id", sort=False)
+    ]
+    known = _DSG_CARD.skills
+    unknown = next((s for one in prompts for s in one.skills if s not in known), None)
+    if unknown is not None:
+        raise folder.malformed(QUESTIONS, f"has a question of the unknown category {unknown!r}")
+    return prompts
+
+
+def _check_questions(folder: DataFolder, table: pd.DataFrame) -> None:
+    empty = table.index[(table[["item_id", "text", "category_broad"]] == "").any(axis=1)]
+    if len(empty):
+        raise folder.malformed(
+            QUESTIONS, f"has an empty item_id, text or category_broad ({data_row(empty[0])})"
+        )
+    texts = table.groupby("item_id", sort=False)["text"].nunique()
+    if (texts > 1).any():
+        raise folder.malformed(QUESTIONS, f"gives {texts.idxmax()!r} more than one text")
+
+
+def _source(folder: DataFolder, item_id: str) -> str:
+    for part, category in SOURCES.items():
+        if part in item_id:
+            return category
+    raise folder.malformed(
+        QUESTIONS, f"has item_id {item_id[:60]!r}; expected one that names {', '.join(SOURCES)}"
+    )
+
+
+def _asked(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Each broad category of the prompt's questions, and the detailed ones, in the card's order."""
+    found: set[str] = set(rows["category_broad"])
+    for broad, detailed in zip(rows["category_broad"], rows["category_detailed"], strict=True):
+        if detailed != _NO_DETAIL:
+            found.add(f"{broad}:{detailed}")
+    order = {skill: place for place, skill in enumerate(_DSG_CARD.skills)}
+    return tuple(sorted(found, key=lambda skill: (order.get(skill, len(order)), skill)))
+
+
+# EvalMuse-40K: the prompts by which it ranks text-to-image models, with their elements.
+
+
+IMAGES_EACH = (*SEEDS, 7919)
+"""Table 10 rests on four images of a prompt; which seeds they had, the paper does not say."""
+
+
+def _of_evalmuse(folder: DataFolder) -> list[SetPrompt]:
+    return list(map(_ranking_prompt, ranking_prompts(folder)))
+
+
+def _ranking_prompt(one: RankingPrompt) -> SetPrompt:
+    """The id of an element is its whole key, as in the element scores of the benchmark of metrics."""
+    elements = []
+    for key in one.elements:
+        parsed = parse_element_key(key)
+        skill = "" if parsed.skill == UNREPORTED_SKILL else parsed.skill
+        elements.append(SetElement(key, parsed.text, skill))
+    named = {element.skill for element in elements}
+    skills = tuple(skill for skill in SKILLS if skill in named)
+    return SetPrompt(one.prompt_id, one.text, one.split, skills, tuple(elements))
+
+
+def _of_gecko(folder: DataFolder, part: Literal["s", "r"], *, reliable: bool) -> list[SetPrompt]:
+    """The prompts of Gecko2K: Gecko(S) by skill, Gecko(R), and the reliable ones of each."""
+    table = gecko_prompts(folder)
+    if reliable:
+        if "reliable" not in table:
+            raise folder.malformed(GECKO_PROMPTS, f"has no column {RELIABLE_FLAG}")
+        table = table[table["reliable"]]
+    chosen = table[table["split"] == part]
+    columns = ("prompt_id", "prompt", "skill", "sub_skill", "source")
+    return [
+        SetPrompt(prompt_id, text, source, (skill, f"{skill}:{sub_skill}") if skill else ())
+        for prompt_id, text, skill, sub_skill, source in zip(
+            *(chosen[name] for name in columns), strict=True
+        )
+    ]
+
+
+def _gecko_set(part: Literal["s", "r"], *, reliable: bool) -> PromptSet:
+    name = f"gecko_{part}{'_rel' if reliable else ''}"
+    return PromptSet(
+        card_beside(name, GECKO, (GECKO_PROMPTS,), skills=part == "s"),
+        partial(_of_gecko, part=part, reliable=reliable),
+        _DRAWING,
+        rated_by="gecko",
+    )
+
+
+def _of_genai(folder: DataFolder) -> list[SetPrompt]:
+    """The 1,600 prompts of GenAI-Bench with their tags."""
+    return list(set_prompts_of(genai_prompts(folder, _RELEASE)))
+
+
+def _of_tifa160(folder: DataFolder) -> list[SetPrompt]:
+    """The 160 prompts of TIFA160; their skill is the collection they were taken from."""
+    columns = tifa160_prompts(folder)[["prompt_id", "prompt", "source"]]
+    return [
+        SetPrompt(prompt_id, text, skills=(source,))
+        for prompt_id, text, source in columns.itertuples(index=False)
+    ]
+
+
+PROMPT_SETS = (
+    PromptSet(card_beside("croc_hum_prompts", CROC, (METADATA,)), _of_croc, _DRAWING),
+    PromptSet(
+        set_card("demo_prompts"),
+        _of_demo,
+        Drawing(seeds=(1, 2), least_side=64, most_side=1024),
+        rated_by="demo_gecko",
+    ),
+    PromptSet(_DSG_CARD, _of_dsg, _DRAWING),
+    PromptSet(
+        card_beside("evalmuse_ranking", EVALMUSE, (PROMPTS,)),
+        _of_evalmuse,
+        Drawing(seeds=IMAGES_EACH, least_side=256),
+    ),
+    *(_gecko_set(part, reliable=reliable) for part in ("s", "r") for reliable in (False, True)),
+    PromptSet(
+        card_beside("genai_prompts", CARD_1600, (_RELEASE.ratings, _RELEASE.skills)),
+        _of_genai,
+        _DRAWING,
+        rated_by=CARD_1600.name,
+    ),
+    PromptSet(
+        card_beside("tifa160_prompts", TIFA160, (HUMAN,)),
+        _of_tifa160,
+        _DRAWING,
+        rated_by=TIFA160.name,
+    ),
+)
