@@ -11,16 +11,25 @@ from benchmarks.command_line import run
 from evaluator.commands.check import check
 from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
-from evaluator.commands.doctor import doctor
+from evaluator.commands.doctor import doctor, health
 from evaluator.commands.generate import generate
 from evaluator.commands.grid import grid
-from evaluator.commands.health import health
 from evaluator.commands.init import init
 from evaluator.commands.judges import judges, pin, unpin
 from evaluator.commands.meta import meta
-from evaluator.commands.mine import publish, quota, withdraw
 from evaluator.commands.models import app as models
-from evaluator.commands.operate import ban, hide, ledger, policy, rerun, show, unban
+from evaluator.commands.operate import (
+    ban,
+    hide,
+    ledger,
+    policy,
+    publish,
+    quota,
+    rerun,
+    show,
+    unban,
+    withdraw,
+)
 from evaluator.commands.questions import app as questions
 from evaluator.commands.reevaluate import moved, reevaluate
 from evaluator.commands.report import report
@@ -30,7 +39,7 @@ from evaluator.commands.space import space
 from evaluator.commands.status import logs, status
 from evaluator.commands.store import store_app
 from evaluator.commands.submit import submit
-from evaluator.commands.work import worker
+from evaluator.commands.worker import worker
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),

@@ -12,24 +12,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from benchmarks.command_line import errors
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark
-from evaluator.commands.bars import run_bars
-from evaluator.commands.check_generations import check_generations
-from evaluator.commands.check_record import examined_record, found_record
 from evaluator.commands.check_report import (
+    Verdict,
     closing_lines,
     examined_lines,
+    examined_record,
     found_blocks,
+    found_record,
+    plan_lines,
     problem_lines,
     safe,
     verdict_line,
+    verdict_of,
 )
-from evaluator.commands.check_scores import check_scores, kind_of
-from evaluator.commands.check_verdict import Verdict, verdict_of
 from evaluator.commands.common import (
     DEFAULT_MODELS,
     DataOption,
@@ -38,7 +40,9 @@ from evaluator.commands.common import (
     now,
     stopped_in_words,
 )
-from evaluator.commands.source import local_source
+from evaluator.commands.progress import image_bar, local_source, run_bars
+from evaluator.generation.check import GenerationsReport
+from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.hub.source import PREFIX
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
@@ -47,7 +51,13 @@ from evaluator.scoring.progress import Progress
 from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
 from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
 from evaluator.submission.checking.expected import Expectation, expectation
+from evaluator.submission.generations.opening import opened_source as opened_images
+from evaluator.submission.generations.opening import says_generations
+from evaluator.submission.generations.taking import Taken, take
+from evaluator.submission.generations.targets import AnyPrompts, PromptSets
 from evaluator.submission.receipts import SUFFIX, written
+from evaluator.submission.receiving.generations_desk import examination, listening
+from evaluator.submission.scores_file import examine_scores_file
 from evaluator.submission.validate import ScoringModule, opened_source
 from evaluator.worker.claims.heartbeat import RunProgress
 from leaderboard.desk import Examination, SaidOfImages, ScoresForm
@@ -313,3 +323,112 @@ def _write(target: Path, content: bytes) -> None:
         raise SubmitterError(
             "cannot_write", f"The receipt cannot be written: {error}.", "Choose another --receipt."
         ) from error
+
+
+_TABLES = frozenset({".csv", ".npz"})
+"""Suffixes that only scores files have."""
+
+
+def kind_of(path: Path) -> Kind:
+    """What a path holds, as far as that can be told: Parquet may be scores too, and says it."""
+    if path.suffix.lower() in _TABLES:
+        return Kind.SCORES
+    return Kind.GENERATIONS if says_generations(path) else Kind.METRIC
+
+
+def check_scores(
+    path: Path,
+    form: ScoresForm,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    *,
+    as_json: bool,
+) -> bool:
+    """Say what is wrong; True where nothing is.
+
+    Args:
+        path: of the file.
+        form: what is said beside it.
+        registry: all benchmarks.
+        data: folder of data files.
+        as_json: whether it is told to a program.
+    """
+    seen, _ = examine_scores_file(path, form, registry, data)
+    if as_json:
+        typer.echo(json.dumps(examined_record(seen), indent=1))
+        return not seen.problems
+    out = console()
+    for line in problem_lines(seen.kinds):
+        out.print(line, soft_wrap=True)
+    for line in plan_lines(seen):
+        out.print(line, soft_wrap=True)
+    for note in seen.notes:
+        out.print(safe(note), soft_wrap=True)
+    out.print(verdict_line(seen) if seen.problems else Text("Nothing is wrong.", style="green"))
+    return not seen.problems
+
+
+def check_generations(
+    path: Path,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    *,
+    said: SaidOfImages | None = None,
+    as_json: bool,
+) -> bool:
+    """Say what is missing or wrong; True where nothing is.
+
+    Raises:
+        SubmitterError: what was named cannot be read at all.
+    """
+    resolve = AnyPrompts(PromptSets(load_prompt_sets(), data), registry)
+    with image_bar() as tell, opened_images(path) as source:
+        taken = take(source, resolve, said=said, listener=listening(tell))
+    if as_json:
+        typer.echo(json.dumps(_record(taken), indent=1))
+    else:
+        _print(taken)
+    return not taken.problems
+
+
+def _print(taken: Taken) -> None:
+    out = console()
+    if taken.manifest and taken.report:
+        out.print(safe(_summary(taken.manifest, taken.report)))
+    seen = examination(taken)
+    for line in problem_lines(seen.kinds):
+        out.print(line, soft_wrap=True)
+    if seen.problems:
+        out.print(verdict_line(seen))
+    if not taken.problems:
+        out.print(Text("Nothing is wrong.", style="green"))
+
+
+def _summary(manifest: GenerationsManifest, report: GenerationsReport) -> str:
+    reasons = ", ".join(f"{n} {reason}" for reason, n in report.withheld.items())
+    withheld = f"{report.n_withheld} are withheld{f' ({reasons})' if reasons else ''}"
+    return (
+        f"{manifest.name} {manifest.version}: {report.usable} of {report.wanted} images are there "
+        f"and right, {withheld}."
+    )
+
+
+def _record(taken: Taken) -> dict[str, object]:
+    manifest, report = taken.manifest, taken.report
+    return {
+        "name": manifest.name if manifest else "",
+        "version": manifest.version if manifest else "",
+        "prompt_set": taken.images.prompt_set if taken.images else "",
+        "wanted": report.wanted if report else 0,
+        "usable": report.usable if report else 0,
+        "withheld": dict(report.withheld) if report else {},
+        "sizes": taken.images.sizes if taken.images else {},
+        "n_bytes": taken.images.n_bytes if taken.images else 0,
+        "content_sha256": taken.content_sha256,
+        "model_card": manifest.model_card().model_dump(mode="json") if manifest else None,
+        "counts": dict(taken.counts),
+        "problems": [
+            {"kind": p.code, "where": p.place, "message": p.message, "hint": p.hint}
+            for p in taken.problems
+        ],
+    }

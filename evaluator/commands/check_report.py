@@ -1,12 +1,14 @@
-"""Report of `check` for people: problems by place, then the findings of the dry run.
+"""Report of `check`: for people, problems by place, then the findings of the dry run; for programs.
 
-File names, messages and logs are a stranger's: all of them are plain `Text` without control
-characters, never markup.
+File names, messages and logs are those of an untrusted user: all of them are plain `Text` without
+control characters, never markup.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,15 +19,34 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
-from evaluator.commands.check_times import costs_table, projection_blocks, resources
-from evaluator.commands.check_verdict import Verdict
-from evaluator.commands.shown import duration
-from evaluator.isolation.limits import Limits
+from evaluator.commands.status import duration
+from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.text import one_line
+from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs
 from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
 from evaluator.submission.checking.expected import Expectation
+from evaluator.submission.checking.projection import Projection
 from leaderboard.desk import Examination
+from leaderboard.ranking.rank_ranges import MAX_MISSING
+from leaderboard.records import Receipt
 from leaderboard.trust import TITLES, TrustReport
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a dry run comes to.
+
+    Attributes:
+        good: it ran to its end and may rank on all that it was asked.
+        said: in a sentence.
+        remarks: what is to be known of scores that do not stand in the way.
+    """
+
+    good: bool
+    said: str
+    remarks: tuple[str, ...] = ()
+
 
 ENDS = 3
 """Pairs that are shown from either end."""
@@ -239,3 +260,199 @@ def _number(value: object) -> str:
 
 def _cut(text: str, most: int = _PROMPT) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+_FITS = {"yes": "fits", "perhaps": "may be too slow", "no": "too slow", None: "not known"}
+
+
+def resources(found: DryRun, limits: Limits) -> Iterator[Text]:
+    """What it needs until it is ready, and of memory."""
+    memory = f"{found.peak_memory_bytes / MIB:,.0f} MiB"
+    yield Text(
+        f"Ready after {found.start_s:.1f} s (a worker waits {limits.start_s:g} s); held "
+        f"{memory} at most (a worker gives {limits.memory_bytes / MIB:,.0f} MiB)."
+    )
+
+
+def costs_table(costs: Costs, can: Capability) -> Table:
+    """Milliseconds of each kind of work."""
+    table = Table(
+        "one more",
+        *(f"{side} px" for side in (costs.small_side, MEDIUM_SIDE, LARGE_SIDE)),
+        title=f"Time on this machine, asked by {way(can)}",
+    )
+    names = {"image": "image"}
+    if Capability.ENCODE in can:
+        names["text"] = "text"
+    names["pair"] = "pair"
+    if Capability.SCORE_ELEMENTS in can:
+        names["elements"] = "elements of a pair"
+    for field, name in names.items():
+        rates = (costs.small[0], costs.medium, costs.large)
+        table.add_row(name, *(_milliseconds(getattr(one, field)) for one in rates))
+    return table
+
+
+def way(can: Capability) -> str:
+    """How a scorer is asked, by what it can do."""
+    if Capability.ENCODE in can:
+        return "encode_images, encode_texts and similarity"
+    return "score_texts" if Capability.SCORE_TEXTS in can else "score"
+
+
+def projection_blocks(expected: Expectation, limits: Limits) -> Iterator[RenderableType]:
+    """The time that every benchmark would take on a machine like this."""
+    table = Table(
+        "benchmark", "images", "pairs", "time", "limit", "counts", title="Time on each benchmark"
+    )
+    for one in expected.later:
+        name = f"{one.benchmark} *" if one.wanted else one.benchmark
+        if one.size is None or one.low_s is None or one.high_s is None:
+            table.add_row(
+                name, "–", "–", "unknown", "–", "neither data here nor counts in its card"
+            )
+            continue
+        source = "from the card" if one.size.from_card else "of the data"
+        table.add_row(
+            name,
+            _span(one.size.images),
+            _span(one.size.pairs),
+            time_span(one.low_s, one.high_s),
+            _FITS[one.fits],
+            source,
+        )
+    yield table
+    yield Text(
+        "* it would be run on these as it stands. Times are for a machine like this one, as busy as "
+        f"now, and pictures of {MEDIUM_SIDE} to {LARGE_SIDE} px, those of the demo for their own "
+        "size: from the scorer alone to scorer, reading and measures one after the other."
+    )
+    here = [one for one in expected.later if one.wanted and one.low_s is not None]
+    low = expected.once_s[0] + sum(one.low_s or 0.0 for one in here)
+    high = expected.once_s[1] + sum(one.high_s or 0.0 for one in here)
+    yield Text(
+        f"All of these, with start and trust checks: {time_span(low, high)}; a worker gives a submission "
+        f"{duration(limits.job_s)}."
+    )
+
+
+def time_span(low: float, high: float) -> str:
+    """Two durations, or one where they read the same."""
+    ends = duration(low), duration(high)
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} – {ends[1]}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:,.2f} ms" if seconds < 0.1 else f"{1000 * seconds:,.0f} ms"
+
+
+def _span(ends: tuple[int, int]) -> str:
+    return f"{ends[0]:,}" if ends[0] == ends[1] else f"{ends[0]:,} – {ends[1]:,}"
+
+
+def examined_record(seen: Examination) -> dict[str, Any]:
+    """What was found without running anything."""
+    return asdict(seen)
+
+
+def found_record(
+    seen: Examination,
+    found: DryRun,
+    verdict: Verdict,
+    later: Sequence[Projection],
+    receipt: Receipt | None,
+) -> dict[str, Any]:
+    """All that a dry run found."""
+    failure = found.failure
+    return {
+        **examined_record(seen),
+        "may_rank": verdict.good,
+        "verdict": verdict.said,
+        "remarks": list(verdict.remarks),
+        "isolation": list(found.layers),
+        "error": failure
+        and {"code": failure.code, "message": failure.message, "hint": failure.hint},
+        "log": found.log.splitlines()[-LOG_LINES:],
+        "start_s": found.start_s,
+        "can": [one.name.lower() for one in found.capabilities if one.name],
+        "peak_memory_bytes": found.peak_memory_bytes,
+        "runs": [_run(run) for run in found.runs],
+        "trust": found.trust.model_dump(mode="json") if found.trust else None,
+        "costs": asdict(found.costs) if found.costs else None,
+        "projections": [asdict(one) for one in later],
+        "receipt": receipt.model_dump(mode="json") if receipt else None,
+    }
+
+
+def _run(run: BenchmarkRun) -> dict[str, Any]:
+    scores = run.scores
+    known = scores.dropna()
+    return {
+        "benchmark": run.drawn.name,
+        "pairs": run.drawn.n_pairs,
+        "of": run.drawn.n_pairs_whole,
+        "missing": int(scores.isna().sum()),
+        "lowest": float(known.min()) if len(known) else None,
+        "median": float(known.median()) if len(known) else None,
+        "highest": float(known.max()) if len(known) else None,
+        "findings": run.scored.findings.model_dump(mode="json") if run.scored.findings else None,
+        "seconds": run.seconds,
+        "testing_s": run.testing_s,
+        "asking_s": run.asking_s,
+        "measuring_s": run.measuring_s,
+        "headline": [row.to_json() for row in headline_rows(run)],
+        "rows": [row.to_json() for row in run.rows],
+    }
+
+
+def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verdict:
+    """The verdict on a dry run.
+
+    Args:
+        found: what it found.
+        bounds: the smallest and largest score that the manifest states, if it does.
+    """
+    if found.failure is not None or found.trust is None:
+        return Verdict(False, "It failed, and would fail in a worker: nothing would be scored.")
+    remarks = (*_all_the_same(found.runs), *_out_of_bounds(found.runs, bounds))
+    against = []
+    if found.trust.failed:
+        against.append(found.trust.why_not)
+    against += [said for run in found.runs if (said := _missing(run))]
+    if against:
+        return Verdict(False, f"Would not rank: {'; '.join(against)}.", remarks)
+    return Verdict(True, "Passed every trust check: it may rank.", remarks)
+
+
+def _missing(run: BenchmarkRun) -> str:
+    """Why too few pairs of a benchmark have scores; empty where they are enough."""
+    missing = float(run.scores.isna().mean())
+    if missing <= MAX_MISSING:
+        return ""
+    return (
+        f"{100 * missing:.0f} % of the scores on {run.drawn.name} are missing, and a ranking "
+        f"takes at most {100 * MAX_MISSING:g} %"
+    )
+
+
+def _all_the_same(runs: Sequence[BenchmarkRun]) -> tuple[str, ...]:
+    same = [run.drawn.name for run in runs if run.scores.nunique() == 1]
+    if not same:
+        return ()
+    return (f"Every score on {', '.join(same)} is the same: it tells no image from another.",)
+
+
+def _out_of_bounds(
+    runs: Sequence[BenchmarkRun], bounds: tuple[float, float] | None
+) -> tuple[str, ...]:
+    if bounds is None:
+        return ()
+    low, high = bounds
+    outside = sum(int(((run.scores < low) | (run.scores > high)).sum()) for run in runs)
+    if not outside:
+        return ()
+    asked = sum(run.drawn.n_pairs for run in runs)
+    return (
+        f"{outside} of {asked} scores lie outside the range {low:g} to {high:g} that assay.toml "
+        "states: correct it, or leave it out.",
+    )

@@ -1,9 +1,10 @@
-"""Shared parts of the commands: options, errors, the store."""
+"""Shared parts of the commands: options, errors, the store, the console."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ import typer
 from rich.console import Console
 
 from benchmarks.command_line import errors
+from evaluator.isolation.gate import IsolationChoice
+from evaluator.isolation.layers import Layer
 from leaderboard.store.opening import StoreName
 
 INTERRUPTED = 130
@@ -70,3 +73,34 @@ def stopped_in_words(how_to_go_on: str) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         errors().print(f"Stopped. {how_to_go_on}")
         raise typer.Exit(INTERRUPTED) from stop
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """While this is entered, SIGTERM is as Ctrl-C, so that temporary folders are removed.
+
+    They may hold private uploads, and whoever makes backups by the clock ends them by SIGTERM.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+IsolationOption = Annotated[
+    IsolationChoice,
+    typer.Option(
+        "--isolation",
+        help="What isolates the code that is scored. `none` is for your own code alone: it can read "
+        "your files and reach the network, and its results get no ranks.",
+    ),
+]
+
+RequireOption = Annotated[
+    list[Layer] | None,
+    typer.Option(
+        "--require",
+        help="Take strangers' code only where this layer holds, e.g. 'memory: cgroup'; repeatable.",
+    ),
+]

@@ -25,9 +25,9 @@ from benchmarks.schema import Benchmark
 from benchmarks.settings.model import SETTINGS
 from benchmarks.settings.sources import read as read_settings
 from evaluator.bundled import bundled_modules
-from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
-from evaluator.commands.worker_making import make_worker
+from evaluator.commands.progress import run_bars
+from evaluator.commands.worker_loop import make_worker
 from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations
 from evaluator.isolation.gate import isolation_gate
 from evaluator.reevaluating import reevaluate_at_start

@@ -1,4 +1,4 @@
-"""`doctor`: what an installation can do, what it lacks, and whether its boards are right."""
+"""`doctor` and `health`: what an installation can do, what it lacks, and how it is doing."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from evaluator.commands.common import (
     console,
     models_folder,
 )
-from evaluator.commands.health import check_there
 from evaluator.commands.person import os_user
-from evaluator.commands.worker_making import scratch_of
-from evaluator.doctoring.boards import boards_rows
-from evaluator.doctoring.hub_parts import hub_rows
-from evaluator.doctoring.kept_rows import kept_rows
-from evaluator.doctoring.machine import (
+from evaluator.commands.worker_loop import scratch_of
+from evaluator.doctoring import (
+    Row,
     benchmark_rows,
+    boards_rows,
+    broken_record_rows,
+    cache_rows,
     disk_rows,
+    health_rows,
+    hub_rows,
     isolation_rows,
+    model_rows,
     released_rows,
-    shelf_rows,
+    settings_rows,
 )
-from evaluator.doctoring.queue import broken_record_rows, health_rows
-from evaluator.doctoring.rows import Row
-from evaluator.doctoring.settings_rows import settings_rows
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.isolation.gate import machine_isolation
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of
+from leaderboard.service.health import Health, Level
 from leaderboard.service.looking import HealthWatch
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
@@ -80,10 +81,10 @@ def _here(store: StoreName, data: Path | None) -> Iterator[Row]:
     yield from released_rows()
     yield from benchmark_rows(load_registry(), data)
     yield from disk_rows({"the store": store.folder.resolve(), "models": models})
-    yield from shelf_rows(ModelShelf(models))
+    yield from model_rows(ModelShelf(models))
     given = os.environ.get("ASSAY_SCRATCH", "").strip()
     scratch = scratch_of(store, Path(given) if given else None)
-    yield from kept_rows(store.folder.resolve(), scratch, os.environ, on_hub=store.on_hub)
+    yield from cache_rows(store.folder.resolve(), scratch, os.environ, on_hub=store.on_hub)
 
 
 def _store_rows(store: StoreName, *, rebuild: bool, repair: bool) -> Iterator[Row]:
@@ -121,3 +122,50 @@ def _table(rows: Sequence[Row]) -> Table:
         style = "bold red" if row.broken else ""
         table.add_row(*(Text(cell, style) for cell in row[:3]))
     return table
+
+
+def health(
+    store: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+    strict: Annotated[
+        bool, typer.Option(help="Exit with 3 where it is degraded as well, not only where down.")
+    ] = False,
+) -> None:
+    """Say how the installation is doing; exit 0, or 3 where it is down.
+
+    Example: python -m evaluator health --store hub:my-org/assay --json
+    """
+    found = health_now(store)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=1))
+    else:
+        console().print(Text(f"{found.status}: store {store}"))
+        for row in health_rows(found, str(store)):
+            told = f"{row.part}: {row.state}" + (f" {row.advice}" if row.advice else "")
+            console().print(Text(told), soft_wrap=True)
+    if found.status is Level.DOWN or (strict and found.status is not Level.OK):
+        raise typer.Exit(PlatformError.exit_code)
+
+
+def health_now(store: StoreName) -> Health:
+    """The health of the installation that has this store.
+
+    Raises:
+        PlatformError: `no_store`, or what opening it raises.
+    """
+    check_there(store)
+    return HealthWatch(store.open(), store.folder).health()
+
+
+def check_there(store: StoreName) -> None:
+    """Refuse the name of a folder in which there is no store, rather than make an empty one.
+
+    Raises:
+        PlatformError: `no_store`.
+    """
+    if not store.on_hub and not Path(store.folder, "public").is_dir():
+        raise PlatformError(
+            "no_store",
+            f"There is no store in {store}.",
+            "Name another with --store or ASSAY_STORE; the site and the first submission make one.",
+        )

@@ -12,7 +12,7 @@ from benchmarks.prompt_sets.prompt_set import IMAGES
 from benchmarks.scores import name_for
 from benchmarks.sources.output import write_new
 from evaluator.commands.common import DataOption, console
-from evaluator.commands.generate_options import prompts_by_name, seeds_of
+from evaluator.commands.generate import prompts_by_name, seeds_of
 from evaluator.generation.prompts import Choice, ChosenPrompts, file_prompts
 from evaluator.hub.model_shelf import NAMED
 from evaluator.isolation.supervising.text import one_line

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluator.commands.common import JsonOption, console, models_folder
-from evaluator.doctoring.machine import gib
+from evaluator.doctoring import gib
 from evaluator.hub.model_shelf import ModelShelf
 
 app = typer.Typer(

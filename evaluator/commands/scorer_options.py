@@ -1,17 +1,21 @@
-"""Options that say where and how a built-in metric is run, for `scorers score` and `scorers run`."""
+"""Options that say where and how metrics are run, shared by the commands that score."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evaluator.commands.roles import by_role
+from benchmarks.errors import SubmitterError
 from evaluator.scorers.registry import Runtime, ScorerRow
+from evaluator.scoring.asking import Engine
+from evaluator.scoring.local import LocalEngine
 
 
 class Precision(StrEnum):
@@ -83,3 +87,84 @@ class Given:
             trust_remote_code=self.trust_remote_code,
             questions=self.questions.resolve() if self.questions else None,
         )
+
+
+def by_role(row: ScorerRow, given: Sequence[str], option: str) -> dict[str, str]:
+    """ROLE=VALUE by role; a value alone is of the role `model`.
+
+    Raises:
+        SubmitterError: `unknown_role`.
+    """
+    found = {}
+    for text in given:
+        head, equals, tail = text.partition("=")
+        role, value = (head, tail) if equals else ("model", text)
+        if role not in row.checkpoints:
+            raise SubmitterError(
+                "unknown_role",
+                f"{option} {text}: {row.name} has no checkpoint {role!r}.",
+                f"It has: {', '.join(row.checkpoints) or 'none'}.",
+            )
+        found[role] = value
+    return found
+
+
+class EngineChoice(StrEnum):
+    """What carries batches to scorers."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+EngineOption = Annotated[
+    EngineChoice,
+    typer.Option(
+        "--engine", help="This process, or Ray: one actor per GPU, or per slot of CPU cores."
+    ),
+]
+RayAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        help="Running Ray cluster: auto or HOST:PORT; without it Ray is started here.",
+    ),
+]
+ActorsOption = Annotated[
+    int | None,
+    typer.Option("--actors", min=1, help="Ray actors; by default as many as there is room for."),
+]
+
+
+@contextmanager
+def make_engine(
+    choice: EngineChoice,
+    address: str | None,
+    actors: int | None,
+    scratch: Path,
+    *,
+    gpus: float | None = None,
+) -> Iterator[Engine]:
+    """An engine that serves any number of runs; what it started is ended with the context.
+
+    Args:
+        choice: which.
+        address: of a Ray cluster; None starts Ray on this machine when it is first needed.
+        actors: of Ray; None: as many as the cluster has room for.
+        scratch: folder for the logs of a Ray that is started here.
+        gpus: of an actor; None: one where the cluster has any.
+
+    Raises:
+        typer.BadParameter: an option of Ray for another engine.
+    """
+    if choice is EngineChoice.LOCAL:
+        for name, value in (("--ray-address", address), ("--actors", actors)):
+            if value is not None:
+                raise typer.BadParameter("only with --engine ray", param_hint=name)
+        yield LocalEngine()
+        return
+    # Only where it is wanted: to import Ray takes more than a second.
+    ray_cluster = import_module("evaluator.scoring.ray_cluster")
+    ray_engine = import_module("evaluator.scoring.ray_engine")
+    ray_slots = import_module("evaluator.scoring.ray_cluster")
+    with ray_cluster.RayCluster(address, scratch) as cluster:
+        yield ray_engine.RayEngine(cluster, ray_slots.RayOptions(actors=actors, gpus=gpus))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from benchmarks.errors import SubmitterError
-from evaluator.commands import scorers_shown as shown
-from evaluator.commands.common import JsonOption, console
+from benchmarks.registry import find, load_registry
+from evaluator.commands.common import DataOption, JsonOption, console
 from evaluator.commands.scorer_options import (
     AllowPickleOption,
     CheckpointOption,
@@ -24,11 +30,14 @@ from evaluator.commands.scorer_options import (
     RevisionOption,
     TrustRemoteCodeOption,
 )
-from evaluator.commands.scorers_check import check
 from evaluator.commands.scorers_cost import cost
 from evaluator.commands.scorers_run import run
-from evaluator.scorers.registry import family_of, find_row, load_rows
-from evaluator.scorers.trying import try_out
+from evaluator.scorers.checkpoints import cached, commit_of
+from evaluator.scorers.in_process import ModelSource
+from evaluator.scorers.registry import Checkpoint, ScorerRow, family_of, find_row, load_rows
+from evaluator.scorers.trying import Tried, try_out
+from evaluator.trust import precision_band, sampled, tried
+from leaderboard.trust import TITLES, Check, TrustReport
 
 
 def scorers_app() -> typer.Typer:
@@ -63,9 +72,9 @@ def list_(
         )
     wanted = [row for row in rows if family in {"", row.family}]
     if as_json:
-        typer.echo(json.dumps([shown.row_json(row) for row in wanted], ensure_ascii=False))
+        typer.echo(json.dumps([row_json(row) for row in wanted], ensure_ascii=False))
         return
-    console().print(shown.rows_table(wanted))
+    console().print(rows_table(wanted))
 
 
 def describe(name: NameArgument, as_json: JsonOption = False) -> None:
@@ -77,10 +86,10 @@ def describe(name: NameArgument, as_json: JsonOption = False) -> None:
     family = family_of(row)
     options = family.check(row).model_dump(mode="json")
     if as_json:
-        more = {"options": options, "checkpoints": shown.checkpoints_json(row)}
-        typer.echo(json.dumps({**shown.row_json(row), **more}, ensure_ascii=False))
+        more = {"options": options, "checkpoints": checkpoints_json(row)}
+        typer.echo(json.dumps({**row_json(row), **more}, ensure_ascii=False))
         return
-    console().print(shown.description(row, options, family.title))
+    console().print(description(row, options, family.title))
 
 
 def score(
@@ -134,8 +143,8 @@ def score(
         typer.echo(json.dumps(told, ensure_ascii=False))
         return
     out = console()
-    out.print(shown.scores_table(row, trial.pairs))
-    for line in shown.remarks(trial.pairs):
+    out.print(scores_table(row, trial.pairs))
+    for line in remarks(trial.pairs):
         out.print(line, markup=False, highlight=False)
 
 
@@ -151,3 +160,226 @@ def _asked(given: Sequence[str], prompts: Sequence[str]) -> tuple[list[Path], li
         )
     *images, last = given
     return [Path(image) for image in images], [last]
+
+
+FAILED = 1
+
+
+def check(
+    name: NameArgument,
+    benchmark: Annotated[str, typer.Option(help="Benchmark whose pairs are asked.")],
+    data: DataOption = None,
+    device: DeviceOption = "cpu",
+    dtype: DtypeOption = None,
+    checkpoint: CheckpointOption = None,
+    revision: RevisionOption = None,
+    questions: QuestionsOption = None,
+    images: Annotated[int, typer.Option(min=2, help="Images that are asked about.")] = 12,
+    offline: OfflineOption = False,
+    allow_pickle: AllowPickleOption = False,
+    trust_remote_code: TrustRemoteCodeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the same pairs again: repeated, reordered, in other batches, alone, changed by one step.
+
+    In another precision than float32, or on a GPU, the scores are also compared with those in
+    float32 on the CPU. Exits with 1 where the metric might not rank.
+
+    Example: python -m evaluator scorers check pickscore --benchmark demo_croc
+    """
+    row = find_row(name, load_rows())
+    target = find(load_registry(), benchmark)
+    given = Given(
+        device,
+        dtype,
+        checkpoint,
+        revision,
+        questions,
+        offline=offline,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+    )
+    runtime = given.runtime(row)
+    seed = hashlib.sha256(f"{row.name} {target.name}".encode()).digest()
+    few = sampled(target.questions(data), seed, n_images=images)
+    exact = replace(runtime, device="cpu", dtype="float32")
+    with ModelSource(row, runtime).open() as asker:
+        trial = tried(asker, few, target.name)
+    report = trial.report
+    if (device, dtype or row.dtype) != ("cpu", "float32"):
+        found = precision_band(trial.scores, ModelSource(row, exact), few)
+        report = report.model_copy(update={"precision": found})
+    _print(report, as_json=as_json)
+    if report.failed:
+        raise typer.Exit(FAILED)
+
+
+def _print(report: TrustReport, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(report.model_dump_json(indent=1))
+        return
+    table = Table("asked again", "verdict", "mean change", "largest", "of the spread")
+    for one in report.checks:
+        table.add_row(*_row(one, report))
+    shown = console()
+    shown.print(table)
+    shown.print(
+        Text(
+            f"{report.n_pairs} pairs of {report.n_images} images; scores spread by "
+            f"{report.spread:.3g}, and {100 * report.limit:g} % of that is put down to rounding."
+        )
+    )
+    band = report.precision
+    if band and band.mean is not None and band.largest is not None:
+        shown.print(
+            Text(
+                f"From float32 on the CPU the scores are off by {band.mean:.2g} on average and "
+                f"{band.largest:.2g} at most."
+            )
+        )
+    verdict = f"Would not rank: {report.why_not}." if report.failed else "Passed every check."
+    shown.print(Text(verdict, style="bold red" if report.failed else "green"))
+
+
+def _row(one: Check, report: TrustReport) -> tuple[str, str, str, str, str]:
+    said = {True: "same", False: "differs", None: "measured"}[one.passed]
+    share = f"{100 * one.largest / report.spread:.2g} %" if report.spread else "–"
+    return TITLES[one.name], said, f"{one.mean:.3g}", f"{one.largest:.3g}", share
+
+
+_PICKLES = (".pt", ".pth", ".bin", ".ckpt")
+
+
+def range_of(row: ScorerRow) -> str:
+    """Smallest and largest possible score, and which way is better."""
+    low = "-∞" if row.low is None else f"{row.low:g}"
+    high = "∞" if row.high is None else f"{row.high:g}"
+    return f"{low}..{high}" + ("" if row.higher_is_better else ", lower is better")
+
+
+def needs(row: ScorerRow) -> list[str]:
+    """What has to be given or allowed to run a row, besides its checkpoints."""
+    found = []
+    if any(checkpoint.file.endswith(_PICKLES) for checkpoint in row.checkpoints.values()):
+        found.append("--allow-pickle")
+    if "questions" in row.granularity:
+        found.append("--questions")
+    return found
+
+
+def rows_table(rows: Sequence[ScorerRow]) -> RenderableType:
+    """The rows, one a line."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("metric", "title", "family", "checkpoint", "range", "needs"):
+        table.add_column(name, overflow="fold", no_wrap=name == "metric")
+    for row in rows:
+        ids = ", ".join(checkpoint.id for checkpoint in row.checkpoints.values())
+        cells = (row.name, row.title, row.family, ids, range_of(row), " ".join(needs(row)))
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def row_json(row: ScorerRow) -> dict[str, Any]:
+    """A row for programs."""
+    return {**row.model_dump(mode="json"), "needs": needs(row)}
+
+
+def checkpoints_json(row: ScorerRow) -> dict[str, dict[str, Any]]:
+    """By role: where each checkpoint is; the commit that the next run takes; None: the newest."""
+    found = {}
+    for role, checkpoint in row.checkpoints.items():
+        place = cached(row, role)
+        found[role] = {
+            **checkpoint.model_dump(mode="json"),
+            "revision": commit_of(row, role) or None,
+            "place": str(place) if place else None,
+        }
+    return found
+
+
+def description(row: ScorerRow, options: Mapping[str, Any], family: str) -> RenderableType:
+    """Everything there is to know of a row."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _facts(row, options, family):
+        table.add_row(name, Text(value))
+    return table
+
+
+def _facts(row: ScorerRow, options: Mapping[str, Any], family: str) -> Iterator[tuple[str, str]]:
+    yield "metric", f"{row.name}: {row.title}"
+    yield "", row.summary
+    yield "formula", row.formula
+    yield "source", row.source
+    yield "family", f"{family} ({row.family})"
+    for role, checkpoint in row.checkpoints.items():
+        yield f"checkpoint {role}", _checkpoint(row, role, checkpoint)
+    yield "options", ", ".join(f"{name}={value!r}" for name, value in options.items()) or "none"
+    yield "precision", row.dtype
+    yield "range", range_of(row)
+    yield "scores", ", ".join(row.granularity)
+    yield "cost", _cost(row)
+    yield "needs", ", ".join(needs(row)) or "nothing else"
+    yield "trained on", ", ".join(row.trained_on) or "no benchmark that is known"
+    for note in row.notes:
+        yield "note", note
+
+
+def _checkpoint(row: ScorerRow, role: str, checkpoint: Checkpoint) -> str:
+    if checkpoint.id.startswith("./"):
+        return f"a file of yours: --checkpoint {role}=FILE"
+    commit = commit_of(row, role) or "newest commit, then kept to"
+    place: Path | None = cached(row, role)
+    return "\n".join(
+        (
+            " ".join(filter(None, (checkpoint.id, checkpoint.file))) + f" ({commit})",
+            f"licence: {checkpoint.licence or 'not verified'}",
+            f"in the cache: {place}" if place else "not in the cache",
+        )
+    )
+
+
+def _cost(row: ScorerRow) -> str:
+    size = "not counted" if row.parameters is None else f"{row.parameters / 1e6:,.0f} M parameters"
+    if row.flops_per_pair is None:
+        return size
+    return f"{size}, {row.flops_per_pair / 1e9:,.0f} GFLOPs per pair"
+
+
+def scores_table(row: ScorerRow, tried: Sequence[Tried]) -> RenderableType:
+    """Scores, one pair a line."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("image", overflow="fold")
+    table.add_column("prompt", overflow="fold")
+    table.add_column(f"{row.name} ({range_of(row)})", justify="right")
+    for one in tried:
+        score = "no score" if math.isnan(one.score) else f"{one.score:.6g}"
+        table.add_row(Text(one.image), Text(one.prompt), score)
+    return table
+
+
+def remarks(tried: Sequence[Tried]) -> Iterator[str]:
+    """What there is to say of pairs: no score, cut prompts, elements, answers; each once."""
+    said: dict[str, None] = {}
+    for one in tried:
+        where = f"{one.image}, {one.prompt!r}"
+        if one.problem:
+            said[f"{where}: {one.problem}"] = None
+        for remark in one.image_remarks:
+            said[f"{one.image}: {remark}"] = None
+        for remark in one.prompt_remarks:
+            said[f"{one.prompt!r}: {remark}"] = None
+        for name, value in one.elements.items():
+            said[f"{where}: element {name!r}: {_number(value)}"] = None
+        for answer in one.answers:
+            valid = "" if answer.valid else ", does not count"
+            said[
+                f"{where}: {answer.question} {answer.raw!r} "
+                f"(expected {answer.expected!r}): {_number(answer.value)}{valid}"
+            ] = None
+    yield from said
+
+
+def _number(value: float) -> str:
+    return "none" if math.isnan(value) else f"{value:.6g}"

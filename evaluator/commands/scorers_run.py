@@ -3,52 +3,60 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 import os
+import platform
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import pandas as pd
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from benchmarks.errors import SubmitterError
+from benchmarks.parquet import parquet_frame
 from benchmarks.registry import find, load_registry
-from benchmarks.schema import Benchmark, Questions
+from benchmarks.schema import Benchmark, Questions, ScoreTable
+from benchmarks.scores import write_scores
 from benchmarks.settings.sources import value_of
-from evaluator.commands.bars import run_bars
-from evaluator.commands.common import DataOption, JsonOption, now, stopped_in_words
-from evaluator.commands.engine_choice import (
-    ActorsOption,
-    EngineChoice,
-    EngineOption,
-    RayAddressOption,
-    make_engine,
-)
+from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words
+from evaluator.commands.progress import run_bars
 from evaluator.commands.scorer_options import (
+    ActorsOption,
     AllowPickleOption,
     CheckpointOption,
     DeviceOption,
     DtypeOption,
+    EngineChoice,
+    EngineOption,
     Given,
     NameArgument,
     OfflineOption,
     QuestionsOption,
+    RayAddressOption,
     RevisionOption,
     TrustRemoteCodeOption,
+    make_engine,
 )
-from evaluator.commands.scorers_run_files import Facts, check_out, write_files
-from evaluator.commands.scorers_run_report import report
+from evaluator.scorers.device import versions
 from evaluator.scorers.embeddings import trim
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.column import ScoreColumn
+from evaluator.scoring.column import Cost, ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
 from evaluator.worker.claims.heartbeat import RunProgress
+from evaluator.worker.running.run_records import cost_record, findings_record
 
 
 def run(
@@ -204,3 +212,205 @@ def _refuse_numbered(device: str, engine: EngineChoice) -> None:
         raise typer.BadParameter(
             "Ray gives each actor a GPU of its own: say cuda.", param_hint="--device"
         )
+
+
+_FORMATS = (".parquet", ".csv")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a run was made of.
+
+    Attributes:
+        row: the metric.
+        benchmark: what was scored.
+        runtime: device, precision, checkpoints.
+        fingerprint: what was equal for all scores: code, checkpoints, settings, data.
+        seed: of the order of the plan, in hex.
+        options: how batches were cut.
+        limit: pairs that were asked for at most; None: all.
+        actors: that were asked for; None: as many as there was room for.
+        began: when this start began.
+        seconds: it took, all in all.
+    """
+
+    row: ScorerRow
+    benchmark: Benchmark
+    runtime: Runtime
+    fingerprint: str
+    seed: str
+    options: EngineOptions
+    limit: int | None
+    actors: int | None
+    began: datetime
+    seconds: float
+
+
+def check_out(out: Path) -> None:
+    """Refuse now what could not be written after hours.
+
+    Raises:
+        typer.BadParameter: another kind of file, or a folder that cannot be made.
+    """
+    if out.suffix not in _FORMATS:
+        raise typer.BadParameter(
+            f"{out.name} must end in {' or '.join(_FORMATS)}.", param_hint="--out"
+        )
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from error
+
+
+def write_files(out: Path, column: ScoreColumn, facts: Facts) -> dict[str, Any]:
+    """Write the scores file and its companions; gives what the record holds.
+
+    The scores file holds element scores as further rows, as `benchmarks.scores` reads them.
+    """
+    table = _table(column, facts.row)
+    files = {out: _scores(table, out.suffix)}
+    for kind, frame in _companions(column).items():
+        files[out.with_name(f"{out.stem}.{kind}.parquet")] = _parquet(frame)
+    for path, data in files.items():
+        _replace(path, data)
+    hashes = {path.name: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    record = _record(column, facts, hashes)
+    _replace(
+        out.with_name(f"{out.stem}.record.json"), (json.dumps(record, indent=1) + "\n").encode()
+    )
+    return record
+
+
+def _table(column: ScoreColumn, row: ScorerRow) -> ScoreTable:
+    return ScoreTable(
+        column.overall.to_frame(row.name),
+        elements={} if column.elements is None else {row.name: column.elements},
+        directions={} if row.higher_is_better else {row.name: -1},
+    )
+
+
+def _scores(table: ScoreTable, suffix: str) -> bytes:
+    data = write_scores(table)
+    if suffix == ".parquet":
+        return data
+    return parquet_frame(data).to_csv(index=False).encode()
+
+
+def _companions(column: ScoreColumn) -> Mapping[str, pd.DataFrame]:
+    frames = {}
+    if column.elements is not None:
+        frames["elements"] = column.elements
+    if column.answers is not None:
+        frames["answers"] = column.answers
+    if column.findings:
+        frames["findings"] = pd.DataFrame([asdict(finding) for finding in column.findings])
+    return frames
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def _record(column: ScoreColumn, facts: Facts, hashes: Mapping[str, str]) -> dict[str, Any]:
+    card = facts.benchmark.card
+    return {
+        "scorer": facts.row.model_dump(mode="json"),
+        "benchmark": facts.benchmark.name,
+        "revision": card.revision,
+        "limit": facts.limit,
+        "fingerprint": facts.fingerprint,
+        "seed": facts.seed,
+        "runtime": asdict(facts.runtime)
+        | {
+            "folders": {role: str(place) for role, place in facts.runtime.folders.items()},
+            "questions": str(facts.runtime.questions or ""),
+        },
+        "engine": {
+            "name": column.environment["engine"],
+            "actors": facts.actors,
+            **asdict(facts.options),
+        },
+        "environment": dict(column.environment),
+        "versions": {"python": platform.python_version(), **versions(), **_ours(column)},
+        "findings": findings_record(column).model_dump(mode="json"),
+        "cost": cost_record(column.cost).model_dump(mode="json"),
+        "resumed_pairs": column.cost.resumed_pairs,
+        "began": facts.began.isoformat(timespec="seconds"),
+        "seconds": round(facts.seconds, 3),
+        "files": dict(hashes),
+    }
+
+
+def _ours(column: ScoreColumn) -> dict[str, str]:
+    names = ["pandas", "pyarrow"] + (["ray"] if column.environment["engine"] == "ray" else [])
+    return {name: version(name) for name in names}
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+_MOST_EXAMPLES = 3
+_MIB = 1024 * 1024
+
+
+def report(out: Path, record: dict[str, Any], column: ScoreColumn, *, as_json: bool) -> None:
+    """Print the record for programs, or its essence for people."""
+    if as_json:
+        typer.echo(json.dumps(record, indent=1))
+        return
+    shown = console()
+    shown.print(Text(column.verdict.sentence))
+    if column.findings:
+        shown.print(_findings(column))
+    shown.print(_cost(column.cost, record["seconds"]))
+    shown.print(Text(f"Files in {out.parent}: {', '.join(record['files'])}"))
+    shown.print(Text(_next_step(out, record), style="dim"))
+
+
+def _findings(column: ScoreColumn) -> Table:
+    """Each code with how often it was found, and a few of the places."""
+    table = Table("finding", "of", "number", "for example")
+    by_code: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
+    for finding in column.findings:
+        key = (finding.code, finding.item, finding.scored)
+        by_code.setdefault(key, []).append((finding.item_id, finding.message))
+    for (code, item, scored), found in by_code.items():
+        named = ", ".join(item_id for item_id, _ in found[:_MOST_EXAMPLES])
+        table.add_row(
+            Text(code, style="" if scored else "bold red"),
+            f"{item}s" + ("" if scored else ", not scored"),
+            str(len(found)),
+            Text(f"{named}: {found[0][1]}"),
+        )
+    return table
+
+
+def _cost(cost: Cost, seconds: float) -> Table:
+    table = Table("cost", "", show_header=False)
+    rows = [
+        ("pairs", f"{cost.pairs:,}, {cost.resumed_pairs:,} of them kept from an earlier start"),
+        ("calls of the scorer", f"{cost.calls:,}"),
+        ("images asked about", f"{cost.images:,}"),
+        ("images decoded / encoded", f"{cost.images_decoded:,} / {cost.images_encoded:,}"),
+        ("texts encoded", f"{cost.texts_encoded:,}"),
+        ("seconds in the scorer", f"{cost.seconds:,.1f} ({cost.pairs_per_s:,.1f} pairs/s)"),
+        ("seconds of this start", f"{seconds:,.1f}"),
+        ("peak memory", f"{cost.peak_memory_bytes / _MIB:,.0f} MiB"),
+    ]
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def _next_step(out: Path, record: dict[str, Any]) -> str:
+    if record["limit"] is not None:
+        return "Only a part of the benchmark: leave --limit out for a file that `meta` takes."
+    lower = "" if record["scorer"]["higher_is_better"] else " --lower-is-better "
+    lower += record["scorer"]["name"] if lower else ""
+    return f"Measure it: python -m evaluator meta {record['benchmark']} --scores {out}{lower}"

@@ -1,8 +1,16 @@
-"""`status` and `logs`: what became of submissions, once or as it happens."""
+"""`status` and `logs`: what became of submissions, once or as it happens.
+
+All of it may hold the words of an untrusted user, so all of it is plain `Text`, never markup, and
+nothing in it moves the cursor.
+"""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
 from typing import Annotated
 
 import typer
@@ -11,6 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.errors import AssayError, SubmitterError, TransientError
 from evaluator.commands.common import (
     DEFAULT_STORE,
     JsonOption,
@@ -18,16 +27,20 @@ from evaluator.commands.common import (
     console,
     stopped_in_words,
 )
-from evaluator.commands.following import Telling, Turns, progress_of, watched
 from evaluator.commands.person import this_person
-from evaluator.commands.shown import earlier_attempts, plain, progress_line, status_table
-from evaluator.commands.visible import visible_events, visible_status
+from leaderboard.folding import attempts_of
 from leaderboard.governance.own import Own
+from leaderboard.governance.rights import owns
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.records import Status
-from leaderboard.states import State
+from leaderboard.publication.archive import old_results, old_tags
+from leaderboard.publication.results import read_results
+from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.records import Event, RunResult, Status
+from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
-from leaderboard.views.queue import Outlook
+from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.text import new_lines, readable_text
+from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, measured_s, outlooks, worker_of
 
 FollowOption = Annotated[
     bool, typer.Option("--follow", help="Go on until the submission is finished.")
@@ -156,3 +169,299 @@ def _now_lines(opened: Store, current: Status, turn: Outlook | None) -> list[Tex
     if own is not None and own.last_line:
         lines.append(Text.assemble("last line: ", plain(own.last_line)))
     return lines
+
+
+POLL_S = 1.0
+OUTAGE_S = 300.0
+"""So long a store may not answer before following ends."""
+
+
+class Turns:
+    """Whose turn it is; what was measured is read once, and only where something waits.
+
+    Args:
+        store: where submissions wait.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def of(self, shown: Sequence[Status]) -> dict[str, Outlook]:
+        """Submission id to its place and expected wait; empty where none of these waits."""
+        if not any(status.state in WAITING for status in shown):
+            return {}
+        store = self._store
+        known = {status.submission.submission_id: status for status in shown}
+        every = [known.get(s.submission.submission_id, s) for s in Ledger(store).statuses()]
+        return outlooks(every, store.live.pulses(), store.clock(), self._each_s)
+
+    @cached_property
+    def _each_s(self) -> float | None:
+        snapshot = read_snapshot(self._store.public)
+        return measured_s(snapshot.entries.values()) if snapshot is not None else None
+
+
+def watched(
+    opened: Store,
+    submission_id: str,
+    *,
+    follow: bool,
+    sleep: Callable[[float], None] = time.sleep,
+    steady: Callable[[], float] = time.monotonic,
+) -> Iterator[Status]:
+    """The submission now, and if wanted again and again until it is finished.
+
+    Raises:
+        TransientError: the store does not answer; of one that is followed, for minutes.
+    """
+    answered = steady()
+    while True:
+        try:
+            found = visible_status(opened, submission_id)
+        except TransientError:
+            if not follow or steady() - answered > OUTAGE_S:
+                raise
+            sleep(5 * POLL_S)
+            continue
+        answered = steady()
+        yield found
+        if not follow or not found.unfinished:
+            return
+        sleep(POLL_S)
+
+
+class Telling:
+    """Tells what happened to a submission, and to its author what its scorer prints, each once.
+
+    Args:
+        store: where it is.
+        submission_id: which one.
+    """
+
+    def __init__(self, store: Store, submission_id: str) -> None:
+        self._store = store
+        self._submission_id = submission_id
+        self._hears = _may_hear(store, submission_id)
+        self._told = 0
+        self._before = ""
+        self._trouble = ""
+
+    def lines(self, status: Status) -> Iterator[Text]:
+        """What is new.
+
+        Args:
+            status: of the submission; of one that had ended before, the events hold the log.
+        """
+        if not self._told:
+            yield from self._happened()
+            yield from self._said() if status.unfinished else ()
+        else:
+            yield from self._said()
+            yield from self._happened()
+
+    def _happened(self) -> Iterator[Text]:
+        events = visible_events(self._store, self._submission_id)
+        for event in events[self._told :]:
+            yield from event_lines(event, self._rest_of(event))
+        self._told = len(events)
+
+    def _said(self) -> Iterator[Text]:
+        if not self._hears:
+            return
+        try:
+            said = self._store.live.said(self._submission_id)
+        except (OSError, AssayError) as error:
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                yield Text(f"The running log cannot be read: {error}", style="dim")
+            self._hears = not isinstance(error, SubmitterError)
+            return
+        if said:
+            new, self._before = new_lines(self._before, said)
+            yield from printed(new)
+
+    def _rest_of(self, event: Event) -> str:
+        """What of an event's log was not told while it was printed."""
+        log = readable_text(event.log)
+        last = "".join(self._before.splitlines(keepends=True)[-5:])
+        if not last or not log:
+            return log
+        _, found, rest = log.rpartition(last)
+        return rest if found else log
+
+
+def progress_of(opened: Store, status: Status) -> Pulse | None:
+    """The pulse of the worker that is at work on it; its scorer's words for its author alone."""
+    pulse = worker_of(status, opened.live.pulses(), opened.clock())
+    if pulse is None or pulse.submission_id != status.submission.submission_id:
+        return None
+    return pulse if owns(status, this_person()) else pulse.for_everybody
+
+
+def _may_hear(store: Store, submission_id: str) -> bool:
+    try:
+        Own(store, this_person()).status(submission_id)
+    except SubmitterError:
+        return False
+    return True
+
+
+def visible_status(store: Store, submission_id: str) -> Status:
+    """A submission, whole where it is one's own."""
+    ledger = Ledger(store)
+    whole = ledger.whole_status(submission_id)
+    return whole if owns(whole, this_person()) else ledger.status(submission_id)
+
+
+def visible_events(store: Store, submission_id: str) -> tuple[Event, ...]:
+    """What happened to it, oldest first; with reasons and logs where it is one's own."""
+    ledger = Ledger(store)
+    own = owns(ledger.whole_status(submission_id), this_person())
+    return ledger.whole_events(submission_id) if own else ledger.events(submission_id)
+
+
+def visible_results(store: Store, submission_id: str) -> tuple[RunResult, ...]:
+    """Its results; of somebody else's those on the boards."""
+    whole = Ledger(store).whole_status(submission_id)
+    hidden = whole.submission.private and not owns(whole, this_person())
+    return () if hidden else read_results(store, whole.submission)
+
+
+def visible_old_results(store: Store, submission_id: str, revision: str) -> tuple[RunResult, ...]:
+    """Its results of an earlier revision, or of this one; of somebody else's the public ones.
+
+    Raises:
+        SubmitterError: `unknown_revision`, naming those there are.
+    """
+    whole = Ledger(store).whole_status(submission_id)
+    hidden = whole.submission.private and not owns(whole, this_person())
+    now = visible_results(store, submission_id)
+    if hidden:
+        return ()
+    old = tuple(one.result for one in old_results(store, whole.submission, revision))
+    found = (*old, *(result for result in now if result.revision == revision))
+    if not found:
+        tags = old_tags(store, whole.submission)
+        known = dict.fromkeys((*tags, *(result.revision for result in now)))
+        raise SubmitterError(
+            "unknown_revision",
+            f"{submission_id} has no results of revision {revision[:80]!r}.",
+            f"It has results of: {', '.join(known)}." if known else "",
+        )
+    return found
+
+
+_STYLES = {
+    State.PUBLISHED: "green",
+    State.HELD: "green",
+    State.FAILED: "red",
+    State.REJECTED: "red",
+    State.HIDDEN: "yellow",
+}
+
+
+def status_table(
+    statuses: Sequence[Status], now: datetime, turns: Mapping[str, Outlook] | None = None
+) -> Table:
+    """One line for each submission.
+
+    Args:
+        statuses: what to list.
+        now: the moment of display.
+        turns: submission id to its place among all that wait, and the expected wait.
+    """
+    table = Table("submission", "name", "state", "for", "by or place", "attempt", "reason")
+    table.columns[0].overflow = "fold"  # People copy it.
+    for status in statuses:
+        submission = status.submission
+        cells = (
+            plain(submission.submission_id),
+            plain(f"{submission.name} {submission.version}".strip()),
+            Text(status.state, style=_STYLES.get(status.state, "")),
+            Text(duration((now - status.since).total_seconds())),
+            _holder(status, (turns or {}).get(submission.submission_id)),
+            Text(attempt_of(status)),
+            plain(f"{status.reason} {status.hint}".strip()),
+        )
+        table.add_row(*cells)
+    return table
+
+
+def plain(words: str) -> Text:
+    """A stranger's words in one line."""
+    return Text(" ".join(readable_text(words).split()))
+
+
+def printed(log: str) -> Iterator[Text]:
+    """What a scorer printed, line by line, marked as such."""
+    for line in readable_text(log).splitlines():
+        yield Text(f"    | {line}")
+
+
+def event_lines(event: Event, log: str | None = None) -> Iterator[Text]:
+    """An event, and below it what the scorer printed.
+
+    Args:
+        event: what happened.
+        log: what is still to be shown of its log; by default all of it.
+    """
+    code = f"[{event.code}] " if event.code else ""
+    reason = f": {code}{event.reason} {event.hint}".rstrip() if event.reason else ""
+    yield plain(f"{event.at:%Y-%m-%d %H:%M:%S} {event.state} by {event.by}{reason}")
+    yield from printed(event.log if log is None else log)
+
+
+def attempt_of(status: Status) -> str:
+    """`2 of 3`, and of one that is finished `2`; nothing before the first."""
+    if not status.attempts or not status.unfinished:
+        return f"{status.attempts or ''}"
+    return f"{status.attempts} of {max(MOST_ATTEMPTS, status.attempts)}"
+
+
+def earlier_attempts(events: Sequence[Event]) -> Iterator[Text]:
+    """Who tried before, and why that came to nothing."""
+    for one in attempts_of(events) if events else ():
+        if one.ended_at is not None:
+            why = f": {one.why}" if one.why else ""
+            yield plain(f"attempt {one.number} by {one.by} ended {one.ended_at:%H:%M:%S}{why}")
+
+
+def progress_line(
+    pulses: Sequence[Pulse], status: Status, now: datetime, outlook: Outlook | None = None
+) -> Text:
+    """Who has it, what is done, how fast, and what remains; or when its turn may come."""
+    if status.state in WAITING:
+        return Text(f"waiting for a worker{_turn(outlook)}", style="dim")
+    if status.to_judge:
+        return Text("waiting for a judge", style="dim")
+    if status.state not in IN_WORK:
+        return Text("")
+    pulse = worker_of(status, pulses, now)
+    if pulse is None:
+        return plain(f"{status.by} has not been heard of lately; another one takes over")
+    if pulse.submission_id != status.submission.submission_id or not pulse.stage:
+        return plain(f"{pulse.worker} has it; no progress reported yet")
+    rate = f", {pulse.rate_per_s:,.1f} pairs/s" if pulse.rate_per_s else ""
+    left = f", about {duration(pulse.eta_s)} left" if pulse.eta_s is not None else ""
+    return plain(f"{pulse.worker}: {pulse.stage} {pulse.done:,} of {pulse.total:,}{rate}{left}")
+
+
+def _holder(status: Status, outlook: Outlook | None) -> Text:
+    if status.state in WAITING:
+        return Text(_turn(outlook).removeprefix(": "))
+    return plain(status.by) if status.state in IN_WORK and not status.to_judge else Text("")
+
+
+def _turn(outlook: Outlook | None) -> str:
+    if outlook is None:
+        return ""
+    begins = "" if outlook.wait_s is None else f", may begin in {duration(outlook.wait_s)}"
+    return f": place {outlook.place:,} of {outlook.of:,}{begins}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the largest unit that fits."""
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{max(seconds, 0.0):.0f} s"

@@ -14,8 +14,7 @@ from rich.text import Text
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from evaluator.commands.common import JsonOption, console
-from evaluator.commands.ending import ended_in_order
+from evaluator.commands.common import JsonOption, console, ended_in_order
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.store.opening import StoreName
 

@@ -15,23 +15,20 @@ from rich.text import Text
 from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from evaluator.commands.bars import run_bars
-from evaluator.commands.check_generations import image_bar
 from evaluator.commands.common import (
     DEFAULT_STORE,
     DataOption,
+    IsolationOption,
     JsonOption,
     StoreOption,
     console,
     stopped_in_words,
     store_words,
 )
-from evaluator.commands.following import watched
-from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
-from evaluator.commands.source import download_bar, fetched_images
-from evaluator.commands.status import exit_code_of
-from evaluator.commands.worker_making import make_worker
+from evaluator.commands.progress import download_bar, fetched_images, image_bar, run_bars
+from evaluator.commands.status import exit_code_of, watched
+from evaluator.commands.worker_loop import make_worker
 from evaluator.hub.source import PREFIX, HubSource, fetched
 from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.archives.limits import ArchiveLimits

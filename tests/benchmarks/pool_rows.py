@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.pooled import CORRELATIONS
 from benchmarks.rows import Measured
-from evaluator.commands.compare_permuted import STATISTICS
+from evaluator.commands.compare_metrics import STATISTICS
 
 
 def check_pools(measured: Measured) -> None:

@@ -213,7 +213,7 @@ VARYING: Mapping[tuple[str, str], Mapping[str, str]] = {
         "unknown_revision": "Compare the benchmark's card and pins.json with its history.",
         "not_in_repository": "The benchmark's card names the expected file.",
     },
-    ("evaluator/commands/compare_choice.py", "f'unknown_{name}'"): {
+    ("evaluator/commands/compare.py", "f'unknown_{name}'"): {
         f"unknown_{name}": "Choose one of those that are listed."
         for name in ("variant", "split", "facet")
     },

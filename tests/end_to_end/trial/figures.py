@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
-from evaluator.commands.recomputing import compared
+from evaluator.commands.report import compared
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult
 from leaderboard.store.interface import Store

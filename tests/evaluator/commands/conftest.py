@@ -22,7 +22,16 @@ from tests.leaderboard.store.hub_rig import as_the_hub
 def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Benchmark]:
     """The benchmarks that there are for `run`: to be changed."""
     known: dict[str, Benchmark] = {"toy": Toy()}
-    for name in ("compare", "doctor", "meta", "mine", "reevaluate", "report", "submit", "work"):
+    for name in (
+        "compare",
+        "doctor",
+        "meta",
+        "operate",
+        "reevaluate",
+        "report",
+        "submit",
+        "worker",
+    ):
         monkeypatch.setattr(f"evaluator.commands.{name}.load_registry", lambda: known)
     return known
 

@@ -18,7 +18,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import image_file
 from benchmarks.registry import load_registry
 from evaluator.commands import check as command
-from evaluator.commands import source as sources
+from evaluator.commands import progress as sources
 from evaluator.hub.source import HubSource
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.gate import machine_isolation

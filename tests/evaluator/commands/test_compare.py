@@ -39,11 +39,15 @@ from benchmarks.statistics.sign_flips import flip_tests
 from benchmarks.tifa160.load import HUMAN
 from benchmarks.tifa160.protocol import CARD, Tifa160
 from benchmarks.ts2.protocol import Ts2
-from evaluator.commands.compare_files import Field, Pools, SliceKey, contenders, measured_field
-from evaluator.commands.compare_permuted import (
+from evaluator.commands.compare_metrics import (
     NO_POOL,
+    Field,
     Permuted,
+    Pools,
+    SliceKey,
     column_words,
+    contenders,
+    measured_field,
     permuted,
     permuted_words,
 )

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.errors import SubmitterError, TransientError
-from evaluator.commands.following import OUTAGE_S, Telling, Turns, watched
-from evaluator.commands.shown import status_table
+from evaluator.commands.status import OUTAGE_S, Telling, Turns, status_table, watched
 from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
-from evaluator.commands.meta_table import NO_REASON, report
+from evaluator.commands.meta import NO_REASON, report
 from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import Ended, Run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import evaluator.commands.questions_write as writing
+import evaluator.commands.questions as writing
 from evaluator.scorers.questions.files import Provenance, Question, read_lines, write_records
 from evaluator.scorers.questions.writers import Helpers
 from tests.evaluator.commands.submitting import code_of, typed

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from typer.testing import Result
 
-from evaluator.commands.scorers_shown import remarks
+from evaluator.commands.scorers import remarks
 from evaluator.scorers.registry import load_rows
 from evaluator.scorers.trying import Tried, try_out
 from evaluator.scoring.contract import Answer

@@ -18,7 +18,7 @@ from benchmarks.registry import find, load_registry
 from benchmarks.schema import Questions
 from benchmarks.scores import read_scores
 from evaluator.commands import scorers_run
-from evaluator.commands.scorers_run_files import Facts, write_files
+from evaluator.commands.scorers_run import Facts, write_files
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, load_rows
 from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from benchmarks.schema import Benchmark
-from evaluator.commands import following, submit
-from evaluator.commands import source as sources
+from evaluator.commands import progress as sources
+from evaluator.commands import status as status_command
+from evaluator.commands import submit
 from evaluator.commands.person import os_user, this_person
 from evaluator.hub.source import HubSource
 from evaluator.worker.worker import Worker
@@ -110,7 +111,7 @@ def test_a_submission_that_a_worker_took_first_is_waited_for(
         return False
 
     def watched(opened: Store, own_id: str, *, follow: bool) -> Iterator[Status]:
-        for status in following.watched(opened, own_id, follow=follow, sleep=lambda _: None):
+        for status in status_command.watched(opened, own_id, follow=follow, sleep=lambda _: None):
             polls.append(status.state)
             yield status
             happens(own_id, State.FAILED, reason="It stopped.", fault="submitter")

@@ -19,8 +19,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from benchmarks.errors import TransientError
-from evaluator.commands.worker_making import name_of_worker
-from evaluator.commands.worker_options import poll_of
+from evaluator.commands.worker_loop import name_of_worker, poll_of
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
@@ -238,7 +237,7 @@ def test_how_many_to_claim_is_chosen(
         seen.append(store.jobs_per_commit)
         raise TransientError("seen", "That is all.")
 
-    monkeypatch.setattr("evaluator.commands.worker_shift.make_worker", made)
+    monkeypatch.setattr("evaluator.commands.worker_loop.make_worker", made)
     assert worker("--once", "--claim", 5).code == 3
     assert seen == [5]
 

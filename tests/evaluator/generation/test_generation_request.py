@@ -11,7 +11,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SEEDS, image_file, parse_seeds
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import find, load_registry
-from evaluator.commands.generate_options import prompts_by_name, seeds_of
+from evaluator.commands.generate import prompts_by_name, seeds_of
 from evaluator.generation.manifest import (
     GenerationsManifest,
     Settings,

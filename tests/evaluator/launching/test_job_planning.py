@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from benchmarks.settings.sources import load
-from evaluator.commands.launcher_option import JobOptions
-from evaluator.commands.worker_making import name_of_worker
+from evaluator.commands.worker import JobOptions
+from evaluator.commands.worker_loop import name_of_worker
 from evaluator.launching.launcher import new_name
 from evaluator.launching.outcomes import last_lines, one_line, why_it_ended
 from evaluator.launching.planning import Plan, SeenJob, accounted, plan

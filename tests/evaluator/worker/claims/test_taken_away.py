@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
-from evaluator.doctoring.queue import broken_record_rows
+from evaluator.doctoring import broken_record_rows
 from evaluator.worker.claims.tasks import Finished
 from evaluator.worker.roles import WorkerRole
 from leaderboard.accounts import Account

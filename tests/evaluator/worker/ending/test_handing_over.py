@@ -18,7 +18,7 @@ from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.questions import Key, QuestionFolder, export_questions
 from benchmarks.schema import Answers, Questions, ScoreTable
 from benchmarks.scores import write_scores
-from evaluator.commands.worker_options import check_role
+from evaluator.commands.worker import check_role
 from evaluator.worker.ending.handed_over import handover_files, read_record, read_table, restored
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.roles import WorkerRole

@@ -15,7 +15,7 @@ from benchmarks.errors import PlatformError
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark, Questions
 from evaluator.bundled import FOLDER, bundled_hashes
-from evaluator.commands.engine_choice import EngineChoice, make_engine
+from evaluator.commands.scorer_options import EngineChoice, make_engine
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.isolation.backend import Backend, IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap

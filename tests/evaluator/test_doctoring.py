@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.settings.sources import load
-from evaluator.doctoring.hub_parts import hub_rows, may_write
-from evaluator.doctoring.kept_rows import kept_rows
-from evaluator.doctoring.machine import isolation_rows
-from evaluator.doctoring.rows import Row
-from evaluator.doctoring.settings_rows import settings_rows
+from evaluator.doctoring import Row, cache_rows, hub_rows, isolation_rows, may_write, settings_rows
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.layers import LEGEND, Layer
@@ -176,12 +172,12 @@ def test_sizes_stand_beside_their_limits(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"1" * (1 << 20))
     environment = {"ASSAY_LOGS_KEPT": "10", "ASSAY_LOG_DAYS": "2", "ASSAY_HUB_CACHE_GIB": "3"}
-    kept = kept_rows(tmp_path, tmp_path, environment, on_hub=True)
+    kept = cache_rows(tmp_path, tmp_path, environment, on_hub=True)
     found = {row.part.strip(): row.state for row in kept}
     assert found["logs"] == "1.0 MiB; at most 20.0 MiB, of 10 submissions and 2 days"
     assert found["outbox"].startswith("1.0 MiB")
     assert found["cache of the Hub"].startswith("1.0 MiB; at most 3.0 GiB")
-    (wrong,) = kept_rows(tmp_path, tmp_path, {"ASSAY_LOG_DAYS": "x"}, on_hub=False)
+    (wrong,) = cache_rows(tmp_path, tmp_path, {"ASSAY_LOG_DAYS": "x"}, on_hub=False)
     assert wrong.broken
 
 

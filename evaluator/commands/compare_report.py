@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
+from rich import box
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from benchmarks.comparison import (
@@ -25,10 +28,8 @@ from benchmarks.comparison import (
     verdict,
 )
 from benchmarks.schema import Card
-from evaluator.commands.compare_layout import fits, plain_table, table_or_lines
-from evaluator.commands.compare_legend import about_table, legend
-from evaluator.commands.compare_permuted import Permuted, column_words, permuted_words
-from leaderboard.publication.measure_names import skill_title
+from evaluator.commands.compare_metrics import Permuted, column_words, permuted_words
+from leaderboard.publication.measure_names import info, skill_title
 
 _DASH = "–"
 
@@ -227,3 +228,77 @@ def _value(value: float) -> str:
 
 def _p(value: float) -> str:
     return p_words(value).removeprefix("p ").removeprefix("= ")
+
+
+Heads = Sequence[tuple[str, str]]
+"""Name of each column, and on which side its cells stand: `left` or `right`."""
+_UNBOUNDED = Console(width=100_000)
+
+
+def table_or_lines(
+    heads: Heads, lines: Sequence[Sequence[str]], width: int
+) -> Iterator[RenderableType]:
+    """A table where it fits; else a few lines for each row. No number is ever cut."""
+    table = plain_table(heads, lines)
+    if fits(table, width):
+        yield table
+        return
+    names = [name for name, _ in heads]
+    for line in lines:
+        yield Text(line[0], style="bold")
+        said = ", ".join(f"{n} {cell}" for n, cell in zip(names[1:], line[1:], strict=True))
+        yield Padding(Text(said), (0, 0, 0, 2), expand=False)
+    yield Text("")
+
+
+def plain_table(heads: Heads, lines: Sequence[Sequence[str]]) -> Table:
+    """Columns named and aligned by `heads`, without lines between rows."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name, justify in heads:
+        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for line in lines:
+        table.add_row(*map(Text, line))
+    return table
+
+
+def fits(table: Table, width: int) -> bool:
+    """Whether the table needs no more than so many characters a line."""
+    return Measurement.get(_UNBOUNDED, _UNBOUNDED.options, table).maximum <= width
+
+
+def about_table(rows: Sequence[Compared], card: Card) -> str:
+    """How the p-values of a table are corrected, and what its columns count."""
+    first, *others = rows
+    lines = [
+        f"{plural(of, len(tests))}"
+        for of, tests in (
+            ("skill", [r for r in others if r.skill != first.skill and math.isfinite(r.p_value)]),
+            ("measure", [r for r in others if r.skill == first.skill and math.isfinite(r.p_value)]),
+        )
+        if tests
+    ]
+    over = " and over ".join(lines)
+    said = [
+        f"p (BH): Benjamini-Hochberg over {over}, without the first line." if over else "",
+        f"Better and worse are those of {first.metric_a}. For a measure that is not a mean of "
+        f"values of {units_of(card.cluster)}, they count contributions to its value "
+        "(influences), not scores.",
+        *(f"{why[0].upper()}{why[1:]}." for why in dict.fromkeys(r.uncounted for r in rows) if why),
+        _directions(rows, card),
+    ]
+    return " ".join(filter(None, said))
+
+
+def _directions(rows: Sequence[Compared], card: Card) -> str:
+    falling = dict.fromkeys(
+        row.measure for row in rows if not info(card, row.measure).higher_is_better
+    )
+    return f"Lower is better: {', '.join(falling)}." if falling else ""
+
+
+def legend(facts: Mapping[str, Any]) -> str:
+    """How intervals were made, and what gives the same figures again."""
+    return (
+        f"[low, high]: 95 % BCa interval from {facts['n_resamples']:,} joint resamples. Seed "
+        f"{facts['seed']}, plan {facts['plan']}, {facts['versions']}."
+    )

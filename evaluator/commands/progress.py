@@ -1,18 +1,74 @@
-"""Source of a submission as named on a command line: a path, or a repository of the Hub."""
+"""Progress bars on a terminal, and sources of submissions that are fetched under one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from benchmarks.command_line import errors
 from evaluator.hub.source import PREFIX, Fetched, HubSource, Tell, fetched
 from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.generations.limits import GenerationsLimits
+from evaluator.worker.claims.heartbeat import RunProgress
+from leaderboard.desk import Advance
+from leaderboard.desk import Tell as TellImages
+
+
+@contextmanager
+def run_bars(total: int | None = None) -> Iterator[Callable[[RunProgress], None]]:
+    """Show bars while inside; gives the listener for a worker.
+
+    Args:
+        total: pairs of all runs together, where that is known: adds a bar over all of them.
+    """
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=errors(),
+    ) as bars:
+        yield _Bars(bars, total)
+
+
+class _Bars:
+    """The listener: one bar per run, made when the run is first heard of."""
+
+    def __init__(self, bars: Progress, total: int | None) -> None:
+        self._bars = bars
+        self._all = bars.add_task("all runs (pairs)", total=total, rate="") if total else None
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._done: dict[tuple[str, str], int] = {}
+
+    def __call__(self, run: RunProgress) -> None:
+        key, progress = (run.submission, run.benchmark), run.progress
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(f"{run.metric} on {run.benchmark}", rate="")
+        self._done[key] = progress.done
+        self._bars.update(
+            self._tasks[key],
+            completed=progress.done,
+            total=progress.total,
+            rate=f"{progress.rate:,.0f} pairs/s" if progress.rate else progress.stage,
+        )
+        if self._all is not None:
+            self._bars.update(self._all, completed=sum(self._done.values()))
+
 
 _SHOWN = 40
 
@@ -76,5 +132,24 @@ def download_bar() -> Iterator[Tell]:
         def tell(name: str, done: int, total: int) -> None:
             shown = Text(name).plain[-_SHOWN:].replace("[", "\\[")
             bars.update(task, description=shown, completed=done, total=total)
+
+        yield tell
+
+
+@contextmanager
+def image_bar() -> Iterator[TellImages]:
+    """A bar over all images while inside, on standard error, with the time that is left."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("looking at images"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors(), transient=True) as bars:
+        task = bars.add_task("images", total=None)
+
+        def tell(now: Advance) -> None:
+            bars.update(task, completed=now.done, total=now.total)
 
         yield tell

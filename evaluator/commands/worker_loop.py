@@ -1,0 +1,457 @@
+"""Run loop of the command `worker`: the worker is made, works beside its log and health, and ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
+from benchmarks.questions import QuestionFolder
+from benchmarks.schema import Benchmark
+from evaluator.commands.common import models_folder
+from evaluator.commands.person import this_person
+from evaluator.isolation.backend import IsolationStatus
+from evaluator.isolation.gate import IsolationChoice, machine_isolation
+from evaluator.isolation.layers import Layer
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.plain import PlainProcess
+from evaluator.launching.settings import WORKER, JobSettings
+from evaluator.reevaluating import reevaluate_at_start
+from evaluator.scoring.asking import Engine
+from evaluator.scoring.local import LocalEngine
+from evaluator.worker.claims.heartbeat import RunProgress
+from evaluator.worker.roles import WorkerRole
+from evaluator.worker.running.scorer_role import ScorerRole
+from evaluator.worker.running.secrets_kept import SecretsKept
+from evaluator.worker.stopping import stop_on_signals
+from evaluator.worker.upkeep.disk_watch import DiskWatch
+from evaluator.worker.upkeep.evictable import DiskPlaces
+from evaluator.worker.upkeep.log_files import LOGS, limits_of
+from evaluator.worker.upkeep.structured_logs import (
+    Doing,
+    LogFormat,
+    Logged,
+    RememberedClock,
+    logging_to,
+)
+from evaluator.worker.worker import Worker
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.orphans import sweep
+from leaderboard.ledger.tidying import tidy_all
+from leaderboard.publication.publisher import Publisher, cards_of
+from leaderboard.store.interface import Store
+from leaderboard.store.opening import StoreName
+
+if TYPE_CHECKING:
+    from leaderboard.service.webhooks import Webhook
+
+
+class Poll(StrEnum):
+    """Why a worker looks as often as it does."""
+
+    FOLDER = "folder"
+    HUB = "hub"
+    WOKEN = "woken"
+
+
+POLL_S = {Poll.FOLDER: 1.0, Poll.HUB: 15.0, Poll.WOKEN: 60.0}
+"""Seconds between two looks: on the Hub each is a request; where webhooks wake it, few are needed."""
+
+Carrier = Callable[[Path], AbstractContextManager[Engine]]
+"""Makes what carries batches, with a folder for its logs."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What one worker is to do, and with what.
+
+    Attributes:
+        surroundings: store, scratch, log and health.
+        environment: of this process.
+        registry: the benchmarks known here.
+        carrier: makes the engine.
+        role: what the worker does.
+        data: folder of benchmark data, if there is one.
+        questions: folder of exported questions.
+        keys: folder of their keys.
+        isolation: what isolates strangers' code.
+        required: layers without which none is run.
+        embeddings: folder of kept ones, which may be given up.
+        claim: how many to take in one commit; None: as many as fits the store.
+        once: whether to stop when nothing is left.
+        submission: to work on alone; None: on all.
+        jobs: how jobs are run that run the code; None: it is run here.
+    """
+
+    surroundings: Surroundings
+    environment: Mapping[str, str]
+    registry: Mapping[str, Benchmark]
+    carrier: Carrier
+    role: WorkerRole = WorkerRole.BOTH
+    data: Path | None = None
+    questions: Path | None = None
+    keys: Path | None = None
+    isolation: IsolationChoice = IsolationChoice.AUTO
+    required: Collection[Layer] = ()
+    embeddings: Path | None = None
+    claim: int | None = None
+    once: bool = False
+    submission: str | None = None
+    jobs: JobSettings | None = None
+
+    def run(self) -> None:
+        """Work until it is done, or this process is told to end.
+
+        Raises:
+            SubmitterError: `wrong_launcher`, or options that cannot be used.
+            TransientError: `not_claimed`, `disk_low`, or the store fails.
+        """
+        if self.jobs is not None and self.submission is not None:
+            raise SubmitterError(
+                "wrong_launcher",
+                "With --submission the one submission is run here.",
+                "Leave --launcher jobs out, or --submission.",
+            )
+        opened, clock = self._opened()
+        wake = threading.Event()
+        around, name = self.surroundings, name_of_worker(self.environment)
+        with ExitStack() as entered:
+            tell = entered.enter_context(around.logging(name, clock.last))
+            if self.role.judges and self.submission is None:
+                self._put_in_order(opened)
+            engine = entered.enter_context(self.carrier(around.scratch / "ray"))
+            disk = disk_watch(opened, around.scratch, self.embeddings)
+            made = self._made(opened, name, engine, wake, disk)
+            tell(made)
+            # Where jobs run the code, this worker beats only while it judges.
+            beats = "" if self.jobs is not None else name
+            poll_s = entered.enter_context(around.around(beats, opened, wake))
+            entered.enter_context(disk.watching())
+            self._work(made, opened, poll_s, wake, disk)
+
+    def _opened(self) -> tuple[Store, RememberedClock]:
+        """The store as this worker uses it, and its clock."""
+        opened = self.surroundings.store.open()
+        clock = RememberedClock(opened.clock)
+        claim = opened.jobs_per_commit if self.claim is None else self.claim
+        return replace(opened, clock=clock, jobs_per_commit=claim), clock
+
+    def _made(
+        self,
+        opened: Store,
+        name: str,
+        engine: Engine,
+        wake: threading.Event,
+        disk: DiskWatch,
+    ) -> Worker:
+        # Where jobs run the code, this machine need not be able to.
+        role = self.role if self.jobs is None else WorkerRole.JUDGE
+        made = make_worker(
+            opened,
+            self.surroundings.store,
+            self.registry,
+            self.data,
+            engine=engine,
+            isolation=self.isolation,
+            required=self.required,
+            role=role,
+            questions=self.questions if role.scores else None,
+            keys=self.keys,
+            name=name,
+            scratch=self.surroundings.scratch,
+            wake=wake,
+            disk=disk,
+        )
+        if role.scores and not made.gate.ok:
+            reason, remedy = made.gate.reason, made.gate.remedy
+            logging.warning("Strangers' code is not run here: %s %s", reason, remedy)
+        return made
+
+    def _work(
+        self,
+        made: Worker,
+        opened: Store,
+        poll_s: float,
+        wake: threading.Event,
+        disk: DiskWatch,
+    ) -> None:
+        stop = threading.Event()
+        try:
+            if self.submission is not None:
+                disk.check()
+                self._one(made, opened, self.submission)
+                return
+            with stop_on_signals(stop, wake, opened.wait_no_more):
+                if self.jobs is not None:
+                    self._launch(self.jobs, made, opened, stop, wake)
+                elif self.once:
+                    made.run_all(stop)
+                else:
+                    made.run_forever(stop, poll_s)
+        except KeyboardInterrupt:
+            stop.set()
+        if stop.is_set():
+            logging.info("Stopped.")
+
+    def _one(self, made: Worker, opened: Store, submission_id: str) -> None:
+        # It hands back what it works on when it is interrupted, by the first signal.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if made.run(submission_id):
+            return
+        status = Ledger(opened).status(submission_id)
+        if status.unfinished:
+            raise TransientError(
+                "not_claimed",
+                f"{submission_id} is {status.state}, and this worker may not have it now.",
+                "See what this machine lacks: python -m evaluator doctor",
+            )
+        logging.info("%s is %s already.", submission_id, status.state)
+
+    def _launch(
+        self,
+        jobs: JobSettings,
+        made: Worker,
+        opened: Store,
+        stop: threading.Event,
+        wake: threading.Event,
+    ) -> None:
+        # Only where it is wanted: the command line starts without the Hub's client.
+        from evaluator.launching.hub_jobs import HubJobs  # noqa: PLC0415
+        from evaluator.launching.launcher import JobLauncher  # noqa: PLC0415
+
+        def judge() -> None:
+            made.run_all(stop)
+
+        known = with_prompt_sets(self.registry, load_prompt_sets())
+        launcher = JobLauncher(opened, HubJobs.on_the_hub(jobs), known)
+        between = judge if self.role.judges else lambda: None
+        launcher.run(stop, once=self.once, between=between, wake=wake)
+
+    def _put_in_order(self, opened: Store) -> None:
+        """Remove what was interrupted, show the benchmarks known here, run again what is stale."""
+        publisher = Publisher(opened, cards_of(self.registry))
+        steps: tuple[Callable[[], object], ...] = (
+            lambda: tidy_all(opened),
+            lambda: sweep(opened, opened.clock()),
+            lambda: publisher.publish_cards(opened.clock()),
+            lambda: reevaluate_at_start(opened, self.registry, self.data),
+        )
+        for step in steps:
+            try:
+                step()
+            except PlatformError as error:
+                # A record that is broken is to stop nothing else; `doctor` lists them.
+                logging.error("Not put in order: %s", error)  # noqa: TRY400 (it names the file)
+
+
+RUNS_NO_CODE = IsolationStatus(None, ())
+"""Of a worker that only judges: nothing is probed, since nothing is run."""
+
+
+def make_worker(
+    opened: Store,
+    store: StoreName,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    listener: Callable[[RunProgress], None] = lambda _: None,
+    engine: Engine | None = None,
+    isolation: IsolationChoice = IsolationChoice.AUTO,
+    required: Collection[Layer] = (),
+    role: WorkerRole = WorkerRole.BOTH,
+    questions: Path | None = None,
+    keys: Path | None = None,
+    name: str | None = None,
+    scratch: Path | None = None,
+    wake: threading.Event | None = None,
+    disk: DiskWatch | None = None,
+) -> Worker:
+    """A worker of this machine; without an engine, it asks in this process.
+
+    Args:
+        opened: the store.
+        store: its name.
+        registry: the benchmarks known here.
+        data: folder of benchmark data, if there is one.
+        listener: is told of progress.
+        engine: carries the batches of modules.
+        isolation: what isolates strangers' code.
+        required: layers without which none is run.
+        role: what the worker does; one that judges only looks for no isolation.
+        questions: folder of exported questions, where code is asked those.
+        keys: folder of their keys, for a judge.
+        name: unlike that of any other worker ever; None: one is made.
+        scratch: folder for what may be lost; None: in the store's folder.
+        wake: set where something new may be waiting.
+        disk: looks after the room on its disk; None: nobody does.
+    """
+    folder = scratch_of(store, scratch)
+    status = (
+        machine_isolation(store.folder.resolve(), folder, choice=isolation, required=required)
+        if role.scores
+        else RUNS_NO_CODE
+    )
+    scorers = ScorerRole(
+        isolation=status,
+        own=PlainProcess(),
+        scratch=folder,
+        limits=Limits(),
+        engine=engine or LocalEngine(),
+        models=models_folder(),
+        operator=this_person().key,
+        questions=None if questions is None else QuestionFolder(questions),
+    )
+    return Worker(
+        name or name_of_worker(os.environ),
+        opened,
+        registry=with_prompt_sets(registry, load_prompt_sets()),
+        data=data,
+        scorers=scorers,
+        listener=listener,
+        role=role,
+        keys=keys,
+        wake=wake,
+        disk=disk,
+    )
+
+
+def disk_watch(opened: Store, scratch: Path, embeddings: Path | None = None) -> DiskWatch:
+    """Looks after the disks of a worker.
+
+    Args:
+        opened: the store, which says what is finished.
+        scratch: of the worker.
+        embeddings: folder of kept ones, which may be given up; None: there is none.
+    """
+    ledger = Ledger(opened)
+
+    def finished() -> Collection[str]:
+        return [s.submission.submission_id for s in ledger.statuses() if not s.unfinished]
+
+    return DiskWatch(DiskPlaces(scratch, models_folder(), embeddings), finished)
+
+
+def scratch_of(store: StoreName, given: Path | None) -> Path:
+    """Where a worker keeps what may be lost."""
+    return (given or store.folder / "scratch").resolve()
+
+
+def name_of_worker(environment: Mapping[str, str]) -> str:
+    """A name no other worker ever had; one that was started as a job is given it."""
+    # Unique even where every start has the same process id, as in a container.
+    own = f"{socket.gethostname().lower()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+    return environment.get(WORKER) or own
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an operator chose beside what the worker does.
+
+    Attributes:
+        store: its name.
+        scratch: folder for what may be lost.
+        log_format: of the error output.
+        health_port: where health is answered; None: nowhere.
+        health_host: address for that.
+        poll_s: seconds between two looks at the store; None: as fits it.
+    """
+
+    store: StoreName
+    scratch: Path
+    log_format: LogFormat = LogFormat.TEXT
+    health_port: int | None = None
+    health_host: str = "127.0.0.1"
+    poll_s: float | None = None
+
+    @contextmanager
+    def around(self, own: str, opened: Store, wake: threading.Event) -> Iterator[float]:
+        """Everything that is to go on while the worker works.
+
+        Args:
+            own: name of the worker, if it beats all the time: where it does not, it is down.
+            opened: the store.
+            wake: what it waits on.
+
+        Yields:
+            Seconds between two looks at the store.
+
+        Raises:
+            SubmitterError: `port_unavailable`, `weak_secret`.
+        """
+        with ExitStack() as around:
+            hook = None
+            if self.health_port is not None:
+                hook = self._webhook(os.environ, opened, wake)
+                self._serve(around, own, opened, hook)
+            yield poll_of(self.poll_s, self.store, woken=hook is not None)
+
+    @contextmanager
+    def logging(
+        self, name: str, clock: Callable[[], datetime]
+    ) -> Iterator[Callable[[Worker], None]]:
+        """Log as was chosen while this is entered.
+
+        Args:
+            name: of the worker.
+            clock: the time lines have; asks nobody.
+
+        Yields:
+            To be called with the worker once it is made: lines then say what it is at.
+        """
+        made: list[Worker] = []
+
+        def doing() -> Doing:
+            if not made:
+                return Doing()
+            pulse = made[0].heart.pulse
+            return Doing(pulse.submission_id, pulse.attempt)
+
+        logged = Logged(name, clock, doing, SecretsKept.of(os.environ))
+        with logging_to(self.log_format, logged, self.scratch / LOGS, limits_of(os.environ)):
+            yield made.append
+
+    def _serve(self, around: ExitStack, own: str, opened: Store, hook: Webhook | None) -> None:
+        # Only where it is wanted: the command line starts without it.
+        from evaluator.worker.upkeep.health_server import HealthServer  # noqa: PLC0415
+        from leaderboard.service.looking import HealthWatch  # noqa: PLC0415
+
+        watch = HealthWatch(opened, self.scratch, own=own)
+        server = HealthServer(watch, hook, host=self.health_host, port=self.health_port or 0)
+        around.enter_context(server.serving())
+
+    def _webhook(
+        self, environment: MutableMapping[str, str], opened: Store, wake: threading.Event
+    ) -> Webhook | None:
+        from leaderboard.service.webhooks import webhook_from  # noqa: PLC0415
+
+        def woken() -> None:
+            opened.look_anew()
+            wake.set()
+
+        return webhook_from(environment, self.store.repositories, woken)
+
+
+def poll_of(given: float | None, store: StoreName, *, woken: bool) -> float:
+    """Seconds between two looks at a store.
+
+    Args:
+        given: by option; None: not.
+        store: its name.
+        woken: whether webhooks say when it has changed.
+    """
+    if given is not None:
+        return given
+    if not store.on_hub:
+        return POLL_S[Poll.FOLDER]
+    return POLL_S[Poll.WOKEN if woken else Poll.HUB]

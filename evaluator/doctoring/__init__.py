@@ -1,1 +1,0 @@
-"""Diagnostics of `doctor`, part by part: this machine, the store, the queue, the boards."""
