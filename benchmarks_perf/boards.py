@@ -7,17 +7,15 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from benchmarks.prompt_sets.prompt_set import MEASURE, MEASURES, PromptSet, SetPrompt, pair_id
 from benchmarks.schema import Card, MeasureInfo, Scale, ScoreTable, Selector
-from benchmarks.statistics.multiplicity import holm
 from benchmarks.stored_scores import write_stored
 from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill, plan_of, runs_of
 from benchmarks_perf.measuring import Figure, interleaved, seconds
@@ -223,25 +221,17 @@ def _plain_index(
 
 
 def model_filter(prompts: int = 1600, seeds: int = 1) -> Iterator[Figure]:
-    """Fifty models with the scores of three metrics on twelve skills; the filter is new.
-
-    The plain way makes the means with pandas, percentile intervals on the same resamples, and one
-    `scipy.stats.ttest_rel` for each pair, metric and skill.
-    """
+    """Fifty models with the scores of three metrics on twelve skills; the filter is new."""
     made = _models(prompts, seeds)
 
     def board(words: str = "") -> None:
         model_board(made.reader, made.view, ModelQuery("drawn", words=words))
 
-    even = np.full(prompts, 1 / prompts)
-    counts = np.random.default_rng(1).multinomial(prompts, even, 1000)
     yield Figure("first board, with reading", seconds(board), "s")
     taken = [seconds(lambda w=words: board(w)) for words in FILTERS]  # type: ignore[misc]
     worst = f"at most {max(taken):.3f} s"
     yield Figure("a new filter", float(np.median(taken)), "s", at_most=0.5, details=worst)
     yield Figure("the same again", seconds(lambda: board(FILTERS[0])), "s")
-    plain = seconds(lambda: _plain_models(made, FILTERS[0], counts))
-    yield Figure("a new filter", plain / taken[0], "x", details=f"plain way {plain:.1f} s")
 
 
 @dataclass(frozen=True)
@@ -332,24 +322,3 @@ def _judges_view(orders: Orders) -> View:
     }  # fmt: skip
     snapshot = Snapshot(NOW, entries, {card.name: Board(card, cells)})
     return view_of(snapshot, {card.name: card}, orders, "1")
-
-
-def _plain_models(made: _Models, words: str, counts: np.ndarray) -> int:
-    """The same figures without vectorising over models; how many pairs differ."""
-    kept = [i for i, p in enumerate(made.prompts) if all(w in p.text for w in words.split())]
-    differing = 0
-    for skill in (None, *SKILLS):
-        places = [i for i in kept if skill is None or skill in made.prompts[i].skills]
-        p_values = []
-        for judge in JUDGES:
-            frame = pd.DataFrame(made.scores[judge].mean(axis=1).T).iloc[places]
-            for model in frame:
-                drawn = counts[:, places]
-                means = (drawn @ frame[model].to_numpy()) / drawn.sum(axis=1)
-                np.percentile(means, [2.5, 97.5])
-            p_values += [
-                stats.ttest_rel(frame[a], frame[b]).pvalue
-                for a, b in combinations(range(N_MODELS), 2)
-            ]
-        differing += int((holm(p_values) < 0.05).sum())
-    return differing

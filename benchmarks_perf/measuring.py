@@ -27,10 +27,9 @@ _BY_MODULE = {
         "paired_tests": "t and Wilcoxon tests of all pairs of 30 metrics: against loops over scipy",
     },
     "mt_metrics_eval": {
-        "agreement": "ties and permutation tests: the same results as mt-metrics-eval, and its time",
+        "agreement": "ties and permutation tests: the same results as mt-metrics-eval",
     },
     "ts2_protocol": {
-        "ts2_statistics": "both statistics of TS2 over all walks: against scipy walk by walk",
         "ts2_protocol": "the whole protocol of TS2: against a plain evaluation with scipy",
     },
     "evalmuse_protocol": {
@@ -48,13 +47,12 @@ _BY_MODULE = {
     },
     "processes": {
         "isolation": "scoring in each sandbox: against a plain process",
-        "ray_scaling": "an actor of Ray: against this process; and two actors against one",
     },
     "boards": {
         "interaction": "a change of a board of 500 metrics: against a pandas Styler of its figures",
         "loading": "1,000 results in one table: against a JSON file each",
         "index_weights": "a new weight in the index over benchmarks: against a pandas loop",
-        "model_filter": "a new filter on a board of models: against pair by pair with scipy",
+        "model_filter": "a new filter on a board of models: seconds",
     },
     "site": {
         "first_board": "the first figure in a browser: against a bare Gradio page",

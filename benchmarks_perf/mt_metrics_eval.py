@@ -27,7 +27,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -39,17 +38,16 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.correlation import Groups
-from benchmarks.statistics.pair_permutation import ItemPairs, pair_swaps
+from benchmarks.statistics.pair_permutation import ItemPairs
 from benchmarks.statistics.pairwise_accuracy import (
     Calibrated,
     GroupedPairs,
     pairwise_accuracy,
     tie_calibrated,
 )
-from benchmarks.statistics.perm_both import Statistic, nulls, perm_both, standardised
+from benchmarks.statistics.perm_both import Statistic, nulls, standardised
 from benchmarks.statistics.permutation import Ranks, Sample, SwapSigns, threshold
-from benchmarks_perf.made_up import N_IMAGES, N_PROMPTS, rated
-from benchmarks_perf.measuring import Figure, NotAvailableError, interleaved
+from benchmarks_perf.measuring import Figure, NotAvailableError
 from benchmarks_perf.permutation import SCIPY
 
 COMMIT = "544e0fc0529d63bd61430061b6e5333720a9d4d8"
@@ -191,8 +189,8 @@ class _Peer:
         return _Swapped(-float(found[1]), hybrids[:, 1] - hybrids[:, 0])
 
 
-def agreement(draws: int = 100, rounds: int = 1) -> Iterator[Figure]:
-    """Calibration, hybrids under the same swaps, p-values, and the peer's time."""
+def agreement() -> Iterator[Figure]:
+    """Calibration, and hybrids under the same swaps, from which p-values follow."""
     if find_spec("mt_metrics_eval") is None:
         raise NotAvailableError(HOW_TO_INSTALL)
     peer = _Peer(import_module("mt_metrics_eval.stats"))
@@ -202,8 +200,6 @@ def agreement(draws: int = 100, rounds: int = 1) -> Iterator[Figure]:
         warnings.simplefilter("ignore")  # of hybrids that are constant within a prompt
         yield from _calibration(peer)
         yield from _same_swaps(peer)
-        yield from _p_values(peer, draws)
-        yield from _speed(peer, rounds)
 
 
 def _calibration(peer: _Peer) -> Iterator[Figure]:
@@ -320,84 +316,6 @@ def _pair_swaps_apart(peer: _Peer, table: _Table) -> float:
             stay = [masks[g][a, b] for g, a, b in zip(group, i, j, strict=True)]
             totals[number] += float((won * np.where(stay, 1.0, -1.0)).sum())
     return float(np.abs(totals / pairs.pairs_of_group.size - found.deltas).max())
-
-
-def _p_values(peer: _Peer, n_draws: int) -> Iterator[Figure]:
-    for lead in (0.0, 0.15, 0.5):
-        for statistic in get_args(Statistic):
-            for where in ("flat", "by prompt"):
-                table = _two(lead=lead, where=where)
-                test = peer.swapped if where == "flat" else peer.swapped_alike
-                p = perm_both(
-                    table.scores, table.gold, statistic, groups=table.groups, n_draws=N_OURS
-                ).p_values[0, 1]
-                name = f"p of {statistic} {where}, lead {lead}"
-                yield _p_apart(name, test(table, statistic, n_draws).p_value, float(p), n_draws)
-        for where in ("by prompt", "by uneven prompts"):
-            table = _two(lead=lead, where=where)
-            ours = pair_swaps(table.scores, table.gold, groups=table.groups, n_draws=N_OURS)
-            found, p = peer.swapped_pairs(table, n_draws), float(ours.p_values[0, 1])
-            yield _p_apart(f"p of accuracy {where}, lead {lead}", found.p_value, p, n_draws)
-
-
-def _p_apart(name: str, theirs: float, ours: float, n_draws: int) -> Figure:
-    deviation = np.sqrt(max(ours * (1 - ours), 1e-3) * (1 / n_draws + 1 / N_OURS))
-    details = f"{ours:.4f}, peer {theirs:.4f}, in standard deviations"
-    return Figure(name, float(abs(ours - theirs) / deviation), at_most=3, details=details)
-
-
-def _speed(peer: _Peer, rounds: int) -> Iterator[Figure]:
-    """On 1,000 prompts of 20 images; of the peer's 1,000 draws few are run."""
-    data, draws = rated(2), 5
-    flat = _Table(data.scores, data.gold)
-    by_prompt = replace(flat, sizes=np.full(N_PROMPTS, N_IMAGES))
-    pairs = ItemPairs(data.gold, by_prompt.bounds)
-    limits = tuple(pairs.threshold(column) for column in data.scores.T)
-
-    def calibrated_30_times() -> None:
-        grouped = GroupedPairs.of(data.gold, Groups.of(data.prompts))
-        for _ in range(30):
-            grouped.tie_calibrated(data.scores[:, 0].copy())
-
-    sides: dict[str, Callable[[], object]] = {
-        "peer": lambda: peer.calibrated(by_prompt, 0),
-        "ours": calibrated_30_times,
-    }
-    times = interleaved(sides, rounds).scaled("ours", 1 / 30)
-    yield times.compared("ties by prompt, one metric of 30", "peer", "ours", at_least=200)
-    correlations: tuple[tuple[Statistic, str, _Table, float], ...] = (
-        ("pearson", "flat", flat, 40),
-        ("spearman", "flat", flat, 300),
-        ("kendall", "flat", flat, 200),
-        ("kendall", "by prompt", by_prompt, 5000),
-    )
-    tests: list[tuple[str, Callable[[int], object], Callable[[], object], float]] = [
-        (
-            f"{statistic} {where}",
-            partial(peer.swapped, table, statistic),
-            partial(perm_both, table.scores, table.gold, statistic, groups=table.groups),
-            at_least,
-        )
-        for statistic, where, table, at_least in correlations
-    ]
-
-    def swaps(n_draws: int) -> object:
-        return peer.swapped_pairs(by_prompt, n_draws, limits)
-
-    ours = partial(pair_swaps, data.scores, data.gold, groups=data.prompts)
-    tests.append(("accuracy, pairs swapped", swaps, ours, 3000))
-    for name, theirs, own, at_least in tests:
-        drawn: dict[str, Callable[[], object]] = {
-            "none": partial(theirs, 0),
-            "peer": partial(theirs, draws),
-            "ours": own,
-        }
-        times = interleaved(drawn, rounds)
-        fixed, few = times.of("none"), times.of("peer")
-        projected = fixed + max(few - fixed, 0.0) / draws * 1000
-        details = f"1,000 draws: peer {projected:.1f} s, ours {times.of('ours'):.3f} s"
-        ratio = projected / times.of("ours")
-        yield Figure(f"{name}, 1,000 draws", ratio, "x", at_least, details=details)
 
 
 @contextmanager

@@ -8,18 +8,15 @@ import random
 import re
 import socket
 import tempfile
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import gradio as gr
@@ -58,12 +55,6 @@ QUERIES: dict[str, tuple[str, ...]] = {
     "compare": ("", "?benchmark=made_up_1"),
 }
 _CONFIG = re.compile(r"window\.gradio_config\s*=\s*(\{.*?\});\s*</script>", re.DOTALL)
-_ONLY = """name => {
-    const rows = [...document.querySelectorAll('.as-board tbody th')].map(each => each.textContent);
-    const metrics = rows.filter(each => each.includes('metric-'));
-    return metrics.length > 0 && metrics.every(each => each.includes(name));
-}"""
-"""Whether the metrics on screen are those whose names hold a text."""
 
 
 def first_board(
@@ -71,8 +62,7 @@ def first_board(
 ) -> Iterator[Figure]:
     """Seconds that pass in a browser without a cache, from the request to the first figure.
 
-    The yardsticks hold nothing but the figures that the board shows: a Gradio page with a
-    `gr.Dataframe`, and a static page with a `<table>`.
+    The yardstick is a Gradio page with a `gr.Dataframe` of the figures that the board shows.
     """
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - no part of the served site
 
@@ -83,7 +73,6 @@ def first_board(
         pages = {
             "board": (f"{site}/?tab=benchmark:made_up_0", ".as-board tbody td"),
             "Gradio": (stack.enter_context(_bare_page(table)), "[role='gridcell']"),
-            "static": (stack.enter_context(_static_page(table, scratch)), "td"),
         }
         playwright = stack.enter_context(sync_playwright())
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
@@ -94,27 +83,11 @@ def first_board(
             page.wait_for_selector(figure, timeout=WAIT_MS)
             page.context.close()
 
-        def filtered(metric: str) -> float:
-            page = chromium.new_context().new_page()
-            page.goto(pages["board"][0])
-            page.wait_for_selector(".as-board tbody tr", timeout=WAIT_MS)
-            page.wait_for_timeout(1500)
-            search = page.get_by_label("Metrics or submitters", exact=False).first
-            begun = time.perf_counter()
-            search.fill(metric)
-            page.wait_for_function(_ONLY, arg=metric, timeout=WAIT_MS)
-            took = time.perf_counter() - begun
-            page.context.close()
-            return took
-
         sides = {name: partial(opened, *page) for name, page in pages.items()}
         interleaved(sides, 1)
         times = interleaved(sides, rounds, time.perf_counter)
-        waits = [filtered(table["metric"].iloc[-1]) for _ in range(rounds)]
         chromium.close()
     yield times.compared("first figure, of a bare Gradio page", "board", "Gradio", at_most=1.5)
-    yield times.compared("first figure, of a static page", "board", "static")
-    yield Figure("from a search to its ranks", median(waits), "s")
 
 
 def visitors(
@@ -215,23 +188,6 @@ def _bare_page(table: pd.DataFrame) -> Iterator[str]:
         yield address
     finally:
         app.close(verbose=False)
-
-
-class _Silent(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing between the figures."""
-
-
-@contextmanager
-def _static_page(table: pd.DataFrame, folder: Path) -> Iterator[str]:
-    (folder / "index.html").write_text(f"<!doctype html><title>t</title>{table.to_html()}")
-    handler = partial(_Silent, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/index.html"
-        finally:
-            server.shutdown()
 
 
 @dataclass

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import combinations, pairwise, product
 from pathlib import Path
 
@@ -26,12 +25,7 @@ from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.ts2.load import Ts2Answers
 from benchmarks.ts2.measures import (
     KEYS,
-    PAPER,
-    GraphWalks,
     MeasureKey,
-    graph_walks,
-    rank_by_midranks,
-    separation,
 )
 from benchmarks.ts2.protocol import Ts2, graph_values
 from benchmarks_perf.measuring import Figure, interleaved
@@ -61,29 +55,6 @@ def ts2_protocol(rounds: int = 2, data: Path | None = None) -> Iterator[Figure]:
     times = times.scaled("scipy", len(scores.metrics))
     yield times.compared("values by graph", "scipy", "values", at_least=100)
     yield times.compared("rows with intervals", "scipy", "rows", at_least=100)
-
-
-def ts2_statistics(rounds: int = 3, data: Path | None = None) -> Iterator[Figure]:
-    """One metric; the walks of a graph are planned once for all metrics, and not timed."""
-    scores, answers = _material(data)
-    first = scores.oriented()[scores.metrics[0]].to_numpy(dtype=np.float64)
-    graphs = []
-    for levels, labels, own in _graphs(first, answers):
-        walks = graph_walks(levels, labels.tolist(), np.isfinite(own), PAPER)
-        graphs.append((levels, labels.tolist(), own, walks))
-    cases = (
-        ("Kolmogorov-Smirnov", _plain_separation, _separation, 50.0, 1e-12),
-        ("Spearman", _plain_rank, _rank, 5.0, 1e-8),
-    )
-    for name, plain, ours, at_least, at_most in cases:
-        scipy = partial(_each, plain, graphs)
-        fast = partial(_each, ours, graphs)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            apart = float(np.nanmax(np.abs(scipy() - fast())))
-            times = interleaved({"scipy": scipy, "ours": fast}, rounds)
-        yield Figure(f"{name}, largest difference", apart, at_most=at_most)
-        yield times.compared(name, "scipy", "ours", at_least=at_least)
 
 
 def _spearman(x: FloatArray, y: FloatArray) -> float:
@@ -122,38 +93,6 @@ def plain_measures(
             [-_where_varied(rank, *w) for w in equation], scored
         ),
     }
-
-
-_Planned = tuple[NDArray[np.intp], list[str], FloatArray, GraphWalks]
-"""Levels, nodes and scores of a graph's images, and its walks."""
-
-
-def _each(value_of: Callable[[_Planned], float], graphs: Sequence[_Planned]) -> FloatArray:
-    return np.array([value_of(graph) for graph in graphs])
-
-
-def _separation(graph: _Planned) -> float:
-    scores = graph[2]
-    at_most = (scores[:, None] <= scores).astype(np.float64)
-    return float(separation(graph[3], at_most[:, :, None])[0])
-
-
-def _rank(graph: _Planned) -> float:
-    filled = np.nan_to_num(graph[2])
-    balance = np.sign(filled - filled[:, None])[:, :, None]
-    return float(rank_by_midranks(graph[3], balance, skip_single=True)[0])
-
-
-def _plain_separation(graph: _Planned) -> float:
-    walks = list(_walks(*graph[:3], roots=2))
-    sizes = np.array([len(y) for _, y in walks], dtype=float)
-    return _average([_gaps(_ks, *w, adjacent=False) for w in walks], sizes)
-
-
-def _plain_rank(graph: _Planned) -> float:
-    walks = list(_walks(*graph[:3], roots=2))
-    sizes = np.array([len(y) for _, y in walks], dtype=float)
-    return _average([-_where_varied(_spearman, *w) for w in walks], sizes * (sizes > 1))
 
 
 def _walks(
