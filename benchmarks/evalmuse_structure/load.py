@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from benchmarks.schema import Answers, Pair, Questions
-from benchmarks.sources.folder import DataFolder, data_row, folder_images
+from benchmarks.sources.folder import DataFolder, folder_images
 
 QUESTION = (
     "Does this generated image have any structural problems? Specifically, {cls_prompt}? "
@@ -170,39 +170,41 @@ def _table(folder: DataFolder) -> pd.DataFrame:
 
 
 def _check_cells(folder: DataFolder, table: pd.DataFrame) -> None:
-    path = table["img_path"]
+    def allowed(column: str, right: pd.Series, expected: str) -> None:
+        folder.check_cells(TABLE, table[column], right, expected)
+
+    path, problem = table["img_path"], table["kind"] == "problem"
     leaves = path.str.startswith("/") | path.str.split("/").map(lambda parts: ".." in parts)
-    _refuse(folder, table, (path == "") | leaves, "img_path", "a path below images/")
-    _refuse(
-        folder, table, path.str.contains("|", regex=False), "img_path", "a path without the sign |"
-    )
-    _refuse(folder, table, ~table["kind"].isin(_OF_KIND), "kind", "category or problem")
+    allowed("img_path", (path != "") & ~leaves, "a path below images/")
+    allowed("img_path", ~path.str.contains("|", regex=False), "a path without the sign |")
+    allowed("kind", table["kind"].isin(_OF_KIND), "category or problem")
     for kind, labels in _OF_KIND.items():
-        wrong = (table["kind"] == kind) & ~table["label"].isin(labels)
-        _refuse(folder, table, wrong, "label", f"for kind {kind} one of {', '.join(labels)}")
-    _refuse(folder, table, ~table["answer"].isin(("yes", "no")), "answer", "yes or no")
-    denied = (table["kind"] == "problem") & (table["answer"] == "no")
-    _refuse(folder, table, denied, "answer", "yes, since a problem stands there only if annotated")
+        fits = (table["kind"] != kind) | table["label"].isin(labels)
+        allowed("label", fits, f"for kind {kind} one of {', '.join(labels)}")
+    allowed("answer", table["answer"].isin(("yes", "no")), "yes or no")
+    annotated = ~problem | (table["answer"] == "yes")
+    allowed("answer", annotated, "yes, since a problem stands there only if annotated")
     if "prompt_id" in table:
-        _refuse(folder, table, table["prompt_id"] == "", "prompt_id", "an id in every row")
+        allowed("prompt_id", table["prompt_id"] != "", "an id in every row")
     if "cls_prompt" in table:
-        long = table["cls_prompt"].str.len() > MAX_PROMPT
-        _refuse(folder, table, long, "cls_prompt", f"up to {MAX_PROMPT} characters")
+        short = table["cls_prompt"].str.len() <= MAX_PROMPT
+        allowed("cls_prompt", short, f"up to {MAX_PROMPT} characters")
 
 
 def _check_rows(folder: DataFolder, table: pd.DataFrame) -> None:
+    def allowed(column: pd.Series, wrong: pd.Series, expected: str) -> None:
+        folder.check_cells(TABLE, column, ~wrong, expected)
+
     twice = table.duplicated(["pair_id", "kind"])
-    _refuse(folder, table, twice, "label", "each label once per image and kind")
+    allowed(table["label"], twice, "each label once per image and kind")
     problems = set(table.loc[table["kind"] == "problem", "pair_id"])
     denied = (table["answer"] == "no") & table["pair_id"].isin(problems)
-    _refuse(folder, table, denied, "answer", "yes, since the same image has that problem annotated")
+    allowed(table["answer"], denied, "yes, since the same image has that problem annotated")
     if "prompt_id" in table:
         first = table.groupby("img_path")["prompt_id"].transform("first")
-        differs = table["prompt_id"] != first
-        _refuse(folder, table, differs, "prompt_id", "one prompt per image")
-    words = _prompts(table)
-    first = words.groupby(table["label"]).transform("first")
-    _refuse(folder, table.assign(cls_prompt=words), words != first, "cls_prompt", "one per label")
+        allowed(table["prompt_id"], table["prompt_id"] != first, "one prompt per image")
+    words = _prompts(table).rename("cls_prompt")
+    allowed(words, words != words.groupby(table["label"]).transform("first"), "one per label")
 
 
 def _prompts(table: pd.DataFrame) -> pd.Series:
@@ -211,19 +213,3 @@ def _prompts(table: pd.DataFrame) -> pd.Series:
     if "cls_prompt" not in table:
         return ours
     return table["cls_prompt"].where(table["cls_prompt"] != "", ours)
-
-
-def _refuse(
-    folder: DataFolder, table: pd.DataFrame, wrong: pd.Series, column: str, expected: str
-) -> None:
-    """Raise for the first wrong row."""
-    if not wrong.any():
-        return
-    index = table.index[wrong][0]
-    cell = str(table.loc[index, column])[:80]
-    raise folder.malformed(
-        TABLE,
-        f"has {int(wrong.sum())} wrong cells in column {column}, the first is {cell!r} of the "
-        f"image {str(table.loc[index, 'img_path'])[:80]!r} ({data_row(index)}); "
-        f"expected {expected}",
-    )

@@ -99,13 +99,10 @@ def load_models(folder: DataFolder) -> tuple[str, ...]:
     if not folder.has(MODELS_FILE):
         return MODELS
     names = folder.read_table(MODELS_FILE, ("model",))["model"]
-    odd = names[names.duplicated() | ~names.str.fullmatch(r"[^/\\\s]+")]
-    if len(odd) or names.empty:
-        found = f"{odd.iloc[0]!r} ({data_row(odd.index[0])})" if len(odd) else "no row"
-        raise folder.malformed(
-            MODELS_FILE,
-            f"has {found} in column model; expected names without spaces and slashes, each once",
-        )
+    if names.empty:
+        raise folder.malformed(MODELS_FILE, "has no row; expected the name of a model in each")
+    right = ~names.duplicated() & names.str.fullmatch(r"[^/\\\s]+")
+    folder.check_cells(MODELS_FILE, names, right, "names without spaces and slashes, each once")
     return tuple(names)
 
 
@@ -116,13 +113,7 @@ def load_ratings(
     table = _read(folder)
 
     def allowed(column: str, right: pd.Series, expected: str) -> None:
-        wrong = table.loc[~right.astype(bool), column]
-        if len(wrong):
-            raise folder.malformed(
-                RATINGS,
-                f"has {wrong.iloc[0]!r} in column {column} ({data_row(wrong.index[0])}; "
-                f"{len(wrong)} such ratings); expected {expected}",
-            )
+        folder.check_cells(RATINGS, table[column], right, expected)
 
     is_sxs = table["template"] == "SxS"
     allowed("template", table["template"].isin(TEMPLATES), " | ".join(TEMPLATES))
@@ -303,7 +294,9 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
     rows = (dict(zip(_COLUMNS, row, strict=True)) for row in cells)
     found = pd.DataFrame([_parsed(folder, data_row(k), row) for k, row in enumerate(rows)])
     for flag in (name for name in table if str(name).startswith(_FLAG_PREFIXES)):
-        _check_flag(folder, str(flag), table[flag])
+        folder.check_cells(
+            PROMPTS, table[flag], table[flag].isin(["True", "False"]), "True or False"
+        )
     if RELIABLE_FLAG in table:
         found["reliable"] = (table[RELIABLE_FLAG] == "True").to_numpy(bool)
     return found
@@ -340,19 +333,9 @@ def _rated_images(
 
 
 def _check_ids(folder: DataFolder, table: pd.DataFrame) -> None:
-    odd = table.loc[~table["prompt_id"].str.fullmatch(r"\d+"), "prompt_id"]
-    if len(odd):
-        raise folder.malformed(
-            PROMPTS,
-            f"has {odd.iloc[0]!r} in column prompt_id ({data_row(odd.index[0])}); expected a "
-            "whole number",
-        )
-    again = table.loc[table["prompt_id"].duplicated(), "prompt_id"]
-    if len(again):
-        raise folder.malformed(
-            PROMPTS,
-            f"names prompt_id {again.iloc[0]!r} again ({data_row(again.index[0])}); expected each once",
-        )
+    ids = table["prompt_id"]
+    folder.check_cells(PROMPTS, ids, ids.str.fullmatch(r"\d+"), "a whole number")
+    folder.check_cells(PROMPTS, ids, ~ids.duplicated(), "each once")
 
 
 def _parsed(folder: DataFolder, place: str, row: dict[str, str]) -> dict[str, str]:
@@ -371,15 +354,6 @@ def _parsed(folder: DataFolder, place: str, row: dict[str, str]) -> dict[str, st
             f"{_EXAMPLES[split]!r} for {row['prompt_type']}",
         )
     return {"prompt_id": row["prompt_id"], "prompt": row["prompt"], "split": split, **parts}
-
-
-def _check_flag(folder: DataFolder, flag: str, cells: pd.Series) -> None:
-    odd = cells[~cells.isin(["True", "False"])]
-    if len(odd):
-        raise folder.malformed(
-            PROMPTS,
-            f"has {odd.iloc[0]!r} in column {flag} ({data_row(odd.index[0])}); expected True or False",
-        )
 
 
 # Aggregation of raw ratings.

@@ -142,6 +142,16 @@ class DataFolder:
         except ValueError as error:
             raise self.malformed(path, f"is not JSON as expected: {_first_line(error)}") from error
 
+    def check_cells(self, path: str, column: pd.Series, right: pd.Series, expected: str) -> None:
+        """Refuse a column of a table as it was read, by its first cell that is not right."""
+        wrong = column[~right.astype(bool)]
+        if len(wrong):
+            raise self.malformed(
+                path,
+                f"has {str(wrong.iloc[0])[:80]!r} in column {column.name} "
+                f"({data_row(wrong.index[0])}; {len(wrong)} such cells); expected {expected}",
+            )
+
     def expected(self, what: str) -> int | None:
         """A count of the card; None where it states none."""
         return self._counts.get(what)

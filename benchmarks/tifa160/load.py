@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -203,8 +203,9 @@ def _answers(
 def _likert(folder: DataFolder, pair_ids: pd.Series) -> FloatArray:
     """The DSG ratings of each image, shape (images, 5), NaN where an image has fewer."""
     table = folder.read_table(LIKERT, _COLUMNS)
-    _check_cells(folder, table, "t2i_model", MODEL_NAMES, "a known model")
-    _check_cells(folder, table, "answer", ("1", "2", "3", "4", "5"), "a rating")
+    for column, allowed in (("t2i_model", MODEL_NAMES), ("answer", "12345")):
+        right = table[column].isin(list(allowed))
+        folder.check_cells(LIKERT, table[column], right, f"one of {', '.join(allowed)}")
     pair = table["source_id"] + "_" + table["t2i_model"].map(MODEL_NAMES)
     image = pd.Index(pair_ids).get_indexer(pd.Index(pair))
     if (image < 0).any():
@@ -235,16 +236,3 @@ def _likert(folder: DataFolder, pair_ids: pd.Series) -> FloatArray:
             f"rates {bare.size} images not at all, the first is {pair_ids.iloc[bare[0]]!r}",
         )
     return ratings
-
-
-def _check_cells(
-    folder: DataFolder, table: pd.DataFrame, column: str, allowed: Collection[str], expected: str
-) -> None:
-    bad = ~table[column].isin(list(allowed))
-    if bad.any():
-        raise folder.malformed(
-            LIKERT,
-            f"has {int(bad.sum())} cells in column {column} like "
-            f"{table.loc[bad, column].iloc[0]!r} ({data_row(table.index[bad][0])}); expected "
-            f"{expected} ({', '.join(allowed)})",
-        )

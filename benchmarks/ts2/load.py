@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.released.bundle import released_table, sources_of
 from benchmarks.schema import Answers, Pair, Questions
-from benchmarks.sources.folder import DataFolder, data_row, folder_images
+from benchmarks.sources.folder import DataFolder, folder_images
 
 
 @dataclass(frozen=True)
@@ -125,18 +125,12 @@ def _metadata(folder: DataFolder) -> pd.DataFrame:
         raise folder.malformed(
             METADATA, f"names {len(graphs)} graphs in column id; expected numbers from 0 on"
         )
-    odd = table.loc[~table["rank"].str.fullmatch(_LABEL), "rank"]
-    if len(odd):
-        raise folder.malformed(
-            METADATA,
-            f"has {len(odd)} node labels in column rank like {odd.iloc[0]!r} ("
-            f"{data_row(odd.index[0])}); expected an error count and letters, such as 0 or 2b",
-        )
+    folder.check_cells(
+        METADATA,
+        table["rank"],
+        table["rank"].str.fullmatch(_LABEL),
+        "an error count and letters, such as 0 or 2b",
+    )
     pair_id = table["file_name"].map(lambda name: PurePosixPath(name).stem)
-    if pair_id.duplicated().any():
-        raise folder.malformed(
-            METADATA,
-            f"names {pair_id.duplicated().sum()} images more than once in column file_name, such "
-            f"as {table.loc[pair_id.duplicated(), 'file_name'].iloc[0]!r}; expected each once",
-        )
+    folder.check_cells(METADATA, table["file_name"], ~pair_id.duplicated(), "each image once")
     return table.assign(pair_id=pair_id)

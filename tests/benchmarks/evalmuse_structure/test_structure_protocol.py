@@ -326,7 +326,7 @@ def cell(row: int, column: str, value: str) -> Callable[[pd.DataFrame], pd.DataF
         (cell(1, "label", "palm"), "animal, object, face_missing"),
         (cell(1, "kind", "category"), "animal, object, human_body"),
         (cell(0, "label", "palm_deformed"), "'palm_deformed'"),
-        (cell(3, "answer", "maybe"), "'SDXL/00805.png' (data row 4)"),
+        (cell(3, "answer", "maybe"), "'maybe' in column answer (data row 4; 1 such cells)"),
         (cell(3, "answer", "No"), "'No'"),
         (cell(1, "answer", "no"), "if annotated"),
         (cell(4, "answer", "no"), "problem annotated"),

@@ -128,7 +128,7 @@ def test_another_tifa_file_is_refused(tmp_path: Path, change: Change, says: list
     [
         (lambda t: t.drop(columns=["answer", "worker_id"]), ["worker_id, answer"]),
         (lambda t: t.iloc[:-1], ["expected 49"]),
-        (lambda t: t.replace("sd1dot1", "sd9"), ["10 cells", "t2i_model", "'sd9'", "row 11"]),
+        (lambda t: t.replace("sd1dot1", "sd9"), ["10 such cells", "t2i_model", "'sd9'", "row 11"]),
         (lambda t: t.assign(answer=t["answer"].replace("3", "3.5")), ["'3.5'", "row 3"]),
         (lambda t: t.replace("coco_1", "coco_9"), ["'coco_9_mini_dalle'", "row 1)"]),
         (lambda t: pd.concat([t, t.iloc[:1]]), ["1 ratings", f"'{FIRST}'"]),
