@@ -123,8 +123,7 @@ LOADED = "image => image.complete && image.naturalWidth > 0"
 class Visitor:
     """Somebody who only presses what is named on the screen.
 
-    Attributes:
-        clicks: how often.
+    `clicks`: how often.
     """
 
     def __init__(self, page: Page) -> None:

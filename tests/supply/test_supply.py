@@ -178,11 +178,7 @@ def test_not_asking_is_said_and_a_lock_without_hashes_cannot_be_audited(tmp_path
 def service(
     known: Mapping[tuple[str, str], str], status: int = 200, body: bytes | None = None
 ) -> Iterator[str]:
-    """A service on this machine that answers as OSV does, its status and answer spoilt or not.
-
-    Args:
-        known: (package, version) to the id of a defect.
-    """
+    """A service on this machine that answers as OSV does, its status and answer spoilt or not."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect, sync_playwright
@@ -16,12 +17,12 @@ from playwright.sync_api import expect, sync_playwright
 from leaderboard.states import FINISHED
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.interface import Pulse
-from tests.end_to_end.trial.ground import STORE, Ground, clean_ground
-from tests.end_to_end.trial.hub_process import HubProcess, hub_process
+from tests.end_to_end.trial.ground import STORE, Ground, clean_ground, fetched, told, until
 from tests.end_to_end.trial.submissions import MODEL, NAMES, write_all
 from tests.end_to_end.trial.traces import public_answers
-from tests.end_to_end.trial.waiting import fetched, told, until
 from tests.hostile.decoys import Decoys, decoys
+from tests.hub.accounts import Account
+from tests.hub.server import HubServer, running_hub
 from tests.processes import free_port
 
 WORKERS = ("first", "second")
@@ -32,27 +33,16 @@ _ID = re.compile(r"^([a-z0-9-]+): (?:queued|received)", re.MULTILINE)
 
 @dataclass
 class Trial:
-    """What happened, and what can be asked about it.
-
-    Attributes:
-        ground: where.
-        hub: where the store is.
-        decoys: what hostile submissions were after.
-        site: address of the app.
-        tokens: by who has them.
-        ids: account to its submission.
-        refused: account to what it was told where its upload was refused.
-        notes: what was seen on the way, by name.
-    """
+    """What happened, and what can be asked about it."""
 
     ground: Ground
-    hub: HubProcess
-    decoys: Decoys
-    site: str = ""
-    tokens: dict[str, str] = field(default_factory=dict)
-    ids: dict[str, str] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
-    notes: dict[str, Any] = field(default_factory=dict)
+    hub: HubServer
+    decoys: Decoys  # what hostile submissions were after
+    site: str = ""  # address of the app
+    tokens: dict[str, str] = field(default_factory=dict)  # by who has them
+    ids: dict[str, str] = field(default_factory=dict)  # account to its submission
+    refused: dict[str, str] = field(default_factory=dict)  # account to what it was told
+    notes: dict[str, Any] = field(default_factory=dict)  # what was seen on the way, by name
 
     def api(self, path: str) -> Any:
         """An answer of the app at `/v1`."""
@@ -70,12 +60,8 @@ class Trial:
 
 @contextmanager
 def trial(browser: str) -> Iterator[Trial]:
-    """The whole course; the app goes on until the block is left.
-
-    Args:
-        browser: path of a Chromium.
-    """
-    with clean_ground() as ground, hub_process() as hub, decoys(ground.place / "decoys") as laid:
+    """The whole course, with a Chromium at a path; the app goes on until the block is left."""
+    with clean_ground() as ground, running_hub() as hub, decoys(ground.place / "decoys") as laid:
         course = Trial(ground, hub, laid)
         _make_store(course)
         write_all(ground, laid)
@@ -97,7 +83,9 @@ def _make_store(course: Trial) -> None:
     sender |= {parts["requests"]: "write", parts["submissions"]: "write"}
     enrolled = {"worker": keeper, "sender": sender}
     for name, only in enrolled.items():
-        course.tokens[name] = course.hub.enroll(f"hf_{secrets.token_hex(17)}", name, only)
+        course.tokens[name] = course.hub.enroll(
+            f"hf_{secrets.token_hex(17)}", Account(name, only=only)
+        )
     course.tokens["keeper"] = course.hub.token
     course.tokens["live"] = secrets.token_hex(16)
     settings = {
@@ -215,15 +203,22 @@ def _start_worker(course: Trial, name: str) -> None:
 def _outage(course: Trial) -> None:
     """The Hub answers 503, then not at all, then as before; the page goes on meanwhile."""
     course.notes["refused"] = 0
+    hub = course.hub
     for status in (503, 0):
-        course.hub.fall_silent(status=status)
+        hub.faults.clear()
+        hub.spoil("*", times=1_000_000, status=status, drop=not status)
         until(
             course.ground,
             "enough is refused",
-            lambda: course.hub.refused() >= REFUSED_AT_LEAST // 2 and _board_answers(course),
+            lambda: _refused(hub) >= REFUSED_AT_LEAST // 2 and _board_answers(course),
         )
-        course.notes["refused"] += course.hub.refused()
-    course.hub.mend()
+        course.notes["refused"] += _refused(hub)
+    hub.faults.clear()
+
+
+def _refused(hub: HubServer) -> int:
+    """How many requests met the fault that began last."""
+    return sum(len(fault.seen) for fault in hub.faults.waiting())
 
 
 def _board_answers(course: Trial) -> bool:
@@ -254,7 +249,7 @@ def _publish_private(course: Trial) -> None:
     ground = course.ground
     before = ground.place / "before"
     before.mkdir()
-    course.notes["files_before"] = course.hub.everything_public(before)
+    course.notes["files_before"] = write_everything_public(course.hub, before)
     course.notes["answers_before"] = public_answers(course.site)
     publish = ("publish", course.ids["dee"])
     # It changes the boards, for which a token that may only send is not enough.
@@ -264,4 +259,26 @@ def _publish_private(course: Trial) -> None:
     until(ground, "it judges models as well", lambda: _all_done(course, everybody))
     after = ground.place / "after"
     after.mkdir()
-    course.hub.everything_public(after)
+    write_everything_public(course.hub, after)
+
+
+def write_everything_public(hub: HubServer, folder: Path) -> int:
+    """Write what any commit of an open repository ever held, and what it says; how many files."""
+    written = 0
+    for repository in list(hub.repositories.values()):
+        if repository.private:
+            continue
+        place = folder / repository.name.replace("/", "--")
+        for commit in list(repository.commits.values()):
+            at = place / commit.sha
+            at.mkdir(parents=True)
+            (at / "said.txt").write_text(f"{commit.title}\n{commit.message}\n")
+            before = repository.files(commit.parent)
+            for path, file in commit.files.items():
+                if before.get(path) is file:
+                    continue
+                target = at / "files" / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.content)
+                written += 1
+    return written

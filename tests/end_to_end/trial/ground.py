@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tests.end_to_end.commands import REPOSITORY, environment
 from tests.processes import finished, running
@@ -19,22 +24,18 @@ from tests.processes import finished, running
 ORDINARY = 64123
 """An ordinary user whom no machine knows by name, as in many containers."""
 STORE = "lab/assay"
+PATIENCE_S = 400.0
+Found = TypeVar("Found")
 
 
 @dataclass
 class Ground:
-    """Where a trial takes place.
+    """Where a trial takes place."""
 
-    Attributes:
-        place: folder of all of it, open to everybody to pass.
-        settings: environment of every command, by name.
-        around: what ends with the trial.
-        children: processes that go on, by name.
-    """
-
-    place: Path
-    around: ExitStack
-    settings: dict[str, str] = field(default_factory=dict)
+    place: Path  # folder of all of it, open to everybody to pass
+    around: ExitStack  # what ends with the trial
+    settings: dict[str, str] = field(default_factory=dict)  # environment of every command
+    # processes that go on, by name
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -147,3 +148,35 @@ def _copy_files(target: Path) -> None:
         if (REPOSITORY / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(REPOSITORY / name, target / name)
+
+
+# Waiting for what must come about, and never for a time.
+
+
+def until(ground: Ground, what: str, look: Callable[[], Found | None]) -> Found:
+    """The first thing a look finds, while the ground's processes live; nothing means: not yet."""
+    end = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        ground.check_alive()
+        logs = "\n".join(ground.log(name).read_text()[-2500:] for name in ground.children)
+        assert time.monotonic() < end, f"{what}: it never came about\n{logs}"
+        time.sleep(0.1)
+    return found
+
+
+def fetched(address: str) -> tuple[int, bytes]:
+    """An answer of the app, whatever its status; 0 where there is none."""
+    try:
+        with urllib.request.urlopen(address, timeout=60) as reply:
+            return reply.status, reply.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+    except OSError:
+        return 0, b""
+
+
+def told(address: str) -> Any:
+    """The JSON of an answer that is none of refusal."""
+    status, body = fetched(address)
+    assert status == 200, f"{address}: {status} {body[:2000]!r}"
+    return json.loads(body)

@@ -29,10 +29,9 @@ from tests.end_to_end.trial.figures import (
     check_means,
     check_rows,
 )
-from tests.end_to_end.trial.ground import STORE
+from tests.end_to_end.trial.ground import STORE, fetched, told, until
 from tests.end_to_end.trial.submissions import NAMES, ON, OPEN_TO_CODE, SECRET_NAME
 from tests.end_to_end.trial.traces import answers_with, files_below, files_with, logs_of
-from tests.end_to_end.trial.waiting import fetched, told, until
 from tests.hostile.attempts import ATTEMPTS
 
 pytestmark = [

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.end_to_end.trial.ground import Ground
+from tests.end_to_end.trial.ground import Ground, fetched
 from tests.end_to_end.trial.submissions import OPEN_TO_CODE
-from tests.end_to_end.trial.waiting import fetched
 
 _PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
