@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any
@@ -442,11 +442,15 @@ def _check_complete(folder: Path, files: dict[tuple[str, str], Path]) -> None:
                 )
 
 
-def write_table(table: pd.DataFrame, out: Path) -> None:
-    """Write a scores table as Parquet, or as CSV where the name says so."""
-    is_csv = out.suffix.lower() == ".csv"
-    write = table.to_csv if is_csv else table.to_parquet
+def write_converted(
+    read: Callable[[Path], pd.DataFrame], folder: Path, pattern: str, out: Path, *, force: bool
+) -> None:
+    """Write the scores in a folder as Parquet, or as CSV where the name says so; tell how many."""
+    check_output(out, force=force, inputs=folder.glob(pattern))
+    table = read(folder)
+    write = table.to_csv if out.suffix.lower() == ".csv" else table.to_parquet
     write_whole(out, lambda place: write(place, index=False))
+    typer.echo(f"{out}: {len(table)} pairs, metrics {', '.join(table.columns[1:])}")
 
 
 @app.command()
@@ -459,10 +463,7 @@ def convert(
 
     Example: python -m benchmarks.croc.load outputs/scores --out scores.parquet
     """
-    check_output(out, force=force, inputs=folder.glob("*.tsv"))
-    table = read_score_files(folder)
-    write_table(table, out)
-    typer.echo(f"{out}: {len(table)} pairs, metrics {', '.join(table.columns[1:])}")
+    write_converted(read_score_files, folder, "*.tsv", out, force=force)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,13 @@ from benchmarks.croc.load import (
     concatenate_files,
     pair_scores,
     read_score_table,
-    write_table,
+    write_converted,
 )
 from benchmarks.croc.measures import length_split
 from benchmarks.errors import SubmitterError
 from benchmarks.json_parsing import parse_json
 from benchmarks.schema import Answers, Pair, Questions
 from benchmarks.sources.folder import DataFolder
-from benchmarks.sources.output import check_output
 
 NODES: dict[str, tuple[str, ...]] = {
     "Domain": ("Photography", "Illustration", "3D Rendering", "Anime", "Mixed Media", "Painting"),
@@ -438,10 +437,7 @@ def convert(
 
     Example: python -m benchmarks.croc_syn.load outputs/scores --out scores.parquet
     """
-    check_output(out, force=force, inputs=folder.glob("*/*.tsv"))
-    table = read_shards(folder)
-    write_table(table, out)
-    typer.echo(f"{out}: {len(table)} pairs, metrics {', '.join(table.columns[1:])}")
+    write_converted(read_shards, folder, "*/*.tsv", out, force=force)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import typer
@@ -33,6 +34,8 @@ from benchmarks.rethinking.measures import (
     unit_counts,
 )
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -68,34 +71,22 @@ def report(
     """Compute all measures; metrics on the same prompts meet the same resamples."""
     prompts = tuple(dict.fromkeys(prompt for table in tables for prompt in table.prompts))
     plan = ResamplingPlan.for_revision("rethinking", "generations", prompts, n_resamples)
-    parts = [_of_metric(table, plan, level) for table in tables]
+    counted = [(table, unit_counts(table, plan)) for table in tables]
     return Report(
-        scores=tuple(score for part in parts for score in part.scores),
-        stability=tuple(entry for part in parts for entry in part.stability),
-        perturbation=tuple(p for part in parts for p in part.perturbation),
-        perturbation_over_seeds=tuple(p for part in parts for p in part.perturbation_over_seeds),
-        comparisons=tuple(c for part in parts for c in part.comparisons),
-        comparisons_over_seeds=tuple(c for part in parts for c in part.comparisons_over_seeds),
-        notes=tuple(note for part in parts for note in part.notes),
+        scores=_joined(model_scores(table, plan) for table in tables),
+        stability=tuple(stability(table, plan) for table in tables),
+        perturbation=_joined(perturbations(table, plan) for table in tables),
+        perturbation_over_seeds=_joined(perturbations_over_seeds(*both) for both in counted),
+        comparisons=_joined(comparisons(table, plan, level) for table in tables),
+        comparisons_over_seeds=_joined(comparisons_over_seeds(*both, level) for both in counted),
+        notes=_joined(map(_notes, tables)),
         plan_seed=plan.seed,
         n_resamples=plan.n_resamples,
     )
 
 
-def _of_metric(table: MetricScores, plan: ResamplingPlan, level: float) -> Report:
-    """The report on one metric."""
-    counts = unit_counts(table, plan)
-    return Report(
-        scores=model_scores(table, plan),
-        stability=(stability(table, plan),),
-        perturbation=perturbations(table, plan),
-        perturbation_over_seeds=perturbations_over_seeds(table, counts),
-        comparisons=comparisons(table, plan, level),
-        comparisons_over_seeds=comparisons_over_seeds(table, counts, level),
-        notes=tuple(_notes(table)),
-        plan_seed=plan.seed,
-        n_resamples=plan.n_resamples,
-    )
+def _joined(parts: Iterable[Iterable[_T]]) -> tuple[_T, ...]:
+    return tuple(chain.from_iterable(parts))
 
 
 def _notes(table: MetricScores) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.prompt_sets.prompt_set import SetPrompt, pair_id
-from benchmarks.rethinking.perturbation import plus_one
+from benchmarks.rethinking.measures import plus_one
 from benchmarks.schema import Element, Pair, Questions
 from benchmarks.statistics.resampling import seed_of
 from evaluator.generation.rows import ImageRow

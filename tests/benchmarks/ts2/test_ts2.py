@@ -74,7 +74,10 @@ def test_a_released_table_becomes_graphs_with_nodes_levels_and_splits(tmp_path: 
         (lambda t: t.iloc[:-1], "expected 2840"),
         (lambda t: t.assign(id=t["id"].replace("164", "163")), "164 graphs"),
         (lambda t: t.assign(id=t["id"].replace("164", "x")), "from 0 on"),
-        (lambda t: t.assign(rank=t["rank"].replace("12c", "c12")), "'c12' in column rank (data row 4; "),
+        (
+            lambda t: t.assign(rank=t["rank"].replace("12c", "c12")),
+            "'c12' in column rank (data row 4; ",
+        ),
         (lambda t: t.assign(file_name="images/000-00.jpg"), "once"),
         (lambda t: b"", " read"),
         (lambda t: b"\xff\xfe\x00", " read"),
