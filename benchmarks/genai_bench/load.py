@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -142,12 +142,7 @@ def ratings_of(
 
 
 def skills(
-    folder: DataFolder,
-    path: str,
-    prompts: Sequence[str],
-    names: Sequence[str],
-    *,
-    others: bool = False,
+    folder: DataFolder, path: str, prompts: Sequence[str], *, others: bool = False
 ) -> dict[str, frozenset[str]]:
     """Tag to ids of prompts. A file lists the numbers of the prompts' ids, not their positions.
 
@@ -156,14 +151,14 @@ def skills(
     content = folder.read_json(path)
     if (
         not isinstance(content, dict)
-        or not set(names) <= set(content)
-        or (len(content) > len(names) and not others)
+        or not set(SKILLS) <= set(content)
+        or (len(content) > len(SKILLS) and not others)
     ):
         shown = ", ".join(map(str, content)) if isinstance(content, dict) else repr(content)
-        raise folder.malformed(path, f"has tags {shown}; expected {', '.join(names)}")
+        raise folder.malformed(path, f"has tags {shown}; expected {', '.join(SKILLS)}")
     by_number = {int(prompt): prompt for prompt in prompts}
     found: dict[str, frozenset[str]] = {}
-    for name in names:
+    for name in SKILLS:
         numbers = content[name]
         if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
             raise folder.malformed(path, f"has no list of whole numbers under {name!r}")
@@ -213,10 +208,6 @@ class Release:
         """Tags in the bundle."""
         return f"{self.name}/tags.parquet"
 
-    def archive(self, model: str) -> str:
-        """Images of one model."""
-        return f"{self.name}/{model}.zip"
-
 
 def load_answers(folder: DataFolder, release: Release) -> GenAiAnswers:
     """Read ratings and tags."""
@@ -231,7 +222,7 @@ def load_answers(folder: DataFolder, release: Release) -> GenAiAnswers:
             ratings.append(ratings_of(folder, path, f"{key}/{model}", found))
     folder.check_count(path, "prompts", len(prompts))
     folder.check_count(path, "images", len(rows))
-    tags = skills(folder, release.skills, prompts, SKILLS)
+    tags = skills(folder, release.skills, prompts)
     images = pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model"])
     return _answers(images, np.array(ratings, np.float64), tags, folder.verified())
 
@@ -268,7 +259,7 @@ def _answers(
 def load_prompts(folder: DataFolder, release: Release) -> pd.DataFrame:
     """Columns `prompt_id`, `prompt`, `split` (empty) and `skills` (joined by `;`)."""
     texts = load_texts(folder, release)
-    tags = skills(folder, release.skills, list(texts), SKILLS)
+    tags = skills(folder, release.skills, list(texts))
     return prompt_table(texts, tags)
 
 
@@ -290,36 +281,48 @@ def prompt_table(texts: Mapping[str, str], tags: Mapping[str, frozenset[str]]) -
 def load_questions(folder: DataFolder, release: Release) -> Questions:
     """Each image with its prompt."""
     texts = load_texts(folder, release)
-    images: dict[str, Reader] = {}
-    for model in MODELS:
-        names = {pair_id(key, model): f"{model}/{int(key):0{ID_DIGITS}d}.jpeg" for key in texts}
-        images |= model_images(folder, release.name, release.archive(model), model, names)
-    return Questions(
-        images=images,
-        texts=texts,
-        pairs=tuple(
-            Pair(pair_id(key, model), pair_id(key, model), key)
-            for key, record in prompt_records(folder, release.ratings)
-            for model in models_of(folder, release.ratings, key, record, MODELS)
-        ),
-    )
-
-
-def has_images(folder: DataFolder, release: Release) -> bool:
-    """Whether the images of every model are there, packed or not."""
-    return all(
-        folder.has(release.archive(model)) or is_unpacked(folder, release.archive(model), model)
+    files = {
+        model: {pair_id(key, model): f"{model}/{int(key):0{ID_DIGITS}d}.jpeg" for key in texts}
         for model in MODELS
+    }
+    asked = (
+        (pair_id(key, model), key)
+        for key, record in prompt_records(folder, release.ratings)
+        for model in models_of(folder, release.ratings, key, record, MODELS)
     )
+    return questions_of(folder, release.name, files, texts, asked)
 
 
-def model_images(
-    folder: DataFolder, benchmark: str, archive: str, model: str, names: Mapping[str, str]
-) -> dict[str, Reader]:
-    """Readers of one model's images, from its archive or from the folder unpacked beside it."""
-    if is_unpacked(folder, archive, model) and not folder.has(archive):
-        return folder_images(benchmark, folder.beside(archive), names)
-    return zip_images(benchmark, ZipImages(folder.path(archive)), names)
+def questions_of(
+    folder: DataFolder,
+    benchmark: str,
+    files: Mapping[str, Mapping[str, str]],
+    texts: Mapping[str, str],
+    asked: Iterable[tuple[str, str]],
+) -> Questions:
+    """Questions about images that a model's archive holds, or the folder unpacked beside it.
+
+    `files` is model to pair id to file; `asked` are pair ids with their prompts.
+    """
+    images: dict[str, Reader] = {}
+    for model, names in files.items():
+        packed = archive(benchmark, model)
+        if folder.has(packed) or not is_unpacked(folder, packed, model):
+            images |= zip_images(benchmark, ZipImages(folder.path(packed)), names)
+        else:
+            images |= folder_images(benchmark, folder.beside(packed), names)
+    return Questions(images, texts, tuple(Pair(pair, pair, prompt) for pair, prompt in asked))
+
+
+def has_images(folder: DataFolder, benchmark: str, models: Iterable[str]) -> bool:
+    """Whether the images of every model are there, packed or not."""
+    packed = {model: archive(benchmark, model) for model in models}
+    return all(folder.has(one) or is_unpacked(folder, one, model) for model, one in packed.items())
+
+
+def archive(benchmark: str, model: str) -> str:
+    """Archive of the images of one model."""
+    return f"{benchmark}/{model}.zip"
 
 
 def is_unpacked(folder: DataFolder, archive: str, model: str) -> bool:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from benchmarks.cases import image_cases, of_five
 from benchmarks.genai_bench.load import (
+    MODELS,
     GenAiAnswers,
     Release,
     has_images,
@@ -74,7 +75,7 @@ class GenAiBench(Benchmark):
     def has_questions(self, data: Path | None) -> bool:
         """Whether prompts and images are there; that each image is, `questions` checks."""
         folder = self.folder(data)
-        return folder.has(self.release.ratings) and has_images(folder, self.release)
+        return folder.has(self.release.ratings) and has_images(folder, self.name, MODELS)
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The prompts with their tags; see `Benchmark.prompts`."""

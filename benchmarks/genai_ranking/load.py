@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,18 +11,16 @@ from numpy.typing import NDArray
 
 from benchmarks.genai_bench.load import (
     ID_DIGITS,
-    SKILLS,
     GenAiAnswers,
-    is_unpacked,
-    model_images,
     models_of,
     prompt_records,
     prompt_table,
+    questions_of,
     ratings_of,
     skills,
 )
-from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder, Reader
+from benchmarks.schema import Questions
+from benchmarks.sources.folder import DataFolder
 
 IMAGES_PER_PROMPT = 9
 
@@ -77,7 +76,7 @@ def load_answers(folder: DataFolder) -> RankingAnswers:
         clusters=tuple(prompts),
         images=pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model", "number"]),
         ratings=_padded(ratings),
-        skills=skills(folder, TAGS, prompts, SKILLS, others=True),
+        skills=skills(folder, TAGS, prompts, others=True),
         sources=folder.verified(),
     )
 
@@ -85,42 +84,22 @@ def load_answers(folder: DataFolder) -> RankingAnswers:
 def load_prompts(folder: DataFolder) -> pd.DataFrame:
     """Columns `prompt_id`, `prompt`, `split` (empty) and `skills` (joined by `;`)."""
     texts = _texts(folder)
-    return prompt_table(texts, skills(folder, TAGS, list(texts), SKILLS, others=True))
+    return prompt_table(texts, skills(folder, TAGS, list(texts), others=True))
 
 
 def load_questions(folder: DataFolder) -> Questions:
     """Each image with its prompt."""
     texts = _texts(folder)
-    images: dict[str, Reader] = {}
-    for model in MODELS:
-        names = {
+    files = {
+        model: {
             pair_id(key, model, number): f"{model}/{int(key):0{ID_DIGITS}d}_{int(number):02d}.jpeg"
             for key in texts
             for number in NUMBERS
         }
-        images |= model_images(folder, "genai_ranking", archive(model), model, names)
-    return Questions(
-        images=images,
-        texts=texts,
-        pairs=tuple(
-            Pair(pair_id(key, model, number), pair_id(key, model, number), key)
-            for key in texts
-            for model in MODELS
-            for number in NUMBERS
-        ),
-    )
-
-
-def has_images(folder: DataFolder) -> bool:
-    """Whether the images of both models are there, packed or not."""
-    return all(
-        folder.has(archive(model)) or is_unpacked(folder, archive(model), model) for model in MODELS
-    )
-
-
-def archive(model: str) -> str:
-    """Archive of the images of one model."""
-    return f"genai_ranking/{model}.zip"
+        for model in MODELS
+    }
+    asked = ((pair_id(*one), one[0]) for one in product(texts, MODELS, NUMBERS))
+    return questions_of(folder, "genai_ranking", files, texts, asked)
 
 
 def pair_id(prompt: str, model: str, number: str) -> str:

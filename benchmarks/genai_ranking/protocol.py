@@ -12,13 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.genai_bench.load import has_images
 from benchmarks.genai_bench.measures import MEASURES as AGREEMENT_MEASURES
 from benchmarks.genai_bench.measures import Pool
 from benchmarks.genai_bench.protocol import cases
 from benchmarks.genai_ranking.load import (
+    MODELS,
     RATINGS,
     RankingAnswers,
-    has_images,
     load_answers,
     load_prompts,
     load_questions,
@@ -197,7 +198,7 @@ class GenAiRanking(Benchmark):
     def has_questions(self, data: Path | None) -> bool:
         """Whether prompts and images are there; that each image is, `questions` checks."""
         folder = self.folder(data)
-        return folder.has(RATINGS) and has_images(folder)
+        return folder.has(RATINGS) and has_images(folder, self.name, MODELS)
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The prompts with their tags; see `Benchmark.prompts`."""

@@ -130,16 +130,6 @@ def test_each_prompt_file_must_hold_a_pair(
         CrocSyn().answers(tmp_path)
 
 
-def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
-    write(tmp_path, {("flux", "ds"): [GOOD]})
-    (tmp_path / PROMPTS.format("sd", "ds")).unlink()
-    for data in (None, tmp_path):
-        with refused("data_missing") as caught:
-            CrocSyn().answers(data)
-        assert "the authors" in str(caught.value)
-        assert not CrocSyn().has_questions(data)
-
-
 def test_every_image_is_asked_about_with_both_texts_and_opened_only_then(tmp_path: Path) -> None:
     write(tmp_path, same_everywhere(line(PV, ["a red fox"], ["a blue fox"])))
     answers = load(tmp_path, n_images=2)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import benchmarks.evalmuse
 from benchmarks.evalmuse.load import (
@@ -77,20 +75,6 @@ def test_a_key_is_a_text_and_a_type_with_a_skill(
 def test_a_key_without_text_or_type_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="brackets"):
         parse_element_key(key)
-
-
-@pytest.mark.slow
-@given(
-    st.text(min_size=1).filter(lambda t: bool(t.strip())),
-    st.sampled_from(SKILLS[:5]),
-    st.sampled_from(["", "-other", "-Household goods"]),
-    st.text(" )", max_size=3),
-)
-def test_the_text_before_the_last_bracket_survives(
-    text: str, skill: str, sub: str, dirt: str
-) -> None:
-    found = parse_element_key(f"{text} ({skill.title()}{sub}){dirt}")
-    assert (found.text, found.skill) == (text.strip(), skill)
 
 
 RELEASED_TYPES = {

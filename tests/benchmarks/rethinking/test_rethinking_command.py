@@ -135,19 +135,6 @@ def test_a_constant_gain_is_infinite_and_becomes_null_in_json(run: Rethinking) -
     assert (found["t"], found["effect"], found["effect_low"]) == (None, None, None)
 
 
-def test_swapped_models_are_named(run: Rethinking) -> None:
-    lines = [
-        f"m,{m},{s},p,{score},"
-        for s, both in enumerate(("21", "12", "12"))
-        for m, score in zip("AB", both, strict=True)
-    ]
-    [found] = run.json(lines)["stability"]
-    assert found["models"] == ["A", "B"]
-    assert found["over_seeds"]["swaps"] == [
-        {"first": 0, "second": 1, "first_higher": 1, "second_higher": 2, "tied": 0}
-    ]
-
-
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?%?")
 _POSITIONS = frozenset({"first", "second"})
 _PERCENT = frozenset({"value", "mean", "largest", "spread", "difference", "ci_low", "ci_high"})
