@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.croc.measures import DIRECTIONS, scale
@@ -179,8 +178,7 @@ class Stratum:
     missing: IntArray  # shape (D, M), score cells without a score
     n_groups: int  # groups, left out or not
     chance: float  # sum over the groups of n / (n + 1) for a group with n images
-    drawn_right: FloatArray  # shape (B, D, M), successful groups in each resample
-    drawn_used: FloatArray  # shape (B, D, M), groups in each resample
+    drawn: tuple[FloatArray, ...]  # `right` and `used` in each resample, shapes (B, D, M)
 
 
 def strata_of(
@@ -198,36 +196,40 @@ def strata_of(
     n_images = grouping.sizes * answers.images_per_prompt
     in_plan = plan.positions(answers.clusters)
     clusters = groups["cluster"].to_numpy(np.intp)
-    return tuple(
-        _stratum(
-            key,
-            clusters[chosen],
-            (right[chosen], missing[chosen], n_images[chosen]),
-            _Draws(plan, in_plan),
+    strata = []
+    for key, chosen in _positions(groups, ["mode", "text_model", "skill", "length"]):
+        members, code = np.unique(clusters[chosen], return_inverse=True)
+        used = np.isfinite(right[chosen])
+        sums = [
+            _sum_by(code, len(members), np.where(used, right[chosen], 0.0)),
+            _sum_by(code, len(members), used.astype(np.float64)),
+        ]
+        stratum = Stratum(
+            *key,
+            members,
+            *sums,
+            missing=missing[chosen].sum(axis=0, dtype=np.intp),
+            n_groups=len(chosen),
+            chance=float((n_images[chosen] / (n_images[chosen] + 1)).sum()),
+            drawn=_drawn(plan, in_plan[members], sums),
         )
-        for key, chosen in _positions(groups, ["mode", "text_model", "skill", "length"])
+        strata.append(stratum)
+    return tuple(strata)
+
+
+def _drawn(
+    plan: ResamplingPlan, columns: IntArray, parts: list[FloatArray]
+) -> tuple[FloatArray, ...]:
+    """Sums of (c, D, M) over clusters, each as often as it was drawn: shapes (B, D, M)."""
+    flat = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+    drawn = np.concatenate(
+        [
+            np.take(plan.counts[begin : begin + _BLOCK], columns, axis=1) @ flat
+            for begin in range(0, plan.n_resamples, _BLOCK)
+        ]
     )
-
-
-@dataclass(frozen=True)
-class _Draws:
-    """The plan, and where each cluster of the answers stands in it."""
-
-    plan: ResamplingPlan
-    in_plan: IntArray
-
-    def sums(self, members: IntArray, parts: list[FloatArray]) -> list[FloatArray]:
-        """Sums of (c, D, M) over clusters, each as often as it was drawn: shapes (B, D, M)."""
-        columns = self.in_plan[members]
-        flat = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
-        drawn = np.concatenate(
-            [
-                np.take(self.plan.counts[begin : begin + _BLOCK], columns, axis=1) @ flat
-                for begin in range(0, self.plan.n_resamples, _BLOCK)
-            ]
-        )
-        shape = (self.plan.n_resamples, *parts[0].shape[1:])
-        return [part.reshape(shape) for part in np.split(drawn, len(parts), axis=1)]
+    shape = (plan.n_resamples, *parts[0].shape[1:])
+    return tuple(part.reshape(shape) for part in np.split(drawn, len(parts), axis=1))
 
 
 def _positions(groups: pd.DataFrame, keys: list[str]) -> list[tuple[tuple[str, ...], IntArray]]:
@@ -235,38 +237,6 @@ def _positions(groups: pd.DataFrame, keys: list[str]) -> list[tuple[tuple[str, .
         groups.reset_index(drop=True).groupby(keys, observed=True, sort=False).indices
     )
     return [(tuple(map(str, key)), np.asarray(rows, np.intp)) for key, rows in found.items()]
-
-
-def _stratum(
-    key: tuple[str, ...],
-    clusters: IntArray,
-    groups: tuple[NDArray[np.float32], NDArray[np.int32], IntArray],
-    draws: _Draws,
-) -> Stratum:
-    """The sums over g groups: outcomes `right` and `missing` (g, D, M), numbers of images (g,)."""
-    right, missing, n_images = groups
-    members, code = np.unique(clusters, return_inverse=True)
-    used = np.isfinite(right)
-    sums = [
-        _sum_by(code, len(members), np.where(used, right, 0.0)),
-        _sum_by(code, len(members), used.astype(np.float64)),
-    ]
-    drawn_right, drawn_used = draws.sums(members, sums)
-    mode, text_model, skill, length = key
-    return Stratum(
-        mode=mode,
-        text_model=text_model,
-        skill=skill,
-        length=length,
-        members=members,
-        right=sums[0],
-        used=sums[1],
-        missing=missing.sum(axis=0, dtype=np.intp),
-        n_groups=len(right),
-        chance=float((n_images / (n_images + 1)).sum()),
-        drawn_right=drawn_right,
-        drawn_used=drawn_used,
-    )
 
 
 def _sum_by(code: IntArray, n: int, values: FloatArray) -> FloatArray:
@@ -308,8 +278,8 @@ class Part:
         mine = [self.strata[i] for i in self.chosen]
         right = sum((s.right[:, d].sum(axis=0) for s in mine), np.zeros(1))
         used = sum((s.used[:, d].sum(axis=0) for s in mine), np.zeros(1))
-        drawn_right = sum((s.drawn_right[:, d] for s in mine), np.zeros((1, 1)))
-        drawn_used = sum((s.drawn_used[:, d] for s in mine), np.zeros((1, 1)))
+        drawn_right = sum((s.drawn[0][:, d] for s in mine), np.zeros((1, 1)))
+        drawn_used = sum((s.drawn[1][:, d] for s in mine), np.zeros((1, 1)))
         with np.errstate(invalid="ignore", divide="ignore"):
             return Estimate(
                 right / used,
