@@ -148,7 +148,7 @@ class Judging:
 
     def _of_part(self, part: Part) -> _OfBoard:
         kept = self.memory.of_view(self.view)
-        return kept.evidence(part.name, lambda: evidence_of(self.view, part))
+        return kept.evidence.of(part.name, lambda: evidence_of(self.view, part))
 
     def _judge(self, skill: str | None, entry_id: str, found: _Found, above: str) -> Judge:
         entry = self.view.entries[entry_id]

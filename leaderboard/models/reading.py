@@ -128,17 +128,11 @@ class OfView:
     """What depends on the boards of metrics at one version of the store."""
 
     def __init__(self) -> None:
-        self._evidence: MemoryCache[Mapping[str, tuple[Evidence, str]]] = MemoryCache(
+        self.evidence: MemoryCache[Mapping[str, tuple[Evidence, str]]] = MemoryCache(
             lambda _: 1, most=4096
         )
         self.boards: MemoryCache[ModelBoard] = MemoryCache(_board_bytes, _BOARD_BYTES, _BOARDS)
         self.further: MemoryCache[Any] = MemoryCache(lambda _: 1, most=_BOARDS)
-
-    def evidence(
-        self, part: str, make: Callable[[], Mapping[str, tuple[Evidence, str]]]
-    ) -> Mapping[str, tuple[Evidence, str]]:
-        """What a board says of every metric on a skill; made once."""
-        return self._evidence.of(part, make)
 
 
 class BoardMemory:

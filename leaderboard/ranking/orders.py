@@ -13,14 +13,12 @@ from benchmarks.statistics.sign_flips import MOST_DRAWN, FlipTests
 from leaderboard.cache import MemoryCache
 from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.ranking.draws import RowDraws, joined, read_rows
-from leaderboard.ranking.pairs import Pairs, read_pairs, tests_of
+from leaderboard.ranking.pairs import TESTED, Pairs, read_pairs, tests_of, untested
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Repository, Store
 
 _BYTES = 48 << 20  # Tests of slices: one of five hundred entries takes 10 MB
 _KEPT = 512  # However small they are: some have no draws at all
-_OF_PAIRS = ("p_value", "n_units", "n_patterns", "exact")
-"""What is kept of a test; the difference is taken from the draws each time."""
 
 
 class KnownTests:
@@ -62,7 +60,7 @@ class KnownTests:
         if len(skills) == 1 and _is_headline(card, skills[0]):
             usable = [cell.entry_id for cell in skills[0] if cell.fit and cell.value is not None]
             found = read_pairs(self._public, card.name, card.revision, usable)
-        return found or Pairs(card.revision, (), _untested(0))
+        return found or Pairs(card.revision, (), untested(0))
 
 
 def _is_headline(card: Card, cells: Sequence[Cell]) -> bool:
@@ -85,23 +83,12 @@ def _grown(known: Pairs, ids: Sequence[str], tests: FlipTests) -> Pairs:
     before = np.arange(len(known.entry_ids))
     now = np.array([place[entry_id] for entry_id in ids], np.intp)
     one, other = now[a[made]], now[b[made]]
-    found = _untested(len(every))
-    for name in _OF_PAIRS:
+    found = untested(len(every))
+    for name in TESTED:
         target = getattr(found, name)
         target[np.ix_(before, before)] = getattr(known.tests, name)
         target[one, other] = target[other, one] = getattr(tests, name)[a[made], b[made]]
     return Pairs(known.revision, every, found)
-
-
-def _untested(n: int) -> FlipTests:
-    shape = (n, n)
-    return FlipTests(
-        difference=np.full(shape, np.nan),
-        p_value=np.full(shape, np.nan),
-        n_units=np.zeros(shape, np.intp),
-        n_patterns=np.zeros(shape, np.intp),
-        exact=np.zeros(shape, bool),
-    )
 
 
 _SLICES_BYTES = 64 << 20  # Draws of slices: one of five hundred metrics takes 3 MB

@@ -35,7 +35,7 @@ SCHEMA = pa.schema(
     ]
 )
 """One row for each pair that was tested; see `FlipTests`. The values are not corrected yet."""
-_TESTED = ("p_value", "n_units", "n_patterns", "exact")
+TESTED = ("p_value", "n_units", "n_patterns", "exact")  # What is kept of a test
 
 
 def pairs_path(benchmark: str) -> str:
@@ -63,7 +63,7 @@ def pairs_file(benchmark: str, pairs: Pairs) -> bytes:
         pa.array([pairs.revision] * len(a), pa.string()),
         ids.take(pa.array(a)),
         ids.take(pa.array(b)),
-        *(pa.array(getattr(pairs.tests, name)[a, b]) for name in _TESTED),
+        *(pa.array(getattr(pairs.tests, name)[a, b]) for name in TESTED),
     ]
     buffer = BytesIO()
     pq.write_table(
@@ -93,7 +93,7 @@ def read_pairs(
     a, b = (_places(table[name], known) for name in ("entry_a", "entry_b"))
     of_revision = pc.equal(table["revision"], revision).to_numpy()
     rows = np.flatnonzero((a >= 0) & (b >= 0) & of_revision)
-    found = {name: table[name].to_numpy(zero_copy_only=False)[rows] for name in _TESTED}
+    found = {name: table[name].to_numpy(zero_copy_only=False)[rows] for name in TESTED}
     return Pairs(revision, known, _symmetric(len(known), a[rows], b[rows], found))
 
 
@@ -135,7 +135,7 @@ def tests_of(
         old &= ~known.tests.bounded[at[a], at[b]]
     fresh = pair_tests(contributions, a[~old], b[~old], seed, most_drawn=most_drawn)
     found: dict[str, NDArray[Any]] = {}
-    for name in _TESTED:
+    for name in TESTED:
         of_known, own = getattr(known.tests, name), getattr(fresh, name)
         found[name] = np.zeros(len(a), own.dtype)
         found[name][old] = of_known[at[a[old]], at[b[old]]]
@@ -147,17 +147,22 @@ def tests_of(
     return made
 
 
-def _symmetric(n: int, a: IntArray, b: IntArray, found: dict[str, NDArray[Any]]) -> FlipTests:
-    """Tests of pairs as matrices; NaN and zero where there are none, differences left open."""
+def untested(n: int) -> FlipTests:
+    """Tests of n entries before any is made: NaN and zero."""
     shape = (n, n)
-    tests = FlipTests(
+    return FlipTests(
         difference=np.full(shape, np.nan),
         p_value=np.full(shape, np.nan),
         n_units=np.zeros(shape, np.intp),
         n_patterns=np.zeros(shape, np.intp),
         exact=np.zeros(shape, bool),
     )
+
+
+def _symmetric(n: int, a: IntArray, b: IntArray, found: dict[str, NDArray[Any]]) -> FlipTests:
+    """Tests of pairs as matrices; differences are left open."""
+    tests = untested(n)
     for one, other in ((a, b), (b, a)):
-        for name in _TESTED:
+        for name in TESTED:
             getattr(tests, name)[one, other] = found[name]
     return tests

@@ -397,38 +397,46 @@ def skill_heat(choice: Choice, view: View) -> SkillHeat | None:
     """Values by skill; None where the board has no skills for the measure.
 
     The tests are those of all metrics, whatever is filtered, unless they are asked for within the
-    filter. A skill without the measure has no column.
+    filter.
     """
     board, selector = choice.board, choice.selector
     if selector is None or not has_skills(board, selector):
         return None
-    found: list[tuple[str | None, Selector, tuple[Cell, ...]]] = []
-    for skill in (None, *_whole_skills(board)):
-        same = [s for s in board.selectors(skill) if s.measure == selector.measure]
-        if same:
-            one = nearest(selector, same, board.card)
-            found.append((skill, one, board.cells(one, skill)))
     # Of all entries, since there are rows for everybody, whatever skill is ranked.
     kept = choice.filters.kept(view.entries, view.entries, board.card)
-    tests = view.skill_tests.columns(
-        view.orders, board.card, [cells for _, _, cells in found],
-        kept if choice.filters.within else None,
-    )  # fmt: skip
-    columns = tuple(
-        SkillColumn(skill, one, {cell.entry_id: cell for cell in cells}, tested)
-        for (skill, one, cells), tested in zip(found, tests, strict=True)
+    columns = skill_columns(choice, view, kept if choice.filters.within else None)
+    found = dict.fromkeys(entry_id for column in columns for entry_id in column.cells)
+    return SkillHeat(columns, tuple(one for one in found if kept is None or one in kept))
+
+
+def skill_columns(
+    choice: Choice, view: View, among: Collection[str] | None, *, tested: bool = True
+) -> tuple[SkillColumn, ...]:
+    """One measure for all skills together, then for each; a skill without it has no column.
+
+    `among` are the entries that are tested among themselves, None for all. Without tests the
+    published rank ranges say which may be best, which takes no time however many there are.
+    """
+    board, selector = choice.board, choice.selector
+    found: list[tuple[str | None, Selector, tuple[Cell, ...]]] = []
+    for skill in (None, *_whole_skills(board)):
+        same = [s for s in board.selectors(skill) if selector and s.measure == selector.measure]
+        if selector and same:
+            one = nearest(selector, same, board.card)
+            found.append((skill, one, board.cells(one, skill)))
+    tests: Sequence[TestedColumn] = [TestedColumn(None, {})] * len(found)
+    if tested and found:
+        cells = [cells for _, _, cells in found]
+        tests = view.skill_tests.columns(view.orders, board.card, cells, among)
+    return tuple(
+        SkillColumn(skill, one, {cell.entry_id: cell for cell in cells}, of)
+        for (skill, one, cells), of in zip(found, tests, strict=True)
     )
-    return SkillHeat(columns, _rows(columns, kept))
 
 
 def _whole_skills(board: BoardIndex) -> list[str]:
     """Skills without their sub-skills, which rest on too few items to be taken in at a glance."""
     return [skill for skill in board.skills() if ":" not in skill]
-
-
-def _rows(columns: tuple[SkillColumn, ...], kept: Collection[str] | None) -> tuple[str, ...]:
-    found = dict.fromkeys(entry_id for column in columns for entry_id in column.cells)
-    return tuple(entry_id for entry_id in found if kept is None or entry_id in kept)
 
 
 def printed_of(card: Card, selector: Selector, skill: str | None) -> tuple[PublishedCell, ...]:

@@ -13,7 +13,7 @@ from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.slices import Ranked
-from leaderboard.tables import Column, Table, Type, Value, columns_of, harmless, to_csv
+from leaderboard.tables import Column, Table, Type, Value, columns_of
 from leaderboard.views.boards import METADATA, Values
 
 MOST_METRICS = 30
@@ -76,10 +76,6 @@ def pairs(
     )
 
 
-__all__ = [
-    "COLUMNS", "PAIR_COLUMNS", "board_csv", "board_table", "harmless", "pairs_csv", "pairs_table",
-    "table_name",
-]  # fmt: skip
 COLUMNS = (
     "rank_low", "rank", "rank_high", "metric", "version", "submitter", "kind", "benchmark",
     "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low", "ci_high",
@@ -172,16 +168,6 @@ def pairs_table(
         for pair in found
     ]  # fmt: skip
     return Table(name, columns_of(PAIR_COLUMNS, _TYPES, _MEANINGS), rows, about or {})
-
-
-def board_csv(cells: Iterable[Cell], entries: Mapping[str, Entry], board: BoardIndex) -> str:
-    """One line per entry of the slice, in board order; empty fields where there is no value."""
-    return to_csv(board_table(cells, entries, board))
-
-
-def pairs_csv(found: Iterable[Pair], entries: Mapping[str, Entry]) -> str:
-    """One line per test between two metrics."""
-    return to_csv(pairs_table(found, entries))
 
 
 def table_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> str:

@@ -379,14 +379,6 @@ def _outcome(row: Compared) -> Outcome:
     return "same_value" if row.difference == 0.0 else "not_significant"
 
 
-def other_benchmarks(card: Card, view: View) -> tuple[Option, ...]:
-    """Benchmarks with results, but for one."""
-    return tuple(
-        one for one in benchmark_options(view)
-        if one.value != card.name and not view.boards[one.value].empty
-    )  # fmt: skip
-
-
 Better = Literal["a", "b", ""]
 
 

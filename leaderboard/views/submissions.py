@@ -36,14 +36,6 @@ FAULTS: Mapping[str, str] = {
     "platform": "our fault; the submitter loses nothing by it",
 }
 Tone = Literal["", "good", "bad", "warn", "info"]
-TONES: Mapping[State, Tone] = {
-    State.PUBLISHED: "good",
-    State.HELD: "good",
-    State.REJECTED: "bad",
-    State.FAILED: "bad",
-    State.HIDDEN: "warn",
-    **dict.fromkeys(IN_WORK, "info"),
-}
 _LOOSE = ("not isolated", "our own code", "unsandboxed")
 """How the layers of a run begin that had no walls."""
 _WHERE: Mapping[Kind, str] = {Kind.METRIC: "code", Kind.SCORES: "file", Kind.GENERATIONS: "images"}
@@ -93,7 +85,6 @@ class Row:
     """A submission in a list."""
 
     status: Status  # where it stands, as far as the reader may see it
-    tone: Tone  # of its state
     boards: tuple[str, ...] = ()  # titles of its benchmarks
     attempts: str = ""  # `2 of 3`; empty before the first
     place: str = ""  # its place in the queue and when it may begin; empty where it does not wait
@@ -254,7 +245,6 @@ def row_of(status: Status, moment: Moment) -> Row:
     place, missing = _waiting(status, moment)
     return Row(
         status,
-        TONES.get(status.state, ""),
         boards=tuple(moment.titles.get(name, name) for name in own.benchmarks),
         attempts=attempt_words(status),
         place=place,

@@ -16,7 +16,8 @@ from evaluator.__main__ import command_line
 from leaderboard.publication.reader import Reader
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND
-from leaderboard.views.board_tables import board_csv
+from leaderboard.tables import to_csv
+from leaderboard.views.board_tables import board_table
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.submissions import FAULTS, Moment, queue_of, submission_view
 from leaderboard.web.benchmark_tab import board_html
@@ -63,7 +64,7 @@ def spreadsheet(ground: Ground) -> list[dict[str, str]]:
     """The board as it is downloaded."""
     view = Reader(ground.store, _CARDS).view()
     cells = ground.snapshot().boards[BENCHMARK].cells
-    text = board_csv(cells, view.entries, view.boards[BENCHMARK])
+    text = to_csv(board_table(cells, view.entries, view.boards[BENCHMARK]))
     return list(csv.DictReader(io.StringIO(text)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -18,15 +18,21 @@ from leaderboard.api.problems import RefusedError, bad_query, not_found
 from leaderboard.api.schemas import Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.publication.measure_names import nearest, skill_title, title, token
+from leaderboard.publication.measure_names import skill_title, title, token
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import read_pairs
-from leaderboard.ranking.skill_tests import TestedColumn
 from leaderboard.ranking.slices import Ranked, in_tiers, kept_in_tiers
 from leaderboard.store.interface import Store
 from leaderboard.tables import Table, Type, Value, columns_of
-from leaderboard.views.benchmark_board import all_printed, in_shown_order, printed_of, ranks_among
+from leaderboard.views.benchmark_board import (
+    SkillColumn,
+    all_printed,
+    in_shown_order,
+    printed_of,
+    ranks_among,
+    skill_columns,
+)
 from leaderboard.views.board_tables import Pair, board_table, pairs, pairs_table, table_name
 from leaderboard.views.boards import KINDS, YES, BoardQuery, Choice, layout_of, resolve
 
@@ -277,41 +283,27 @@ def heat_table(
     within: bool = False,
 ) -> Table:
     """Metrics by skills for one measure; skills without the measure have no rows."""
-    board, selector = choice.board, choice.selector
-    slices: list[tuple[str | None, tuple[Cell, ...]]] = []
-    for skill in (None, *(skill for skill in board.skills() if ":" not in skill)):
-        same = [s for s in board.selectors(skill) if selector and s.measure == selector.measure]
-        if selector and same:
-            slices.append((skill, board.cells(nearest(selector, same, board.card), skill)))
-    columns = [cells for _, cells in slices]
-    # A board without results has no columns, and nothing to test.
-    tests: Sequence[TestedColumn] = [TestedColumn(None, {})] * len(columns)
-    if tested and columns:
-        only = entry_ids if within else None
-        tests = view.skill_tests.columns(view.orders, board.card, columns, only)
+    board = choice.board
+    columns = skill_columns(choice, view, entry_ids if within else None, tested=tested)
     rows = [
-        {**_skills_row(cell, column, view), "skill_title": skill_title(board.card, skill)}
-        for (skill, cells), column in zip(slices, tests, strict=True)
-        for cell in cells
+        {**_skills_row(cell, column, view), "skill_title": skill_title(board.card, column.skill)}
+        for column in columns
+        for cell in column.cells.values()
         if entry_ids is None or cell.entry_id in entry_ids
     ]
     of_table = columns_of(_SKILLS, _SKILLS_TYPES, _SKILLS_MEANINGS)
     return Table(f"{board.card.name}-skills", of_table, rows, about)
 
 
-def _skills_row(cell: Cell, column: TestedColumn, view: View) -> dict[str, Value]:
+def _skills_row(cell: Cell, column: SkillColumn, view: View) -> dict[str, Value]:
     entry = view.entries[cell.entry_id]
-    if column.best is None:
-        best = cell.value is not None and cell.rank_low == 1
-    else:
-        best = cell.value is not None and column.as_good_as_best(cell.entry_id)
     return {
         **cell.model_dump(),
         "metric": entry.metric,
         "version": entry.version,
         "kind": entry.kind.value,
-        "maybe_best": best,
-        "p_against_best": column.corrected.get(cell.entry_id),
+        "maybe_best": cell.value is not None and column.may_be_best(cell),
+        "p_against_best": column.tests.corrected.get(cell.entry_id),
     }
 
 

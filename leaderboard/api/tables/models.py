@@ -22,6 +22,7 @@ from leaderboard.models.board_types import (
     ModelBoard,
     PairMatrix,
     PairReport,
+    PairTest,
     SkillBoard,
     Standing,
 )
@@ -370,13 +371,18 @@ def _of_report(report: PairReport, choice: Choice) -> list[dict[str, Value]]:
         judges = {one.entry_id: one for one in report.judges.get(test.skill, ())}
         rows.append({
             **_head(test.skill, judges[test.judge], choice), **_pair(report.first, report.second),
-            "difference": test.difference, "ci_low": test.ci_low, "ci_high": test.ci_high,
-            "n_prompts": test.n_prompts, "n_missing": test.n_missing, "t": test.t,
-            "p_value": test.t_p, "p_corrected": test.t_p_holm, "wilcoxon_w": test.wilcoxon_w,
-            "wilcoxon_p": test.wilcoxon_p, "dominance_a": test.dominance,
-            "dominance_b": test.dominance_back,
+            **_test(test), "n_missing": test.n_missing,
         })  # fmt: skip
     return rows
+
+
+def _test(test: PairTest) -> dict[str, Value]:
+    """The tests of two models, by a metric or by people."""
+    same = ("difference", "ci_low", "ci_high", "n_prompts", "t", "wilcoxon_w", "wilcoxon_p")
+    return {name: getattr(test, name) for name in same} | {
+        "p_value": test.t_p, "p_corrected": test.t_p_holm, "dominance_a": test.dominance,
+        "dominance_b": test.dominance_back,
+    }  # fmt: skip
 
 
 def _of_all(choice: Choice, reader: ModelReader, view: View) -> list[dict[str, Value]]:
@@ -553,11 +559,7 @@ def _tests(board: PeopleBoard) -> list[dict[str, Value]]:
     return [
         {
             "model_a": a, "model_b": b, "skill": of.skill, "skill_title": of.title,
-            "facet": board.gold, "difference": test.difference, "ci_low": test.ci_low,
-            "ci_high": test.ci_high, "n_prompts": test.n_prompts, "t": test.t,
-            "p_value": test.t_p, "p_corrected": test.t_p_holm, "wilcoxon_w": test.wilcoxon_w,
-            "wilcoxon_p": test.wilcoxon_p, "dominance_a": test.dominance,
-            "dominance_b": test.dominance_back,
+            "facet": board.gold, **_test(test),
         }
         for of in board.skills.values()
         for (a, b), test in of.pairs.items()

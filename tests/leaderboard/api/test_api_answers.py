@@ -27,7 +27,7 @@ from leaderboard.views.benchmark_board import (
     ranks_among,
     skill_heat,
 )
-from leaderboard.views.board_tables import board_table, pairs, pairs_csv
+from leaderboard.views.board_tables import board_table, pairs, pairs_table
 from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
 from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
@@ -82,7 +82,7 @@ def test_a_board_is_the_one_that_its_page_offers(api: Asking, query: str) -> Non
     assert csv_of(api, f"{BOARD}?{query}") == to_csv(table)
     among = None if choice.filters.within else kept
     tests = pairs(ranking_with_tests(choice, view), None, among)
-    assert csv_of(api, f"{BOARD}/pairs?{query}") == pairs_csv(tests, view.entries)
+    assert csv_of(api, f"{BOARD}/pairs?{query}") == to_csv(pairs_table(tests, view.entries))
 
 
 @pytest.mark.parametrize("query", ["search=clip,tifa,dsg", "kind=scores", "untrained=1"])

@@ -21,8 +21,9 @@ from leaderboard.records import Status
 from leaderboard.rendering import escaped
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
+from leaderboard.tables import to_csv
 from leaderboard.text import clean, number
-from leaderboard.views.board_tables import board_csv
+from leaderboard.views.board_tables import board_table
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.submissions import Moment, row_of
@@ -138,7 +139,7 @@ def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     own = submission(COPIED, "grey", ("ratings",))
     status = Status(submission=own, state=State.QUEUED, since=NOW, by="w")
     for html in (
-        compared(view, COPIED, 0), board_csv(cells, view.entries, choice.board),
+        compared(view, COPIED, 0), to_csv(board_table(cells, view.entries, choice.board)),
         row_of(status, Moment((), NOW)).account,
     ):  # fmt: skip
         assert account in html
