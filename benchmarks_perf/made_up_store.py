@@ -20,8 +20,8 @@ from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.submission_files import submission_file
-from leaderboard.publication.published import Published
+from leaderboard.ledger.private_records import submission_file
+from leaderboard.publication.results import Published
 from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import (
     Cost,

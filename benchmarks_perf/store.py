@@ -29,11 +29,11 @@ from benchmarks_perf.made_up_store import (
 from benchmarks_perf.measuring import MIB, Figure, alone, memory_bytes, seconds
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.private_records import submission_file
 from leaderboard.ledger.queue_file import QUEUE
-from leaderboard.ledger.submission_files import submission_file
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.reader import Reader
-from leaderboard.publication.snapshot_file import PATH
+from leaderboard.publication.snapshot import PATH
 from leaderboard.records import Status
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Changes, Store

@@ -15,7 +15,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import GridCell, ranked_metrics
 from leaderboard.models.grid import grid as every_cell
 from leaderboard.publication.model_entries import read_track
-from leaderboard.publication.snapshot_file import read_snapshot
+from leaderboard.publication.snapshot import read_snapshot
 
 _LISTED = 40
 

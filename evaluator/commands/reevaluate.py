@@ -13,7 +13,7 @@ from rich.text import Text
 from benchmarks.registry import find, load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
 from evaluator.commands.person import this_person
-from leaderboard.governance.reasons import checked_reason
+from leaderboard.governance.acts import checked_reason
 from leaderboard.governance.rights import require_operator
 from leaderboard.publication.changes import Compared, Moved, Standing, compared
 from leaderboard.publication.publisher import cards_of

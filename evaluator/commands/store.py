@@ -56,9 +56,9 @@ def create(
 
     Example: python -m evaluator store create hub:my-org/assay
     """
-    from leaderboard.store.hub import creating  # noqa: PLC0415 (the command line starts light)
+    from leaderboard.store.hub import maintenance  # noqa: PLC0415 (the command line starts light)
 
-    for line in creating.create(_parts(name), private=private):
+    for line in maintenance.create(_parts(name), private=private):
         console().print(Text(line))
 
 
@@ -67,7 +67,7 @@ def show(name: Named, as_json: JsonOption = False) -> None:
 
     Example: python -m evaluator store show hub:my-org/assay
     """
-    from leaderboard.store.hub.showing import shown  # noqa: PLC0415
+    from leaderboard.store.hub.maintenance import shown  # noqa: PLC0415
 
     found = shown(_parts(name))
     if as_json:
@@ -96,7 +96,7 @@ def squash(
 
     Example: python -m evaluator store squash hub:my-org/assay
     """
-    from leaderboard.store.hub import squashing  # noqa: PLC0415
+    from leaderboard.store.hub import maintenance  # noqa: PLC0415
 
     parts = _parts(name)
     held = _held(name)
@@ -106,7 +106,7 @@ def squash(
             f"Workers hold {len(held)} submissions, {held[0]} for example.",
             "Wait until they are done, or add --force: what is in work is then committed later.",
         )
-    for line in squashing.squash(parts, take_over=force):
+    for line in maintenance.squash(parts, take_over=force):
         console().print(Text(line))
 
 
@@ -116,8 +116,8 @@ def cards(name: Named) -> None:
     Example: python -m evaluator store cards hub:my-org/assay
     """
     from leaderboard.store.hub.cards import card_files  # noqa: PLC0415
-    from leaderboard.store.hub.creating import write_cards  # noqa: PLC0415
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
+    from leaderboard.store.hub.maintenance import write_cards  # noqa: PLC0415
 
     known = {key: benchmark.card for key, benchmark in load_registry().items()}
     found = {Part(part): card for part, card in card_files(name.hub_name, known).items()}
@@ -159,7 +159,7 @@ def backup(store: AnyStore, file: Annotated[Path, typer.Argument(help="A new fil
 
     Example: python -m evaluator store backup .assay/store assay-2026-11-22.tar
     """
-    from leaderboard.store.backup.making import back_up  # noqa: PLC0415
+    from leaderboard.store.backup import back_up  # noqa: PLC0415
 
     _check_folder(store)
     if not store.on_hub and file.resolve().is_relative_to(store.folder.resolve()):
@@ -188,7 +188,7 @@ def restore(
 
     Example: python -m evaluator store restore assay-2026-11-22.tar hub:my-org/assay
     """
-    from leaderboard.store.backup.reading import opened_backup  # noqa: PLC0415
+    from leaderboard.store.backup import opened_backup  # noqa: PLC0415
     from leaderboard.store.copying import copy_store  # noqa: PLC0415
 
     with opened_backup(file) as (manifest, kept):

@@ -20,8 +20,8 @@ from evaluator.launching.outcomes import last_lines, why_it_ended
 from evaluator.launching.planning import NOT_LISTED_YET, Plan, SeenJob, accounted, by_age, plan
 from evaluator.launching.recording import Failure, record
 from evaluator.launching.settings import PREFIX, JobRequest
-from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import read_bans
 from leaderboard.records import Status, Submission
 from leaderboard.store.hub.faults import refused_for
 from leaderboard.store.interface import Store

@@ -10,7 +10,7 @@ from evaluator.launching.planning import SeenJob
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.records import Event, Status
 from leaderboard.states import State
-from leaderboard.store.live.text import readable
+from leaderboard.store.live.interface import readable
 
 LINES_TOLD = 5
 _CHARS = 600

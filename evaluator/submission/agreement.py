@@ -10,7 +10,7 @@ import pandas as pd
 from benchmarks.schema import Benchmark
 from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
 from evaluator.submission.checking.dry_run import JOINED
-from leaderboard.publication.score_hash import scores_sha256
+from leaderboard.publication.origins import scores_sha256
 from leaderboard.records import Receipt
 
 

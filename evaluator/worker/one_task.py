@@ -24,7 +24,7 @@ from evaluator.worker.running.generations_run import BOX_NOT_ENDED
 from evaluator.worker.running.scoring_run import Scoring, StoreAwayError
 from evaluator.worker.stopping import StoppedError
 from evaluator.worker.upkeep.disk_room import is_full
-from leaderboard.ledger.redaction import BANNED
+from leaderboard.ledger.private_records import BANNED
 from leaderboard.records import Kind
 from leaderboard.store.interface import NOT_LET_IN, Store
 

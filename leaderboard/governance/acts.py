@@ -6,29 +6,60 @@ chronicle. Who may do what, and when, is checked against the state the commit is
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Card
 from leaderboard.accounts import ASSAY, Account, is_key
-from leaderboard.governance.reasons import checked_reason
 from leaderboard.governance.rights import Action, Role, require, require_operator, roles
-from leaderboard.ledger.bans import Ban, bans_file, read_bans
+from leaderboard.ledger.audit_log import BAN, POLICY, UNBAN, Deed
 from leaderboard.ledger.batch import Batch, nothing_further
-from leaderboard.ledger.chronicle import BAN, POLICY, UNBAN
-from leaderboard.ledger.chronicle_writing import Deed
+from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import PATH as POLICY_PATH
-from leaderboard.ledger.policy import Policy
-from leaderboard.ledger.redaction import BANNED
-from leaderboard.ledger.tidying import tidy
+from leaderboard.ledger.policy import POLICY_PATH, Ban, Policy, bans_file, read_bans
+from leaderboard.ledger.private_records import BANNED, submission_file
 from leaderboard.ledger.versions import Further, restoring, superseding
-from leaderboard.publication.of_private import Publication, publication
 from leaderboard.publication.publisher import Publisher
-from leaderboard.records import Event, Status
+from leaderboard.publication.results import Published, held_archive, held_results, with_draws
+from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.states import WAITING, State
-from leaderboard.store.interface import Changes, Store
+from leaderboard.store.interface import Changes, Store, transact
+from leaderboard.store.overlay import Overlay
+
+MOST_CHARS = 500
+
+
+def checked_reason(reason: str, *, otherwise: str = "") -> str:
+    """A reason in one line, without characters that steer a terminal or the order of letters.
+
+    Args:
+        reason: as it was given.
+        otherwise: stands where none was given; empty: one must be.
+
+    Raises:
+        SubmitterError: `reason_missing` or `reason_too_long`.
+    """
+    text = " ".join("".join(map(_plain, reason)).split()) or otherwise
+    if not text:
+        raise SubmitterError(
+            "reason_missing", "No reason is given.", "Say why in a sentence; everyone can read it."
+        )
+    if len(text) > MOST_CHARS:
+        raise SubmitterError(
+            "reason_too_long",
+            f"The reason has {len(text)} characters.",
+            f"Say it in at most {MOST_CHARS}.",
+        )
+    return text
+
+
+def _plain(character: str) -> str:
+    if character in "\t\r\n" or unicodedata.category(character) in ("Zl", "Zp"):
+        return " "
+    return "" if unicodedata.category(character).startswith("C") else character
 
 
 class Acts:
@@ -274,3 +305,52 @@ def _check_bannable(account_key: str, by: Account) -> None:
 
 def _deed(action: str, account_key: str, ban: Ban) -> Deed:
     return Deed(ban.at, ban.by, action, account_key, ban.record, ban.reason)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a commit makes public.
+
+    Attributes:
+        records: the whole record of what is published, by id.
+        files: its results and its record, as public files.
+        runs: its results, for the boards.
+    """
+
+    records: Mapping[str, Submission] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    runs: Sequence[Published] = ()
+
+
+def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Publication:
+    """Prepare the publication of a private submission.
+
+    What must stay private of its results (where a benchmark's answers are) is copied to its place
+    there first: the boards read it from the moment of the public commit. Without that commit
+    nothing reads it.
+
+    Args:
+        store: where its results are held.
+        held: the whole record.
+        cards: the benchmarks that have boards.
+
+    Raises:
+        PlatformError: `unknown_benchmark`.
+    """
+    record = held.model_copy(update={"private": False})
+    files, old = held_results(store, held, cards), held_archive(store, held, cards)
+    private = {**files.private, **old.private}
+    if private:
+        message = f"draws of private answers of {held.submission_id}"
+        transact(store.private, lambda: private, message)
+    later = Store(Overlay(store.public, files.public), store.private, store.live)
+    results = [
+        RunResult.model_validate_json(content)
+        for path, content in files.public.items()
+        if path.endswith(".json")
+    ]
+    return Publication(
+        records={held.submission_id: record},
+        files={**files.public, **old.public, **submission_file(record)},
+        runs=[with_draws(later, record, result, cards) for result in results],
+    )

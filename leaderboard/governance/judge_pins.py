@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
-from leaderboard.governance.reasons import checked_reason
+from leaderboard.governance.acts import checked_reason
 from leaderboard.governance.rights import require_operator
+from leaderboard.ledger.audit_log import JUDGES, Deed
 from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.chronicle import JUDGES
-from leaderboard.ledger.chronicle_writing import Deed
 from leaderboard.ledger.judge_pins import ANY, OVERALL, PATH, Pin, Pins, read_pins
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.store.interface import Store

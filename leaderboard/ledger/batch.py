@@ -1,14 +1,28 @@
-"""Batch of changes for the store: events of submissions, files, lines of the audit log."""
+"""Computes the files of one commit from a batch: events, queue, lines of the chronicle.
+
+What is read does not grow with the store: the queue, the last segment of the chronicle, and the
+events of the submissions that are touched, each once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from leaderboard.ledger.chronicle_writing import Deed
+from leaderboard.folding import fold
+from leaderboard.ledger.audit_log import Deed, appended, segment_number
+from leaderboard.ledger.private_records import (
+    HeldRecords,
+    events_path,
+    public_events,
+    public_record,
+    readable,
+)
+from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes
 from leaderboard.ledger.versions import Further
 from leaderboard.records import Event, Status, Submission
-from leaderboard.store.interface import Changes
+from leaderboard.store.interface import Changes, NotFoundError, Repository
 
 
 def nothing_further(_: Sequence[Status]) -> Mapping[str, Sequence[Event]]:
@@ -56,3 +70,104 @@ def event_deed(submission_id: str, event: Event) -> Deed:
         record=event_line(event),
         reason=event.reason,
     )
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is to be committed.
+
+    Attributes:
+        changes: all files.
+        touched: the submissions with further events as they are afterwards, in public form.
+    """
+
+    changes: Changes
+    touched: Mapping[str, Status]
+
+
+class Drafting:
+    """One batch over one version of the store.
+
+    Args:
+        public: the public repository.
+        held: what is kept of private submissions; further details are kept there first.
+        queue: of that version.
+        batch: what is to be written.
+    """
+
+    def __init__(self, public: Repository, held: HeldRecords, queue: Queue, batch: Batch) -> None:
+        self._public = public
+        self._held = held
+        self._queue = queue
+        self._batch = batch
+        self._raw: dict[str, bytes] = {}
+
+    def draft(self) -> Draft:
+        """The commit.
+
+        Raises:
+            PlatformError: `illegal_transition`.
+        """
+        added = {name: list(events) for name, events in self._batch.events.items()}
+        touched = self._folded(added)
+        afterwards = self._with(touched)
+        further = self._batch.further(afterwards)
+        if further:
+            for name, events in further.items():
+                added.setdefault(name, []).extend(events)
+            touched = self._folded(added)
+            afterwards = self._with(touched)
+        changes: dict[str, bytes | Path | None] = {**self._batch.files(afterwards)}
+        deeds = [*self._batch.deeds]
+        for name, new in added.items():
+            file, told = self._event_file(name, new)
+            changes |= file
+            deeds += told
+        lines = appended(self._public, deeds, known=self._queue.segments)
+        changes |= lines
+        if added:
+            segments = max((*map(segment_number, lines), self._queue.segments))
+            changes[QUEUE] = queue_bytes(Queue(afterwards, segments))
+            if self._queue.old:
+                changes[OLD_QUEUE] = None
+        return Draft(changes, touched)
+
+    def _event_file(self, name: str, new: Sequence[Event]) -> tuple[dict[str, bytes], list[Deed]]:
+        before = self._before(name)
+        shown = self._shown(name, new)[len(before) :]
+        lines = b"".join(event_line(event) + b"\n" for event in shown)
+        self._held.keep_details(self._record(name), before, new)
+        # What is there is kept byte by byte: the chronicle has its hashes.
+        file = {events_path(name): self._raw_events(name) + lines}
+        return file, [event_deed(name, event) for event in shown]
+
+    def _folded(self, added: Mapping[str, Sequence[Event]]) -> dict[str, Status]:
+        return {
+            name: fold(public_record(self._record(name)), self._shown(name, new))
+            for name, new in added.items()
+        }
+
+    def _with(self, touched: Mapping[str, Status]) -> tuple[Status, ...]:
+        return in_order({**self._queue.by_id, **touched}.values())
+
+    def _shown(self, name: str, new: Sequence[Event]) -> tuple[Event, ...]:
+        """All public events of a submission, with those that are not written yet."""
+        return public_events(self._record(name), (*self._before(name), *new))
+
+    def _record(self, name: str) -> Submission:
+        given = self._batch.records.get(name)
+        return given or self._held.record(self._queue.by_id[name].submission)
+
+    def _before(self, name: str) -> tuple[Event, ...]:
+        lines = self._raw_events(name).splitlines()
+        with readable(events_path(name)):
+            return tuple(Event.model_validate_json(line) for line in lines)
+
+    def _raw_events(self, name: str) -> bytes:
+        if name not in self._raw:
+            try:
+                known = name in self._queue.by_id
+                self._raw[name] = self._public.read(events_path(name)) if known else b""
+            except NotFoundError:
+                self._raw[name] = b""
+        return self._raw[name]

@@ -8,19 +8,25 @@ private one the rest: it is written first, and read only where a public event ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.folding import fold
-from leaderboard.ledger.batch import Batch, no_files, nothing_further
-from leaderboard.ledger.drafting import Drafting
-from leaderboard.ledger.held import HeldRecords
+from leaderboard.ledger.batch import Batch, Drafting, no_files, nothing_further
+from leaderboard.ledger.private_records import (
+    PRIVATE_ID,
+    HeldRecords,
+    events_path,
+    public_record,
+    readable,
+    submission_file,
+    whole_events,
+)
 from leaderboard.ledger.queue_file import Queue, read_queue
-from leaderboard.ledger.redaction import PRIVATE_ID, public_record, whole_events
-from leaderboard.ledger.submission_files import events_path, readable, submission_file
 from leaderboard.ledger.versions import Further
 from leaderboard.records import Event, Status, Submission
+from leaderboard.states import State
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 
 
@@ -165,7 +171,7 @@ class Ledger:
         Raises:
             SubmitterError: `duplicate_submission` if that id exists already.
             PlatformError: `telling_id` where the id of a private submission is not of the form
-                that `leaderboard.ledger.redaction.private_id` makes.
+                that `leaderboard.ledger.private_records.private_id` makes.
         """
         submission_id = submission.submission_id
         if submission.private and not PRIVATE_ID.fullmatch(submission_id):
@@ -274,3 +280,51 @@ class Ledger:
             whole = fold(self._held.record(public.submission), self.whole_events(name))
             self._told[name] = public, whole
         return whole
+
+
+def fault_of(ledger: Ledger, status: Status, further: Sequence[Event] = ()) -> PlatformError | None:
+    """Why a submission cannot be moved on by this program; None: it can, or was moved meanwhile.
+
+    Its record and its events are read: what is written next is added to them.
+
+    Args:
+        ledger: where it is.
+        status: as the queue has it.
+        further: what is to follow.
+
+    Raises:
+        TransientError: the store fails, and nothing is known.
+    """
+    name = status.submission.submission_id
+    try:
+        ledger.with_record(status)
+        events = ledger.whole_events(name)
+        _check_state(name, fold(status.submission, events).state, status.state)
+        fold(status.submission, (*events, *further))
+    except PlatformError as error:
+        now = ledger.status(name)
+        moved = (now.state, now.since, now.by) != (status.state, status.since, status.by)
+        return None if moved else error
+    return None
+
+
+def faults(ledger: Ledger) -> Iterator[tuple[str, PlatformError]]:
+    """The submissions that wait or are in work and cannot be moved on, with the reason.
+
+    Raises:
+        TransientError: the store fails.
+        PlatformError: `queue_damaged`, `queue_too_new`: nothing can be said of any.
+    """
+    for status in ledger.statuses():
+        error = fault_of(ledger, status) if status.unfinished else None
+        if error is not None:
+            yield status.submission.submission_id, error
+
+
+def _check_state(submission_id: str, by_events: State, in_queue: State) -> None:
+    if by_events is not in_queue:
+        raise PlatformError(
+            "record_damaged",
+            f"{submission_id} is {by_events} by its events and {in_queue} in the queue.",
+            "Build the queue anew: python -m evaluator doctor --repair",
+        )

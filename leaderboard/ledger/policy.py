@@ -1,17 +1,19 @@
-"""Quota policy of the operator, and its file."""
+"""What operators decide, in files of the public repository: the quota policy and the bans of accounts."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from leaderboard.records import Kind
 from leaderboard.store.interface import NotFoundError, Repository
 
-PATH = "policy.json"
+POLICY_PATH = "policy.json"
 
 
 class Allowance(BaseModel):
@@ -70,6 +72,42 @@ class Policy(BaseModel):
 def read_policy(public: Repository) -> Policy:
     """The policy of a store; the default where its operator set none."""
     try:
-        return Policy.model_validate_json(public.read(PATH))
+        return Policy.model_validate_json(public.read(POLICY_PATH))
     except NotFoundError:
         return Policy()
+
+
+BANS_PATH = "bans.json"
+
+
+class Ban(BaseModel):
+    """An account that may not submit until the ban is lifted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    account: str
+    """Its key, as `leaderboard.accounts` has it."""
+    reason: str
+    by: str
+    """Key of the operator's account."""
+    at: AwareDatetime
+
+    @property
+    def record(self) -> bytes:
+        """What the chronicle holds the hash of."""
+        return self.model_dump_json().encode()
+
+
+def read_bans(public: Repository) -> dict[str, Ban]:
+    """The bans in force, by account key."""
+    try:
+        found = json.loads(public.read(BANS_PATH))
+    except NotFoundError:
+        return {}
+    return {key: Ban.model_validate(ban) for key, ban in found.items()}
+
+
+def bans_file(bans: Mapping[str, Ban]) -> dict[str, bytes]:
+    """The file that says which bans are in force."""
+    content = {key: ban.model_dump(mode="json") for key, ban in sorted(bans.items())}
+    return {BANS_PATH: json.dumps(content, indent=1, ensure_ascii=False).encode()}

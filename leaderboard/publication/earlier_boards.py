@@ -7,10 +7,17 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.ledger.editions import OTHER_REVISION, Edition
-from leaderboard.ledger.history import History, is_past, latest, read_history
-from leaderboard.publication.archive import old_places
-from leaderboard.publication.snapshot import Board, Entry, Snapshot, parse_snapshot, snapshot_bytes
+from leaderboard.ledger.editions import (
+    OTHER_REVISION,
+    Edition,
+    History,
+    is_past,
+    latest,
+    read_history,
+)
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.results import old_places
+from leaderboard.publication.snapshot import Board, Snapshot, parse_snapshot, snapshot_bytes
 from leaderboard.records import Status
 from leaderboard.store.interface import NotFoundError, Repository
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from benchmarks.schema import Card
-from leaderboard.publication.snapshot import Entry
+from leaderboard.publication.entries import Entry
 from leaderboard.ranking.cells import UNSANDBOXED
 from leaderboard.records import Kind
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from leaderboard.accounts import ASSAY
-from leaderboard.publication.snapshot import Entry
+from leaderboard.publication.entries import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind
 

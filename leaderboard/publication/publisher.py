@@ -4,28 +4,247 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from benchmarks.schema import Benchmark, Card
+from leaderboard.ledger.editions import Edition
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.boards import Snapshot
-from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.earlier_boards import archived, cards_to_show
+from leaderboard.publication.entries import StoredEntries, entries_of, stored
 from leaderboard.publication.model_entries import PATH as MODELS
-from leaderboard.publication.model_entries import track_bytes
-from leaderboard.publication.origins import Origin
-from leaderboard.publication.published import Published
-from leaderboard.publication.snapshot_file import (
+from leaderboard.publication.model_entries import (
+    ModelEntry,
+    ModelTrack,
+    entry_of,
+    readable_track,
+    track_bytes,
+)
+from leaderboard.publication.origins import Origin, RunOrigin, origin_of
+from leaderboard.publication.ranked_boards import BoardRun, DrawsShelf, RunDraws, ranked_board
+from leaderboard.publication.results import Published, read_result
+from leaderboard.publication.snapshot import (
     PATH,
+    Board,
+    Snapshot,
     parse_snapshot,
     read_snapshot,
     snapshot_changes,
 )
 from leaderboard.publication.static_page import STATIC_PATH, static_page
-from leaderboard.publication.updating import Update
-from leaderboard.ranking.pairs import pairs_file, pairs_path
-from leaderboard.records import Status
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path, read_pairs
+from leaderboard.records import RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Repository, Store, transact
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """One submission on the boards.
+
+    Attributes:
+        submission: its public record.
+        origin: what of it is there.
+        results: benchmark to result, as far as they were read; those that are not are as before.
+        known: whether the last snapshot has the very same of it.
+    """
+
+    submission: Submission
+    origin: Origin
+    results: Mapping[str, RunResult]
+    known: bool
+
+    def on(self, card: Card | None) -> RunOrigin | None:
+        """Its run on the board of a benchmark; None where there is none."""
+        run = self.origin.runs.get(card.name) if card else None
+        return run if card and run and run.stands_on(card) else None
+
+
+class Update:
+    """Makes one snapshot.
+
+    Args:
+        store: where results are.
+        cards: the benchmarks that have boards.
+        shelf: keeps draws from one snapshot to the next.
+        last: the snapshot before; None: everything is read and ranked.
+        new: runs that are being published; they replace older ones.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        cards: Mapping[str, Card],
+        shelf: DrawsShelf,
+        last: Snapshot | None = None,
+        new: Sequence[Published] = (),
+    ) -> None:
+        self._store, self._cards, self._shelf = store, cards, shelf
+        self._last = last
+        self._last_cards = {n: b.card for n, b in last.boards.items()} if last else {}
+        self._new: dict[str, dict[str, Published]] = {}
+        for run in new:
+            name = run.submission.submission_id
+            self._new.setdefault(name, {})[run.result.benchmark] = run
+        self.ranked: dict[str, Pairs | None] = {}
+        """Boards that were ranked, with the tests of their headlines."""
+        self.track = ModelTrack()
+        """The models of the last snapshot that was made."""
+
+    def snapshot(self, shown: Sequence[Status], built_at: datetime, built_from: str) -> Snapshot:
+        """The snapshot of these submissions, in their order."""
+        present = [self._present(status) for status in shown]
+        self.track = self._models(present)
+        return Snapshot(
+            built_at=built_at,
+            entries=self._entries(present),
+            boards={name: self._board(card, present) for name, card in self._cards.items()},
+            built_from=built_from,
+            origins={one.submission.submission_id: one.origin for one in present},
+        )
+
+    def _present(self, status: Status) -> _Shown:
+        name = status.submission.submission_id
+        before = self._last.origins.get(name) if self._last else None
+        new = self._new.get(name, {})
+        if before is not None and before.since == status.since and not new:
+            return _Shown(status.submission, before, {}, known=True)
+        results = {benchmark: run.result for benchmark, run in new.items()}
+        for benchmark in status.submission.benchmarks:
+            if benchmark not in results:
+                found = read_result(self._store, status.submission, benchmark)
+                results |= {} if found is None else {benchmark: found}
+        # Other files of the same results make no other board: the order is always one.
+        ordered = {b: results[b] for b in sorted(results)}
+        runs = {benchmark: origin_of(result) for benchmark, result in ordered.items()}
+        return _Shown(
+            status.submission, Origin(since=status.since, runs=runs), ordered, known=False
+        )
+
+    def _models(self, present: Sequence[_Shown]) -> ModelTrack:
+        """The models among what is shown, by the order in which they came."""
+        models = [one for one in present if one.submission.images is not None]
+        before = readable_track(self._store.public).entries if self._last and models else {}
+        found: dict[str, ModelEntry] = {}
+        for one in models:
+            name, since = one.submission.submission_id, one.origin.since
+            entry = before.get(name)
+            if not one.known or entry is None or entry.since != since:
+                read = [self._result(one, benchmark) for benchmark in one.origin.runs]
+                made = [entry_of(one.submission, result, since) for result in read if result]
+                entry = made[0] if made else None
+            if entry is not None:
+                found[name] = entry
+        return ModelTrack(found)
+
+    def _entries(self, present: Sequence[_Shown]) -> StoredEntries:
+        before: dict[str, dict[str, bytes]] = {}
+        last = stored(self._last.entries if self._last else {})
+        for entry_id, line in last.lines.items():
+            before.setdefault(entry_id.rpartition("/")[0], {})[entry_id] = line
+        found: dict[str, bytes] = {}
+        for one in present:
+            on_boards = [n for n in one.origin.runs if one.on(self._cards.get(n))]
+            were = [n for n in one.origin.runs if one.on(self._last_cards.get(n))]
+            if one.known and on_boards == were:
+                found |= before.get(one.submission.submission_id, {})
+            else:
+                read = (self._result(one, name) for name in on_boards)
+                results = [result for result in read if result is not None]
+                found |= stored(entries_of(one.submission, results)).lines
+        return StoredEntries(found)
+
+    def _result(self, one: _Shown, benchmark: str) -> RunResult | None:
+        read = one.results.get(benchmark)
+        return read or read_result(self._store, one.submission, benchmark)
+
+    def _board(self, card: Card, present: Sequence[_Shown]) -> Board:
+        runs = [(one, run) for one in present if (run := one.on(card)) is not None]
+        before = self._last_runs(card)
+        same = [(one.submission.submission_id, run.sha256) for one, run in runs] == before
+        # Without origins, as after a change of the code, not even an empty board is known to be so.
+        known = self._last is not None and bool(self._last.origins)
+        if self._last and known and same and _ranks_alike(card, self._last_cards.get(card.name)):
+            columns = self._last.boards[card.name].columns
+            return Board(card, load=lambda: columns.table)
+        cells, hashes = self._last_cells(card), dict(before)
+        there = [self._run(card, one, run, cells, hashes) for one, run in runs]
+        found = ranked_board(card, there, self._known_pairs(card, runs, cells, hashes))
+        self.ranked[card.name] = found.pairs
+        return found.board
+
+    def _known_pairs(
+        self,
+        card: Card,
+        runs: Sequence[tuple[_Shown, RunOrigin]],
+        cells: Mapping[str, Sequence[Cell]],
+        hashes: Mapping[str, str],
+    ) -> Pairs | None:
+        """The tests between the entries of runs that are as they were."""
+        same = [
+            name
+            for one, run in runs
+            if hashes.get(name := one.submission.submission_id) == run.sha256
+        ]
+        usable = {cell.entry_id for name in same for cell in cells.get(name, ())}
+        if not usable:
+            return None
+        return read_pairs(self._store.public, card.name, card.revision, usable)
+
+    def _last_runs(self, card: Card) -> list[tuple[str, str]]:
+        """Submissions on the last board of this revision, with the hashes of their results."""
+        last_card = self._last_cards.get(card.name)
+        if self._last is None or last_card is None or not _of_one_edition(card, last_card):
+            return []
+        runs = ((name, o.runs.get(card.name)) for name, o in self._last.origins.items())
+        return [(n, r.sha256) for n, r in runs if r is not None and r.stands_on(card)]
+
+    def _last_cells(self, card: Card) -> dict[str, list[Cell]]:
+        """Submission to the cells of its run on the last board."""
+        found: dict[str, list[Cell]] = {}
+        if self._last is None or card.name not in self._last.boards:
+            return found
+        for cell in self._last.boards[card.name].cells:
+            found.setdefault(cell.entry_id.rpartition("/")[0], []).append(cell)
+        return {name: sorted(cells, key=lambda cell: cell.row) for name, cells in found.items()}
+
+    def _run(
+        self,
+        card: Card,
+        one: _Shown,
+        run: RunOrigin,
+        last_cells: Mapping[str, Sequence[Cell]],
+        last_hashes: Mapping[str, str],
+    ) -> BoardRun:
+        name = one.submission.submission_id
+        published = self._new.get(name, {}).get(card.name)
+        if published is not None and published.draws is not None:
+            cells: Sequence[Cell] = published.cells()
+            draws = RunDraws.of(published.draws, cells, card)
+            self._shelf.put(card, name, run, draws)
+            return BoardRun(cells, lambda: draws)
+        if last_hashes.get(name) == run.sha256 and name in last_cells:
+            cells = last_cells[name]
+        else:
+            result = self._result(one, card.name)
+            cells = Published(one.submission, result).cells() if result else ()
+        return BoardRun(cells, partial(self._shelf.draws, card, name, run, cells))
+
+
+def _ranks_alike(card: Card, other: Card | None) -> bool:
+    """Whether two cards give the same ranks to the same runs."""
+    if other is None:
+        return False
+    measures = {*card.measures, *other.measures}
+    same = _of_one_edition(card, other) and card.headline == other.headline
+    return same and all(
+        card.higher_is_better(one) == other.higher_is_better(one) for one in measures
+    )
+
+
+def _of_one_edition(card: Card, other: Card) -> bool:
+    return Edition.of_card(card) == Edition.of_card(other)
 
 
 def cards_of(registry: Mapping[str, Benchmark]) -> dict[str, Card]:

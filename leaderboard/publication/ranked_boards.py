@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import hashlib
+import os
+import tempfile
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +19,17 @@ from numpy.typing import NDArray
 from benchmarks.arrays import FloatArray
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.publication.boards import Board
-from leaderboard.publication.cell_columns import SliceKey, key_of
+from leaderboard.ledger.editions import is_current
+from leaderboard.publication.entries import Entry, entries_of
+from leaderboard.publication.origins import RunOrigin
+from leaderboard.publication.results import Published
+from leaderboard.publication.snapshot import Board, SliceKey, Snapshot, key_of
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.draws import Draws, stacked
+from leaderboard.ranking.draws import Draws, read_draws, stacked
 from leaderboard.ranking.pairs import Pairs, tests_of
 from leaderboard.ranking.slices import Slice, ranked
+from leaderboard.records import RunResult
+from leaderboard.store.interface import Store
 
 
 @dataclass(frozen=True)
@@ -130,3 +143,166 @@ def _tested(one: Slice, card: Card, known: Pairs | None) -> Pairs:
     entry_ids = tuple(cell.entry_id for cell in one.cells)
     seed = seed_of(card.name, card.revision)
     return Pairs(card.revision, entry_ids, tests_of(entry_ids, shares, seed, known))
+
+
+IN_MEMORY = 512 << 20
+ON_DISK = 4 << 30
+"""A run of sixty rows takes 240 KB."""
+_SUFFIX = ".npz"
+
+
+class DrawsShelf:
+    """The draws of runs: from memory, else from a folder of this machine, else from the store.
+
+    Args:
+        store: where they are published.
+        folder: of this machine, whose files may be removed at any time; None: memory alone.
+        in_memory: bytes kept in memory.
+        on_disk: bytes kept in the folder.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path | None = None,
+        *,
+        in_memory: int = IN_MEMORY,
+        on_disk: int = ON_DISK,
+    ) -> None:
+        self._store = store
+        self._folder = folder
+        self._in_memory, self._on_disk = in_memory, on_disk
+        self._held: OrderedDict[str, RunDraws] = OrderedDict()
+        self._bytes = 0
+        self.read_from_store = 0
+        """Runs whose draws were read from the store, for reports."""
+
+    def draws(
+        self, card: Card, submission_id: str, origin: RunOrigin, cells: Sequence[Cell]
+    ) -> RunDraws:
+        """The draws of a published run.
+
+        Args:
+            card: the benchmark.
+            submission_id: whose run.
+            origin: the result they stand behind.
+            cells: its rows, in their order.
+        """
+        key = _key(card, submission_id, origin)
+        found = self._held.get(key) or self._from_folder(key)
+        if found is None:
+            found = RunDraws.of(read_draws(self._store, card, cells), cells, card)
+            self.read_from_store += 1
+            if found.resamples.size:  # Else there are none yet, which is nothing to remember.
+                self._to_folder(key, found)
+        if found.resamples.size:
+            self._hold(key, found)
+        return found
+
+    def put(self, card: Card, submission_id: str, origin: RunOrigin, draws: RunDraws) -> None:
+        """Keep the draws of a run that is being published."""
+        key = _key(card, submission_id, origin)
+        self._hold(key, draws)
+        self._to_folder(key, draws)
+
+    def tidy(self) -> None:
+        """Remove what was used longest ago from the folder, as far as there is too much."""
+        if self._folder is None or not self._folder.is_dir():
+            return
+        files = [(path, path.stat()) for path in self._folder.glob(f"*{_SUFFIX}")]
+        total = sum(state.st_size for _, state in files)
+        for path, state in sorted(files, key=lambda file: file[1].st_mtime):
+            if total <= self._on_disk:
+                return
+            path.unlink(missing_ok=True)
+            total -= state.st_size
+
+    def _hold(self, key: str, draws: RunDraws) -> None:
+        if (old := self._held.pop(key, None)) is not None:
+            self._bytes -= old.nbytes
+        self._held[key] = draws
+        self._bytes += draws.nbytes
+        while self._bytes > self._in_memory:
+            self._bytes -= self._held.popitem(last=False)[1].nbytes
+
+    def _from_folder(self, key: str) -> RunDraws | None:
+        if self._folder is None:
+            return None
+        path = self._folder / f"{key}{_SUFFIX}"
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                rows = found["rows"].tolist()
+                tested = dict(zip(rows, found["contributions"], strict=True))
+                draws = RunDraws(found["resamples"], tested)
+            os.utime(path)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            # A copy that cannot be read, of what the store has: it is read there again.
+            path.unlink(missing_ok=True)
+            return None
+        return draws
+
+    def _to_folder(self, key: str, draws: RunDraws) -> None:
+        """Keep a copy, as a whole or not at all; where the disk is full there is none."""
+        if self._folder is None:
+            return
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    np.savez(
+                        file,
+                        resamples=draws.resamples,
+                        rows=np.array(list(draws.contributions), np.int64),
+                        contributions=np.array(list(draws.contributions.values()), np.float64),
+                    )
+                Path(name).rename(self._folder / f"{key}{_SUFFIX}")
+            finally:
+                Path(name).unlink(missing_ok=True)
+
+
+def _key(card: Card, submission_id: str, origin: RunOrigin) -> str:
+    # The headline decides which contributions are kept.
+    words = (card.name, card.headline.model_dump_json(), submission_id, origin.sha256)
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+
+
+def build_snapshot(
+    runs: Iterable[Published], cards: Mapping[str, Card], built_at: datetime
+) -> Snapshot:
+    """All boards from all published runs, without regard to any earlier snapshot.
+
+    Runs of a benchmark that has no card here, or of another revision of it, are left out: a
+    board never mixes revisions.
+    """
+    current = [
+        run
+        for run in runs
+        if run.result.benchmark in cards and is_current(run.result, cards[run.result.benchmark])
+    ]
+    boards = {
+        name: ranked_board(
+            card, [_on_board(r, card) for r in current if r.result.benchmark == name]
+        ).board
+        for name, card in cards.items()
+    }
+    return Snapshot(built_at=built_at, entries=_entries(current), boards=boards)
+
+
+def _on_board(run: Published, card: Card) -> BoardRun:
+    cells, draws = run.cells(), run.draws
+    return BoardRun(cells, lambda: None if draws is None else RunDraws.of(draws, cells, card))
+
+
+def _entries(runs: Sequence[Published]) -> dict[str, Entry]:
+    submissions = {run.submission.submission_id: run.submission for run in runs}
+    results: dict[str, list[RunResult]] = {}
+    for run in runs:
+        results.setdefault(run.submission.submission_id, []).append(run.result)
+    return {
+        entry_id: entry
+        for name, submission in submissions.items()
+        for entry_id, entry in entries_of(submission, results[name]).items()
+    }

@@ -14,16 +14,16 @@ from types import MappingProxyType
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card, Selector
-from leaderboard.ledger.bans import Ban, read_bans
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import Policy, read_policy
-from leaderboard.publication.boards import Board, Snapshot
+from leaderboard.ledger.policy import Ban, Policy, read_bans, read_policy
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import nearest
 from leaderboard.publication.results import read_results
-from leaderboard.publication.snapshot_file import (
+from leaderboard.publication.snapshot import (
     OLD_PATH,
     PATH,
+    Board,
+    Snapshot,
     parse_old_snapshot,
     parse_snapshot,
 )

@@ -10,14 +10,13 @@ from typing import Any
 
 from benchmarks.schema import Card
 from leaderboard.folding import fold
+from leaderboard.ledger.private_records import events_path
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes, read_queue
-from leaderboard.ledger.submission_files import events_path
-from leaderboard.publication.boards import Board, Snapshot
-from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.model_entries import ModelEntry, entry_of, read_track
-from leaderboard.publication.publisher import changes_of
+from leaderboard.publication.publisher import Update, changes_of
+from leaderboard.publication.ranked_boards import DrawsShelf
 from leaderboard.publication.results import read_result
-from leaderboard.publication.updating import Update
+from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes, Repository, Store

@@ -10,19 +10,16 @@ from enum import StrEnum
 
 from benchmarks.schema import Card
 from leaderboard.accounts import ASSAY
+from leaderboard.ledger.audit_log import Deed
 from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.chronicle_writing import Deed
 from leaderboard.ledger.editions import (
+    ANNOUNCED,
     NEW_PROTOCOL,
     NEW_REVISION,
     NEW_SCORER,
     OTHER_REVISION,
-    Edition,
-    scores_stand,
-)
-from leaderboard.ledger.history import (
-    ANNOUNCED,
     Announced,
+    Edition,
     History,
     history_file,
     is_past,
@@ -30,6 +27,7 @@ from leaderboard.ledger.history import (
     looked_file,
     read_history,
     read_looked,
+    scores_stand,
 )
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.earlier_boards import archived_board

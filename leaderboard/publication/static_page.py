@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import origin
 from leaderboard.publication.identities import latest_entries
@@ -17,6 +16,7 @@ from leaderboard.publication.index import IndexBase, index_boards, plain_index
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import BoardIndex, comparable
 from leaderboard.publication.recommending import leading_cells
+from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.rendering import render

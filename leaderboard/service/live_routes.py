@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from benchmarks.errors import TransientError
 from benchmarks.settings.rotation import Secrets, fixed
-from leaderboard.service.answers import NO_STORE
 from leaderboard.service.bodies import HANG_UP, body_of
+from leaderboard.service.health_routes import NO_STORE
 from leaderboard.store.live.interface import KEY, Live, Pulse
 from leaderboard.store.live.wire import MOST_BYTES, PATH, SECRET_HEADER, Pulses, Told
 

@@ -14,11 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
-from leaderboard.ledger.chronicle import SEGMENT_LINES, Line, segments, sha256
+from leaderboard.ledger.audit_log import SEGMENT_LINES, Line, segments, sha256
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import read_snapshot
-from leaderboard.service.health import Boards, DiskSpace, Health, Seen, disk_of
-from leaderboard.service.verdict import judged, unreadable
+from leaderboard.service.health import Boards, DiskSpace, Health, Seen, disk_of, judged, unreadable
 from leaderboard.store.interface import Repository, Store, utc_now
 
 FRESH_FOR_S = 5.0

@@ -18,9 +18,8 @@ from starlette.routing import Route
 
 from benchmarks.errors import SubmitterError
 from benchmarks.settings.rotation import SecretRotation, Secrets, fixed
-from leaderboard.service.answers import Answer, in_json
 from leaderboard.service.bodies import body_of
-from leaderboard.service.health_routes import response_of
+from leaderboard.service.health_routes import Answer, in_json, response_of
 
 HEADER = "X-Webhook-Secret"
 SECRET_VARIABLE = "ASSAY_WEBHOOK_SECRET"  # noqa: S105 (a name)

@@ -8,15 +8,17 @@ of the store and never comes again.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from benchmarks.errors import PlatformError, TransientError
-from leaderboard.store.gathered import FILES, N_BYTES, Gathered, Group, View
 from leaderboard.store.interface import (
     Changes,
     ConflictError,
@@ -24,8 +26,238 @@ from leaderboard.store.interface import (
     rest_after,
     transact_alone,
 )
-from leaderboard.store.paths import check_path
-from leaderboard.store.turns import Answer, Member, Turns
+from leaderboard.store.overlay import Overlay
+from leaderboard.store.paths import check_path, entangled
+
+Answer = Changes | Exception
+"""What a change came to."""
+
+
+@dataclass(eq=False)
+class Member:
+    """A transaction that waits, and how it ended.
+
+    Attributes:
+        change: see `transact`.
+        message: likewise.
+        attempts: likewise.
+        sleep: likewise.
+        lost: races it lost so far.
+        alone: a commit with others was refused, so it goes by itself and gets its own answer.
+        view: set while it is to evaluate its change over this.
+        busy: it is evaluating it.
+        answer: what it evaluated, and over which view.
+        gone: its thread was interrupted and waits no more.
+        version: the store's, once it is committed.
+        error: what ended it instead.
+    """
+
+    change: Callable[[], Changes]
+    message: str
+    attempts: int
+    sleep: Callable[[float], None]
+    lost: int = 0
+    alone: bool = False
+    view: Repository | None = None
+    busy: bool = False
+    answer: tuple[Repository, Answer] | None = None
+    gone: bool = False
+    version: str | None = None
+    error: Exception | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.gone or self.version is not None or self.error is not None
+
+    def outcome(self) -> str:
+        """The version after its commit.
+
+        Raises:
+            Exception: what ended it instead.
+        """
+        if self.error is not None:
+            raise self.error
+        assert self.version is not None  # only a thread that still waits asks
+        return self.version
+
+
+class Turns:
+    """Who waits, in the order they came; at most one of them leads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[Member] = []
+        self._leader: Member | None = None
+
+    def join(self, member: Member) -> None:
+        """Wait with the others."""
+        with self._changed:
+            self._waiting.append(member)
+
+    def waiting(self) -> tuple[Member, ...]:
+        """All who wait, those who were asked already too."""
+        with self._changed:
+            # A leader that was interrupted may have left one behind that has ended.
+            return tuple(member for member in self._waiting if not member.over)
+
+    def take(self, member: Member, evaluate: Callable[[Repository], Answer]) -> bool:
+        """Wait for what a member has to do, and evaluate its change if it is that.
+
+        Returns:
+            Whether it leads now; it must `step_down`.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: member.over or member.view or self._leader is None)
+            if member.over:
+                return False
+            if member.view is None:
+                self._leader = member
+                return True
+            view, member.view, member.busy = member.view, None, True
+        answer = None
+        try:
+            answer = view, evaluate(view)
+        finally:
+            with self._changed:
+                member.busy, member.answer = False, answer
+                self._changed.notify_all()
+        return False
+
+    def step_down(self) -> None:
+        """Leave the lead to another."""
+        with self._changed:
+            self._leader = None
+            self._changed.notify_all()
+
+    def ask(self, member: Member, view: Repository) -> Answer | None:
+        """What another thread's change comes to; None if that thread waits no more."""
+        with self._changed:
+            # A leader that was interrupted may have left it at work.
+            self._changed.wait_for(lambda: member.over or not member.busy)
+            member.view = view
+            self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: member.over or (member.answer is not None and member.answer[0] is view)
+            )
+            return None if member.over or member.answer is None else member.answer[1]
+
+    def end(
+        self,
+        members: Iterable[Member],
+        *,
+        version: str | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        """Let members go, with a version or an error; those who went already are passed over."""
+        with self._changed:
+            for member in members:
+                if not member.over:
+                    member.version, member.error = version, error
+                    self._waiting.remove(member)
+            self._changed.notify_all()
+
+    def leave(self, member: Member) -> None:
+        """Wait no more, nor lead, whatever comes of it: its thread was interrupted."""
+        with self._changed:
+            member.gone = True
+            if member in self._waiting:
+                self._waiting.remove(member)
+            if self._leader is member:
+                self._leader = None
+            self._changed.notify_all()
+
+
+FILES = 100
+"""As many files as the Hub wants in a commit at most."""
+N_BYTES = 64 << 20
+
+
+class Gathered:
+    """What transactions write, one after the other, as one set of changes.
+
+    Args:
+        files: the most files of several of them.
+        n_bytes: the most bytes of several of them.
+    """
+
+    def __init__(self, files: int = FILES, n_bytes: int = N_BYTES) -> None:
+        self._files = files
+        self._n_bytes = n_bytes
+        self.changes: dict[str, bytes | Path | None] = {}
+
+    def takes(self, changes: Changes) -> bool:
+        """Whether further changes can go into the same commit; the first always can.
+
+        Those that a commit could not tell from one that never happened go into the next: where a
+        file is taken away that is not there yet, or one becomes a folder.
+        """
+        if not self.changes or not changes:
+            return True
+        merged = {**self.changes, **changes}
+        undone = any(
+            content is None and self.changes.get(path) is not None
+            for path, content in changes.items()
+        )
+        return (
+            len(merged) <= self._files
+            and sum(_size(content) for content in merged.values()) <= self._n_bytes
+            and not undone
+            and not entangled(self.changes, changes)
+        )
+
+    def add(self, changes: Changes) -> None:
+        """Put in further changes, which replace earlier ones of the same files."""
+        self.changes |= changes
+
+
+@dataclass
+class Group:
+    """Who was asked for one commit."""
+
+    parent: str
+    gathered: Gathered
+    nonce: str = field(default_factory=lambda: uuid.uuid4().hex)
+    asked: list[Member] = field(default_factory=list)
+    writers: list[Member] = field(default_factory=list)
+    others: list[tuple[Member, Exception | None]] = field(default_factory=list)
+    """Who wants nothing written, or was refused, on the ground of what is not committed yet."""
+
+    @property
+    def head(self) -> str:
+        """Of no version, and another after every step."""
+        return f"{self.parent}+{self.nonce}.{len(self.asked)}"
+
+    @property
+    def message(self) -> str:
+        """Names all that is written; the first line is short."""
+        first, *more = [member.message for member in self.writers]
+        return "\n".join((f"{first}, and {len(more)} more", "", first, *more)) if more else first
+
+
+class View(Overlay):
+    """What a member of a group sees: the repository with what those before it want written.
+
+    Args:
+        under: the repository.
+        group: as it is now.
+    """
+
+    def __init__(self, under: Repository, group: Group) -> None:
+        super().__init__(under, dict(group.gathered.changes), group.head)
+        self.parent = group.parent
+
+
+def _size(content: bytes | Path | None) -> float:
+    if content is None:
+        return 0.0
+    if isinstance(content, bytes):
+        return len(content)
+    try:
+        return content.stat().st_size
+    except OSError:
+        return math.inf  # The commit says what is wrong with it, and to nobody else.
+
 
 _here = threading.local()
 """Whether this thread evaluates a change of a group: then it waits for no other."""

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import token
 from leaderboard.publication.reader import BoardIndex
-from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.slices import Ranked

@@ -15,8 +15,7 @@ from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.publication.identities import shown_account
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import IN_WORK, WAITING, State
-from leaderboard.store.live.interface import Pulse
-from leaderboard.store.live.text import readable_text
+from leaderboard.store.live.interface import Pulse, readable_text
 from leaderboard.text import duration
 from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, alive, outlooks, worker_of
 

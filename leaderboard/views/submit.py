@@ -11,11 +11,9 @@ from benchmarks.errors import AssayError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
 from leaderboard.desk import Examination
-from leaderboard.governance.own import Own
 from leaderboard.governance.quota import Standing, standings
-from leaderboard.governance.rights import actions, roles
-from leaderboard.ledger.bans import Ban
-from leaderboard.ledger.policy import Policy
+from leaderboard.governance.rights import Own, actions, roles
+from leaderboard.ledger.policy import Ban, Policy
 from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import Reader

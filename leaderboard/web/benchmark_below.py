@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from benchmarks.comparison import digits_of_p, plural, units_of
 from benchmarks.schema import Card
+from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import info, skill_title, title
 from leaderboard.publication.reader import View
-from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.slices import Basis, Ranked

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from benchmarks.errors import TransientError
-from leaderboard.ledger.chronicle import Line as LogLine
+from leaderboard.ledger.audit_log import Line as LogLine
 from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
 from leaderboard.rendering import render

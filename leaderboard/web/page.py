@@ -13,7 +13,7 @@ from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
 from leaderboard.desk import Desk
-from leaderboard.governance.own import Own
+from leaderboard.governance.rights import Own
 from leaderboard.governance.signing_in import SignIn
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.earlier_boards import EarlierBoards

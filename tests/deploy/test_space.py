@@ -20,8 +20,8 @@ from benchmarks.errors import AssayError
 from evaluator.launching.space_folder import LOCK, SpaceFolder
 from leaderboard.governance.signing_in import SignIn, Visit, Way
 from leaderboard.rendering import render
-from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.opening import StoreName
 from supply.locks import read_lock
 from tests.deploy.rig import ROOT, USER, for_user

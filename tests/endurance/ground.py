@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.errors import TransientError
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.store.folder import folder_store
-from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store
 from tests.endurance.crew import Crew, Fell, Launcher, Member
 from tests.endurance.hub_stores import NAME, hub_store_of

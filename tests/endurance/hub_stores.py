@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from leaderboard.store.grouping import Grouping
-from leaderboard.store.hub.budget import CommitBudget
+from leaderboard.store.hub.budget import CommitBudget, Spending
 from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
 from leaderboard.store.hub.layout import PAYLOAD
-from leaderboard.store.hub.spending import Spending
 from leaderboard.store.interface import Store
 from leaderboard.store.live.folder import FolderLive
 

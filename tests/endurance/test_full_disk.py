@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.ledger.chronicle import verify
+from leaderboard.ledger.audit_log import verify
 from leaderboard.ledger.ledger import Ledger
 from tests.endurance.crew import Launcher
 from tests.endurance.ground import Ground, ground

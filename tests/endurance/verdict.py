@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.folding import attempts_of
-from leaderboard.ledger.chronicle import verify
+from leaderboard.ledger.audit_log import verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of
 from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
-from leaderboard.publication.snapshot_file import read_snapshot
+from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Store

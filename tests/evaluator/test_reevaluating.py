@@ -19,14 +19,14 @@ from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import ASSAY
 from leaderboard.governance.acts import Acts
-from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.editions import CONTRACT, OTHER_REVISION
 from leaderboard.ledger.policy import Policy
-from leaderboard.publication.archive import old_results, old_tags
 from leaderboard.publication.changes import compared
 from leaderboard.publication.earlier_boards import EarlierBoard, progress, read_board
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.publication.requeue import Act, Wanted, plan, requeue
+from leaderboard.publication.results import old_results, old_tags
 from leaderboard.records import Status
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy

@@ -16,11 +16,11 @@ from benchmarks.schema import Card
 from leaderboard.accounts import Account, Origin
 from leaderboard.governance.acts import Acts
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.redaction import private_id
+from leaderboard.ledger.private_records import private_id
 from leaderboard.ledger.versions import superseding
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.results import ResultFiles
-from leaderboard.publication.snapshot import Published, read_snapshot
+from leaderboard.publication.results import Published, ResultFiles
+from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State

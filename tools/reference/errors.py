@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluator.isolation.supervising.failures import HINTS as OF_SCORERS
 from evaluator.submission.generations.taking import HINTS as OF_GENERATIONS
-from leaderboard.ledger.redaction import BANNED
+from leaderboard.ledger.private_records import BANNED
 
 NOTED = "noted"
 """Nobody's fault yet: what `/health` and `doctor` tell an operator."""

@@ -18,18 +18,17 @@ from pydantic import BaseModel
 from benchmarks.cases import SCHEMA as CASES
 from benchmarks.rows import Row
 from benchmarks.stored_scores import SCHEMA as SCORES
-from leaderboard.ledger.bans import Ban
-from leaderboard.ledger.chronicle import Line
-from leaderboard.ledger.history import Announced
+from leaderboard.ledger.audit_log import Line
+from leaderboard.ledger.editions import Announced
 from leaderboard.ledger.judge_pins import Pins
-from leaderboard.ledger.policy import Policy
+from leaderboard.ledger.policy import Ban, Policy
 from leaderboard.ledger.queue_file import Queue, queue_bytes
-from leaderboard.publication.cell_columns import SCHEMA as CELLS
 from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.publication.snapshot import SCHEMA as CELLS
 from leaderboard.ranking.pairs import SCHEMA as PAIRS
 from leaderboard.records import Event, RunResult, Submission
-from leaderboard.store.backup.manifest import Manifest
-from leaderboard.store.hub import card_texts
+from leaderboard.store.backup import Manifest
+from leaderboard.store.hub import cards
 from tools.reference.markdown import code, page, table, text
 
 COMMON: Mapping[str, str] = {
@@ -165,23 +164,23 @@ TABLES: Mapping[str, tuple[pa.Schema, str, Mapping[str, str]]] = {
     "Submissions": (
         pq.read_schema(BytesIO(queue_bytes(Queue()))),
         "`queue.parquet`: every submission with its state.",
-        card_texts.OF_SUBMISSIONS,
+        cards.OF_SUBMISSIONS,
     ),
     "Scores": (
         SCORES,
         "`results/ID/BENCHMARK.scores.parquet`: the score of every pair.",
-        card_texts.OF_SCORES,
+        cards.OF_SCORES,
     ),
-    "Boards": (CELLS, "`snapshot.parquet`: every value of every board.", card_texts.OF_CELLS),
+    "Boards": (CELLS, "`snapshot.parquet`: every value of every board.", cards.OF_CELLS),
     "Pairs": (
         PAIRS,
         "`boards/BENCHMARK.pairs.parquet`: every test between two entries of a board.",
-        card_texts.OF_PAIRS,
+        cards.OF_PAIRS,
     ),
     "Cases": (
         CASES,
         "`cases/BENCHMARK/REVISION.parquet`: the items behind the values, where answers are public.",
-        card_texts.OF_CASES,
+        cards.OF_CASES,
     ),
 }
 

@@ -30,7 +30,7 @@ from evaluator.submission.receipts import environment_versions
 from evaluator.submission.validate import ScoringModule
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.running.runs import ModuleRun, ModuleWork
-from leaderboard.publication.score_hash import scores_sha256
+from leaderboard.publication.origins import scores_sha256
 from leaderboard.records import Kind, Receipt, Submission
 from leaderboard.trust import TrustReport
 

@@ -19,7 +19,7 @@ from benchmarks.errors import PlatformError
 from evaluator.submission.generations.checking import Hashes
 from evaluator.submission.generations.perceptual import ALIKE, NAME
 from evaluator.submission.generations.wanted import Key, Wanted
-from leaderboard.ledger.held import HASHES
+from leaderboard.ledger.private_records import HASHES
 from leaderboard.records import SharedImages
 
 LEAST_SHARE = 0.05

@@ -9,8 +9,7 @@ from datetime import datetime
 from benchmarks.errors import SubmitterError
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import Standing, standings
-from leaderboard.ledger.bans import read_bans
-from leaderboard.ledger.policy import Policy, read_policy
+from leaderboard.ledger.policy import Policy, read_bans, read_policy
 from leaderboard.records import Kind, Status
 from leaderboard.store.interface import Repository
 

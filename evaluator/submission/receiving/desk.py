@@ -46,7 +46,7 @@ from evaluator.submission.validate import opened_source, validated_source
 from evaluator.worker.ending.sameness import same_content
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.desk import Accepted, Examination, Gate, Plan, SaidOfImages, ScoresForm, Tell
-from leaderboard.ledger.redaction import private_id
+from leaderboard.ledger.private_records import private_id
 from leaderboard.records import Kind, Receipt
 from leaderboard.store.interface import Store
 

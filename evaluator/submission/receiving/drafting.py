@@ -15,7 +15,7 @@ from evaluator.submission.generations_archive import SUFFIX
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.receiving.identity import Identity
 from evaluator.submission.validate import ScoringModule
-from leaderboard.ledger.redaction import private_id
+from leaderboard.ledger.private_records import private_id
 from leaderboard.records import ImagesSeen, Receipt, Submission
 
 

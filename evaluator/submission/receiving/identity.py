@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from leaderboard.accounts import ASSAY
-from leaderboard.ledger.redaction import PRIVATE_ID
+from leaderboard.ledger.private_records import PRIVATE_ID
 from leaderboard.records import Kind, Status, Submission
 
 

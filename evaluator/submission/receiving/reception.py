@@ -18,7 +18,7 @@ from evaluator.submission.receiving.identity import Identity
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.desk import Accepted
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.redaction import BANNED
+from leaderboard.ledger.private_records import BANNED
 from leaderboard.records import Event, Kind, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store

@@ -29,10 +29,10 @@ from evaluator.worker.ending.handing_over import HandingOver
 from evaluator.worker.ending.outbox import Outbox
 from evaluator.worker.running.code_slot import CodeSlot
 from leaderboard.folding import asked_at
-from leaderboard.ledger.bans import Ban, read_bans
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.redaction import BANNED
+from leaderboard.ledger.policy import Ban, read_bans
+from leaderboard.ledger.private_records import BANNED
 from leaderboard.queueing import fair_order, fair_share
 from leaderboard.records import Event, Kind, Status
 from leaderboard.states import IN_WORK, NOT_BEGUN, State

@@ -9,8 +9,7 @@ from functools import partial
 
 from benchmarks.errors import PlatformError
 from evaluator.worker.claims.tasks import about
-from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.legible import fault_of
+from leaderboard.ledger.ledger import Ledger, fault_of
 from leaderboard.records import Event, Status
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from benchmarks.schema import ScoreTable
 from benchmarks.scores import write_scores
 from benchmarks.stored_scores import read_stored, write_stored
 from evaluator.worker.ending.judging import Scored
-from leaderboard.ledger.held import scored_folder
+from leaderboard.ledger.private_records import scored_folder
 from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Kind, Submission
 from leaderboard.trust import Check, TrustReport
 

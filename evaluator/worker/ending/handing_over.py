@@ -25,9 +25,9 @@ from evaluator.worker.ending.handed_over import (
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.running.kept_scores import kept_scores
 from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.held import scored_folder
+from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.tidying import tidy
+from leaderboard.ledger.private_records import scored_folder
 from leaderboard.records import Event, Status, Submission
 from leaderboard.states import FINISHED, TO_JUDGE, State
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact

@@ -20,13 +20,12 @@ from evaluator.worker.ending.judging_generations import (
 )
 from evaluator.worker.ending.sameness import PublishedHashes, same_among, same_scores, score_hashes
 from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.tidying import tidy
 from leaderboard.ledger.versions import Further, superseding
-from leaderboard.publication.archive import Displaced, displaced
-from leaderboard.publication.case_files import CaseFiles
+from leaderboard.publication.item_scores import CaseFiles
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.results import ResultFiles, read_result
+from leaderboard.publication.results import Displaced, ResultFiles, displaced, read_result
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact

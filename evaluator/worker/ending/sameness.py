@@ -15,8 +15,7 @@ from benchmarks.stored_scores import read_overall
 from evaluator.submission.receiving.labels import owner_of
 from leaderboard.accounts import ASSAY
 from leaderboard.desk import UNNAMED
-from leaderboard.publication.origins import Origin
-from leaderboard.publication.score_hash import scores_sha256
+from leaderboard.publication.origins import Origin, scores_sha256
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
 

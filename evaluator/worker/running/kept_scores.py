@@ -8,7 +8,7 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
 from evaluator.worker.ending.judging import Scored
-from leaderboard.ledger.held import results_folder
+from leaderboard.ledger.private_records import results_folder
 from leaderboard.publication.results import read_result
 from leaderboard.records import Submission
 from leaderboard.store.interface import NotFoundError, Store

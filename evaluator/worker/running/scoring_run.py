@@ -19,7 +19,7 @@ from evaluator.worker.running.jury import Jury
 from evaluator.worker.running.runs import Run
 from evaluator.worker.running.said_lines import SaidLines
 from evaluator.worker.running.scorer_role import ScorerRole
-from leaderboard.ledger.redaction import public_record
+from leaderboard.ledger.private_records import public_record
 from leaderboard.records import Kind, Submission
 from leaderboard.store.live.interface import Live
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.errors import AssayError, TransientError
 from evaluator.worker.upkeep.evictable import DiskPlaces, Evictable
-from leaderboard.service.verdict import DISK_FLOOR_BYTES
+from leaderboard.service.health import DISK_FLOOR_BYTES
 
 HIGH_BYTES = 4 << 30
 """So much is kept free where there is something to give up."""

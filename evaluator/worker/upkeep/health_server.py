@@ -18,7 +18,7 @@ from socketserver import TCPServer
 from typing import Any
 
 from benchmarks.errors import SubmitterError
-from leaderboard.service.answers import Answer, health_answer, in_json, metrics_answer
+from leaderboard.service.health_routes import Answer, health_answer, in_json, metrics_answer
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.webhooks import HEADER, MOST_BYTES, Webhook
 

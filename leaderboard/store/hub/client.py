@@ -7,15 +7,20 @@ asked for with its session, because it repeats, caches or follows them in ways a
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote, urljoin
 
 from huggingface_hub import CommitOperationAdd, HfApi, hf_hub_url
 from huggingface_hub.errors import EntryNotFoundError
+from huggingface_hub.hf_api import RepoFile, RepoFolder
 from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
@@ -28,21 +33,119 @@ from benchmarks.sources.client import (
     httpx,
     limit_waiting,
 )
-from leaderboard.store.hub.description import Described, described
-from leaderboard.store.hub.entries import Entry, entry_of
+from leaderboard.store.hub.budget import Spending
 from leaderboard.store.hub.faults import (
     FATAL,
     Asked,
     NoStoreError,
     StoreGoneError,
+    TokenRefusedError,
     refused_for,
+    refused_with,
+    renew_token,
     told_to_who_knew,
 )
-from leaderboard.store.hub.server_clock import ServerClock
-from leaderboard.store.hub.spending import Spending
-from leaderboard.store.hub.tokens import TokenRefusedError, refused_with, renew_token
-from leaderboard.store.hub.uploads import Operation, hush, in_rounds
+from leaderboard.store.hub.uploads import Described, Operation, described, hush, in_rounds
 from leaderboard.store.interface import NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or a folder of a repository.
+
+    Attributes:
+        path: its path.
+        is_file: whether it is a file.
+        oid: id of the content: SHA-256 of a large file, else that of the git blob.
+        large: whether the content lies in the Hub's store of large files.
+    """
+
+    path: str
+    is_file: bool
+    oid: str
+    large: bool = False
+
+
+def entry_of(found: RepoFile | RepoFolder) -> Entry:
+    """As the client of the Hub tells it."""
+    if not isinstance(found, RepoFile):
+        return Entry(found.path, False, "")
+    if found.lfs:
+        return Entry(found.path, True, found.lfs.sha256, large=True)
+    return Entry(found.path, True, found.blob_id)
+
+
+_GOOD_FOR_S = 600.0
+_JITTER = timedelta(seconds=2)
+"""Two replies may differ by so much (a second's rounding, the way here); time stands still then."""
+
+
+def steady() -> float:
+    """Seconds that only go forward, also while a machine sleeps where the system can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+class ServerClock:
+    """The time of the last reply, and what went by since on the steady clock of this machine.
+
+    The machine's own idea of the time of day is never used: it may be wrong by hours.
+
+    Args:
+        elapsed: seconds that only go forward.
+    """
+
+    def __init__(self, elapsed: Callable[[], float] = steady) -> None:
+        self._elapsed = elapsed
+        self._ask: Callable[[], object] | None = None
+        self._lock = threading.Lock()
+        self._heard: tuple[datetime, float] | None = None
+        self._last = datetime.min.replace(tzinfo=UTC)
+
+    def asks(self, ask: Callable[[], object]) -> None:
+        """Name what makes the server reply, for when it has been silent for long."""
+        self._ask = ask
+
+    def heard(self, headers: Mapping[str, str]) -> None:
+        """Take the time from a reply; one without a date tells nothing."""
+        try:
+            date = parsedate_to_datetime(headers.get("Date", ""))
+        except ValueError:
+            return
+        if date.tzinfo is None:
+            return
+        age = headers.get("Age", "0")  # of a copy that something on the way had kept
+        date += timedelta(seconds=int(age) if age.isdigit() else 0)
+        with self._lock:
+            self._heard = date.astimezone(UTC), self._elapsed()
+
+    def __call__(self) -> datetime:
+        """The time of the Hub.
+
+        Raises:
+            AssayError: it has never told it, and does not now.
+        """
+        if self._ask is not None and self._silent_for() > _GOOD_FOR_S:
+            try:
+                self._ask()
+            except AssayError:
+                # Time goes on whatever became of the store.
+                if self._heard is None:
+                    raise
+        with self._lock:
+            if self._heard is None:
+                raise TransientError("no_clock", "The Hub has not told the time yet.", "Try again.")
+            date, at = self._heard
+            now = date + timedelta(seconds=self._elapsed() - at)
+            if timedelta(0) < self._last - now < _JITTER:
+                now = self._last
+            self._last = now
+            return now
+
+    def _silent_for(self) -> float:
+        with self._lock:
+            return float("inf") if self._heard is None else self._elapsed() - self._heard[1]
+
 
 BRANCH = "main"
 LAST = ".commits/last.json"

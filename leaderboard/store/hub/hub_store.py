@@ -10,13 +10,12 @@ from pathlib import Path
 
 from benchmarks.settings.sources import value_of
 from leaderboard.store.grouping import Grouping
-from leaderboard.store.hub.budget import CommitBudget
+from leaderboard.store.hub.budget import CommitBudget, Spending
 from leaderboard.store.hub.client import PAUSES_S, HubClient
 from leaderboard.store.hub.joined import JoinedRepository
 from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
 from leaderboard.store.hub.repository import HubRepository
-from leaderboard.store.hub.shelf import Shelf
-from leaderboard.store.hub.spending import Spending
+from leaderboard.store.hub.versions import Shelf
 from leaderboard.store.interface import Store
 from leaderboard.store.live.opening import live_of
 

@@ -11,21 +11,195 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.disk import failing
-from leaderboard.store.hub.client import LAST, HubClient
-from leaderboard.store.hub.committing import Committer, Draft
-from leaderboard.store.hub.description import new_nonce
-from leaderboard.store.hub.entries import Entry
-from leaderboard.store.hub.faults import VersionGoneError, lost_where_gone
-from leaderboard.store.hub.going_back import undone
-from leaderboard.store.hub.hub_paths import check_hub_path, is_ours
-from leaderboard.store.hub.shelf import Shelf
-from leaderboard.store.hub.versions import Versions
+from leaderboard.store.hub.budget import CommitsUsedUpError
+from leaderboard.store.hub.client import LAST, Entry, HubClient
+from leaderboard.store.hub.faults import (
+    REFUSALS,
+    OvertakenError,
+    VersionGoneError,
+    lost_where_gone,
+    refused_for,
+    was_asked,
+)
+from leaderboard.store.hub.layout import check_hub_path, is_ours
+from leaderboard.store.hub.uploads import Draft, Operation, describe, new_nonce, operations
+from leaderboard.store.hub.versions import Shelf, Versions
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
+
+_COMMITS = 200
+"""Beyond so many commits, trees are compared."""
+
+
+def undone(client: HubClient, repo: str, base: str, head: str) -> dict[str, Entry | None]:
+    """Path to what was there and is put back; None where it is to be deleted.
+
+    Args:
+        client: of the Hub.
+        repo: the repository.
+        base: the commit whose files are wanted.
+        head: where the branch is.
+    """
+    told = _told_paths(client, repo, base, head)
+    if told is None:
+        before = {each.path: each for each in client.tree(repo, "", base)}
+        after = {each.path: each for each in client.tree(repo, "", head)}
+    else:
+        before = _files_among(client, repo, told, base)
+        after = _files_among(client, repo, told, head)
+    return {
+        path: before.get(path)
+        for path in sorted(before.keys() | after.keys())
+        if is_ours(path) and before.get(path) != after.get(path)
+    }
+
+
+def _told_paths(client: HubClient, repo: str, base: str, head: str) -> list[str] | None:
+    """All paths that were touched since, if every commit since says which."""
+    touched: set[str] = set()
+    reached = False
+    for commit in islice(client.history(repo), _COMMITS):
+        reached = reached or commit.sha == head
+        if commit.sha == base:
+            return sorted(path for path in touched if is_ours(path))
+        if reached:
+            if commit.paths is None:
+                return None
+            touched.update(commit.paths)
+    return None
+
+
+def _files_among(client: HubClient, repo: str, paths: Iterable[str], sha: str) -> dict[str, Entry]:
+    found = client.entries(repo, list(paths), sha)
+    return {path: entry for path, entry in found.items() if entry.is_file}
+
+
+_COMMIT = "/commit/"
+"""In the address of the request that makes a commit."""
+_SEARCHED = 2000
+"""Commits that are looked through for one of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A commit that was made.
+
+    Attributes:
+        sha: its id; where it was squashed since, that of what holds it.
+        told: whether the Hub answered so; else it was found in the history, where others may have
+            come after it.
+    """
+
+    sha: str
+    told: bool
+
+
+class Committer:
+    """Makes commits in one repository.
+
+    An attempt that failed may have happened, or may still happen. All attempts carry the same
+    nonce and the same parent: the Hub takes one of them at most, and whether it took one is read
+    from the history.
+
+    Args:
+        client: of the Hub.
+        repo: the repository.
+    """
+
+    def __init__(self, client: HubClient, repo: str) -> None:
+        self._client = client
+        self._repo = repo
+
+    def commit(self, draft: Draft, parent: str) -> Made:
+        """Make a commit on a parent.
+
+        Raises:
+            ConflictError: the branch is not at the parent any more; nothing was changed.
+            TransientError: the Hub failed; `commit_unknown` where it may have happened;
+                `commits_used_up`.
+            PlatformError: the Hub refuses.
+        """
+        todo = operations(draft.changes, draft.restored)
+        self._client.upload(self._repo, todo)
+        doubtful: TransientError | None = None
+        paid = False
+        for pause in (*self._client.pauses, None):
+            try:
+                if not paid:
+                    self._client.spending.one()
+                return Made(self._once(todo, draft, parent), told=True)
+            except VersionGoneError:
+                raise  # what was to be put back is there no more
+            except OvertakenError as error:
+                found = self._overtaken_by(draft, parent) if doubtful else ""
+                if found:
+                    return Made(found, told=False)
+                raise ConflictError(parent, "a later one") from error
+            except (PlatformError, *REFUSALS, CommitsUsedUpError) as error:
+                if doubtful is None:
+                    raise
+                raise self._unknown(draft, error) from error  # An earlier try may still land.
+            except TransientError as error:
+                last = error
+            paid = not was_asked(last, _COMMIT)  # the client failed before it sent the commit
+            if not paid:
+                doubtful = last
+                if found := self._looked_for(draft.nonce, parent):
+                    return Made(found, told=False)
+            if pause is not None:
+                self._client.rest(pause, last)
+        raise self._unknown(draft, last) if doubtful else last
+
+    def _overtaken_by(self, draft: Draft, parent: str) -> str:
+        """Our own commit, if it is among those that came after the parent."""
+        try:
+            return self._landed(draft.nonce, parent)
+        except TransientError as error:
+            raise self._unknown(draft, error) from error
+
+    def _unknown(self, draft: Draft, last: Exception | None) -> TransientError:
+        return TransientError(
+            "commit_unknown",
+            f"The Hub did not tell whether it took the commit {draft.title!r} to {self._repo}; "
+            f"at the last try: {last}",
+            "Look before trying again: it may have been made.",
+        )
+
+    def _once(self, todo: list[Operation], draft: Draft, parent: str) -> str:
+        text = describe(draft.nonce, {*draft.changes, *draft.restored}, draft.message)
+        try:
+            return self._client.commit(
+                self._repo, todo, parent=parent, title=draft.title, description=text
+            )
+        except TransientError as error:
+            wanted = refused_for(error)
+            if wanted is not None and error.code == "store_busy":
+                self._client.spending.penalise(wanted)
+            raise
+
+    def _looked_for(self, nonce: str, parent: str) -> str:
+        """As `_landed`; empty too where the Hub does not tell."""
+        try:
+            return self._landed(nonce, parent)
+        except TransientError:
+            return ""
+
+    def _landed(self, nonce: str, parent: str) -> str:
+        """The commit of this nonce in the history since the parent; empty where there is none."""
+        for commit in islice(self._client.history(self._repo), _SEARCHED):
+            if nonce in commit.nonces:
+                return commit.sha
+            if commit.sha == parent:
+                return ""
+        return ""
+
 
 Control = Callable[[str], Mapping[str, bytes]]
 """The control files of a commit, given its nonce."""

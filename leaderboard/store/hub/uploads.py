@@ -1,11 +1,15 @@
-"""Uploads: files as the client takes them, so that large ones travel by plain HTTP."""
+"""What a commit is sent as: its operations, and the description that names it."""
 
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -13,6 +17,93 @@ from typing import BinaryIO, cast
 from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete
 
 from leaderboard.store.interface import Changes
+
+_LONGEST = 8000
+_NONCE = re.compile(r"[0-9a-f]{32}")
+
+
+def new_nonce() -> str:
+    """A name for one commit that no other has."""
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A commit that is to be made.
+
+    Attributes:
+        changes: path to content, control files included; what is deleted must be there.
+        title: first line of its message.
+        restored: path to the commit whose version of it is put back.
+        nonce: its name; no other commit has it.
+        message: all of it, where the title is not.
+    """
+
+    changes: Changes
+    title: str
+    restored: Mapping[str, str] = field(default_factory=dict)
+    nonce: str = field(default_factory=new_nonce)
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One commit of a history.
+
+    Attributes:
+        sha: its id.
+        nonces: of the commits that it is, or that were squashed into it.
+        paths: all that it changed; None where it does not say, or not all.
+    """
+
+    sha: str
+    nonces: frozenset[str] = frozenset()
+    paths: tuple[str, ...] | None = None
+
+
+def describe(nonce: str, paths: Iterable[str], message: str = "") -> str:
+    """The description of a commit.
+
+    Args:
+        nonce: its name.
+        paths: all that it changes.
+        message: what it is for, where the title does not say all of it.
+    """
+    said = f"{message}\n\n" if message else ""
+    text = json.dumps({"nonce": nonce, "paths": sorted(paths)}, ensure_ascii=True)
+    return said + (text if len(text) <= _LONGEST else json.dumps({"nonce": nonce}))
+
+
+def describe_squashed(nonces: Sequence[str]) -> str:
+    """What a squashed history says: whose answers may still be under way finds itself here."""
+    return "History squashed\n\n" + json.dumps({"nonces": list(nonces)})
+
+
+def described(sha: str, title: str, message: str) -> Described:
+    """A commit as its title and message tell it; anybody's may hold anything."""
+    for text in (message, title):
+        at = text.rfind('{"nonce')
+        try:
+            told = json.loads(text[at:]) if at >= 0 else None
+        except ValueError:
+            continue
+        if isinstance(told, dict):
+            return Described(sha, _nonces(told), _paths(told))
+    return Described(sha)
+
+
+def _nonces(told: dict[str, object]) -> frozenset[str]:
+    listed = told.get("nonces")
+    found = [told.get("nonce"), *(listed if isinstance(listed, list) else [])]
+    return frozenset(each for each in found if isinstance(each, str) and _NONCE.fullmatch(each))
+
+
+def _paths(told: dict[str, object]) -> tuple[str, ...] | None:
+    listed = told.get("paths")
+    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+        return None
+    return tuple(listed)
+
 
 Operation = CommitOperationAdd | CommitOperationCopy | CommitOperationDelete
 

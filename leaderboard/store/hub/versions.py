@@ -4,19 +4,274 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import os
+import re
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from benchmarks.errors import TransientError
+from benchmarks.sources.client import hf_raise_for_status, httpx
+from benchmarks.sources.pins import git_blob_digest
 from leaderboard.store.disk import failing
-from leaderboard.store.hub.client import HubClient
-from leaderboard.store.hub.committing import Draft
-from leaderboard.store.hub.downloads import Download
-from leaderboard.store.hub.entries import Entry
-from leaderboard.store.hub.hub_paths import is_ours
-from leaderboard.store.hub.known import ABSENT, Known
-from leaderboard.store.hub.shelf import Shelf
+from leaderboard.store.hub.client import Entry, HubClient
+from leaderboard.store.hub.faults import Asked
+from leaderboard.store.hub.layout import is_ours
+from leaderboard.store.hub.uploads import Draft
 from leaderboard.store.interface import NotFoundError
+
+
+def git_blob_id(content: bytes) -> str:
+    """Id of a content as git has it."""
+    digest = git_blob_digest(len(content))
+    digest.update(content)
+    return digest.hexdigest()
+
+
+def is_content_of(content: bytes, oid: str) -> bool:
+    """Whether a content has this id: SHA-256 (64 digits), or that of a git blob (40)."""
+    if len(oid) == 64:
+        return hashlib.sha256(content).hexdigest() == oid
+    return git_blob_id(content) == oid
+
+
+class Shelf:
+    """Files named by the hash of what they hold; safe among threads and processes.
+
+    A content is checked whenever it is taken, so that a damaged file is as good as none. A disk
+    that cannot be written costs speed and nothing else. The folder is for its owner alone: it holds
+    what people upload, too.
+
+    Args:
+        folder: where; made when the first content comes.
+        most_bytes: what all files may take; those not used for longest go first.
+        largest: bytes of the largest content that is kept.
+    """
+
+    def __init__(self, folder: Path, *, most_bytes: int = 1 << 30, largest: int = 64 << 20) -> None:
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self.largest = largest
+        self._lock = threading.Lock()
+        self._written = most_bytes  # counted at the first write
+
+    def get(self, oid: str) -> bytes | None:
+        """The content of this id, if it is here and whole."""
+        file = self._folder / oid
+        try:
+            content = file.read_bytes()
+        except OSError:
+            return None
+        if not is_content_of(content, oid):
+            with suppress(OSError):
+                file.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(file)
+        return content
+
+    def put(self, oid: str, content: bytes) -> None:
+        """Keep a content, if there is room on the disk and it is not too large."""
+        if len(content) > min(self.largest, self._most_bytes):
+            return
+        file = self._folder / oid
+        draft = self._folder / f"{oid}.{uuid.uuid4().hex}"
+        try:
+            if file.exists():
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.write_bytes(content)
+            draft.replace(file)
+        except OSError:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            return
+        self._make_room(len(content))
+
+    def _make_room(self, written: int) -> None:
+        """Count, and remove what is over, after each tenth of the bound that was written."""
+        with self._lock:
+            self._written += written
+            if self._written < self._most_bytes // 10:
+                return
+            self._written = 0
+        found: list[tuple[float, int, Path]] = []
+        with suppress(OSError):
+            for file in self._folder.iterdir():
+                with suppress(OSError):
+                    told = file.stat()
+                    found.append((told.st_mtime, told.st_size, file))
+        over = sum(size for _, size, _ in found) - self._most_bytes
+        for _, size, file in sorted(found):
+            if over <= 0:
+                return
+            with suppress(OSError):
+                file.unlink()
+                over -= size
+
+
+ABSENT = ""
+"""In place of an id: there is no file at that path."""
+_VERSIONS = 16
+_PATHS = 50_000
+_LISTINGS = 64
+
+
+class Known:
+    """Ids of contents by commit and path, and listings; bounded, safe among threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._versions: OrderedDict[str, dict[str, str]] = OrderedDict()
+        self._listings: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+
+    def get(self, sha: str, path: str) -> str | None:
+        """The id of the content at a path, or ABSENT; None where it is not known."""
+        with self._lock:
+            if sha not in self._versions:
+                return None
+            self._versions.move_to_end(sha)
+            return self._versions[sha].get(path)
+
+    def set(self, sha: str, path: str, oid: str) -> None:
+        """Remember the id of the content at a path, or ABSENT."""
+        with self._lock:
+            known = self._versions.setdefault(sha, {})
+            self._versions.move_to_end(sha)
+            if len(known) >= _PATHS:
+                known.clear()
+            known[path] = oid
+            self._drop()
+
+    def carry(
+        self, parent: str, sha: str, changed: Iterable[str], written: Mapping[str, str]
+    ) -> None:
+        """Take over what a commit left as it was.
+
+        Args:
+            parent: what it was based on.
+            sha: its own id.
+            changed: every path it touched.
+            written: of these, the ones of which it is known what is there now.
+        """
+        touched = set(changed)
+        with self._lock:
+            before = self._versions.get(parent, {})
+            kept = {path: oid for path, oid in before.items() if path not in touched}
+            self._versions[sha] = {**self._versions.get(sha, {}), **kept, **written}
+            self._versions.move_to_end(sha)
+            self._drop()
+
+    def listing(self, sha: str, folder: str) -> tuple[str, ...] | None:
+        """The files below a folder, if they were listed."""
+        with self._lock:
+            return self._listings.get((sha, folder))
+
+    def listed(self, sha: str, folder: str, paths: tuple[str, ...]) -> None:
+        """Remember the files below a folder."""
+        with self._lock:
+            self._listings[sha, folder] = paths
+            while len(self._listings) > _LISTINGS:
+                self._listings.popitem(last=False)
+
+    def _drop(self) -> None:
+        while len(self._versions) > _VERSIONS:
+            self._versions.popitem(last=False)
+
+
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PIECE = 1 << 20
+
+
+class Download:
+    """One file at one commit.
+
+    Args:
+        client: of the Hub.
+        repo: the repository.
+        path: of the file.
+        sha: the commit.
+    """
+
+    def __init__(self, client: HubClient, repo: str, path: str, sha: str) -> None:
+        self._client = client
+        self._where = repo, path, sha
+        self._asked = Asked(f"read {path!r}", repo, path)
+        self._oid = ""
+
+    def into(self, file: BinaryIO, known: Callable[[str], bool] = lambda _: False) -> str:
+        """Write the content to an empty file, unless what has this id is at hand.
+
+        Args:
+            file: open for reading and writing.
+            known: whether a content need not be sent.
+
+        Returns:
+            The id of the content; where it was known, the file is left empty.
+
+        Raises:
+            NotFoundError: there is no such file.
+            TransientError: the Hub or the network; what came is left in the file.
+        """
+        self._client.tried(self._asked, lambda: self._stream(file, known))
+        return self._oid
+
+    def _stream(self, file: BinaryIO, known: Callable[[str], bool]) -> None:
+        at, before, self._oid = file.seek(0, 2), self._oid, ""
+        asked = {"Range": f"bytes={at}-"} if at else {}
+
+        def enough(reply: httpx.Response) -> bool:
+            self._oid = self._oid or _id_of(reply)
+            return bool(self._oid) and known(self._oid)
+
+        with self._client.stream(*self._where, asked, enough) as reply:
+            if at and reply.status_code == 416:
+                _empty(file)
+                raise TransientError("cut_short", "The file is shorter than what came of it.")
+            if not reply.is_redirect:
+                hf_raise_for_status(reply)
+            if not self._oid:
+                raise TransientError("store_unreachable", "The Hub named no id.", "Try again.")
+            if known(self._oid):
+                return
+            if at and (reply.status_code != 206 or self._oid != before):
+                _empty(file)
+                if reply.status_code == 206:
+                    raise TransientError("cut_short", "The rest that came is of another file.")
+            for piece in reply.iter_bytes():  # as it comes: a cut loses nothing held back
+                file.write(piece)
+        if not _is(file, self._oid):
+            _empty(file)
+            raise TransientError(
+                "store_damaged", f"{self._asked.path!r} came damaged from {self._asked.repo}."
+            )
+
+
+def _id_of(reply: httpx.Response) -> str:
+    """The id of the content: what the Hub itself tells comes before what its network tells."""
+    told = reply.headers.get("X-Linked-Etag", "")
+    if not told and not reply.is_redirect and reply.status_code in {200, 206}:
+        told = reply.headers.get("ETag", "")
+    found = told.removeprefix("W/").strip('"')
+    return found if _OID.fullmatch(found) else ""
+
+
+def _is(file: BinaryIO, oid: str) -> bool:
+    size = file.seek(0, 2)
+    digest = hashlib.sha256() if len(oid) == 64 else git_blob_digest(size)
+    file.seek(0)
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+    return digest.hexdigest() == oid
+
+
+def _empty(file: BinaryIO) -> None:
+    file.seek(0)
+    file.truncate()
 
 
 class Versions:

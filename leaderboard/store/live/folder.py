@@ -18,12 +18,14 @@ from leaderboard.store.live.interface import (
     FORGOTTEN_AFTER,
     KEY,
     MOST_SAID,
+    SAID_BYTES,
     Pulse,
     as_bytes,
     checked_key,
+    end_of,
     long_gone,
+    readable,
 )
-from leaderboard.store.live.text import SAID_BYTES, end_of, readable
 
 _LOCK_TIMEOUT_S = 2.0
 _MOST_KEPT = 2 * SAID_BYTES

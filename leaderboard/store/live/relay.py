@@ -18,10 +18,8 @@ from pydantic import ValidationError
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.client import httpx
-from leaderboard.store.live.interface import Pulse, checked_key
-from leaderboard.store.live.outbox import Outbox
-from leaderboard.store.live.text import readable
-from leaderboard.store.live.wire import PATH, SECRET_HEADER, Pulses, Told, checked_secret
+from leaderboard.store.live.interface import Pulse, checked_key, readable
+from leaderboard.store.live.wire import PATH, SECRET_HEADER, Outbox, Pulses, Told, checked_secret
 
 TOLD_EVERY_S = 1.0
 LONGEST_PAUSE_S = 8.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gradio as gr
 
 from leaderboard.accounts import is_key
-from leaderboard.ledger.chronicle import BAN, BEGAN, JUDGES, POLICY, UNBAN, Line
+from leaderboard.ledger.audit_log import BAN, BEGAN, JUDGES, POLICY, UNBAN, Line
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND, State
 from leaderboard.views.audit_log import ChronicleReader, LedgerQuery, page_of

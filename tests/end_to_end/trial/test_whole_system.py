@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.rebuilding import queue_differences
 from leaderboard.records import Event

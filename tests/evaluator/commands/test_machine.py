@@ -22,7 +22,7 @@ from benchmarks.ts2.protocol import Ts2
 from evaluator.commands.demo import with_absolute_paths
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.isolation.backend import IsolationStatus, Probe
-from leaderboard.publication.snapshot_file import PATH
+from leaderboard.publication.snapshot import PATH
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from tests.conftest import REPOSITORY

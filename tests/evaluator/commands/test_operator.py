@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.schema import Benchmark
 from evaluator.commands.judges import in_role
-from leaderboard.ledger.chronicle import verify
+from leaderboard.ledger.audit_log import verify
 from leaderboard.ledger.judge_pins import PATH, Pins
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import read_policy

@@ -208,7 +208,7 @@ def test_a_backup_that_is_ended_leaves_nothing(
         signal.raise_signal(signal.SIGTERM)
         raise AssertionError("it went on")
 
-    monkeypatch.setattr("leaderboard.store.backup.making.copy_store", ended)
+    monkeypatch.setattr("leaderboard.store.backup.copy_store", ended)
     assert store("backup", "source", "b.tar").code != 0
     assert [path.name for path in tmp_path.iterdir() if "backup" in path.name] == []
     assert signal.getsignal(signal.SIGTERM) is asked

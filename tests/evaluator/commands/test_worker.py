@@ -23,8 +23,8 @@ from evaluator.commands.worker_loop import name_of_worker, poll_of
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
-from leaderboard.ledger.held import read_marks
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.private_records import read_marks
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store, transact

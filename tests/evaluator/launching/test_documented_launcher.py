@@ -24,7 +24,7 @@ from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Gate
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
-from leaderboard.store.hub import creating
+from leaderboard.store.hub import maintenance
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import Store
 from tests.conftest import REPOSITORY
@@ -77,7 +77,7 @@ def hub(tmp_path: Path) -> Iterator[HubServer]:
 @pytest.fixture
 def store(hub: HubServer, tmp_path: Path) -> Store:
     made = HubParts(NAME, tmp_path / "making", endpoint=hub.endpoint, token=OPERATOR)
-    list(creating.create(made))
+    list(maintenance.create(made))
     return hub_store(
         NAME, tmp_path / "cache", endpoint=hub.endpoint, token=OPERATOR, fresh_for_s=0.0
     )

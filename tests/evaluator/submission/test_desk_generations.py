@@ -10,8 +10,8 @@ from evaluator.submission.generations_archive import opened
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.desk import UNNAMED, Advance, SaidOfImages
+from leaderboard.ledger.cleanup import GRACE, sweep
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.orphans import GRACE, sweep
 from leaderboard.ledger.policy import Allowance, Policy
 from leaderboard.records import Kind, Submission
 from tests.evaluator.rig import ADA, BOB, ROOT, Rig

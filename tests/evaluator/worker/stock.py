@@ -12,8 +12,7 @@ from pathlib import Path
 from evaluator.submission.archives.archive import content_hash
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.redaction import private_id, public_record
-from leaderboard.ledger.submission_files import submission_file
+from leaderboard.ledger.private_records import private_id, public_record, submission_file
 from leaderboard.records import Event, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store

@@ -15,9 +15,9 @@ import pytest
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
 from benchmarks.stored_scores import read_overall
+from leaderboard.publication.publisher import Update
 from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import Snapshot
-from leaderboard.publication.updating import Update
 from leaderboard.records import RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import Changes

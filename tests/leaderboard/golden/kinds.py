@@ -15,16 +15,15 @@ from pydantic import BaseModel
 from evaluator.worker.ending.handed_over import HandedOver, read_record
 from evaluator.worker.ending.handed_over import record_path as handed_over_path
 from evaluator.worker.ending.owed import Owed
-from leaderboard.ledger import bans, policy
 from leaderboard.ledger import judge_pins as pins
-from leaderboard.ledger.bans import Ban, bans_file, read_bans
+from leaderboard.ledger import policy
+from leaderboard.ledger.audit_log import Line, read_lines, segment_path
 from leaderboard.ledger.batch import event_line
-from leaderboard.ledger.chronicle import Line, read_lines, segment_path
-from leaderboard.ledger.history import EDITIONS, Announced, history_file, read_history
+from leaderboard.ledger.editions import EDITIONS, Announced, history_file, read_history
 from leaderboard.ledger.judge_pins import Pins, read_pins
-from leaderboard.ledger.policy import Policy, read_policy
+from leaderboard.ledger.policy import Ban, Policy, bans_file, read_bans, read_policy
+from leaderboard.ledger.private_records import record_bytes
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, queue_bytes, read_queue
-from leaderboard.ledger.submission_files import record_bytes
 from leaderboard.publication.model_entries import ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.store.memory import MemoryRepository
@@ -131,12 +130,12 @@ KINDS: Mapping[str, Kind] = {
     ),
     "result": Kind(RunResult, samples.RESULT, _indented, _json_of(RunResult)),
     "ban": Kind(
-        Ban, samples.BAN, lambda ban: bans_file({ban.account: ban})[bans.PATH],
-        lambda content: tuple(read_bans(_holding(bans.PATH, content)).values()),
+        Ban, samples.BAN, lambda ban: bans_file({ban.account: ban})[policy.BANS_PATH],
+        lambda content: tuple(read_bans(_holding(policy.BANS_PATH, content)).values()),
     ),
     "policy": Kind(
         Policy, samples.POLICY, _indented,
-        lambda content: (read_policy(_holding(policy.PATH, content)),),
+        lambda content: (read_policy(_holding(policy.POLICY_PATH, content)),),
     ),
     "pins": Kind(
         Pins, samples.PINS, _indented, lambda content: (read_pins(_holding(pins.PATH, content)),)

@@ -11,12 +11,11 @@ import pytest
 from pydantic import BaseModel
 
 from benchmarks.errors import SubmitterError
-from leaderboard.ledger.bans import read_bans
-from leaderboard.ledger.chronicle import read_lines, verify
-from leaderboard.ledger.held import read_marks
+from leaderboard.ledger.audit_log import read_lines, verify
+from leaderboard.ledger.cleanup import tidy_all
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import read_policy
-from leaderboard.ledger.tidying import tidy_all
+from leaderboard.ledger.policy import read_bans, read_policy
+from leaderboard.ledger.private_records import read_marks
 from leaderboard.publication.results import read_results
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store

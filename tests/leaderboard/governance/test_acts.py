@@ -13,10 +13,9 @@ from pydantic import ValidationError
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.accounts import ASSAY
 from leaderboard.governance.acts import Acts
-from leaderboard.ledger.bans import read_bans
-from leaderboard.ledger.chronicle import read_lines, verify
-from leaderboard.ledger.policy import Allowance, Policy, read_policy
-from leaderboard.ledger.tidying import tidy_all
+from leaderboard.ledger.audit_log import read_lines, verify
+from leaderboard.ledger.cleanup import tidy_all
+from leaderboard.ledger.policy import Allowance, Policy, read_bans, read_policy
 from leaderboard.ledger.versions import superseded_by
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import read_results, with_draws

@@ -11,11 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from benchmarks.errors import SubmitterError
 from leaderboard.accounts import Account
-from leaderboard.governance.own import Own
-from leaderboard.governance.rights import Action, actions
-from leaderboard.ledger.bans import read_bans
-from leaderboard.ledger.chronicle import verify
+from leaderboard.governance.rights import Action, Own, actions
+from leaderboard.ledger.audit_log import verify
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import read_bans
 from leaderboard.ledger.versions import standing_over
 from leaderboard.states import IN_WORK, State
 from tests.leaderboard.house import ADA, BOB, OLGA, House

@@ -6,9 +6,8 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from leaderboard.accounts import Account
-from leaderboard.governance.own import Own
-from leaderboard.governance.reasons import MOST_CHARS, checked_reason
-from leaderboard.governance.rights import ACTIONS, Action, Role, actions, require
+from leaderboard.governance.acts import MOST_CHARS, checked_reason
+from leaderboard.governance.rights import ACTIONS, Action, Own, Role, actions, require
 from leaderboard.records import Status
 from leaderboard.states import State, allowed
 from tests.leaderboard.house import ADA, BOB, OLGA, House

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from leaderboard.ledger import chronicle, chronicle_writing
-from leaderboard.ledger.bans import bans_file
-from leaderboard.ledger.chronicle import last_hash, read_lines, segments, verify
-from leaderboard.ledger.policy import Policy
+from leaderboard.ledger import audit_log
+from leaderboard.ledger.audit_log import last_hash, read_lines, segments, verify
+from leaderboard.ledger.policy import Policy, bans_file
 from leaderboard.store.interface import Repository
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import ADA, BOB, OLGA, House
@@ -24,8 +23,7 @@ def house() -> House:
 
 @pytest.fixture
 def short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (chronicle, chronicle_writing):
-        monkeypatch.setattr(module, "SEGMENT_LINES", 10)
+    monkeypatch.setattr(audit_log, "SEGMENT_LINES", 10)
 
 
 @pytest.fixture

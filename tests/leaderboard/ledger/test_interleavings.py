@@ -9,10 +9,10 @@ from itertools import product
 import pytest
 
 from benchmarks.errors import AssayError
-from leaderboard.ledger.chronicle import verify
+from leaderboard.ledger.audit_log import verify
+from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.redaction import PRIVATE_ID
-from leaderboard.ledger.tidying import tidy
+from leaderboard.ledger.private_records import PRIVATE_ID
 from leaderboard.ledger.versions import standing_over
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Changes, Repository, Store

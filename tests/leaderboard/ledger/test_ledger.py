@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.folding import fold
+from leaderboard.ledger.cleanup import sweep
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.orphans import sweep
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store, transact
 from leaderboard.store.memory import memory_store

@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from benchmarks.errors import PlatformError
-from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.redaction import (
+from leaderboard.ledger.private_records import (
     BANNED,
     PRIVATE_ID,
     private_id,

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.ledger import chronicle, chronicle_writing
-from leaderboard.ledger.chronicle import verify
+from leaderboard.ledger import audit_log
+from leaderboard.ledger.audit_log import verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy
 from leaderboard.ledger.queue_file import (
@@ -188,8 +188,7 @@ def test_an_act_reads_as_many_files_of_a_large_store_as_of_a_small_one() -> None
 def test_the_last_segment_is_found_though_acts_went_on_and_whatever_the_queue_says(
     monkeypatch: pytest.MonkeyPatch, acts: int, told: int | None
 ) -> None:
-    for module in (chronicle, chronicle_writing):
-        monkeypatch.setattr(module, "SEGMENT_LINES", 10)
+    monkeypatch.setattr(audit_log, "SEGMENT_LINES", 10)
     house = House()
     house.send()
     for number in range(acts):

@@ -12,10 +12,9 @@ from unittest import mock
 
 import numpy as np
 
-from leaderboard.publication.boards import Snapshot
-from leaderboard.publication.published import Published
 from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
-from leaderboard.publication.snapshot_file import read_snapshot
+from leaderboard.publication.results import Published
+from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Submission
 from leaderboard.store.interface import Repository, Store

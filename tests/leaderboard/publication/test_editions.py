@@ -15,14 +15,14 @@ from leaderboard.publication.changes import Movement, Ranking, movement
 from leaderboard.publication.earlier_boards import board_path, earlier_tags, read_board
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.snapshot import (
-    Published,
+from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.results import Published
+from leaderboard.publication.snapshot import (  # fmt: skip
     Snapshot,
-    build_snapshot,
     parse_snapshot,
     read_snapshot,
     snapshot_bytes,
-)  # fmt: skip
+)
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files
 from leaderboard.records import Cost, Kind, RunResult

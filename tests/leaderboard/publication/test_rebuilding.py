@@ -13,7 +13,6 @@ from benchmarks_perf.store import publish
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.queue_file import QUEUE, Queue, queue_bytes, read_queue
 from leaderboard.publication import rebuilding
-from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.rebuilding import (
     differences,
@@ -22,7 +21,7 @@ from leaderboard.publication.rebuilding import (
     rebuilt,
     repaired,
 )
-from leaderboard.publication.snapshot_file import PATH, read_snapshot, snapshot_bytes
+from leaderboard.publication.snapshot import PATH, Board, Snapshot, read_snapshot, snapshot_bytes
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import transact

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from benchmarks.errors import PlatformError
 from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
-from leaderboard.publication import cell_columns, snapshot_file
-from leaderboard.publication.boards import Board, Snapshot
+from leaderboard.publication import snapshot as snapshots
 from leaderboard.publication.origins import Origin, RunOrigin
-from leaderboard.publication.snapshot import Published, build_snapshot
-from leaderboard.publication.snapshot_file import (
+from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.results import Published
+from leaderboard.publication.snapshot import (
     OLD_PATH,
     PATH,
+    Board,
+    Snapshot,
     parse_old_snapshot,
     parse_snapshot,
     read_snapshot,
@@ -158,9 +160,9 @@ def test_a_slice_has_the_cells_of_that_slice_and_no_others(cells: list[Cell]) ->
     assert board.keys == tuple(keys)
 
 
-@pytest.mark.parametrize("rows", [snapshot_file._ROWS, 7], ids=["one row group", "many"])
+@pytest.mark.parametrize("rows", [snapshots._ROWS, 7], ids=["one row group", "many"])
 def test_entries_cards_and_boards_come_back(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr(snapshot_file, "_ROWS", rows)
+    monkeypatch.setattr(snapshots, "_ROWS", rows)
     before = snapshot()
     after = parse_snapshot(snapshot_bytes(before))
     assert list(after.entries.items()) == list(before.entries.items())
@@ -177,7 +179,7 @@ def test_equal_snapshots_make_equal_bytes_however_they_were_read() -> None:
 def test_the_table_names_whose_each_value_is_with_a_row_group_for_each_board() -> None:
     content = io.BytesIO(snapshot_bytes(snapshot()))
     table = pq.read_table(content)
-    assert table.schema.names == cell_columns.SCHEMA.names
+    assert table.schema.names == snapshots.SCHEMA.names
     frame = table.to_pandas().set_index(["benchmark", "entry_id"])
     one = frame.loc["tiny", "made-up-0000/CLIPScore"]
     told = one[["submission_id", "metric", "measure"]].tolist()
@@ -191,13 +193,13 @@ def test_the_table_names_whose_each_value_is_with_a_row_group_for_each_board() -
 def tables_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, int]]]:
     """Row groups that were read, as they are."""
     read: list[tuple[int, int]] = []
-    table = snapshot_file._table
+    table = snapshots._table
 
     def noted(content: bytes, first: int, groups: int) -> Any:
         read.append((first, groups))
         return table(content, first, groups)
 
-    monkeypatch.setattr(snapshot_file, "_table", noted)
+    monkeypatch.setattr(snapshots, "_table", noted)
     yield read
 
 
@@ -206,13 +208,13 @@ def test_opening_reads_no_board_and_a_look_at_one_reads_that_one(
 ) -> None:
     content = snapshot_bytes(snapshot())
     built: list[int] = []
-    make = cell_columns._cells
+    make = snapshots._cells
 
     def counted(table: Any) -> tuple[Cell, ...]:
         built.append(len(table))
         return make(table)
 
-    monkeypatch.setattr(cell_columns, "_cells", counted)
+    monkeypatch.setattr(snapshots, "_cells", counted)
     opened = parse_snapshot(content)
     assert tables_read == []
     board = opened.boards["ratings"]
@@ -235,7 +237,7 @@ def with_other_columns(content: bytes) -> bytes:
     buffer = io.BytesIO()
     metadata = pq.read_metadata(io.BytesIO(content)).metadata
     with pq.ParquetWriter(buffer, pa.schema([("value", pa.float64())])) as writer:
-        own = (snapshot_file.METADATA, snapshot_file.ENTRIES)
+        own = (snapshots.METADATA, snapshots.ENTRIES)
         writer.add_key_value_metadata({key: metadata[key] for key in own})
     return buffer.getvalue()
 
@@ -269,5 +271,5 @@ def test_a_store_with_a_snapshot_of_the_form_before_is_served_and_then_rid_of_it
 def test_another_version_of_the_ranking_takes_nothing_over(monkeypatch: pytest.MonkeyPatch) -> None:
     content = snapshot_bytes(of_boards({"tiny": []}))
     assert parse_snapshot(content).origins
-    monkeypatch.setattr(snapshot_file, "RANKED_BY", 999)
+    monkeypatch.setattr(snapshots, "RANKED_BY", 999)
     assert parse_snapshot(content).origins == {}

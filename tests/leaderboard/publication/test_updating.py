@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from benchmarks.statistics import sign_flips
-from leaderboard.publication import ranked_boards, updating
-from leaderboard.publication.draws_shelf import DrawsShelf
-from leaderboard.publication.publisher import Publisher
+from leaderboard.publication import publisher, ranked_boards
+from leaderboard.publication.publisher import Publisher, Update
+from leaderboard.publication.ranked_boards import DrawsShelf
 from leaderboard.publication.rebuilding import differences, rebuilt
-from leaderboard.publication.snapshot_file import OLD_PATH, PATH
-from leaderboard.publication.updating import Update
+from leaderboard.publication.snapshot import OLD_PATH, PATH
 from leaderboard.ranking import pairs
 from leaderboard.records import Status
 from leaderboard.store.grouping import Grouping
@@ -105,7 +104,7 @@ def ranked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(card.name)
         return rank(card, *words)
 
-    monkeypatch.setattr(updating, "ranked_board", noted)
+    monkeypatch.setattr(publisher, "ranked_board", noted)
     return names
 
 

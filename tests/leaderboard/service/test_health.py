@@ -14,11 +14,10 @@ from starlette.testclient import TestClient
 
 from benchmarks.errors import TransientError
 from leaderboard.publication.snapshot import PATH
-from leaderboard.service.health import DiskSpace, Health, Level, Seen
+from leaderboard.service.health import DISK_FLOOR_BYTES, DiskSpace, Health, Level, Seen, judged
 from leaderboard.service.health_routes import routes
 from leaderboard.service.looking import ChronicleCounts, HealthWatch, Looking
 from leaderboard.service.metrics import metrics_text
-from leaderboard.service.verdict import DISK_FLOOR_BYTES, judged
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store, transact
 from leaderboard.store.live.interface import MemoryLive, Pulse

@@ -27,12 +27,16 @@ from benchmarks.settings.sources import load
 from benchmarks.sources.client import httpx
 from leaderboard.service.live_routes import GRACE_S, MESSAGES_PER_S, routes
 from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.live.interface import MemoryLive, Pulse
+from leaderboard.store.live.interface import SAID_BYTES, MemoryLive, Pulse
 from leaderboard.store.live.opening import live_of
-from leaderboard.store.live.outbox import Outbox
 from leaderboard.store.live.relay import RelayLive
-from leaderboard.store.live.text import SAID_BYTES
-from leaderboard.store.live.wire import MOST_BYTES, MOST_PULSES, SECRET_HEADER, checked_secret
+from leaderboard.store.live.wire import (
+    MOST_BYTES,
+    MOST_PULSES,
+    SECRET_HEADER,
+    Outbox,
+    checked_secret,
+)
 from tests.leaderboard.service.serving import serving
 from tests.processes import free_port
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from huggingface_hub.utils import _http
 
-from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.repository import HubRepository
 from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.store.hub_rig import NAME, created

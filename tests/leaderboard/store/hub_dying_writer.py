@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.sources.client import get_session, httpx, limit_waiting
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.squashing import squash
+from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes
 
 

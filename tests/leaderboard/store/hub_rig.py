@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.store.hub.creating import create
+from leaderboard.store.hub.budget import Budget, Spending
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.spending import Budget, Spending
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, Repository
 from tests.hub.server import HubServer
 

@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
-from leaderboard.store.backup.making import back_up
-from leaderboard.store.backup.manifest import MEMBER
-from leaderboard.store.backup.reading import opened_backup
+from leaderboard.store.backup import MEMBER, back_up, opened_backup
 from leaderboard.store.copying import copy_store
 from leaderboard.store.folder import folder_store
 from leaderboard.store.hub.hub_store import hub_store

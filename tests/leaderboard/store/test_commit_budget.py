@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError
+from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError, Spending
 from leaderboard.store.hub.hub_store import HubParts, hub_store
-from leaderboard.store.hub.spending import Spending
 from leaderboard.store.interface import ConflictError, Store, transact
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused

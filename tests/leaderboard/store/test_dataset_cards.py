@@ -22,13 +22,13 @@ from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import SCHEMA as SCORES_SCHEMA
 from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.queue_file import Queue, queue_bytes
-from leaderboard.publication import cell_columns
+from leaderboard.publication import snapshot
 from leaderboard.ranking import pairs
-from leaderboard.store.hub import card_texts
+from leaderboard.store.hub import cards
 from leaderboard.store.hub.cards import card_files, configs_of
-from leaderboard.store.hub.creating import create, write_cards
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
+from leaderboard.store.hub.maintenance import create, write_cards
 from leaderboard.store.interface import transact
 from leaderboard.store.memory import memory_store
 from tests.hub.server import running_hub
@@ -114,11 +114,11 @@ def test_scores_and_cases_of_private_answers_are_promised_to_nobody() -> None:
 
 def test_cards_tell_of_every_column_there_is() -> None:
     queue = pq.read_schema(io.BytesIO(queue_bytes(Queue())))
-    assert list(card_texts.OF_SCORES) == SCORES_SCHEMA.names
-    assert list(card_texts.OF_CELLS) == cell_columns.SCHEMA.names
-    assert list(card_texts.OF_PAIRS) == pairs.SCHEMA.names
-    assert list(card_texts.OF_CASES) == cases.SCHEMA.names
-    assert list(card_texts.OF_SUBMISSIONS) == queue.names
+    assert list(cards.OF_SCORES) == SCORES_SCHEMA.names
+    assert list(cards.OF_CELLS) == snapshot.SCHEMA.names
+    assert list(cards.OF_PAIRS) == pairs.SCHEMA.names
+    assert list(cards.OF_CASES) == cases.SCHEMA.names
+    assert list(cards.OF_SUBMISSIONS) == queue.names
 
 
 def test_words_of_a_benchmark_stay_in_their_cell() -> None:
@@ -140,7 +140,7 @@ def check(house: House, found: dict[Part, dict[str, Any]]) -> None:
     assert scores["columns"] == SCORES_SCHEMA.names
     assert [row["score"] for row in scores["rows"]].count(0.25) == 1
     assert len(scores["rows"]) == 5, "both files, the one without a score included"
-    assert results["boards"]["columns"] == cell_columns.SCHEMA.names
+    assert results["boards"]["columns"] == snapshot.SCHEMA.names
     assert {row["rank"] for row in results["boards"]["rows"]} == {1, 2}
     assert sorted(row["benchmark"] for row in results["pairs"]["rows"]) == ["closed", "open"]
     assert results["configs"] == names(Part.RESULTS)

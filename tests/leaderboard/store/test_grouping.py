@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from leaderboard.store.grouping import Grouping
+from leaderboard.store.grouping import Grouping, Member, Turns
 from leaderboard.store.interface import (
     Changes,
     ConflictError,
@@ -25,7 +25,6 @@ from leaderboard.store.interface import (
     transact_alone,
 )
 from leaderboard.store.memory import MemoryRepository
-from leaderboard.store.turns import Member, Turns
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import created, parts_of, put

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.joined import PINS
 from leaderboard.store.hub.layout import Part, part_of, parts_with
-from leaderboard.store.hub.pins import PINS
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from tests.hub.contents import StoredFile
 from tests.hub.server import HubServer
@@ -127,7 +127,7 @@ def test_what_lies_beyond_a_pin_is_undone_by_the_next_commit(
     hub: HubServer, filled: HubParts, monkeypatch: pytest.MonkeyPatch, described: bool
 ) -> None:
     if not described:
-        monkeypatch.setattr("leaderboard.store.hub.committing.describe", lambda *_: "by hand")
+        monkeypatch.setattr("leaderboard.store.hub.repository.describe", lambda *_: "by hand")
     half = dict.fromkeys(("snapshot.parquet", "results/s2/croc.json", "results/s3/croc.json"), b"h")
     left_behind(filled, {**half, "boards/croc.json": None})
     public = parts_of(hub, NOWHERE).public

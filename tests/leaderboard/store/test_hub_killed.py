@@ -13,7 +13,7 @@ import pytest
 
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import PAYLOAD
-from leaderboard.store.hub.squashing import squash
+from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes
 from tests.hub.server import HubServer
 from tests.leaderboard.store import hub_dying_writer

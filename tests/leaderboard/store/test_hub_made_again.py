@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.errors import PlatformError, TransientError
 from leaderboard.publication.reader import Reader
-from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import ConflictError, Store, transact
 from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer

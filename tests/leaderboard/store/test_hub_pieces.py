@@ -15,14 +15,18 @@ import pytest
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.sources.client import hf_raise_for_status, httpx
-from leaderboard.store.folder import folder_store
-from leaderboard.store.folder_clock import REFRESHED_EVERY_S, FolderClock
-from leaderboard.store.hub.description import describe, describe_squashed, described, new_nonce
+from leaderboard.store.folder import REFRESHED_EVERY_S, FolderClock, folder_store
+from leaderboard.store.hub.client import ServerClock
 from leaderboard.store.hub.faults import Asked, told
 from leaderboard.store.hub.hub_store import HubParts, hub_store
-from leaderboard.store.hub.server_clock import ServerClock
-from leaderboard.store.hub.shelf import Shelf, git_blob_id
-from leaderboard.store.hub.uploads import FileOnDemand
+from leaderboard.store.hub.uploads import (
+    FileOnDemand,
+    describe,
+    describe_squashed,
+    described,
+    new_nonce,
+)
+from leaderboard.store.hub.versions import Shelf, git_blob_id
 from leaderboard.store.interface import Groups
 from leaderboard.store.opening import StoreName
 from tests.hub.server import HubServer
@@ -70,7 +74,7 @@ def test_what_others_make_a_reader_forget_halfway_is_not_taken_for_absent(
     hub: HubServer, parts: HubParts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(parts.private, {"a": b"1"})
-    monkeypatch.setattr("leaderboard.store.hub.known._VERSIONS", 0)  # forgotten at once
+    monkeypatch.setattr("leaderboard.store.hub.versions._VERSIONS", 0)  # forgotten at once
     other = parts_of(hub, tmp_path / "other").private
     assert (other.has("a"), other.has("b"), other.read("a")) == (True, False, b"1")
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from benchmarks.sources.client import at_home
-from leaderboard.store.hub.creating import create
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import NotFoundError
 from tests.hub.accounts import Account

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.errors import TransientError
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import PAYLOAD, Part
-from leaderboard.store.hub.squashing import squash
+from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes, ConflictError, Repository, transact
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused

@@ -14,8 +14,15 @@ import pytest
 
 from benchmarks.errors import TransientError
 from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.live.interface import MOST_SAID, Live, MemoryLive, Pulse
-from leaderboard.store.live.text import SAID_BYTES, last_line, new_lines
+from leaderboard.store.live.interface import (
+    MOST_SAID,
+    SAID_BYTES,
+    Live,
+    MemoryLive,
+    Pulse,
+    last_line,
+    new_lines,
+)
 from tests.processes import running
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from leaderboard.ledger.chronicle import FIRST, Line
-from leaderboard.ledger.history import ANNOUNCED
+from leaderboard.ledger.audit_log import FIRST, Line
+from leaderboard.ledger.editions import ANNOUNCED
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.rendering import render

@@ -20,8 +20,8 @@ from leaderboard.publication.index import (
     plain_index,
     rescaled,
 )
+from leaderboard.publication.ranked_boards import build_snapshot
 from leaderboard.publication.reader import View, view_of
-from leaderboard.publication.snapshot import build_snapshot
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv

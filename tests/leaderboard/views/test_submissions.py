@@ -15,8 +15,7 @@ from leaderboard.accounts import Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
-from leaderboard.store.live.interface import MemoryLive
-from leaderboard.store.live.text import readable_text
+from leaderboard.store.live.interface import MemoryLive, readable_text
 from leaderboard.store.memory import memory_store
 from leaderboard.views.queue import MOST_ATTEMPTS, alive, measured_s, outlooks
 from leaderboard.views.submissions import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.schema import Card, MeasureInfo, Scale, Selector
 from leaderboard.publication.reader import View
-from leaderboard.publication.snapshot import Published
+from leaderboard.publication.results import Published
 from leaderboard.records import Submission
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store

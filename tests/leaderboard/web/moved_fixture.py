@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from leaderboard.ledger.editions import NEW_REVISION, OTHER_REVISION, Edition
-from leaderboard.ledger.history import Announced, history_file
+from leaderboard.ledger.editions import (
+    NEW_REVISION,
+    OTHER_REVISION,
+    Announced,
+    Edition,
+    history_file,
+)
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.earlier_boards import board_path
-from leaderboard.publication.snapshot import Published, build_snapshot, snapshot_bytes
+from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.results import Published
+from leaderboard.publication.snapshot import snapshot_bytes
 from leaderboard.records import Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store

@@ -7,8 +7,8 @@ from datetime import timedelta
 import numpy as np
 
 from leaderboard.accounts import Account, Origin
-from leaderboard.ledger.held import results_folder
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.private_records import results_folder
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store

@@ -24,16 +24,12 @@ from leaderboard.accounts import Account
 from leaderboard.api.source import Source
 from leaderboard.desk import Accepted, Advance, Examination, Gate, SaidOfImages, ScoresForm, Tell
 from leaderboard.governance.signing_in import SignIn, Way
-from leaderboard.ledger.bans import Ban, bans_file
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import Ban, bans_file
+from leaderboard.publication.ranked_boards import build_snapshot
 from leaderboard.publication.reader import Reader, View, view_of
-from leaderboard.publication.snapshot import (
-    PATH,
-    Published,
-    Snapshot,
-    build_snapshot,
-    snapshot_bytes,
-)
+from leaderboard.publication.results import Published
+from leaderboard.publication.snapshot import PATH, Snapshot, snapshot_bytes
 from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission

@@ -9,8 +9,7 @@ import pytest
 from benchmarks.errata import Erratum, ErratumCell, errata
 from benchmarks.errors import TransientError
 from benchmarks.published import papers
-from leaderboard.service.health import DiskSpace, Seen
-from leaderboard.service.verdict import judged, unreadable
+from leaderboard.service.health import DiskSpace, Seen, judged, unreadable
 from leaderboard.store.live.interface import Pulse
 from leaderboard.web.pages.errata_page import errata_view
 from leaderboard.web.pages.methods_page import methods_view

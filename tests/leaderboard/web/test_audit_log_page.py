@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from leaderboard.ledger.chronicle import FIRST, last_hash, read_lines, segments, sha256, verify
+from leaderboard.ledger.audit_log import FIRST, last_hash, read_lines, segments, sha256, verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store

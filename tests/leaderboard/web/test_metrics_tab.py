@@ -15,10 +15,10 @@ from benchmarks.schema import Benchmark
 from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
-from leaderboard.publication.boards import Board
 from leaderboard.publication.metric_facts import facts_of, metric_in_words
 from leaderboard.publication.reader import BoardIndex, View
-from leaderboard.publication.snapshot import Published
+from leaderboard.publication.results import Published
+from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders

@@ -7,9 +7,8 @@ import pytest
 from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action, actions
-from leaderboard.ledger.bans import read_bans
-from leaderboard.ledger.chronicle import read_lines, verify
-from leaderboard.ledger.policy import Allowance, Policy, read_policy
+from leaderboard.ledger.audit_log import read_lines, verify
+from leaderboard.ledger.policy import Allowance, Policy, read_bans, read_policy
 from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store

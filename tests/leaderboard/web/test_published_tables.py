@@ -14,7 +14,7 @@ from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
 from benchmarks.ts2.protocol import CARD
 from leaderboard.publication.reader import view_of
-from leaderboard.publication.snapshot import Published
+from leaderboard.publication.results import Published
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import RunResult
 from leaderboard.rendering import environment

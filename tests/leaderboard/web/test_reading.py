@@ -14,9 +14,9 @@ from benchmarks.errors import TransientError
 from leaderboard.ledger.queue_file import QUEUE
 from leaderboard.publication import reader as reading
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
-from leaderboard.publication.snapshot_file import OLD_PATH, PATH, old_bytes, read_snapshot
-from leaderboard.store.hub.creating import create
+from leaderboard.publication.snapshot import OLD_PATH, PATH, old_bytes, read_snapshot
 from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer, running_hub

@@ -20,7 +20,7 @@ from evaluator.worker.ending.outgoing import SENT_AFTER
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
-from leaderboard.ledger.chronicle import verify
+from leaderboard.ledger.audit_log import verify
 from leaderboard.states import IN_WORK, State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store

@@ -23,8 +23,8 @@ from evaluator.worker.ending.handed_over import handover_files, read_record, rea
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
-from leaderboard.governance.own import Own
-from leaderboard.ledger.tidying import tidy_all
+from leaderboard.governance.rights import Own
+from leaderboard.ledger.cleanup import tidy_all
 from leaderboard.records import FindingExample, Findings, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository

@@ -29,8 +29,8 @@ from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.states import State
 from leaderboard.store.disk import write_durably
-from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts, hub_store
+from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, NotFoundError
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.memory import memory_store

@@ -20,7 +20,7 @@ from evaluator.submission.receipts import environment_versions, written
 from evaluator.worker.running.run_records import MOST_EXAMPLES, cost_record, findings_record
 from evaluator.worker.running.scoring_run import LOG_CHARS, ending
 from leaderboard.desk import Accepted
-from leaderboard.publication.score_hash import scores_sha256
+from leaderboard.publication.origins import scores_sha256
 from leaderboard.records import Receipt, Status
 from leaderboard.states import State
 from tests.evaluator.rig import ADA, Rig

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from benchmarks.registry import load_registry
-from leaderboard.publication.case_files import CaseFiles
+from leaderboard.publication.item_scores import CaseFiles
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.views.example_fixture import NOISY, RIGHT, entry_id

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.store.folder import folder_store
 from tests.leaderboard.web.oauth_provider import Provider, provider
 from tests.leaderboard.web.serving import running_app

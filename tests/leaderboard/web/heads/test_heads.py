@@ -21,8 +21,8 @@ from starlette.testclient import TestClient
 from benchmarks.errors import TransientError
 from leaderboard.api.source import Source
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.boards import Board
 from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.publication.snapshot import Board
 from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store

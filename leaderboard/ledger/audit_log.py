@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from leaderboard.ledger import bans, history, policy
+from leaderboard.ledger import editions, policy
 from leaderboard.ledger import judge_pins as pins
 from leaderboard.records import Event
 from leaderboard.states import State
@@ -135,7 +137,7 @@ def verify(public: Repository) -> tuple[str, ...]:
 def _problems(public: Repository) -> tuple[str, ...]:
     paths = segments(public)
     if not paths:
-        acts = (bans.PATH, policy.PATH, pins.PATH)
+        acts = (policy.BANS_PATH, policy.POLICY_PATH, pins.PATH)
         begun = event_files(public) or any(public.has(path) for path in acts)
         return (_NONE,) if begun else ()
     problems = _misplaced(public, paths)
@@ -239,20 +241,20 @@ def _bans(public: Repository, lines: Sequence[Line]) -> list[str]:
         elif line.action == UNBAN:
             told.pop(line.subject, None)
     try:
-        found = {key: sha256(ban.record) for key, ban in bans.read_bans(public).items()}
+        found = {key: sha256(ban.record) for key, ban in policy.read_bans(public).items()}
     except (ValueError, AttributeError):
-        return [f"{bans.PATH} cannot be read."]
+        return [f"{policy.BANS_PATH} cannot be read."]
     wrong = sorted(key for key in told.keys() | found.keys() if told.get(key) != found.get(key))
-    return [f"{bans.PATH} says another thing of {key} than the lines do." for key in wrong]
+    return [f"{policy.BANS_PATH} says another thing of {key} than the lines do." for key in wrong]
 
 
 def _policy(public: Repository, lines: Sequence[Line]) -> list[str]:
     """A policy that is not the one the lines tell of last."""
     told = [line.record for line in lines if line.action == POLICY]
-    here = sha256(public.read(policy.PATH)) if public.has(policy.PATH) else None
+    here = sha256(public.read(policy.POLICY_PATH)) if public.has(policy.POLICY_PATH) else None
     if here == (told[-1] if told else None):
         return []
-    return [f"{policy.PATH} is not the policy that was set last."]
+    return [f"{policy.POLICY_PATH} is not the policy that was set last."]
 
 
 def _judges(public: Repository, lines: Sequence[Line]) -> list[str]:
@@ -268,14 +270,116 @@ def _editions(public: Repository, lines: Sequence[Line]) -> list[str]:
     """Announcements of editions that differ from what the lines tell."""
     told: dict[str, list[str]] = {}
     for line in lines:
-        if line.action == history.ANNOUNCED:
+        if line.action == editions.ANNOUNCED:
             told.setdefault(line.subject, []).append(line.record)
     try:
         found = {
             name: [sha256(one.record) for one in announced]
-            for name, announced in history.read_history(public).items()
+            for name, announced in editions.read_history(public).items()
         }
     except ValueError:
-        return [f"{history.EDITIONS} cannot be read."]
+        return [f"{editions.EDITIONS} cannot be read."]
     wrong = sorted(name for name in told.keys() | found.keys() if told.get(name) != found.get(name))
-    return [f"{history.EDITIONS} says another thing of {name} than the lines do." for name in wrong]
+    return [
+        f"{editions.EDITIONS} says another thing of {name} than the lines do." for name in wrong
+    ]
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What a line is to say; its number and chain come when it is appended.
+
+    Attributes:
+        at: when it was done.
+        by: who did it.
+        action: what was done.
+        subject: to which submission or account.
+        record: the bytes it stands for.
+        reason: why.
+    """
+
+    at: datetime
+    by: str
+    action: str
+    subject: str
+    record: bytes
+    reason: str = ""
+
+
+def appended(public: Repository, deeds: Sequence[Deed], known: int = 0) -> dict[str, bytes]:
+    """The files to write so that further deeds are in the chronicle.
+
+    Only the last segment is read. In a store that has no chronicle yet it begins here, with a
+    line that says how many events came before.
+
+    Args:
+        public: the public repository.
+        deeds: what was done.
+        known: how many segments there are at least; 0 where that is not known.
+    """
+    if not deeds:
+        return {}
+    number, lines = _last_segment(public, known)
+    following = deeds
+    if number == 0:
+        number, following = 1, [_beginning(public, deeds[0]), *deeds]
+    n = (number - 1) * SEGMENT_LINES + len(lines)
+    every = list(lines)
+    for deed in following:
+        n += 1
+        every.append(_line(n, deed, sha256(every[-1]) if every else FIRST))
+    files = {
+        segment_path(number + start // SEGMENT_LINES): b"".join(
+            line + b"\n" for line in every[start : start + SEGMENT_LINES]
+        )
+        for start in range(0, len(every), SEGMENT_LINES)
+    }
+    if len(lines) == SEGMENT_LINES:
+        del files[segment_path(number)]  # It was full already.
+    return files
+
+
+def _last_segment(public: Repository, known: int) -> tuple[int, list[bytes]]:
+    """Its number and its lines; 0 where there is none."""
+    number = known or len(segments(public))
+    if number == 0:
+        return 0, []
+    try:
+        lines = public.read(segment_path(number)).splitlines()
+    except NotFoundError:
+        if not known:
+            raise
+        return _last_segment(public, 0)
+    # A full one may have been followed by another since its number was noted.
+    while len(lines) == SEGMENT_LINES and public.has(segment_path(number + 1)):
+        number += 1
+        lines = public.read(segment_path(number)).splitlines()
+    return number, lines
+
+
+def _line(n: int, deed: Deed, before: str) -> bytes:
+    line = Line(
+        n=n,
+        at=deed.at,
+        by=deed.by,
+        action=deed.action,
+        subject=deed.subject,
+        reason=in_short(deed.reason),
+        record=sha256(deed.record),
+        before=before,
+    )
+    return line.model_dump_json().encode()
+
+
+def _beginning(public: Repository, first: Deed) -> Deed:
+    paths = event_files(public)
+    earlier = [public.read(path) for path in paths]
+    count = sum(len(content.splitlines()) for content in earlier)
+    return Deed(
+        at=first.at,
+        by="assay",
+        action=BEGAN,
+        subject="",
+        record=b"".join(earlier),
+        reason=f"{count} events of {len(paths)} submissions came before.",
+    )

@@ -1,18 +1,26 @@
-"""Removes what is kept privately for no submission: of requests that lost their race or crashed.
-
-An upload is kept before the public commit that makes it count, so nothing tells a request that is
-under way from one that never ended. Hence the first sweep marks what it finds, and a sweep that
-finds it still a day later removes it. Whoever sends the same content meanwhile takes the mark off
-(`leaderboard.ledger.held`).
-"""
+"""Cleanup of the private repository: files that no submission refers to, and results held for nobody."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from leaderboard.ledger.held import FOLDER, HASHES, MARKS, UPLOADS, marks_file, read_marks
+from benchmarks.errors import SubmitterError
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.private_records import (
+    FOLDER,
+    HASHES,
+    MARKS,
+    PRIVATE_ID,
+    SCORED,
+    UPLOADS,
+    marks_file,
+    read_marks,
+    results_folder,
+    scored_folder,
+)
 from leaderboard.ledger.queue_file import has_queue
+from leaderboard.records import Status
+from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
 
 GRACE = timedelta(days=1)
@@ -54,3 +62,38 @@ def _unneeded(store: Store) -> tuple[str, ...]:
         if path.removeprefix(HASHES).partition(".")[0] not in ids
     )
     return (*uploads, *held, *hashes)
+
+
+def tidy(store: Store, submission_id: str) -> None:
+    """Remove a submission's held results and handed over scores, if nobody needs them any more."""
+
+    def change() -> Changes:
+        status = _status(store, submission_id)
+        if status is None:
+            return {}  # It may be about to be received.
+        paths: list[str] = []
+        if PRIVATE_ID.fullmatch(submission_id) and not _still_held(status):
+            paths += store.private.list(results_folder(submission_id))
+        if not status.unfinished:
+            paths += store.private.list(scored_folder(submission_id))
+        return dict.fromkeys(paths)
+
+    transact(store.private, change, f"tidy {submission_id}")
+
+
+def tidy_all(store: Store) -> None:
+    """The same for every submission of which anything is kept."""
+    kept = (*store.private.list(FOLDER), *store.private.list(SCORED))
+    for name in sorted({path.split("/")[1] for path in kept}):
+        tidy(store, name)
+
+
+def _status(store: Store, submission_id: str) -> Status | None:
+    try:
+        return Ledger(store).status(submission_id)
+    except SubmitterError:
+        return None
+
+
+def _still_held(status: Status) -> bool:
+    return status.submission.private and status.state is not State.WITHDRAWN

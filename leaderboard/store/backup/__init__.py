@@ -1,1 +1,0 @@
-"""A whole store in one file: made while the store is in use, checked, and put back."""

@@ -1,0 +1,401 @@
+"""What operators do with the repositories of a store: create them, look at them, squash their histories."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError
+
+from benchmarks.errors import PlatformError, TransientError
+from leaderboard.store.hub.client import LAST
+from leaderboard.store.hub.faults import Asked, VersionGoneError
+from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.joined import PINS, Pins, Version
+from leaderboard.store.hub.layout import PAYLOAD, Part
+from leaderboard.store.hub.repository import Control, HubRepository, last_note, undone
+from leaderboard.store.hub.uploads import describe_squashed
+from leaderboard.store.interface import ConflictError, NotFoundError
+
+CARD = "README.md"
+_DATASET = "dataset"
+_ROUNDS = 5
+
+
+def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
+    """Make what is missing of a store; what is there stays as it is.
+
+    Args:
+        parts: of the store.
+        private: whether the public side is for members only as well.
+
+    Yields:
+        What was done to each repository, in one sentence.
+
+    Raises:
+        PlatformError: the token may not do it, `submissions_public`, or `pins_gone`.
+    """
+    for part in Part:
+        hidden = private or part is Part.SUBMISSIONS
+        yield _repository(parts, part, hidden=hidden)
+    for part in (*PAYLOAD, Part.SUBMISSIONS):
+        _begin(parts.repositories[part], last_note)
+    decisive = parts.repositories[Part.REQUESTS]
+    there = decisive.entries_at([PINS, LAST], decisive.fresh_head())
+    if PINS not in there:
+        _check_never_begun(decisive, there)
+        pins = Pins(pins={part: parts.repositories[part].fresh_head() for part in PAYLOAD})
+        _begin(decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)})
+        yield f"{decisive.name}: the first version is written."
+        return
+    yield from _pinned_anew(parts)
+
+
+def write_cards(parts: HubParts, cards: Mapping[Part, bytes]) -> Iterator[str]:
+    """Write the card of each repository, where it is another than the one there.
+
+    Args:
+        parts: of the store.
+        cards: part to the content of its README.md.
+
+    Yields:
+        What was done to each repository, in one sentence.
+
+    Raises:
+        PlatformError: the token may not do it, or the Hub finds a card wrong.
+    """
+    for part, card in cards.items():
+        repository = parts.repositories[part]
+        done = _card(parts, part, card)
+        yield f"{repository.name}: the card {'is written' if done else 'was there already'}."
+
+
+def _card(parts: HubParts, part: Part, card: bytes) -> bool:
+    repository = parts.repositories[part]
+    for _ in range(_ROUNDS):
+        head = repository.fresh_head()
+        if _has(repository, head, card):
+            return False
+        note = parts.public.version(head).pins.note if part is Part.REQUESTS else last_note
+        try:
+            repository.commit_with({}, _with_card(note, card), head, "The card")
+        except ConflictError:
+            continue
+        return True
+    raise ConflictError("", "a later one")
+
+
+def _with_card(note: Control, card: bytes) -> Control:
+    return lambda nonce: {**note(nonce), CARD: card}
+
+
+def _has(repository: HubRepository, head: str, card: bytes) -> bool:
+    try:
+        return repository.read_at(CARD, head) == card
+    except NotFoundError:
+        return False
+
+
+def _repository(parts: HubParts, part: Part, *, hidden: bool) -> str:
+    name = parts.name.of(part)
+    client = parts.client
+    made = client.call(
+        Asked("create the repository", name, writing=True),
+        lambda api: _made(api, name, hidden=hidden),
+    )
+    if made:
+        return f"{name}: created, {'private' if hidden else 'open to everyone'}."
+    is_private = client.is_private(name)
+    if part is Part.SUBMISSIONS and not is_private:
+        raise PlatformError(
+            "submissions_public",
+            f"{name} is open to everyone, and it is to hold what submitters upload.",
+            f"Make it private in its settings (https://huggingface.co/datasets/{name}/settings).",
+        )
+    return f"{name}: was there already, {'private' if is_private else 'open to everyone'}."
+
+
+def _made(api: HfApi, name: str, *, hidden: bool) -> bool:
+    """Whether it was made now, and not there before."""
+    try:
+        api.create_repo(name, repo_type=_DATASET, visibility="private" if hidden else "public")
+    except HfHubHTTPError as error:
+        if error.response.status_code == 409:
+            return False
+        raise
+    return True
+
+
+def _check_never_begun(decisive: HubRepository, there: Container[str]) -> None:
+    """Refuse to pin what the branches hold now, where other pins were: it may be half a commit."""
+    if LAST in there:
+        raise PlatformError(
+            "pins_gone",
+            f"{decisive.name} is a store, but somebody removed its {PINS}.",
+            "Put back the latest version of that file from the repository's history.",
+        )
+
+
+def _pinned_anew(parts: HubParts) -> Iterator[str]:
+    """Pin what was deleted and made anew, since nothing else brings the store back to work."""
+    decisive = parts.repositories[Part.REQUESTS]
+    for _ in range(_ROUNDS):
+        version = parts.public.version(decisive.fresh_head())
+        payload = {part: parts.repositories[part] for part in PAYLOAD}
+        lost = [p for p, repository in payload.items() if not _knows(repository, version.of(p))]
+        if not lost:
+            return
+        pins = version.pins.moved({part: payload[part].fresh_head() for part in lost})
+        try:
+            decisive.commit_with({}, pins.note, version.sha, "What was made anew is pinned")
+        except ConflictError:
+            continue
+        for part in lost:
+            yield (
+                f"{payload[part].name}: was made anew, and what it held before is gone; run the "
+                "submissions again whose results were in it (python -m evaluator rerun)."
+            )
+        return
+    raise ConflictError("", "a later one")
+
+
+def _knows(repository: HubRepository, sha: str) -> bool:
+    try:
+        repository.entries_at([LAST], sha)
+    except VersionGoneError:
+        return False
+    return True
+
+
+def _begin(repository: HubRepository, control: Control) -> None:
+    """The control file of a repository, where it has none."""
+    for _ in range(_ROUNDS):
+        head = repository.fresh_head()
+        if repository.entries_at(control(""), head):
+            return
+        try:
+            repository.commit_with({}, control, head, "The store begins")
+        except ConflictError:
+            continue
+        return
+    raise ConflictError("", "a later one")
+
+
+_COUNTED = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One repository.
+
+    Attributes:
+        name: of it.
+        private: whether only members see it.
+        commits: how many its history has.
+        head: the commit it is at.
+        pinned: the commit it is read at.
+    """
+
+    name: str
+    private: bool
+    commits: int
+    head: str
+    pinned: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStore:
+    """A store on the Hub.
+
+    Attributes:
+        version: of it.
+        frozen_until: until when a squash stops all commits; None where none does.
+        repositories: all of them.
+    """
+
+    version: str
+    frozen_until: datetime | None
+    repositories: tuple[Shown, ...]
+
+
+def shown(parts: HubParts) -> ShownStore:
+    """Look at all repositories of a store.
+
+    Raises:
+        AssayError: one is not there, or cannot be read; says why.
+    """
+    version = parts.public.version(parts.public.fresh_head())
+    found = []
+    for part in Part:
+        repository = parts.repositories[part]
+        name, head = repository.name, repository.fresh_head()
+        commits = sum(1 for _ in islice(parts.client.history(name), _COUNTED))
+        pinned = head if part is Part.SUBMISSIONS else version.of(part)
+        found.append(Shown(name, parts.client.is_private(name), commits, head, pinned))
+    now = parts.client.clock()
+    until = version.pins.frozen_until
+    frozen = until if until is not None and now < until else None
+    return ShownStore(version.sha, frozen, tuple(found))
+
+
+FROZEN_FOR = timedelta(minutes=15)
+_ENOUGH = timedelta(minutes=3)
+"""What must be left of it for a squash to begin: the Hub may finish one after a minute."""
+_TAG = "assay-pinned-"
+_NONCES = 100
+_SQUASH_ROUNDS = 20
+_LOOKS = (2.0, 4.0, 8.0, 15.0, 30.0, 30.0)
+
+
+def squash(parts: HubParts, *, take_over: bool = False) -> Iterator[str]:
+    """Squash the histories of all repositories of a store.
+
+    Safe to run again after it was stopped anywhere.
+
+    Args:
+        parts: of the store.
+        take_over: whether to go on although another squash has not run out yet.
+
+    Yields:
+        What was done, in sentences.
+
+    Raises:
+        TransientError: `store_squashing`: another squash is at work; or the Hub fails.
+    """
+    version = _frozen(parts, take_over=take_over)
+    new: dict[Part, str] = {}
+    for part in PAYLOAD:
+        repository = parts.repositories[part]
+        new[part], before = _payload_squashed(parts, repository, version.pins, part)
+        yield f"{repository.name}: {before} commits became 1."
+    version = _thawed(parts, version.pins, new)
+    for part in PAYLOAD:
+        _drop_tags(parts.repositories[part], version.pins[part])
+    for part in (Part.REQUESTS, Part.SUBMISSIONS):
+        repository = parts.repositories[part]
+        before = _squashed(repository)
+        yield f"{repository.name}: {before} commits became 1."
+
+
+def _frozen(parts: HubParts, *, take_over: bool) -> Version:
+    """Stop all commits of this store for a while."""
+    decisive = parts.repositories[Part.REQUESTS]
+    for _ in range(_SQUASH_ROUNDS):
+        version = parts.public.version(decisive.fresh_head())
+        now = parts.client.clock()
+        until = version.pins.frozen_until
+        if until is not None and now < until and not take_over:
+            raise TransientError(
+                "store_squashing",
+                f"Another squash of this store is at work, until {until:%H:%M:%S} UTC at the "
+                "latest.",
+                "Wait for it; if it was stopped, add --force.",
+            )
+        pins = version.pins.model_copy(update={"frozen_until": now + FROZEN_FOR})
+        try:
+            sha = decisive.commit_with({}, pins.note, version.sha, "Commits stop for a squash")
+        except ConflictError:
+            continue
+        return Version(sha, pins)
+    raise ConflictError("", "a later one")
+
+
+def _thawed(parts: HubParts, frozen: Pins, new: dict[Part, str]) -> Version:
+    """Pin the new commits and let commits go on, in one commit."""
+    decisive = parts.repositories[Part.REQUESTS]
+    for _ in range(_SQUASH_ROUNDS):
+        version = parts.public.version(decisive.fresh_head())
+        if dict(version.pins.pins) != dict(frozen.pins):
+            raise TransientError(
+                "squash_overtaken", "The squash took too long; others committed.", "Run it again."
+            )
+        pins = version.pins.moved(new).model_copy(update={"frozen_until": None})
+        try:
+            sha = decisive.commit_with({}, pins.note, version.sha, "Histories squashed")
+        except ConflictError:
+            continue
+        return Version(sha, pins)
+    raise ConflictError("", "a later one")
+
+
+def _payload_squashed(
+    parts: HubParts, repository: HubRepository, pins: Pins, part: Part
+) -> tuple[str, int]:
+    """Squash a payload repository; returns a commit with the files of its pin, and how many were."""
+    pin = pins[part]
+    repository.commit_onto(pin, {}, "Back to the pinned files")
+    _tag(repository, pin)
+    if pins.frozen_until is None or parts.client.clock() > pins.frozen_until - _ENOUGH:
+        raise TransientError("squash_overtaken", "The squash took too long.", "Run it again.")
+    before = _squashed(repository)
+    head = repository.fresh_head()
+    # A commit that was under way may have come in just before; nobody ever saw it.
+    if undone(repository.client, repository.name, pin, head):
+        head = repository.commit_onto(pin, {}, "Back to the pinned files")
+    _tag(repository, head)
+    return head, before
+
+
+def _squashed(repository: HubRepository) -> int:
+    """Squash one repository; returns how many commits there were."""
+    client, name = repository.client, repository.name
+    old = list(client.history(name))
+    if len(old) == 1:
+        return 1
+    nonces = [nonce for commit in islice(old, _NONCES) for nonce in sorted(commit.nonces)]
+    message = describe_squashed(nonces[:_NONCES])
+    asked = Asked("squash the history", name, writing=True)
+    client.spending.one()
+    try:
+        client.call(
+            asked,
+            lambda api: api.super_squash_history(name, commit_message=message, repo_type="dataset"),
+            again=False,
+        )
+    except TransientError:
+        # It may still happen; a second one after the pins were renewed would drop them.
+        _wait_for_squash(repository, len(old))
+    repository.forget_head()
+    return len(old)
+
+
+def _wait_for_squash(repository: HubRepository, before: int) -> None:
+    for pause in _LOOKS:
+        if sum(1 for _ in repository.client.history(repository.name)) < before:
+            return
+        repository.client.rest(pause, ConflictError("", ""))
+    raise TransientError(
+        "store_unreachable",
+        f"The Hub did not squash {repository.name}.",
+        "Run it again with --force; nothing was lost.",
+    )
+
+
+def _tag(repository: HubRepository, sha: str) -> None:
+    asked = Asked("hold a commit by a tag", repository.name, writing=True)
+    repository.client.call(
+        asked,
+        lambda api: api.create_tag(
+            repository.name, tag=_TAG + sha, revision=sha, repo_type="dataset", exist_ok=True
+        ),
+    )
+
+
+def _drop_tags(repository: HubRepository, kept: str) -> None:
+    """Let go of what is pinned no more; what cannot be dropped now is dropped by the next squash."""
+    name, client = repository.name, repository.client
+    asked = Asked("drop a tag", name, writing=True)
+    refs = client.call(asked, lambda api: api.list_repo_refs(name, repo_type="dataset"))
+    for tag in (each.name for each in refs.tags):
+        if tag.startswith(_TAG) and tag != _TAG + kept:
+            _drop_tag(repository, asked, tag)
+
+
+def _drop_tag(repository: HubRepository, asked: Asked, tag: str) -> None:
+    repository.client.call(
+        asked,
+        lambda api: api.delete_tag(repository.name, tag=tag, repo_type="dataset"),
+    )
