@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-MOST_BYTES = 256 << 20
-"""All caches of a process together."""
+MOST_BYTES = 256 << 20  # All caches of a process together
 _Value = TypeVar("_Value")
 
 
@@ -26,11 +25,7 @@ class _Entry(Generic[_Value]):
 
 
 class Budget:
-    """Bytes that several caches share; whatever was asked for longest ago goes first.
-
-    Args:
-        most_bytes: all of them together.
-    """
+    """Bytes that several caches share; whatever was asked for longest ago goes first."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.most_bytes = most_bytes
@@ -58,28 +53,21 @@ class Budget:
             over -= oldest.drop_oldest()
 
 
-PROCESS = Budget()
-"""Of every cache that is given no other."""
+PROCESS = Budget()  # Of every cache that is given no other
 
 
 class MemoryCache(Generic[_Value]):
     """Values by key; several threads may share one.
 
     The newest value stays, however large it is: it is being looked at. Only the budget bounds it.
-
-    Args:
-        size: bytes of a value, about.
-        most_bytes: of this cache; None: as many as the budget has.
-        most: values, however small they are; None: any number.
-        budget: shared with other caches.
     """
 
     def __init__(
         self,
-        size: Callable[[_Value], int],
-        most_bytes: int | None = None,
-        most: int | None = None,
-        budget: Budget | None = None,
+        size: Callable[[_Value], int],  # bytes of a value, about
+        most_bytes: int | None = None,  # of this cache; None: as many as the budget has
+        most: int | None = None,  # values, however small they are; None: any number
+        budget: Budget | None = None,  # shared with other caches
     ) -> None:
         self._budget = budget or PROCESS
         self._size = size

@@ -17,64 +17,42 @@ UNNAMED = "content that somebody else sent earlier"
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether this installation takes strangers' code.
+    """Whether this installation takes strangers' code."""
 
-    Attributes:
-        ok: code can be isolated here.
-        reason: why not, in a sentence; empty when ok.
-        remedy: what the operator should do; empty when ok.
-    """
-
-    ok: bool
-    reason: str = ""
-    remedy: str = ""
+    ok: bool  # code can be isolated here
+    reason: str = ""  # why not, in a sentence; empty when ok
+    remedy: str = ""  # what the operator should do; empty when ok
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a worker would do with a submission that passes its check.
+    """What a worker would do with a submission that passes its check."""
 
-    Attributes:
-        metrics: the entries it would make on the boards.
-        pairs: benchmark or prompt set to how many pairs or images of it would be scored or read.
-        left_out: benchmark to why it would not be run on that.
-        marks: remarks that would stand beside its name on the boards.
-    """
-
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()  # the entries it would make on the boards
+    # benchmark or prompt set to how many pairs or images of it would be scored or read
     pairs: Mapping[str, int] = field(default_factory=dict)
+    # benchmark to why it would not be run on that
     left_out: Mapping[str, str] = field(default_factory=dict)
-    marks: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()  # remarks that would stand beside its name on the boards
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What can be said of a submission without running it.
+    """What can be said of a submission without running it."""
 
-    Attributes:
-        problems: everything that is wrong, at once; none: it would be accepted.
-        name: as its manifest says; empty where that cannot be read.
-        version: as its manifest says.
-        benchmarks: it would be run on.
-        files: how many it holds.
-        n_bytes: of all its files.
-        content_sha256: of its content; empty where it could not be read whole.
-        counts: code to the number of its problems, where not all of them are listed.
-        images: of generations: what they are; None where they were not looked at.
-        notes: sentences its sender should read of what is not wrong.
-        plan: what a worker would do with it; None where that was not asked, or something is wrong.
-    """
-
-    problems: tuple[Problem, ...]
-    name: str = ""
-    version: str = ""
-    benchmarks: tuple[str, ...] = ()
-    files: int = 0
-    n_bytes: int = 0
-    content_sha256: str = ""
+    problems: tuple[Problem, ...]  # everything that is wrong, at once; none: it would be accepted
+    name: str = ""  # as its manifest says; empty where that cannot be read
+    version: str = ""  # as its manifest says
+    benchmarks: tuple[str, ...] = ()  # it would be run on
+    files: int = 0  # how many it holds
+    n_bytes: int = 0  # of all its files
+    content_sha256: str = ""  # of its content; empty where it could not be read whole
+    # code to the number of its problems, where not all of them are listed
     counts: Mapping[str, int] = field(default_factory=dict)
+    # of generations: what they are; None where they were not looked at
     images: ImagesSeen | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences its sender should read of what is not wrong
+    # what a worker would do with it; None where that was not asked, or something is wrong
     plan: Plan | None = None
 
     @property
@@ -90,38 +68,23 @@ class Examination:
 
 @dataclass(frozen=True)
 class ScoresForm:
-    """What is said of a scores file, which has no manifest.
+    """What is said of a scores file, which has no manifest."""
 
-    Attributes:
-        benchmark: the scores are for.
-        name: of the metric of a file with one column `score`; else of the file.
-        version: as its author counts.
-        description: for the boards.
-        lower_is_better: metrics of the file for which lower is better.
-    """
-
-    benchmark: str
-    name: str = ""
-    version: str = ""
-    description: str = ""
-    lower_is_better: tuple[str, ...] = ()
+    benchmark: str  # the scores are for
+    name: str = ""  # of the metric of a file with one column `score`; else of the file
+    version: str = ""  # as its author counts
+    description: str = ""  # for the boards
+    lower_is_better: tuple[str, ...] = ()  # metrics of the file for which lower is better
 
 
 @dataclass(frozen=True)
 class SaidOfImages:
-    """The manifest of Parquet files that come without one; empty: not said.
+    """The manifest of Parquet files that come without one; empty: not said."""
 
-    Attributes:
-        name: of the model, on the boards.
-        version: as its developer counts.
-        prompt_set: whose prompts were drawn.
-        description: for the boards.
-    """
-
-    name: str = ""
-    version: str = ""
-    prompt_set: str = ""
-    description: str = ""
+    name: str = ""  # of the model, on the boards
+    version: str = ""  # as its developer counts
+    prompt_set: str = ""  # whose prompts were drawn
+    description: str = ""  # for the boards
 
     def told(self) -> dict[str, str]:
         """What is said, by the manifest's own keys."""
@@ -136,17 +99,11 @@ class SaidOfImages:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """How far the check of images is.
+    """How far the check of images is."""
 
-    Attributes:
-        done: images that were looked at.
-        total: images that there are.
-        eta_s: seconds that are left; None where that is not known.
-    """
-
-    done: int
-    total: int
-    eta_s: float | None = None
+    done: int  # images that were looked at
+    total: int  # images that there are
+    eta_s: float | None = None  # seconds that are left; None where that is not known
 
 
 Tell = Callable[[Advance], None]
@@ -154,17 +111,13 @@ Tell = Callable[[Advance], None]
 
 @dataclass(frozen=True)
 class Accepted:
-    """What the desk answers to what it took.
+    """What the desk answers to what it took."""
 
-    Attributes:
-        status: the submission, with all of its record, as its sender may see it.
-        recognised: the same account sent the very same content before, and this is that
-            submission; nothing new was kept.
-        notes: sentences its sender should read, for example how their own check differs.
-    """
-
-    status: Status
+    status: Status  # the submission, with all of its record, as its sender may see it
+    # the same account sent the very same content before, and this is that submission; nothing new
+    # was kept
     recognised: bool = False
+    # sentences its sender should read, for example how their own check differs
     notes: tuple[str, ...] = ()
 
 
@@ -178,12 +131,7 @@ class Desk(Protocol):
         """Names of the benchmarks for which a scores file can be judged here."""
 
     def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
-        """Look at a scoring module without running or keeping it.
-
-        Args:
-            path: archive or folder.
-            account: who would send it; what would be refused to it is a problem then.
-        """
+        """Look at a scoring module without running or keeping it."""
 
     def submit_metric(
         self,
@@ -195,25 +143,10 @@ class Desk(Protocol):
         receipt: bytes | None = None,
         source: str = "",
     ) -> Accepted:
-        """Check and queue a scoring module: an archive (.zip, .tar, .tar.gz) or a folder.
-
-        Args:
-            path: archive or folder.
-            account: who sends it, and owns it.
-            submitter: how it is signed on the boards; the account's name if empty.
-            private: it stays with its author until they publish it.
-            receipt: of the author's own `check`, as that command wrote it.
-            source: `hub:owner/name@commit`, if that is where the caller fetched it from.
-        """
+        """Check and queue a scoring module: an archive (.zip, .tar, .tar.gz) or a folder."""
 
     def examine_repository(self, source: str, account: Account | None = None) -> Examination:
-        """Fetch a repository of the Hub and look at the scoring module in it.
-
-        Args:
-            source: `owner/name@revision`, or `datasets/owner/name@revision`. Only what everyone
-                may read is fetched, never with a token of this installation.
-            account: as for `examine_metric`.
-        """
+        """Fetch a repository of the Hub and look at the scoring module in it."""
 
     def submit_repository(
         self,
@@ -227,23 +160,10 @@ class Desk(Protocol):
         """Fetch a repository of the Hub, then check and queue the scoring module in it.
 
         The record names the commit that was fetched.
-
-        Args:
-            source: as for `examine_repository`.
-            account: as for `submit_metric`.
-            submitter: likewise.
-            private: likewise.
-            receipt: likewise.
         """
 
     def examine_scores(self, path: Path, form: ScoresForm, account: Account | None) -> Examination:
-        """Read a scores file without keeping it.
-
-        Args:
-            path: CSV, Parquet, or `.npz` where masks are asked for.
-            form: what is said beside it.
-            account: as for `examine_metric`.
-        """
+        """Read a scores file without keeping it."""
 
     def submit_scores(
         self,
@@ -270,14 +190,7 @@ class Desk(Protocol):
         tell: Tell | None = None,
         account: Account | None = None,
     ) -> Examination:
-        """Look at every image of a submission of generations without keeping any.
-
-        Args:
-            where: as for `submit_generations`.
-            said: likewise.
-            tell: told now and then how far it is.
-            account: as for `examine_metric`.
-        """
+        """Look at every image of a submission of generations without keeping any."""
 
     def submit_generations(
         self,
@@ -290,15 +203,4 @@ class Desk(Protocol):
         said: SaidOfImages | None = None,
         tell: Tell | None = None,
     ) -> Accepted:
-        """Check and queue the images that a model drew of a prompt set.
-
-        Args:
-            where: a folder, an archive (.zip, .tar, .tar.gz), a Parquet file or a folder of them;
-                as text, a repository of the Hub, as for `examine_repository`.
-            account: as for `submit_metric`.
-            submitter: likewise.
-            private: likewise.
-            source: likewise.
-            said: the manifest of Parquet files that come without one.
-            tell: told now and then how far the check is.
-        """
+        """Check and queue the images that a model drew of a prompt set."""

@@ -14,30 +14,17 @@ from leaderboard.states import FINISHED, IN_WORK, NOT_BEGUN, SHOWN_OR_NOT, State
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a worker at a run.
+    """One try of a worker at a run."""
 
-    Attributes:
-        number: from 1.
-        by: the worker.
-        at: when it claimed the submission.
-        ended_at: when it ended; None while it is under way.
-        why: it ended, as far as that is told; empty for a good end.
-    """
-
-    number: int
-    by: str
-    at: datetime
-    ended_at: datetime | None
-    why: str
+    number: int  # from 1
+    by: str  # the worker
+    at: datetime  # when it claimed the submission
+    ended_at: datetime | None  # when it ended; None while it is under way
+    why: str  # it ended, as far as that is told; empty for a good end
 
 
 def fold(submission: Submission, events: Sequence[Event]) -> Status:
-    """The status a submission's events add up to.
-
-    Raises:
-        PlatformError: `illegal_transition` where the events contradict the transition table, or
-            `no_events` where there are none.
-    """
+    """The status a submission's events add up to."""
     if not events:
         raise PlatformError("no_events", f"{submission.submission_id} has no events.")
     state: State | None = None
@@ -105,20 +92,12 @@ def attempts_of(events: Sequence[Event]) -> tuple[Attempt, ...]:
 
 
 def asked_at(events: Sequence[Event]) -> datetime:
-    """When the run was asked for that the last of these events belongs to.
-
-    Raises:
-        PlatformError: `no_events`.
-    """
+    """When the run was asked for that the last of these events belongs to."""
     return asked_by(events).at
 
 
 def asked_by(events: Sequence[Event]) -> Event:
-    """The event that asked for the run that the last of these belongs to.
-
-    Raises:
-        PlatformError: `no_events`.
-    """
+    """The event that asked for the run that the last of these belongs to."""
     if not events:
         raise PlatformError("no_events", "Nothing was ever asked for.")
     asked = [after for before, after in pairwise(events) if _asked(before, after)]

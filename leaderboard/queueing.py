@@ -36,12 +36,6 @@ def fair_order(
     account's own new ones. Generations that further metrics are to score wait for everything that
     is new, since nobody asked for it; among them, what is worth most by the second comes first.
     What rests after a fault of the world comes after all the rest.
-
-    Args:
-        statuses: all submissions; accounts are told apart by their whole records.
-        now: the current time.
-        waiting: which of them are to be ordered; the rest counts as taken while it is in work.
-        worth: of generations that wait for further metrics.
     """
     every = tuple(statuses)
     served = _served(every)
@@ -85,16 +79,7 @@ def typical_s(measured: Iterable[float]) -> float | None:
 
 
 def expected_wait(place: int, free_in_s: Sequence[float], each_s: float | None) -> float | None:
-    """Seconds until the submission at a place of the queue is begun; None: nobody can say.
-
-    Args:
-        place: from 1, in the order of `fair_order`.
-        free_in_s: for each worker, when it is done with all it holds; 0 for one that waits.
-        each_s: what a run takes (`typical_s`).
-
-    Raises:
-        ValueError: the place is below 1.
-    """
+    """Seconds until the submission at a place of the queue is begun; None: nobody can say."""
     if place < 1:
         raise ValueError("places are counted from 1")
     if not free_in_s or (each_s is None and place > len(free_in_s)):
@@ -107,13 +92,7 @@ def expected_wait(place: int, free_in_s: Sequence[float], each_s: float | None) 
 
 
 def fair_share(waiting: int, workers: int, most: int) -> int:
-    """How many of those that wait one worker may take at once, so that all have work.
-
-    Args:
-        waiting: how many wait.
-        workers: how many live, the one that asks included.
-        most: the most that are taken at once.
-    """
+    """How many of those that wait one worker may take at once, so that all have work."""
     return min(most, -(-waiting // max(1, workers)))
 
 

@@ -17,8 +17,7 @@ from markupsafe import Markup
 
 from leaderboard import text
 
-_ROOMS = ("leaderboard.web", "leaderboard.publication")
-"""Packages that have templates."""
+_ROOMS = ("leaderboard.web", "leaderboard.publication")  # Packages that have templates
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]"
 )
@@ -26,16 +25,7 @@ _BRACES = str.maketrans({"{": "&#123;", "}": "&#125;"})
 
 
 def render(template: str, **values: object) -> str:
-    """Render a template to HTML.
-
-    Args:
-        template: path below the folder `templates` of a room.
-        values: what it prints.
-
-    Raises:
-        jinja2.UndefinedError: the template uses a value that was not given.
-        TypeError: it prints None; `number` and its like are for values that may be missing.
-    """
+    """Render a template to HTML."""
     return environment().get_template(template).render(**values)
 
 
@@ -97,11 +87,6 @@ def escaped(value: object, *, limit: int | None = None, lines: bool = False) -> 
 
     Control and direction characters are dropped. Braces are escaped as well, so that no template
     engine finds its own marks in it.
-
-    Args:
-        value: as it was submitted.
-        limit: most characters.
-        lines: whether line breaks stay.
     """
     cleaned = text.clean(value, lines=lines)
     if limit is not None and len(cleaned) > limit:

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 from leaderboard.text import clean
 
 Value = str | float | int | bool | None
-ABOUT = b"assay"
-"""Key under which a Parquet file keeps what its table is about, as JSON."""
+ABOUT = b"assay"  # Key under which a Parquet file keeps what its table is about, as JSON
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """Some spreadsheets take the wide forms for the narrow ones."""
@@ -50,33 +49,22 @@ _ARROW = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        name: stable, for programs.
-        type: of its values; any may be missing.
-        meaning: what it says, with its unit.
-    """
-
-    name: str
-    type: Type
-    meaning: str = ""
+    name: str  # stable, for programs
+    type: Type  # of its values; any may be missing
+    meaning: str = ""  # what it says, with its unit
 
 
 @dataclass(frozen=True)
 class Table:
-    """What is on screen, with raw values.
+    """What is on screen, with raw values."""
 
-    Attributes:
-        name: says what is inside, as a file name would.
-        columns: in their order.
-        rows: column name to value, in the order of the screen; what a row lacks is missing.
-        about: what the table is of, for whoever finds it later.
-    """
-
-    name: str
-    columns: tuple[Column, ...]
+    name: str  # says what is inside, as a file name would
+    columns: tuple[Column, ...]  # in their order
+    # column name to value, in the order of the screen; what a row lacks is missing
     rows: Sequence[Mapping[str, Value]] = ()
+    # what the table is of, for whoever finds it later
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, row: Mapping[str, Value], column: Column) -> Value:
@@ -95,13 +83,7 @@ class Table:
 def columns_of(
     names: Sequence[str], types: Mapping[Type, str], meanings: Mapping[str, str]
 ) -> tuple[Column, ...]:
-    """Columns by name; whatever `types` does not name is text.
-
-    Args:
-        names: in their order.
-        types: type to the names of its columns, parted by spaces.
-        meanings: what the columns say.
-    """
+    """Columns by name; whatever `types` does not name is text."""
     of = {name: type_ for type_, listed in types.items() for name in listed.split()}
     return tuple(Column(n, of.get(n, Type.TEXT), meanings.get(n, "")) for n in names)
 

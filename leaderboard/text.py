@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 
-MISSING = "—"
-"""What stands where there is no value. Never a zero."""
+MISSING = "—"  # What stands where there is no value. Never a zero.
 _INVISIBLE = frozenset("\u061c\u200b\u200e\u200f\u2028\u2029\u2060\ufeff")
 _DIRECTION = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _DROPPED = _INVISIBLE | _DIRECTION
@@ -14,12 +13,7 @@ _DROPPED_CATEGORIES = frozenset({"Cc", "Cs", "Cn"})
 
 
 def clean(value: object, *, lines: bool = False) -> str:
-    """The text without characters that are unseen, reverse the reading order or move the cursor.
-
-    Args:
-        value: anything; its `str` is taken.
-        lines: keep line breaks and tabs (for logs); otherwise they become spaces.
-    """
+    """The text without characters that are unseen, reverse the reading order or move the cursor."""
     given = str(value)
     if given.isascii() and given.isprintable():
         return given

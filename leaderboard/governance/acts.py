@@ -33,15 +33,7 @@ MOST_CHARS = 500
 
 
 def checked_reason(reason: str, *, otherwise: str = "") -> str:
-    """A reason in one line, without characters that steer a terminal or the order of letters.
-
-    Args:
-        reason: as it was given.
-        otherwise: stands where none was given; empty: one must be.
-
-    Raises:
-        SubmitterError: `reason_missing` or `reason_too_long`.
-    """
+    """A reason in one line, without characters that steer a terminal or the order of letters."""
     text = " ".join("".join(map(_plain, reason)).split()) or otherwise
     if not text:
         raise SubmitterError(
@@ -63,19 +55,13 @@ def _plain(character: str) -> str:
 
 
 class Acts:
-    """Everything that is done by somebody's decision.
-
-    Args:
-        store: where submissions are.
-        cards: the benchmarks that have boards.
-        clock: the current time, with a time zone.
-    """
+    """Everything that is done by somebody's decision."""
 
     def __init__(
         self,
-        store: Store,
-        cards: Mapping[str, Card],
-        clock: Callable[[], datetime],
+        store: Store,  # where submissions are
+        cards: Mapping[str, Card],  # the benchmarks that have boards
+        clock: Callable[[], datetime],  # the current time, with a time zone
     ) -> None:
         self._store = store
         self._cards = dict(cards)
@@ -87,22 +73,14 @@ class Acts:
     # `rights.require`; all return the status with its whole record.
 
     def withdraw(self, submission_id: str, by: Account, reason: str = "") -> Status:
-        """Take a submission back for good; older versions it stood for come back.
-
-        Raises:
-            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
-        """
+        """Take a submission back for good; older versions it stood for come back."""
         own = Role.OWNER in roles(self._ledger.whole_status(submission_id), by)
         who = "its author" if own else "an operator"
         text = checked_reason(reason, otherwise=f"Withdrawn by {who}.")
         return self._take_off(submission_id, Action.WITHDRAW, State.WITHDRAWN, by, text)
 
     def hide(self, submission_id: str, by: Account, reason: str) -> Status:
-        """Take a submission off the boards, with a reason that is shown.
-
-        Raises:
-            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
-        """
+        """Take a submission off the boards, with a reason that is shown."""
         text = checked_reason(reason)
         return self._take_off(submission_id, Action.HIDE, State.HIDDEN, by, text)
 
@@ -110,9 +88,6 @@ class Acts:
         """Undo `hide`: a submission is published or held again, as it was before.
 
         If a newer version has taken its place meanwhile, it is superseded at once.
-
-        Raises:
-            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
         """
         text = checked_reason(reason, otherwise="Shown again by an operator.")
 
@@ -123,11 +98,7 @@ class Acts:
         return self._move(submission_id, Action.SHOW, by, event, further=superseding)
 
     def rerun(self, submission_id: str, by: Account, reason: str) -> Status:
-        """Have a submission scored again; until then its results stay where they are.
-
-        Raises:
-            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
-        """
+        """Have a submission scored again; until then its results stay where they are."""
         text = checked_reason(reason)
 
         def event(_: Status, now: datetime) -> Event:
@@ -136,12 +107,7 @@ class Acts:
         return self._move(submission_id, Action.RERUN, by, event)
 
     def publish(self, submission_id: str, by: Account) -> Status:
-        """Put the held results of a private submission on the boards, under its whole record.
-
-        Raises:
-            SubmitterError: see `leaderboard.governance.rights.require`.
-            PlatformError: `unknown_benchmark` where one of its benchmarks is not known here.
-        """
+        """Put the held results of a private submission on the boards, under its whole record."""
 
         def event(_: Status, now: datetime) -> Event:
             return Event(at=now, state=State.PUBLISHED, by=by.key)
@@ -209,10 +175,6 @@ class Acts:
 
         What is being worked on or published stays; it can be withdrawn or hidden. What waits
         privately fails when its turn comes: moved with the ban, it would show whose it is.
-
-        Raises:
-            SubmitterError: `not_signed_in`, `not_operator`, `bad_account`, `already_banned`, or
-                see `checked_reason`.
         """
         require_operator(by, "ban an account")
         _check_bannable(account_key, by)
@@ -234,11 +196,7 @@ class Acts:
         return ban
 
     def unban(self, account_key: str, by: Account, reason: str) -> None:
-        """Let an account submit again, what was rejected by the ban included.
-
-        Raises:
-            SubmitterError: `not_signed_in`, `not_operator`, `not_banned`, or see `checked_reason`.
-        """
+        """Let an account submit again, what was rejected by the ban included."""
         require_operator(by, "lift a ban")
         text = checked_reason(reason)
         lifted = Ban(account=account_key, reason=text, by=by.key, at=self._clock())
@@ -253,11 +211,7 @@ class Acts:
         self._ledger.write(batch, f"unban {account_key}")
 
     def set_policy(self, policy: Policy, by: Account, reason: str) -> Policy:
-        """Change what accounts are allowed.
-
-        Raises:
-            SubmitterError: `not_signed_in`, `not_operator`, or see `checked_reason`.
-        """
+        """Change what accounts are allowed."""
         require_operator(by, "change the policy")
         text = checked_reason(reason)
         content = policy.model_dump_json(indent=1).encode()
@@ -309,17 +263,13 @@ def _deed(action: str, account_key: str, ban: Ban) -> Deed:
 
 @dataclass(frozen=True)
 class Publication:
-    """What a commit makes public.
+    """What a commit makes public."""
 
-    Attributes:
-        records: the whole record of what is published, by id.
-        files: its results and its record, as public files.
-        runs: its results, for the boards.
-    """
-
+    # the whole record of what is published, by id
     records: Mapping[str, Submission] = field(default_factory=dict)
+    # its results and its record, as public files
     files: Mapping[str, bytes] = field(default_factory=dict)
-    runs: Sequence[Published] = ()
+    runs: Sequence[Published] = ()  # its results, for the boards
 
 
 def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Publication:
@@ -328,14 +278,6 @@ def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Pu
     What must stay private of its results (where a benchmark's answers are) is copied to its place
     there first: the boards read it from the moment of the public commit. Without that commit
     nothing reads it.
-
-    Args:
-        store: where its results are held.
-        held: the whole record.
-        cards: the benchmarks that have boards.
-
-    Raises:
-        PlatformError: `unknown_benchmark`.
     """
     record = held.model_copy(update={"private": False})
     files, old = held_results(store, held, cards), held_archive(store, held, cards)

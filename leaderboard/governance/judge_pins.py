@@ -17,18 +17,7 @@ from leaderboard.store.interface import Store
 
 
 def pin(store: Store, wanted: Pin, by: Account, known: Mapping[str, Card]) -> Pin:
-    """Put a decision in force; an earlier one about the same is replaced.
-
-    Args:
-        store: where it is kept, in public.
-        wanted: what is decided, and why; who and when is filled in.
-        by: who decides.
-        known: the cards of the prompt sets, by name.
-
-    Raises:
-        SubmitterError: `not_signed_in`, `not_operator`, `unknown_prompt_set`, `unknown_skill`, or
-            see `checked_reason`.
-    """
+    """Put a decision in force; an earlier one about the same is replaced."""
     require_operator(by, "decide who judges models")
     _check(wanted, known)
     reason = checked_reason(wanted.reason)
@@ -38,17 +27,7 @@ def pin(store: Store, wanted: Pin, by: Account, known: Mapping[str, Card]) -> Pi
 
 
 def unpin(store: Store, about: Pin, by: Account, reason: str) -> None:
-    """Let the rule decide again.
-
-    Args:
-        store: where decisions are kept.
-        about: names the prompt set, skill and metric; the rest of it is passed over.
-        by: who decides.
-        reason: why.
-
-    Raises:
-        SubmitterError: `not_signed_in`, `not_operator`, `not_pinned`, or see `checked_reason`.
-    """
+    """Let the rule decide again."""
     require_operator(by, "decide who judges models")
     text = checked_reason(reason)
 

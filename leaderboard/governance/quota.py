@@ -41,12 +41,6 @@ def standings(
 
     A submission is charged once, at the time it was first scored (`Status.scored_at`), however
     often an operator has it run again.
-
-    Args:
-        account_key: whose submissions are counted.
-        statuses: all submissions, those of others included.
-        policy: what is allowed.
-        now: the current time.
     """
     own = [s for s in statuses if s.submission.account == account_key]
     return tuple(_standing(kind, own, policy, now) for kind in policy.allowances)

@@ -81,12 +81,7 @@ def roles(status: Status, account: Account | None) -> tuple[Role, ...]:
 
 
 def actions(status: Status, account: Account | None) -> tuple[Action, ...]:
-    """What an account may do with a submission now, in the order of `Action`.
-
-    Args:
-        status: of the submission, with its whole record.
-        account: who asks; None where nobody is signed in.
-    """
+    """What an account may do with a submission now, in the order of `Action`."""
     may = {action for role in roles(status, account) for action in ACTIONS[status.state][role]}
     if status.state is State.FAILED and not status.on_boards:
         may.discard(Action.HIDE)
@@ -94,12 +89,7 @@ def actions(status: Status, account: Account | None) -> tuple[Action, ...]:
 
 
 def require(action: Action, status: Status, account: Account | None) -> None:
-    """Refuse what an account may not do with a submission now.
-
-    Raises:
-        SubmitterError: `not_signed_in`, `not_operator`, `not_yours`, or `not_now` with the state
-            and what is possible.
-    """
+    """Refuse what an account may not do with a submission now."""
     if account is None:
         raise SubmitterError(
             "not_signed_in", f"To {action} a submission you must be signed in.", "Sign in first."
@@ -121,15 +111,7 @@ def require(action: Action, status: Status, account: Account | None) -> None:
 
 
 def require_operator(account: Account | None, what: str) -> None:
-    """Refuse whoever is not an operator.
-
-    Args:
-        account: who asks; None where nobody is signed in.
-        what: they want to do, as in "you may not ...".
-
-    Raises:
-        SubmitterError: `not_signed_in` or `not_operator`.
-    """
+    """Refuse whoever is not an operator."""
     if account is None:
         raise SubmitterError("not_signed_in", f"To {what} you must be signed in.", "Sign in first.")
     if not account.operator:
@@ -149,12 +131,7 @@ def _not_yours(status: Status, action: Action) -> SubmitterError:
 
 
 class Own:
-    """The submissions an account may see whole.
-
-    Args:
-        store: where they are kept.
-        account: who looks.
-    """
+    """The submissions an account may see whole."""
 
     def __init__(self, store: Store, account: Account) -> None:
         self._store = store
@@ -166,9 +143,6 @@ class Own:
         """All of them with their whole records, oldest first.
 
         While the store cannot be read, they are as they were read last.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
         """
         try:
             self._statuses = self._ledger.whole_statuses(
@@ -180,11 +154,7 @@ class Own:
         return self._statuses
 
     def status(self, submission_id: str) -> Status:
-        """One of them.
-
-        Raises:
-            SubmitterError: `not_yours`, with the same text whether it is another's or nobody's.
-        """
+        """One of them."""
         try:
             found = self._ledger.whole_status(submission_id)
         except SubmitterError as error:
@@ -194,20 +164,12 @@ class Own:
         return found
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
-        """What happened to one of them, with reasons and logs, oldest first.
-
-        Raises:
-            SubmitterError: `not_yours`, as for `status`.
-        """
+        """What happened to one of them, with reasons and logs, oldest first."""
         self.status(submission_id)
         return self._ledger.whole_events(submission_id)
 
     def results(self, submission_id: str) -> tuple[RunResult, ...]:
-        """Results of one of them, in the order of benchmarks; held ones included.
-
-        Raises:
-            SubmitterError: `not_yours`, as for `status`.
-        """
+        """Results of one of them, in the order of benchmarks; held ones included."""
         return read_results(self._store, self.status(submission_id).submission)
 
 

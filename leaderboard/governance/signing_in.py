@@ -41,51 +41,32 @@ class Way(StrEnum):
 
 @dataclass(frozen=True)
 class Visit:
-    """What the server knows of a request, beside its content.
+    """What the server knows of a request, beside its content."""
 
-    Attributes:
-        peer: address of the other end of the connection.
-        headers: of the request, by lower-case name.
-        username: the Hub's, out of the signed session; None without one.
-    """
-
-    peer: str
-    headers: Mapping[str, str]
-    username: str | None = None
+    peer: str  # address of the other end of the connection
+    headers: Mapping[str, str]  # of the request, by lower-case name
+    username: str | None = None  # the Hub's, out of the signed session; None without one
 
 
 @dataclass(frozen=True)
 class SignIn:
-    """How an installation tells its visitors apart.
+    """How an installation tells its visitors apart."""
 
-    Attributes:
-        way: who vouches for them.
-        local: name of the account of visitors from this machine; empty unless `way` is local.
-        operators: keys of the accounts that may act on what others submitted.
-        hosts: names this site is known by, beside the one a request was sent to.
-        closed: why nothing can be changed here by anybody; empty where it can.
-    """
-
-    way: Way = Way.NOBODY
+    way: Way = Way.NOBODY  # who vouches for them
+    # name of the account of visitors from this machine; empty unless `way` is local
     local: str = ""
+    # keys of the accounts that may act on what others submitted
     operators: frozenset[str] = frozenset()
+    # names this site is known by, beside the one a request was sent to
     hosts: frozenset[str] = frozenset()
-    closed: str = ""
+    closed: str = ""  # why nothing can be changed here by anybody; empty where it can
 
     def reading_only(self, why: str) -> SignIn:
-        """The same installation where nobody can sign in, since it can write nothing.
-
-        Args:
-            why: and what its operator would do about it, in sentences.
-        """
+        """The same installation where nobody can sign in, since it can write nothing."""
         return SignIn(Way.NOBODY, hosts=self.hosts, closed=why)
 
     def account(self, visit: Visit) -> Account | None:
-        """The account of a visitor; None for a guest.
-
-        Raises:
-            PlatformError: `bad_account_name` where the Hub vouches for a name no account can have.
-        """
+        """The account of a visitor; None for a guest."""
         if not _same_site(visit.headers, self.hosts):
             return None
         if self.way is Way.HUB and visit.username is not None:
@@ -128,17 +109,7 @@ def not_signed_in(sign_in: SignIn) -> SubmitterError:
 
 
 def read_sign_in(environment: Mapping[str, str], os_user: str) -> SignIn:
-    """How visitors are told apart, as the environment says.
-
-    Args:
-        environment: of the process. `OAUTH_CLIENT_ID` and its companions mean the Hub,
-            `ASSAY_OPERATORS` names operators by account key, `ASSAY_USER` names the local account.
-        os_user: name of the operating system's user, for visitors from this machine.
-
-    Raises:
-        SubmitterError: `bad_operators`, `bad_user`, or `bad_sign_in` where OAuth is half set up or
-            would ask for more than a name.
-    """
+    """How visitors are told apart, as the environment says."""
     operators = _operators(environment.get("ASSAY_OPERATORS", ""))
     hosts = frozenset(_names(environment.get("SPACE_HOST", "")))
     if any(environment.get(name) for name in _OAUTH):
@@ -182,15 +153,7 @@ def _operators(given: str) -> frozenset[str]:
 
 
 def local_name(environment: Mapping[str, str], os_user: str) -> str:
-    """Name of the account of whoever uses this machine.
-
-    Args:
-        environment: of the process; `ASSAY_USER` comes first.
-        os_user: name of the operating system's user; what an account cannot have becomes a dash.
-
-    Raises:
-        SubmitterError: `bad_user`.
-    """
+    """Name of the account of whoever uses this machine."""
     name = environment.get("ASSAY_USER") or re.sub(r"[^A-Za-z0-9._-]", "-", os_user)
     if not is_key(f"{Origin.LOCAL}:{name}"):
         raise SubmitterError(

@@ -28,10 +28,8 @@ BAN, UNBAN, POLICY, JUDGES = "ban", "unban", "policy", "judges"
 """Actions that are no events of submissions."""
 BEGAN = "began"
 """Action of the first line, whose record is the hash of all events that are older than it."""
-FIRST = "0" * 64
-"""Stands for the line before the first."""
-REASON_CHARS = 500
-"""The event or record itself has the whole reason."""
+FIRST = "0" * 64  # Stands for the line before the first
+REASON_CHARS = 500  # The event or record itself has the whole reason
 _STATES = frozenset(str(state) for state in State)
 _LOOKS = 5
 _NONE = (
@@ -107,12 +105,7 @@ def last_hash(public: Repository) -> str:
 
 
 def broken_links(raw: Sequence[bytes], known: int) -> tuple[str, ...]:
-    """What is wrong with new lines by themselves: they are no lines, or do not follow.
-
-    Args:
-        raw: all lines as they are kept.
-        known: how many of them are not new, and are not looked at.
-    """
+    """What is wrong with new lines by themselves: they are no lines, or do not follow."""
     return tuple(_chained(raw, known)[1])
 
 
@@ -287,23 +280,14 @@ def _editions(public: Repository, lines: Sequence[Line]) -> list[str]:
 
 @dataclass(frozen=True)
 class Deed:
-    """What a line is to say; its number and chain come when it is appended.
+    """What a line is to say; its number and chain come when it is appended."""
 
-    Attributes:
-        at: when it was done.
-        by: who did it.
-        action: what was done.
-        subject: to which submission or account.
-        record: the bytes it stands for.
-        reason: why.
-    """
-
-    at: datetime
-    by: str
-    action: str
-    subject: str
-    record: bytes
-    reason: str = ""
+    at: datetime  # when it was done
+    by: str  # who did it
+    action: str  # what was done
+    subject: str  # to which submission or account
+    record: bytes  # the bytes it stands for
+    reason: str = ""  # why
 
 
 def appended(public: Repository, deeds: Sequence[Deed], known: int = 0) -> dict[str, bytes]:
@@ -311,11 +295,6 @@ def appended(public: Repository, deeds: Sequence[Deed], known: int = 0) -> dict[
 
     Only the last segment is read. In a store that has no chronicle yet it begins here, with a
     line that says how many events came before.
-
-    Args:
-        public: the public repository.
-        deeds: what was done.
-        known: how many segments there are at least; 0 where that is not known.
     """
     if not deeds:
         return {}

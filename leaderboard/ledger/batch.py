@@ -37,22 +37,18 @@ def no_files(_: Sequence[Status]) -> Changes:
 
 @dataclass(frozen=True)
 class Batch:
-    """One commit to the public repository.
+    """One commit to the public repository."""
 
-    Attributes:
-        events: what happens to which submissions, with all that is to be kept of it.
-        records: whole records of the submissions that are received or published with it.
-        further: events that follow from these, such as an older version giving way.
-        files: from all submissions as they are afterwards, in public form, further public files;
-            None deletes one.
-        deeds: acts that are no events of submissions.
-    """
-
+    # what happens to which submissions, with all that is to be kept of it
     events: Mapping[str, Sequence[Event]] = field(default_factory=dict)
+    # whole records of the submissions that are received or published with it
     records: Mapping[str, Submission] = field(default_factory=dict)
+    # events that follow from these, such as an older version giving way
     further: Further = nothing_further
+    # from all submissions as they are afterwards, in public form, further public files; None
+    # deletes one
     files: Callable[[Sequence[Status]], Changes] = no_files
-    deeds: Sequence[Deed] = ()
+    deeds: Sequence[Deed] = ()  # acts that are no events of submissions
 
 
 def event_line(event: Event) -> bytes:
@@ -74,26 +70,15 @@ def event_deed(submission_id: str, event: Event) -> Deed:
 
 @dataclass(frozen=True)
 class Draft:
-    """What is to be committed.
+    """What is to be committed."""
 
-    Attributes:
-        changes: all files.
-        touched: the submissions with further events as they are afterwards, in public form.
-    """
-
-    changes: Changes
+    changes: Changes  # all files
+    # the submissions with further events as they are afterwards, in public form
     touched: Mapping[str, Status]
 
 
 class Drafting:
-    """One batch over one version of the store.
-
-    Args:
-        public: the public repository.
-        held: what is kept of private submissions; further details are kept there first.
-        queue: of that version.
-        batch: what is to be written.
-    """
+    """One batch over one version of the store."""
 
     def __init__(self, public: Repository, held: HeldRecords, queue: Queue, batch: Batch) -> None:
         self._public = public
@@ -103,11 +88,7 @@ class Drafting:
         self._raw: dict[str, bytes] = {}
 
     def draft(self) -> Draft:
-        """The commit.
-
-        Raises:
-            PlatformError: `illegal_transition`.
-        """
+        """The commit."""
         added = {name: list(events) for name, events in self._batch.events.items()}
         touched = self._folded(added)
         afterwards = self._with(touched)

@@ -23,17 +23,11 @@ from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
 
-GRACE = timedelta(days=1)
-"""Longer than any request takes."""
+GRACE = timedelta(days=1)  # Longer than any request takes
 
 
 def sweep(store: Store, now: datetime) -> None:
-    """Mark what no submission refers to, and remove what was marked long enough ago.
-
-    Args:
-        store: where submissions are.
-        now: the current time.
-    """
+    """Mark what no submission refers to, and remove what was marked long enough ago."""
     if not has_queue(store.public):
         return  # A public part that is empty, or another's, says nothing of what is needed.
 

@@ -14,8 +14,7 @@ from benchmarks.schema import Card
 from leaderboard.records import RunResult
 from leaderboard.store.interface import NotFoundError, Repository
 
-FIRST_CONTRACT = 2
-"""The contract of results that are older than its being stored."""
+FIRST_CONTRACT = 2  # The contract of results that are older than its being stored
 CONTRACT = 2
 """The contract now, as `evaluator.scoring.plan.PLAN_VERSION` has it: what a scorer is given."""
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -91,16 +90,13 @@ def scores_stand(made: Edition, card: Card) -> bool:
 NEW_REVISION = "new_revision"
 NEW_SCORER = "new_scorer"
 NEW_PROTOCOL = "new_protocol"
-OTHER_REVISION = "other_revision"
-"""Code of a scores file that no new result can be made of."""
+OTHER_REVISION = "other_revision"  # Code of a scores file that no new result can be made of
 
 
 EDITIONS = "reevaluation/editions.json"
 LOOKED = "reevaluation/looked.json"
-ANNOUNCED = "new_edition"
-"""Action of a chronicle line that says what changed from what to what."""
-MARGIN = timedelta(hours=1)
-"""Longer than the time between an event's own and that of its commit."""
+ANNOUNCED = "new_edition"  # Action of a chronicle line that says what changed from what to what
+MARGIN = timedelta(hours=1)  # Longer than the time between an event's own and that of its commit
 
 
 class _Frozen(BaseModel):
@@ -123,8 +119,7 @@ class Announced(_Frozen):
         return self.model_dump_json().encode()
 
 
-History = Mapping[str, Sequence[Announced]]
-"""Benchmark to its announcements, oldest first."""
+History = Mapping[str, Sequence[Announced]]  # Benchmark to its announcements, oldest first
 _HISTORY = TypeAdapter(dict[str, tuple[Announced, ...]])
 
 

@@ -11,8 +11,7 @@ from leaderboard.store.interface import NotFoundError, Repository
 
 PATH = "model_judges.json"
 ANY = "*"
-OVERALL = "overall"
-"""Names all prompts where a pin says which skill it is for."""
+OVERALL = "overall"  # Names all prompts where a pin says which skill it is for
 Verdict = Literal["trust", "distrust"]
 
 
@@ -77,11 +76,7 @@ class Pins(BaseModel):
 
 
 def read_pins(public: Repository) -> Pins:
-    """The decisions of a store; none where there is no such file.
-
-    Raises:
-        pydantic.ValidationError: the file is no such record.
-    """
+    """The decisions of a store; none where there is no such file."""
     try:
         return Pins.model_validate_json(public.read(PATH))
     except NotFoundError:

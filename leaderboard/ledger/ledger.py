@@ -31,11 +31,7 @@ from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 
 
 class Ledger:
-    """All submissions of a store.
-
-    Args:
-        store: where they are kept.
-    """
+    """All submissions of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -50,11 +46,7 @@ class Ledger:
         return self._queue().statuses
 
     def status(self, submission_id: str) -> Status:
-        """One submission with its state, as anyone may see it.
-
-        Raises:
-            SubmitterError: `unknown_submission`.
-        """
+        """One submission with its state, as anyone may see it."""
         found = self._queue().by_id.get(submission_id)
         if found is None:
             raise SubmitterError(
@@ -65,11 +57,7 @@ class Ledger:
         return found
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
-        """The events of a submission, oldest first, as anyone may see them; none: it is unknown.
-
-        Raises:
-            PlatformError: `record_damaged`.
-        """
+        """The events of a submission, oldest first, as anyone may see them; none: it is unknown."""
         try:
             lines = self._store.public.read(events_path(submission_id)).splitlines()
         except NotFoundError:
@@ -80,29 +68,17 @@ class Ledger:
     # Reading what only the author, operators and workers may see
 
     def whole(self, submission_id: str) -> Submission:
-        """The record of a submission with everything its author sent.
-
-        Raises:
-            SubmitterError: `unknown_submission`.
-        """
+        """The record of a submission with everything its author sent."""
         return self._held.record(self.status(submission_id).submission)
 
     def whole_status(self, submission_id: str) -> Status:
-        """One submission with its whole record and reason.
-
-        Raises:
-            SubmitterError: `unknown_submission`.
-        """
+        """One submission with its whole record and reason."""
         return self._with_all(self.status(submission_id))
 
     def whole_statuses(
         self, wanted: Callable[[Status], object] = lambda _: True
     ) -> tuple[Status, ...]:
-        """Submissions with their whole record and reason, oldest first.
-
-        Args:
-            wanted: says which, from the whole record; the default is all.
-        """
+        """Submissions with their whole record and reason, oldest first."""
         public, every = self.statuses(), self.statuses_with_records()
         return tuple(self._with_all(s) for s, w in zip(public, every, strict=True) if wanted(w))
 
@@ -114,11 +90,7 @@ class Ledger:
         return tuple(map(self.with_record, self.statuses()))
 
     def with_record(self, status: Status) -> Status:
-        """A public status with the whole record, without its reason where it is private.
-
-        Raises:
-            PlatformError: `record_damaged`, or `not_found`.
-        """
+        """A public status with the whole record, without its reason where it is private."""
         return status.model_copy(update={"submission": self._held.record(status.submission)})
 
     def whole_events(self, submission_id: str) -> tuple[Event, ...]:
@@ -133,11 +105,7 @@ class Ledger:
         return self._store.private.read(submission.archive)
 
     def fetch_upload(self, submission: Submission, target: Path) -> None:
-        """Copy what the submitter uploaded to a new file, piece by piece.
-
-        Raises:
-            TransientError: `upload_missing`; the store may not show yet what the ledger names.
-        """
+        """Copy what the submitter uploaded to a new file, piece by piece."""
         try:
             self._store.private.fetch(submission.archive, target)
         except NotFoundError as error:
@@ -155,24 +123,7 @@ class Ledger:
         check: Callable[[], None] = lambda: None,
         beside: Mapping[str, bytes] | None = None,
     ) -> Status:
-        """Keep an upload privately, then record the submission with its first events.
-
-        Args:
-            submission: its whole record.
-            upload: its content.
-            events: its first.
-            check: raises what forbids it, in the state the commit is based on; asked once before
-                anything is kept.
-            beside: path to content of further files for the private repository.
-
-        Returns:
-            Its status with the whole record.
-
-        Raises:
-            SubmitterError: `duplicate_submission` if that id exists already.
-            PlatformError: `telling_id` where the id of a private submission is not of the form
-                that `leaderboard.ledger.private_records.private_id` makes.
-        """
+        """Keep an upload privately, then record the submission with its first events."""
         submission_id = submission.submission_id
         if submission.private and not PRIVATE_ID.fullmatch(submission_id):
             raise PlatformError("telling_id", f"{submission_id!r} is no id for a private one.")
@@ -204,26 +155,7 @@ class Ledger:
         also: Callable[[Sequence[Status]], Changes] = no_files,
         others: Further = nothing_further,
     ) -> Status:
-        """Append events in one commit, with other changes that must not be apart from them.
-
-        Args:
-            submission_id: whose events.
-            events: the transitions, in order, with all that is to be kept of them; of a private
-                submission the public repository gets the bare states.
-            still: checked against the state the commit is based on, with the whole record; False
-                means that somebody else moved the submission, and nothing is written.
-            also: from all submissions as they are afterwards (in public form), computes further
-                public files for the same commit: results, the snapshot.
-            others: from the same, computes events of further submissions for the same commit
-                (`leaderboard.ledger.versions.superseding`).
-
-        Returns:
-            Its status with the whole record.
-
-        Raises:
-            TransientError: `lost_race` where `still` says no.
-            PlatformError: `illegal_transition`.
-        """
+        """Append events in one commit, with other changes that must not be apart from them."""
 
         def batch() -> Batch:
             status = self.whole_status(submission_id)
@@ -238,18 +170,7 @@ class Ledger:
         return self._with_all(written[submission_id])
 
     def write(self, batch: Callable[[], Batch], message: str) -> Mapping[str, Status]:
-        """Commit a batch, computed anew from the current state after every lost race.
-
-        Args:
-            batch: what to write; what it raises ends the attempt.
-            message: for the public history: names states and ids, and nothing else.
-
-        Returns:
-            The submissions that have further events as they are after it, in public form.
-
-        Raises:
-            PlatformError: `illegal_transition`.
-        """
+        """Commit a batch, computed anew from the current state after every lost race."""
         touched: Mapping[str, Status] = {}
 
         def change() -> Changes:
@@ -286,14 +207,6 @@ def fault_of(ledger: Ledger, status: Status, further: Sequence[Event] = ()) -> P
     """Why a submission cannot be moved on by this program; None: it can, or was moved meanwhile.
 
     Its record and its events are read: what is written next is added to them.
-
-    Args:
-        ledger: where it is.
-        status: as the queue has it.
-        further: what is to follow.
-
-    Raises:
-        TransientError: the store fails, and nothing is known.
     """
     name = status.submission.submission_id
     try:
@@ -309,12 +222,7 @@ def fault_of(ledger: Ledger, status: Status, further: Sequence[Event] = ()) -> P
 
 
 def faults(ledger: Ledger) -> Iterator[tuple[str, PlatformError]]:
-    """The submissions that wait or are in work and cannot be moved on, with the reason.
-
-    Raises:
-        TransientError: the store fails.
-        PlatformError: `queue_damaged`, `queue_too_new`: nothing can be said of any.
-    """
+    """The submissions that wait or are in work and cannot be moved on, with the reason."""
     for status in ledger.statuses():
         error = fault_of(ledger, status) if status.unfinished else None
         if error is not None:

@@ -39,11 +39,7 @@ def record_bytes(submission: Submission) -> bytes:
 
 @contextmanager
 def readable(path: str) -> Iterator[None]:
-    """Say of which file it is that what is parsed here cannot be read.
-
-    Raises:
-        PlatformError: `record_damaged`; the submission it is of cannot go on, and others can.
-    """
+    """Say of which file it is that what is parsed here cannot be read."""
     try:
         yield
     except (ValidationError, UnicodeDecodeError) as error:
@@ -56,8 +52,7 @@ def readable(path: str) -> Iterator[None]:
 
 
 PRIVATE_NAME = "private submission"
-AUTHOR = "its author"
-"""Stands for whoever sent a private submission."""
+AUTHOR = "its author"  # Stands for whoever sent a private submission
 BANNED = "banned"
 """Code of a submission that was not run because its account was banned. Bans are public, so that
 code would tell whose a private submission is; and so would the state `rejected`."""
@@ -67,11 +62,7 @@ _UNKNOWN_HASH = "0" * 64
 
 
 def private_id(token: Callable[[int], str] = secrets.token_hex) -> str:
-    """A fresh id for a private submission, which it keeps when it is published.
-
-    Args:
-        token: that many random bytes, in hexadecimal; passed in by tests.
-    """
+    """A fresh id for a private submission, which it keeps when it is published."""
     return f"private-{token(_ID_BYTES)}"
 
 
@@ -94,12 +85,7 @@ def public_record(submission: Submission) -> Submission:
 
 
 def public_events(submission: Submission, events: Sequence[Event]) -> tuple[Event, ...]:
-    """A submission's events as anyone may see them.
-
-    Args:
-        submission: the whole record.
-        events: all of them from the first on, since a worker is known by what it claimed.
-    """
+    """A submission's events as anyone may see them."""
     if not submission.private:
         return tuple(events)
     workers: set[str] = set()
@@ -133,11 +119,6 @@ def whole_events(
 
     The public ones decide what happened. Details that fit none of them were written for a commit
     that lost its race, and are passed over.
-
-    Args:
-        submission: the whole record.
-        public: its public events.
-        details: what the private repository has beside them, in any order.
     """
     return matched(submission, public, details)[0]
 
@@ -168,10 +149,8 @@ def _fits(submission: Submission, public: Event, detail: Event) -> bool:
 
 FOLDER = "held/"
 UPLOADS = "uploads/"
-HASHES = "hashes/"
-"""What images are known again by: a file for each submission of generations."""
-SCORED = "scored/"
-"""Scores that wait for a judge, or are being judged."""
+HASHES = "hashes/"  # What images are known again by: a file for each submission of generations
+SCORED = "scored/"  # Scores that wait for a judge, or are being judged
 MARKS = "unneeded.json"
 """What no submission was found to need, with the time it was first found (`orphans`)."""
 _MARKS = TypeAdapter(dict[str, AwareDatetime])
@@ -216,22 +195,14 @@ def marks_file(marks: Mapping[str, datetime]) -> bytes | None:
 
 
 class HeldRecords:
-    """Whole records of private submissions, and what their events say.
-
-    Args:
-        private: the private repository.
-    """
+    """Whole records of private submissions, and what their events say."""
 
     def __init__(self, private: Repository) -> None:
         self._private = private
         self._records: dict[str, Submission] = {}
 
     def record(self, public: Submission) -> Submission:
-        """The whole record behind a public one; it never changes, so it is read once.
-
-        Raises:
-            PlatformError: `record_damaged`.
-        """
+        """The whole record behind a public one; it never changes, so it is read once."""
         if not public.private:
             return public
         name = public.submission_id
@@ -247,13 +218,7 @@ class HeldRecords:
         upload: bytes | Path,
         beside: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Keep an upload, which is addressed by its content, and the record if it is private.
-
-        Args:
-            submission: its whole record.
-            upload: its content.
-            beside: path to content of further files that are kept with it.
-        """
+        """Keep an upload, which is addressed by its content, and the record if it is private."""
 
         def change() -> Changes:
             files: dict[str, bytes | Path | None] = {**(beside or {})}
@@ -286,11 +251,6 @@ class HeldRecords:
 
         This comes before the public commit. If that loses its race for good, the details fit no
         public event and are never shown.
-
-        Args:
-            submission: the whole record.
-            public: its public events so far.
-            new: the further ones, whole.
         """
         telling = [event for event in new if event.reason or event.hint or event.log]
         if not submission.private or not telling:

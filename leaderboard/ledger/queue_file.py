@@ -56,17 +56,13 @@ _COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Status], object]]] = {
 
 @dataclass(frozen=True)
 class Queue:
-    """All submissions of a store in public form.
+    """All submissions of a store in public form."""
 
-    Attributes:
-        statuses: oldest first.
-        segments: how many segments the chronicle had when this was written; 0 where that is not
-            known. There may be more by now.
-        old: whether it was read from the file of older stores.
-    """
-
-    statuses: tuple[Status, ...] = ()
+    statuses: tuple[Status, ...] = ()  # oldest first
+    # how many segments the chronicle had when this was written; 0 where that is not known. There
+    # may be more by now.
     segments: int = 0
+    # whether it was read from the file of older stores
     old: bool = field(default=False, compare=False)
 
     @cached_property
@@ -99,16 +95,7 @@ def queue_bytes(queue: Queue) -> bytes:
 
 
 def read_queue(public: Repository, head: str) -> Queue:
-    """The queue of a store, in whichever form it is; an empty one where there is none.
-
-    Args:
-        public: the public repository.
-        head: its version just before.
-
-    Raises:
-        PlatformError: `queue_damaged`, `queue_too_new`.
-        TransientError: `store_busy` where the store never stood still.
-    """
+    """The queue of a store, in whichever form it is; an empty one where there is none."""
     for _ in range(_LOOKS):
         for path, parse in ((QUEUE, from_bytes), (OLD_QUEUE, _from_old)):
             try:
@@ -128,11 +115,7 @@ def has_queue(public: Repository) -> bool:
 
 
 def from_bytes(content: bytes) -> Queue:
-    """The queue of a file.
-
-    Raises:
-        PlatformError: `queue_damaged`, `queue_too_new`.
-    """
+    """The queue of a file."""
     try:
         table = parquet_table(content, ["status"])
         facts = table.schema.metadata or {}

@@ -36,14 +36,7 @@ def standing_over(old: Submission, statuses: Iterable[Status]) -> Status | None:
 
 
 def superseding(submission_id: str, at: datetime, by: str) -> Further:
-    """What publishing a submission, or a rerun that failed, does to the other versions of it.
-
-    Args:
-        submission_id: what is on the boards. If a later version stands already, it is itself
-            superseded at once.
-        at: the current time.
-        by: who publishes, or ran it.
-    """
+    """What publishing a submission, or a rerun that failed, does to the other versions of it."""
 
     def further(statuses: Sequence[Status]) -> dict[str, list[Event]]:
         new = next(s for s in statuses if s.submission.submission_id == submission_id)
@@ -64,11 +57,6 @@ def restoring(submission_id: str, at: datetime, by: str) -> Further:
     """What taking a submission off the boards does to the versions it had superseded.
 
     The latest of them comes back, and of the others those that it does not cover.
-
-    Args:
-        submission_id: what is withdrawn or hidden.
-        at: the current time.
-        by: who takes it off.
     """
 
     def further(statuses: Sequence[Status]) -> dict[str, list[Event]]:

@@ -21,23 +21,14 @@ from leaderboard.store.interface import Repository, Store
 
 @dataclass(frozen=True)
 class Standing:
-    """One metric on one of the boards.
+    """One metric on one of the boards."""
 
-    Attributes:
-        value: of the measure; None where it is undefined.
-        low: lower end of its 95 % interval, or None.
-        high: the upper end.
-        rank: None where it has none.
-        rank_low: best rank of its range.
-        rank_high: worst rank of its range.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    rank: int | None
-    rank_low: int | None
-    rank_high: int | None
+    value: float | None  # of the measure; None where it is undefined
+    low: float | None  # lower end of its 95 % interval, or None
+    high: float | None  # the upper end
+    rank: int | None  # None where it has none
+    rank_low: int | None  # best rank of its range
+    rank_high: int | None  # worst rank of its range
 
     @classmethod
     def of(cls, cell: Cell) -> Standing:
@@ -58,21 +49,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class Moved:
-    """One metric on both boards.
+    """One metric on both boards."""
 
-    Attributes:
-        before: its entry on the earlier board.
-        after: its entry on the later one; another submission where a new version came.
-        then: where it stood.
-        now: where it stands.
-        higher_is_better: of the measure.
-    """
-
-    before: Entry
-    after: Entry
-    then: Standing
-    now: Standing
-    higher_is_better: bool = True
+    before: Entry  # its entry on the earlier board
+    after: Entry  # its entry on the later one; another submission where a new version came
+    then: Standing  # where it stood
+    now: Standing  # where it stands
+    higher_is_better: bool = True  # of the measure
 
     @property
     def difference(self) -> float | None:
@@ -119,35 +102,22 @@ class Moved:
 
 @dataclass(frozen=True)
 class Movement:
-    """Two boards of a benchmark against each other, by one measure.
+    """Two boards of a benchmark against each other, by one measure."""
 
-    Attributes:
-        selector: the measure.
-        skill: of one skill; None: of all.
-        moved: metrics on both boards, in the order of the later one.
-        came: entries on the later board alone, in its order.
-        waiting: entries on the earlier board alone whose submissions still stand, in its order:
-            they are not evaluated again yet, or cannot be.
-        left: the others on the earlier board alone.
-        kendall: tau-b between the values of the metrics on both; None below two, or where all
-            values of a board are equal.
-    """
-
-    selector: Selector
-    skill: str | None
-    moved: tuple[Moved, ...]
-    came: tuple[Entry, ...]
+    selector: Selector  # the measure
+    skill: str | None  # of one skill; None: of all
+    moved: tuple[Moved, ...]  # metrics on both boards, in the order of the later one
+    came: tuple[Entry, ...]  # entries on the later board alone, in its order
+    # entries on the earlier board alone whose submissions still stand, in its order: they are not
+    # evaluated again yet, or cannot be
     waiting: tuple[Entry, ...]
-    left: tuple[Entry, ...]
+    left: tuple[Entry, ...]  # the others on the earlier board alone
+    # tau-b between the values of the metrics on both; None below two, or where all values of a
+    # board are equal
     kendall: float | None
 
     def words(self, then: str, now: str) -> str:
-        """What happened, in sentences.
-
-        Args:
-            then: tag of the earlier board.
-            now: tag of the later one.
-        """
+        """What happened, in sentences."""
         both = len(self.moved)
         parts = [f"From {then} to {now}: {_metrics(both)} on both boards."]
         if both:
@@ -177,15 +147,10 @@ class Movement:
 
 
 class Ranking(NamedTuple):
-    """One slice of a board.
+    """One slice of a board."""
 
-    Attributes:
-        cells: its cells, best first.
-        entries: the metrics on the board, by entry id.
-    """
-
-    cells: Sequence[Cell]
-    entries: Mapping[str, Entry]
+    cells: Sequence[Cell]  # its cells, best first
+    entries: Mapping[str, Entry]  # the metrics on the board, by entry id
 
     def pairs(self) -> list[tuple[Entry, Cell]]:
         """Every cell with its metric."""
@@ -205,14 +170,6 @@ def movement(
 
     A metric is the same one on both where its submission is, or where one account's newer version
     of it has taken its place.
-
-    Args:
-        then: of the earlier board.
-        now: of the later one.
-        selector: the measure.
-        skill: the skill; None: all.
-        higher_is_better: of the measure.
-        standing: ids of the submissions that are on the boards now.
     """
     old, new = then.pairs(), now.pairs()
     pairs = _matched([entry for entry, _ in old], [entry for entry, _ in new])
@@ -286,19 +243,12 @@ def _metrics(number: int) -> str:
 
 @dataclass(frozen=True)
 class Compared:
-    """What moved, and between which boards.
+    """What moved, and between which boards."""
 
-    Attributes:
-        card: the benchmark as it is now.
-        earlier: the board before.
-        later: the board after.
-        movement: between the two.
-    """
-
-    card: Card
-    earlier: EarlierBoard
-    later: EarlierBoard
-    movement: Movement
+    card: Card  # the benchmark as it is now
+    earlier: EarlierBoard  # the board before
+    later: EarlierBoard  # the board after
+    movement: Movement  # between the two
 
     @property
     def words(self) -> str:
@@ -325,19 +275,7 @@ def compared(
     measure: str = "",
     skill: str | None = None,
 ) -> Compared:
-    """Read two boards of a benchmark and compare them.
-
-    Args:
-        store: where they are.
-        card: the benchmark.
-        since: tag of the earlier one; empty: the latest that is kept.
-        until: tag of the later one; empty: the current one.
-        measure: to compare by; empty: the headline, or the nearest to it that both have.
-        skill: of one skill; None: of all.
-
-    Raises:
-        SubmitterError: `no_earlier_board`, `unknown_edition`, `unknown_measure`.
-    """
+    """Read two boards of a benchmark and compare them."""
     public = store.public
     tags = earlier_tags(public, card.name, card)
     if not tags:

@@ -26,34 +26,21 @@ FOLDER = "boards/"
 
 @dataclass(frozen=True)
 class EarlierBoard:
-    """A board as it last was in an edition that has passed.
+    """A board as it last was in an edition that has passed."""
 
-    Attributes:
-        tag: of the edition.
-        board: its values and ranks.
-        entries: the metrics on it, by entry id.
-    """
-
-    tag: str
-    board: Board
-    entries: Mapping[str, Entry]
+    tag: str  # of the edition
+    board: Board  # its values and ranks
+    entries: Mapping[str, Entry]  # the metrics on it, by entry id
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How much of an earlier board stands on the current one again.
+    """How much of an earlier board stands on the current one again."""
 
-    Attributes:
-        done: metrics of it that do.
-        of: metrics of it that have not been taken off the boards since.
-        waiting: of the rest, those that wait for a worker or are in work.
-        others_must: of the rest, those whose authors have to send scores.
-    """
-
-    done: int
-    of: int
-    waiting: int = 0
-    others_must: int = 0
+    done: int  # metrics of it that do
+    of: int  # metrics of it that have not been taken off the boards since
+    waiting: int = 0  # of the rest, those that wait for a worker or are in work
+    others_must: int = 0  # of the rest, those whose authors have to send scores
 
 
 def board_path(benchmark: str, tag: str) -> str:
@@ -64,13 +51,7 @@ def board_path(benchmark: str, tag: str) -> str:
 def archived(
     public: Repository, shown: Snapshot | None, cards: Mapping[str, Card]
 ) -> dict[str, bytes]:
-    """The boards of a snapshot that make way for another edition, as files to keep them.
-
-    Args:
-        public: where they are kept; a fuller board that is there already stays.
-        shown: what is shown before the commit.
-        cards: the benchmarks that will be shown.
-    """
+    """The boards of a snapshot that make way for another edition, as files to keep them."""
     if shown is None:
         return {}
     history: History | None = None
@@ -91,11 +72,6 @@ def cards_to_show(
 
     One that is older turns none back, and one that has fewer benchmarks takes none of the others
     away.
-
-    Args:
-        public: where the editions of benchmarks are announced.
-        shown: the snapshot before, whose card is kept where none is given, or one that has passed.
-        cards: the benchmarks known here.
     """
     history = read_history(public)
     before = {name: board.card for name, board in shown.boards.items()} if shown else {}
@@ -127,11 +103,7 @@ def archived_board(
 
 
 def read_board(public: Repository, benchmark: str, tag: str) -> EarlierBoard | None:
-    """The last board of an edition; None where none is kept.
-
-    Raises:
-        PlatformError: `snapshot_damaged`.
-    """
+    """The last board of an edition; None where none is kept."""
     try:
         found = parse_snapshot(public.read(board_path(benchmark, tag)))
     except NotFoundError:
@@ -152,13 +124,7 @@ def without(earlier: EarlierBoard, submissions: Container[str]) -> EarlierBoard:
 
 
 def earlier_tags(public: Repository, benchmark: str, now: Card | None = None) -> tuple[str, ...]:
-    """The tags of the boards that are kept of a benchmark, the latest first.
-
-    Args:
-        public: where they are.
-        benchmark: which.
-        now: its card; the board of its edition is left out.
-    """
+    """The tags of the boards that are kept of a benchmark, the latest first."""
     folder = f"{FOLDER}{benchmark}/"
     paths = public.list(folder)
     here = [p.removeprefix(folder).removesuffix(".parquet") for p in paths]
@@ -169,13 +135,7 @@ def earlier_tags(public: Repository, benchmark: str, now: Card | None = None) ->
 
 
 def progress(earlier: EarlierBoard, current: Iterable[str], statuses: Iterable[Status]) -> Progress:
-    """How far the re-evaluation of a board is.
-
-    Args:
-        earlier: the board as it was.
-        current: ids of the entries on the board of now.
-        statuses: all submissions.
-    """
+    """How far the re-evaluation of a board is."""
     by_id = {status.submission.submission_id: status for status in statuses}
     stands = set(current)
     counted = [
@@ -214,11 +174,7 @@ def _order(history: History, benchmark: str) -> dict[str, int]:
 
 
 class EarlierBoards:
-    """Keeps what was read until the store moves on.
-
-    Args:
-        public: where the boards are.
-    """
+    """Keeps what was read until the store moves on."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public

@@ -9,8 +9,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from leaderboard.records import Cost, Findings, Flops, Kind, Provenance, RunResult, Submission
 from leaderboard.trust import TrustReport
 
-EXAMPLES_SHOWN = 5
-"""Items named beside the counts of what was found about a run's items."""
+EXAMPLES_SHOWN = 5  # Items named beside the counts of what was found about a run's items
 
 
 class Entry(BaseModel):
@@ -55,23 +54,14 @@ class Entry(BaseModel):
 
 
 class StoredEntries(Mapping[str, Entry]):
-    """Entries as they are stored, each parsed when it is first asked for.
-
-    Args:
-        lines: entry id to the entry as JSON.
-    """
+    """Entries as they are stored, each parsed when it is first asked for."""
 
     def __init__(self, lines: Mapping[str, bytes]) -> None:
         self._lines = lines
         self._parsed: dict[str, Entry] = {}
 
     def __getitem__(self, entry_id: str) -> Entry:
-        """The entry of an id.
-
-        Raises:
-            KeyError: there is none.
-            pydantic.ValidationError: it is not what it should be.
-        """
+        """The entry of an id."""
         if entry_id not in self._parsed:
             self._parsed[entry_id] = Entry.model_validate_json(self._lines[entry_id])
         return self._parsed[entry_id]
@@ -108,12 +98,7 @@ def stored(entries: Mapping[str, Entry]) -> StoredEntries:
 
 
 def entries_of(submission: Submission, results: Sequence[RunResult]) -> dict[str, Entry]:
-    """The entries of a submission, by id.
-
-    Args:
-        submission: what was submitted.
-        results: its results on the boards; where there are none, it has no entries.
-    """
+    """The entries of a submission, by id."""
     if not results:
         return {}
     entries = (

@@ -31,12 +31,7 @@ def origin(entry: Entry) -> str:
 def flags_of(
     entries: Iterable[Entry], benchmarks: Collection[str] | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Flag to the submissions it is about; none where it is about no other.
-
-    Args:
-        entries: of one metric.
-        benchmarks: that are looked at; all if None.
-    """
+    """Flag to the submissions it is about; none where it is about no other."""
     content: list[str] = []
     scores: list[str] = []
     loose = template = False

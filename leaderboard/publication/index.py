@@ -52,24 +52,17 @@ class BoardsShown(Protocol):
 
 @dataclass(frozen=True)
 class IndexBoard:
-    """One benchmark of the index.
+    """One benchmark of the index."""
 
-    Attributes:
-        card: the benchmark.
-        scale: chance and ceiling of its headline.
-        cells: the headline cell of every metric that counts here: those with a rank on the board.
-        unfit: metrics that have a headline cell, but no rank on the board, with the reason. They
-            lack this benchmark: else a metric could choose the pairs it is compared by.
-        weight: to begin with.
-        why_weight: why that is not 1; empty where it is.
-    """
-
-    card: Card
-    scale: Scale
+    card: Card  # the benchmark
+    scale: Scale  # chance and ceiling of its headline
+    # the headline cell of every metric that counts here: those with a rank on the board
     cells: Mapping[Identity, Cell]
+    # metrics that have a headline cell, but no rank on the board, with the reason. They lack this
+    # benchmark: else a metric could choose the pairs it is compared by.
     unfit: Mapping[Identity, str]
-    weight: float = 1.0
-    why_weight: str = ""
+    weight: float = 1.0  # to begin with
+    why_weight: str = ""  # why that is not 1; empty where it is
 
 
 def rescaled(cell: Cell, scale: Scale) -> Interval:
@@ -82,11 +75,7 @@ def rescaled(cell: Cell, scale: Scale) -> Interval:
 
 
 def index_boards(view: BoardsShown) -> tuple[dict[str, IndexBoard], dict[str, str]]:
-    """The benchmarks of the index, and those left out with the reason.
-
-    Args:
-        view: boards that may be compared; see `View.group`.
-    """
+    """The benchmarks of the index, and those left out with the reason."""
     boards: dict[str, IndexBoard] = {}
     left_out: dict[str, str] = {}
     for name, board in view.boards.items():
@@ -103,8 +92,7 @@ class PlainIndex(NamedTuple):
 
     value: float
     """As `leaderboard.ranking.index` gives it, without the resamples behind its interval."""
-    boards: tuple[str, ...]
-    """The benchmarks it rests on, in the order of display."""
+    boards: tuple[str, ...]  # The benchmarks it rests on, in the order of display
 
 
 def plain_index(boards: Mapping[str, IndexBoard]) -> dict[Identity, PlainIndex]:
@@ -150,50 +138,32 @@ NO_DRAWS = "its resamples are not at hand"
 
 @dataclass(frozen=True)
 class Ranked:
-    """One metric of the index.
+    """One metric of the index."""
 
-    Attributes:
-        who: what tells it from others.
-        entry: the latest of its entries.
-        standing: under the chosen weights.
-    """
-
-    who: Identity
-    entry: Entry
-    standing: Standing
+    who: Identity  # what tells it from others
+    entry: Entry  # the latest of its entries
+    standing: Standing  # under the chosen weights
 
 
 @dataclass(frozen=True, eq=False)
 class IndexBase:
-    """Everything the page needs but weights and order.
+    """Everything the page needs but weights and order."""
 
-    Attributes:
-        boards: the benchmarks of the index.
-        left_out: benchmarks that are not, with the reason.
-        titles: of both.
-        comparison: weighs them; None where there is no benchmark.
-        entries: key of a metric in the comparison to the metric and its latest entry.
-        values: benchmark to metric to its rescaled headline and interval.
-        unjoined: benchmarks without joint resamples, with the reason; a metric that has one of
-            them has no interval.
-        sent: metric to all of its entries.
-    """
-
-    boards: Mapping[str, IndexBoard]
-    left_out: Mapping[str, str]
-    titles: Mapping[str, str]
-    comparison: Comparison | None
+    boards: Mapping[str, IndexBoard]  # the benchmarks of the index
+    left_out: Mapping[str, str]  # benchmarks that are not, with the reason
+    titles: Mapping[str, str]  # of both
+    comparison: Comparison | None  # weighs them; None where there is no benchmark
+    # key of a metric in the comparison to the metric and its latest entry
     entries: Mapping[str, tuple[Identity, Entry]]
+    # benchmark to metric to its rescaled headline and interval
     values: Mapping[str, Mapping[Identity, Interval]]
+    # benchmarks without joint resamples, with the reason; a metric that has one of them has no
+    # interval
     unjoined: Mapping[str, str]
-    sent: Mapping[Identity, tuple[Entry, ...]]
+    sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
 
     def standings(self, weights: Mapping[str, float]) -> tuple[Ranked, ...]:
-        """Every metric that has a benchmark of the index, in the order of `Comparison.standings`.
-
-        Args:
-            weights: see there; none is positive: nobody stands anywhere.
-        """
+        """Every metric that has a benchmark of the index, in the order of `Comparison.standings`."""
         if self.comparison is None or not any(weights.values()):
             return ()
         found = self.comparison.standings(weights)
@@ -201,11 +171,7 @@ class IndexBase:
 
 
 def index_base(view: View) -> IndexBase:
-    """Read the headlines and their draws.
-
-    Args:
-        view: what is published; of real and simulated boards, only the former are weighed.
-    """
+    """Read the headlines and their draws."""
     view = view.group()
     boards, left_out = index_boards(view)
     latest = latest_entries(view.entries.values())
@@ -277,8 +243,7 @@ def _headlines(
     )
 
 
-_KEPT = 2
-"""Views: the boards of real data, and the simulated ones."""
+_KEPT = 2  # Views: the boards of real data, and the simulated ones
 
 
 class Prepared:

@@ -26,19 +26,12 @@ from leaderboard.store.interface import NotFoundError, Repository
 
 @dataclass(frozen=True)
 class CaseSet:
-    """All cases of one revision of a benchmark.
+    """All cases of one revision of a benchmark."""
 
-    Attributes:
-        benchmark: registry name.
-        revision: of its data.
-        frame: one row for each pair of a case; see `benchmarks.cases.SCHEMA`.
-        comparisons: what a metric has to get right.
-    """
-
-    benchmark: str
-    revision: str
-    frame: pd.DataFrame
-    comparisons: Comparisons
+    benchmark: str  # registry name
+    revision: str  # of its data
+    frame: pd.DataFrame  # one row for each pair of a case; see `benchmarks.cases.SCHEMA`
+    comparisons: Comparisons  # what a metric has to get right
 
     @classmethod
     def of(cls, benchmark: str, revision: str, frame: pd.DataFrame) -> CaseSet:
@@ -134,25 +127,15 @@ class CaseSet:
 
 @dataclass(frozen=True)
 class Standing:
-    """How one metric does on every case.
+    """How one metric does on every case."""
 
-    Attributes:
-        entry_id: the metric.
-        score: shape (n,), of each row, larger for a better match; NaN is missing.
-        outcome: shape (k,), of each comparison: 1 right, 0 wrong, a half for equal scores.
-        n_compared: shape (C,).
-        n_right: shape (C,).
-        share: shape (C,), NaN where nothing is compared.
-        n_missing: shape (C,), pairs without a score.
-    """
-
-    entry_id: str
-    score: FloatArray
-    outcome: FloatArray
-    n_compared: IntArray
-    n_right: FloatArray
-    share: FloatArray
-    n_missing: IntArray
+    entry_id: str  # the metric
+    score: FloatArray  # shape (n,), of each row, larger for a better match; NaN is missing
+    outcome: FloatArray  # shape (k,), of each comparison: 1 right, 0 wrong, a half for equal scores
+    n_compared: IntArray  # shape (C,)
+    n_right: FloatArray  # shape (C,)
+    share: FloatArray  # shape (C,), NaN where nothing is compared
+    n_missing: IntArray  # shape (C,), pairs without a score
 
     @classmethod
     def of(cls, entry_id: str, cases: CaseSet, score: FloatArray) -> Standing:
@@ -170,17 +153,12 @@ def _parts(joined: str) -> tuple[str, ...]:
 
 CASES_KEPT_BYTES = 192 << 20
 SCORES_KEPT_BYTES = 64 << 20
-READ_AT_ONCE = 4
-"""Files of scores read at the same time; on the Hub each is a download."""
+READ_AT_ONCE = 4  # Files of scores read at the same time; on the Hub each is a download
 _COLUMNS = ["metric", "pair_id", "element_id", "score"]
 
 
 class ItemReader:
-    """Reads cases, and scores in the order of their rows.
-
-    Args:
-        public: the public repository.
-    """
+    """Reads cases, and scores in the order of their rows."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public
@@ -188,25 +166,14 @@ class ItemReader:
         self._scores: MemoryCache[FloatArray] = MemoryCache(_score_bytes, SCORES_KEPT_BYTES)
 
     def cases(self, card: Card, texts: Mapping[str, str] | None = None) -> CaseSet | None:
-        """The cases of a benchmark; None where none are published or its answers are withheld.
-
-        Args:
-            card: the benchmark.
-            texts: cluster to its prompt, for cases that were published without prompts.
-        """
+        """The cases of a benchmark; None where none are published or its answers are withheld."""
         if not card.answers_public:
             return None
         key = (card.name, card.revision, frozenset((texts or {}).items()))
         return self._cases.of(key, lambda: self._read_cases(card, texts or {}))
 
     def standing(self, entry: Entry, cases: CaseSet, lower_is_better: bool) -> Standing:
-        """How a metric does on the cases; where it has no scores, all are missing.
-
-        Args:
-            entry: the metric.
-            cases: of the benchmark.
-            lower_is_better: whether its smaller scores mean a better match.
-        """
+        """How a metric does on the cases; where it has no scores, all are missing."""
         # A result that is published again has another date, and scores of its own.
         key = (entry.entry_id, entry.published_at, cases.benchmark, cases.revision)
         score = self._scores.of(key, lambda: self._read_scores(entry, cases))
@@ -215,13 +182,7 @@ class ItemReader:
     def standings(
         self, entries: Sequence[Entry], cases: CaseSet, lower: Mapping[str, Sequence[str]]
     ) -> tuple[Standing, ...]:
-        """As `standing`, of several.
-
-        Args:
-            entries: the metrics.
-            cases: of the benchmark.
-            lower: submission to those of its metrics whose smaller scores are better.
-        """
+        """As `standing`, of several."""
 
         def one(entry: Entry) -> Standing:
             turned = entry.metric in lower.get(entry.submission_id, ())
@@ -280,12 +241,7 @@ def scores_of(content: bytes, metric: str) -> dict[str, float]:
 
 
 class CaseFiles:
-    """Makes the files of cases that a store lacks. Several threads may share one.
-
-    Args:
-        registry: the benchmarks known here.
-        data: folder of benchmark data, if there is one.
-    """
+    """Makes the files of cases that a store lacks. Several threads may share one."""
 
     def __init__(self, registry: Mapping[str, Benchmark], data: Path | None) -> None:
         self._registry = registry
@@ -297,14 +253,6 @@ class CaseFiles:
         """What to commit so that the store has the cases of these benchmarks.
 
         Where answers are not public, nothing is: cases say what people answered.
-
-        Args:
-            public: the public repository.
-            benchmarks: names of benchmarks that are known here, whose answers are at hand.
-
-        Raises:
-            SubmitterError: a benchmark's answers are not here after all.
-            PlatformError: `bad_cases`, of a benchmark whose cases are none.
         """
         found: dict[str, bytes] = {}
         for name in sorted(set(benchmarks)):

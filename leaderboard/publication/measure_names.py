@@ -89,9 +89,6 @@ def nearest(wanted: Selector, available: Sequence[Selector], card: Card) -> Sele
     """The available measure that is most like the wanted one: same measure before same variant.
 
     Where not even the measure is there, the one most like the headline is taken.
-
-    Raises:
-        ValueError: nothing is available.
     """
     if not available:
         raise ValueError("there is no measure to choose from")

@@ -63,21 +63,13 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class ModelTrack:
-    """All models on the boards.
+    """All models on the boards."""
 
-    Attributes:
-        entries: submission id to entry, oldest first.
-    """
-
+    # submission id to entry, oldest first
     entries: Mapping[str, ModelEntry] = field(default_factory=dict)
 
     def of(self, prompt_set: str, revision: str | None = None) -> tuple[ModelEntry, ...]:
-        """The models that drew a prompt set.
-
-        Args:
-            prompt_set: its name.
-            revision: only those that drew its prompts as they were then; None: any.
-        """
+        """The models that drew a prompt set."""
         return tuple(
             one
             for one in self.entries.values()
@@ -116,11 +108,7 @@ def track_bytes(track: ModelTrack) -> bytes:
 
 
 def parse_track(content: bytes) -> ModelTrack:
-    """The inverse of `track_bytes`.
-
-    Raises:
-        PlatformError: `models_damaged`.
-    """
+    """The inverse of `track_bytes`."""
     try:
         entries = _File.model_validate_json(content).entries
     except ValidationError as error:
@@ -135,11 +123,7 @@ def parse_track(content: bytes) -> ModelTrack:
 
 
 def read_track(public: Repository) -> ModelTrack:
-    """The models on the boards of a store; none where there is no such file.
-
-    Raises:
-        PlatformError: `models_damaged`.
-    """
+    """The models on the boards of a store; none where there is no such file."""
     try:
         return parse_track(public.read(PATH))
     except NotFoundError:

@@ -75,8 +75,7 @@ def origin_of(result: RunResult) -> RunOrigin:
     )
 
 
-SIGNIFICANT_DIGITS = 6
-"""More would tell apart what only a machine's rounding does."""
+SIGNIFICANT_DIGITS = 6  # More would tell apart what only a machine's rounding does
 
 
 def scores_sha256(series: pd.Series[float]) -> str:
@@ -84,9 +83,6 @@ def scores_sha256(series: pd.Series[float]) -> str:
 
     A missing score counts as missing, and -0 as 0. Rounding makes most of what machines do
     differently vanish, not all: a score in the middle between two roundings may fall either way.
-
-    Args:
-        series: one metric on one benchmark; index `pair_id`, each once, NaN where there is none.
     """
     digest = hashlib.sha256()
     scores = {str(pair_id): float(score) for pair_id, score in series.items()}

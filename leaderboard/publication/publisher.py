@@ -41,19 +41,13 @@ from leaderboard.store.interface import NotFoundError, Repository, Store, transa
 
 @dataclass(frozen=True)
 class _Shown:
-    """One submission on the boards.
+    """One submission on the boards."""
 
-    Attributes:
-        submission: its public record.
-        origin: what of it is there.
-        results: benchmark to result, as far as they were read; those that are not are as before.
-        known: whether the last snapshot has the very same of it.
-    """
-
-    submission: Submission
-    origin: Origin
+    submission: Submission  # its public record
+    origin: Origin  # what of it is there
+    # benchmark to result, as far as they were read; those that are not are as before
     results: Mapping[str, RunResult]
-    known: bool
+    known: bool  # whether the last snapshot has the very same of it
 
     def on(self, card: Card | None) -> RunOrigin | None:
         """Its run on the board of a benchmark; None where there is none."""
@@ -62,23 +56,15 @@ class _Shown:
 
 
 class Update:
-    """Makes one snapshot.
-
-    Args:
-        store: where results are.
-        cards: the benchmarks that have boards.
-        shelf: keeps draws from one snapshot to the next.
-        last: the snapshot before; None: everything is read and ranked.
-        new: runs that are being published; they replace older ones.
-    """
+    """Makes one snapshot."""
 
     def __init__(
         self,
-        store: Store,
-        cards: Mapping[str, Card],
-        shelf: DrawsShelf,
-        last: Snapshot | None = None,
-        new: Sequence[Published] = (),
+        store: Store,  # where results are
+        cards: Mapping[str, Card],  # the benchmarks that have boards
+        shelf: DrawsShelf,  # keeps draws from one snapshot to the next
+        last: Snapshot | None = None,  # the snapshot before; None: everything is read and ranked
+        new: Sequence[Published] = (),  # runs that are being published; they replace older ones
     ) -> None:
         self._store, self._cards, self._shelf = store, cards, shelf
         self._last = last
@@ -257,11 +243,6 @@ def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str,
     """What to commit so that a repository shows a snapshot, and the tests behind its tiers.
 
     The boards as one page lie beside it, for when the service does not answer.
-
-    Args:
-        public: the repository.
-        update: what made the snapshot.
-        built: the snapshot.
     """
     changes = snapshot_changes(public, built)
     changes[STATIC_PATH] = static_page(built)
@@ -279,10 +260,6 @@ class Publisher:
     """Builds the snapshot anew only when what is on the boards has changed, and of it only that.
 
     Several threads may share one.
-
-    Args:
-        store: what is published there.
-        cards: the benchmarks that have boards.
     """
 
     def __init__(self, store: Store, cards: Mapping[str, Card]) -> None:
@@ -300,11 +277,6 @@ class Publisher:
 
         A commit that loses its race calls this again; unless the race was lost to another
         publication, the answer is at hand.
-
-        Args:
-            built_at: the current time.
-            statuses: all submissions as they will be after the commit.
-            new: runs that are published with the commit; they replace older ones.
         """
         shown = [status for status in statuses if status.on_boards]
         fresh = [published.result for published in new]

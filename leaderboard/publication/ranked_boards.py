@@ -34,25 +34,15 @@ from leaderboard.store.interface import Store
 
 @dataclass(frozen=True)
 class RunDraws:
-    """The draws of one run as far as boards need them.
+    """The draws of one run as far as boards need them."""
 
-    Attributes:
-        resamples: shape (rows, B).
-        contributions: row to its contributions, shape (G,), for rows of the headline.
-    """
-
-    resamples: NDArray[np.float32]
+    resamples: NDArray[np.float32]  # shape (rows, B)
+    # row to its contributions, shape (G,), for rows of the headline
     contributions: dict[int, FloatArray]
 
     @classmethod
     def of(cls, draws: Draws, cells: Sequence[Cell], card: Card) -> RunDraws:
-        """What a board needs of the draws of a run.
-
-        Args:
-            draws: of all its rows, in their order.
-            cells: of all its rows, in their order.
-            card: the benchmark.
-        """
+        """What a board needs of the draws of a run."""
         tested = (cell.row for cell in cells if key_of(cell) == headline(card))
         # In single precision they are published, so in single precision they are ranked by.
         return cls(
@@ -68,14 +58,10 @@ class RunDraws:
 
 @dataclass(frozen=True)
 class BoardRun:
-    """One run on a board.
+    """One run on a board."""
 
-    Attributes:
-        cells: of all its rows, in their order; ranks they may have are not looked at.
-        draws: of its rows; called once for each board that is ranked. None: there are none.
-    """
-
-    cells: Sequence[Cell]
+    cells: Sequence[Cell]  # of all its rows, in their order; ranks they may have are not looked at
+    # of its rows; called once for each board that is ranked. None: there are none.
     draws: Callable[[], RunDraws | None]
 
 
@@ -90,25 +76,14 @@ def headline(card: Card) -> SliceKey:
 
 @dataclass(frozen=True)
 class RankedBoard:
-    """A board, and the tests its tiers were made from.
+    """A board, and the tests its tiers were made from."""
 
-    Attributes:
-        board: with every value, ranked within its slice.
-        pairs: the tests of its headline; None where it has no entry.
-    """
-
-    board: Board
-    pairs: Pairs | None
+    board: Board  # with every value, ranked within its slice
+    pairs: Pairs | None  # the tests of its headline; None where it has no entry
 
 
 def ranked_board(card: Card, runs: Sequence[BoardRun], known: Pairs | None = None) -> RankedBoard:
-    """The board of a benchmark.
-
-    Args:
-        card: the benchmark.
-        runs: all of its revision, in the order of their submissions.
-        known: tests of its headline that are known to hold.
-    """
+    """The board of a benchmark."""
     slices: dict[SliceKey, list[tuple[RunDraws | None, Cell]]] = {}
     for run in runs:
         draws = run.draws()
@@ -146,28 +121,20 @@ def _tested(one: Slice, card: Card, known: Pairs | None) -> Pairs:
 
 
 IN_MEMORY = 512 << 20
-ON_DISK = 4 << 30
-"""A run of sixty rows takes 240 KB."""
+ON_DISK = 4 << 30  # A run of sixty rows takes 240 KB
 _SUFFIX = ".npz"
 
 
 class DrawsShelf:
-    """The draws of runs: from memory, else from a folder of this machine, else from the store.
-
-    Args:
-        store: where they are published.
-        folder: of this machine, whose files may be removed at any time; None: memory alone.
-        in_memory: bytes kept in memory.
-        on_disk: bytes kept in the folder.
-    """
+    """The draws of runs: from memory, else from a folder of this machine, else from the store."""
 
     def __init__(
         self,
-        store: Store,
+        store: Store,  # where they are published
         folder: Path | None = None,
         *,
-        in_memory: int = IN_MEMORY,
-        on_disk: int = ON_DISK,
+        in_memory: int = IN_MEMORY,  # bytes kept in memory
+        on_disk: int = ON_DISK,  # bytes kept in the folder
     ) -> None:
         self._store = store
         self._folder = folder
@@ -180,14 +147,7 @@ class DrawsShelf:
     def draws(
         self, card: Card, submission_id: str, origin: RunOrigin, cells: Sequence[Cell]
     ) -> RunDraws:
-        """The draws of a published run.
-
-        Args:
-            card: the benchmark.
-            submission_id: whose run.
-            origin: the result they stand behind.
-            cells: its rows, in their order.
-        """
+        """The draws of a published run."""
         key = _key(card, submission_id, origin)
         found = self._held.get(key) or self._from_folder(key)
         if found is None:

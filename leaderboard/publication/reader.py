@@ -41,11 +41,7 @@ _Selected = tuple[Selector, str | None]
 
 
 class BoardIndex:
-    """The cells of a board by slice; a slice is read when it is first looked at.
-
-    Args:
-        board: what is indexed.
-    """
+    """The cells of a board by slice; a slice is read when it is first looked at."""
 
     def __init__(self, board: Board) -> None:
         self.card = board.card
@@ -99,22 +95,17 @@ class BoardIndex:
 
 @dataclass(frozen=True)
 class View:
-    """What the pages show at one version of the store.
+    """What the pages show at one version of the store."""
 
-    Attributes:
-        entries: entry id to entry.
-        boards: benchmark name to its indexed board; benchmarks without results have empty ones.
-        orders: ranks what is looked at.
-        skill_tests: tests metrics within skills, and remembers it.
-        version: hash of the snapshot; empty where nothing was published.
-        built_at: when the snapshot was made; None likewise.
-    """
-
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, Entry]  # entry id to entry
+    # benchmark name to its indexed board; benchmarks without results have empty ones
     boards: Mapping[str, BoardIndex]
-    orders: Orders
+    orders: Orders  # ranks what is looked at
+    # tests metrics within skills, and remembers it
     skill_tests: SkillTests = field(default_factory=SkillTests, compare=False)
+    # hash of the snapshot; empty where nothing was published
     version: str = field(default="", compare=False)
+    # when the snapshot was made; None likewise
     built_at: datetime | None = field(default=None, compare=False)
 
     def group(self, *, simulated: bool = False) -> View:
@@ -122,10 +113,6 @@ class View:
 
         Simulated ratings say how Assay works, not how good a metric is: they are never weighed
         beside real ones.
-
-        Args:
-            simulated: whether to see the boards of simulated ratings; else those of real data, or
-                the simulated ones where no others have results.
         """
         chosen = comparable(self.boards, simulated=simulated)
         return next(of for of in (self._real, self._simulated) if of.boards.keys() == chosen.keys())
@@ -174,21 +161,15 @@ class Reader:
     While the store cannot be read, pages show what was read last; `as_of` and `trouble` say so.
     What one version of the store costs: its head, the snapshot and the queue, however many
     submissions there are; and the policy and the bans, once somebody asked for them.
-
-    Args:
-        store: where they are published.
-        cards: the benchmarks of this installation, in the order of display.
-        clock: the current time, for `as_of`; what is shown depends on no time.
-        steady: seconds that only go forward.
     """
 
     def __init__(
         self,
-        store: Store,
-        cards: Mapping[str, Card],
+        store: Store,  # where they are published
+        cards: Mapping[str, Card],  # the benchmarks of this installation, in the order of display
         *,
         clock: Callable[[], datetime] = utc_now,
-        steady: Callable[[], float] = time.monotonic,
+        steady: Callable[[], float] = time.monotonic,  # seconds that only go forward
     ) -> None:
         self._store = store
         self._clock, self._steady = clock, steady
@@ -217,46 +198,26 @@ class Reader:
         return self._trouble
 
     def view(self) -> View:
-        """What is published now.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """What is published now."""
         self._refresh()
         return self._view
 
     def head(self) -> str:
-        """Head of the public repository that is shown; empty where nothing was read.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """Head of the public repository that is shown; empty where nothing was read."""
         self._refresh()
         return self._head or ""
 
     def statuses(self) -> tuple[Status, ...]:
-        """All submissions, oldest first.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """All submissions, oldest first."""
         self._refresh()
         return self._statuses
 
     def policy(self) -> Policy:
-        """The quota that is in force.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """The quota that is in force."""
         return self._rules_in_force()[0]
 
     def bans(self) -> Mapping[str, Ban]:
-        """The bans in force, by account key.
-
-        Raises:
-            TransientError: the store cannot be read, and never was.
-        """
+        """The bans in force, by account key."""
         return self._rules_in_force()[1]
 
     def events(self, submission_id: str) -> tuple[Event, ...]:

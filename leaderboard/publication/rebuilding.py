@@ -21,34 +21,24 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes, Repository, Store
 
-TOLERANCE = 1e-9
-"""Relative; of sums of floats in another order on another machine."""
+TOLERANCE = 1e-9  # Relative; of sums of floats in another order on another machine
 _SHOWN_AT_MOST = 200
 _FOLDER = "submissions/"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One way in which what is stored is not what follows from events and results.
+    """One way in which what is stored is not what follows from events and results."""
 
-    Attributes:
-        where: the board, the entry or the submission.
-        what: in words; never empty.
-    """
-
-    where: str
-    what: str
+    where: str  # the board, the entry or the submission
+    what: str  # in words; never empty
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
 
 
 def folded(public: Repository) -> tuple[Status, ...]:
-    """Every submission with the state its events add up to, oldest first; no queue is read.
-
-    Raises:
-        PlatformError: `illegal_transition` where events contradict each other.
-    """
+    """Every submission with the state its events add up to, oldest first; no queue is read."""
     ids = [
         path.split("/")[1]
         for path in public.list(_FOLDER)
@@ -58,13 +48,7 @@ def folded(public: Repository) -> tuple[Status, ...]:
 
 
 def rebuilt(store: Store, cards: Mapping[str, Card], now: datetime) -> Snapshot:
-    """The snapshot as events and results alone make it: no queue and no snapshot is read.
-
-    Args:
-        store: where they are.
-        cards: the benchmarks that have boards.
-        now: the current time.
-    """
+    """The snapshot as events and results alone make it: no queue and no snapshot is read."""
     return _rebuilding(store, cards, now, folded(store.public))[1]
 
 
@@ -83,15 +67,7 @@ def repaired(store: Store, cards: Mapping[str, Card], now: datetime) -> Changes:
 
 
 def differences(shown: Snapshot | None, right: Snapshot) -> tuple[Difference, ...]:
-    """Where a snapshot is not another; when they were made does not matter.
-
-    Args:
-        shown: what is published; None: nothing is.
-        right: what should be.
-
-    Returns:
-        The first few hundred, and how many more there are.
-    """
+    """Where a snapshot is not another; when they were made does not matter."""
     if shown is None:
         return (Difference("snapshot", "there is none"),)
     every = [*_of_records("the boards", shown.entries, right.entries), *_of_boards(shown, right)]
@@ -107,11 +83,7 @@ def queue_differences(store: Store) -> tuple[Difference, ...]:
 
 
 def model_differences(store: Store) -> tuple[Difference, ...]:
-    """Where the file of models is not what events and results add up to.
-
-    Raises:
-        PlatformError: `models_damaged`, it cannot be read at all.
-    """
+    """Where the file of models is not what events and results add up to."""
     right: dict[str, ModelEntry] = {}
     for status in folded(store.public):
         for name in status.submission.benchmarks if status.on_boards else ():

@@ -13,23 +13,13 @@ _ABOVE = "is significantly above chance"
 
 
 def nobody(*, where: str = "", but_templates: bool = False) -> str:
-    """What is said in place of a recommendation, without its full stop.
-
-    Args:
-        where: which metrics were looked at, as `under 0.5 s`.
-        but_templates: whether a template is above chance, which is never recommended.
-    """
+    """What is said in place of a recommendation, without its full stop."""
     who = "No metric but an unchanged template" if but_templates else "No metric"
     return " ".join(filter(None, (who, where, _ABOVE)))
 
 
 def is_above_chance(standing: Standing, among: int) -> bool:
-    """Whether the interval of a mean of rescaled values lies wholly above 0, which is chance.
-
-    Args:
-        standing: of the metric.
-        among: number of metrics that are ranked beside it, itself included.
-    """
+    """Whether the interval of a mean of rescaled values lies wholly above 0, which is chance."""
     index = standing.index
     return beats_chance(index.low, index.high, value=index.value, among=among)
 

@@ -54,19 +54,12 @@ class Act(StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """One benchmark whose result is outdated.
+    """One benchmark whose result is outdated."""
 
-    Attributes:
-        benchmark: which.
-        before: what the result was made with; None where there is none.
-        after: what the benchmark has now.
-        scores_stand: whether the scores behind the result answer its questions still.
-    """
-
-    benchmark: str
-    before: Edition | None
-    after: Edition
-    scores_stand: bool = False
+    benchmark: str  # which
+    before: Edition | None  # what the result was made with; None where there is none
+    after: Edition  # what the benchmark has now
+    scores_stand: bool = False  # whether the scores behind the result answer its questions still
 
     @property
     def code(self) -> str:
@@ -89,17 +82,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Outdated:
-    """One submission with outdated results.
+    """One submission with outdated results."""
 
-    Attributes:
-        status: of the submission, with its whole record.
-        changes: the benchmarks concerned, in the submission's order.
-        act: what is to be done.
-    """
-
-    status: Status
-    changes: tuple[Change, ...]
-    act: Act
+    status: Status  # of the submission, with its whole record
+    changes: tuple[Change, ...]  # the benchmarks concerned, in the submission's order
+    act: Act  # what is to be done
 
     @property
     def submission_id(self) -> str:
@@ -139,14 +126,7 @@ class Outdated:
 def outdated(
     status: Status, cards: Mapping[str, Card], edition_of: EditionOf, history: History
 ) -> Outdated | None:
-    """What is outdated of a submission, and what to do about it; None where nothing is.
-
-    Args:
-        status: of the submission, with its whole record.
-        cards: the benchmarks known here, of this moment's editions.
-        edition_of: of its results.
-        history: of editions; what failed since an edition came is not tried again by itself.
-    """
+    """What is outdated of a submission, and what to do about it; None where nothing is."""
     if not _finished_with_results(status):
         return None
     changes = tuple(_changes(status, cards, edition_of))
@@ -208,8 +188,7 @@ def _act(status: Status, changes: tuple[Change, ...]) -> Act:
     return Act.REJUDGE if stand and status.state is not State.FAILED else Act.RERUN
 
 
-BATCH = 100
-"""Submissions in one commit; each has its own file of events."""
+BATCH = 100  # Submissions in one commit; each has its own file of events
 _MARK_AFTER = 50
 """So many unchanged submissions are looked at again before the mark is worth a commit."""
 log = logging.getLogger(__name__)
@@ -217,19 +196,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be evaluated again.
+    """What is to be evaluated again."""
 
-    Attributes:
-        benchmark: only what is outdated on this one; empty: on all.
-        scorer: all public submissions of code of this name, outdated or not; empty: what is outdated.
-        by: who asks; a worker asks as Assay itself.
-        reason: further words for everybody; may be empty.
-    """
-
-    benchmark: str = ""
+    benchmark: str = ""  # only what is outdated on this one; empty: on all
+    # all public submissions of code of this name, outdated or not; empty: what is outdated
     scorer: str = ""
-    by: str = ASSAY.key
-    reason: str = ""
+    by: str = ASSAY.key  # who asks; a worker asks as Assay itself
+    reason: str = ""  # further words for everybody; may be empty
 
     @property
     def by_itself(self) -> bool:
@@ -239,28 +212,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Reevaluation:
-    """What is, or would be, evaluated again.
+    """What is, or would be, evaluated again."""
 
-    Attributes:
-        found: every submission concerned.
-        passed_over: in sentences: benchmarks whose edition here is older than the store's, and
-            private submissions that were asked for by name.
-        looked_at: how many submissions had their results read.
-    """
-
-    found: tuple[Outdated, ...] = ()
+    found: tuple[Outdated, ...] = ()  # every submission concerned
+    # in sentences: benchmarks whose edition here is older than the store's, and private submissions
+    # that were asked for by name
     passed_over: tuple[str, ...] = ()
-    looked_at: int = field(default=0, compare=False)
+    looked_at: int = field(default=0, compare=False)  # how many submissions had their results read
 
 
 def plan(store: Store, cards: Mapping[str, Card], wanted: Wanted | None = None) -> Reevaluation:
-    """Find what is to be evaluated again; writes nothing.
-
-    Args:
-        store: where the submissions are.
-        cards: the benchmarks known here.
-        wanted: what is asked for; None: all that is outdated and was not looked at before.
-    """
+    """Find what is to be evaluated again; writes nothing."""
     wanted = wanted or Wanted()
     history = read_history(store.public)
     known, passed_over = _not_past(cards, history)
@@ -289,11 +251,7 @@ def plan(store: Store, cards: Mapping[str, Card], wanted: Wanted | None = None) 
 def requeue(
     store: Store, cards: Mapping[str, Card], wanted: Wanted | None = None, *, batch: int = BATCH
 ) -> Reevaluation:
-    """Queue what is to be evaluated again; see `plan`.
-
-    Raises:
-        TransientError: the store cannot be written now; what was queued stays so.
-    """
+    """Queue what is to be evaluated again; see `plan`."""
     wanted = wanted or Wanted()
     started = store.clock()
     planned = plan(store, cards, wanted)

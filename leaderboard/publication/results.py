@@ -33,17 +33,11 @@ class RowOfRun:
 
 @dataclass(frozen=True)
 class Published:
-    """One published run, as the snapshot is built from it.
+    """One published run, as the snapshot is built from it."""
 
-    Attributes:
-        submission: what was submitted.
-        result: its rows.
-        draws: of its rows, in their order; None before they are read.
-    """
-
-    submission: Submission
-    result: RunResult
-    draws: Draws | None = None
+    submission: Submission  # what was submitted
+    result: RunResult  # its rows
+    draws: Draws | None = None  # of its rows, in their order; None before they are read
 
     @property
     def distrust(self) -> str:
@@ -141,16 +135,7 @@ def read_result(store: Store, submission: Submission, benchmark: str) -> RunResu
 
 
 def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]) -> HeldFiles:
-    """What a submission's held results become when it is published.
-
-    Args:
-        store: where they are held.
-        submission: the private submission.
-        cards: the benchmarks; where answers are not public, only rows become public.
-
-    Raises:
-        PlatformError: `unknown_benchmark` where this machine cannot say whether they are.
-    """
+    """What a submission's held results become when it is published."""
     name = submission.submission_id
     files, of_model = HeldFiles({}, {}), submission.kind is Kind.GENERATIONS
     for benchmark in submission.benchmarks:
@@ -210,13 +195,7 @@ def kept_as(old: RunResult, new: RunResult) -> str:
 
 
 def displaced(store: Store, submission: Submission, new: Iterable[RunResult]) -> Displaced:
-    """What new results of a submission displace, as files of the commits that bring them.
-
-    Args:
-        store: where the old results are.
-        submission: its whole record.
-        new: its new results.
-    """
+    """What new results of a submission displace, as files of the commits that bring them."""
     found = Displaced({}, {})
     name = submission.submission_id
     for result in new:
@@ -253,13 +232,7 @@ def old_places(public: Repository, submission_id: str) -> dict[str, tuple[str, .
 
 
 def old_results(store: Store, submission: Submission, revision: str) -> tuple[Archived, ...]:
-    """The old results of a submission of a revision, or under exactly this tag.
-
-    Args:
-        store: where they are.
-        submission: its whole record.
-        revision: of a benchmark's data, or a tag.
-    """
+    """The old results of a submission of a revision, or under exactly this tag."""
     repository, folder = _place(store, submission)
     found = []
     for path in repository.list(f"{folder}{AT}"):
@@ -272,14 +245,7 @@ def old_results(store: Store, submission: Submission, revision: str) -> tuple[Ar
 
 
 def held_archive(store: Store, submission: Submission, cards: Mapping[str, Card]) -> HeldFiles:
-    """What a private submission's old results become when it is published.
-
-    Args:
-        store: where they are held.
-        submission: the private submission.
-        cards: the benchmarks; where answers are not public, or not known to be, only rows become
-            public.
-    """
+    """What a private submission's old results become when it is published."""
     folder = results_folder(submission.submission_id)
     files = HeldFiles({}, {})
     for path in store.private.list(f"{folder}{AT}"):

@@ -50,19 +50,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Skill:
-    """A skill over benchmarks.
+    """A skill over benchmarks."""
 
-    Attributes:
-        key: stands in links.
-        title: how it is shown.
-        words: by which it is found too.
-        parts: what measures it, in the order of the benchmarks.
-    """
-
-    key: str
-    title: str
-    words: tuple[str, ...]
-    parts: tuple[Part, ...]
+    key: str  # stands in links
+    title: str  # how it is shown
+    words: tuple[str, ...]  # by which it is found too
+    parts: tuple[Part, ...]  # what measures it, in the order of the benchmarks
 
 
 @cache
@@ -114,12 +107,7 @@ def own_key(card: Card, skill: str) -> str:
 
 
 def found_by(asked: str, skills: Mapping[str, Skill]) -> Skill | None:
-    """The skill that words mean: by key, title or other words, whole before in part.
-
-    Args:
-        asked: what somebody typed, or a link holds.
-        skills: as `skills_of` gives them.
-    """
+    """The skill that words mean: by key, title or other words, whole before in part."""
     wanted = " ".join(asked[:_MOST_WORDS].casefold().split())
     if not wanted:
         return None

@@ -97,11 +97,7 @@ def table_of(benchmark: str, revision: str, cells: Sequence[Cell]) -> Any:
 
 
 class CellColumns:
-    """The cells of one board, read when they are first asked for.
-
-    Args:
-        load: reads the table of all its cells, with the columns of `SCHEMA`.
-    """
+    """The cells of one board, read when they are first asked for."""
 
     def __init__(self, load: Callable[[], Any]) -> None:
         self._load = load
@@ -157,17 +153,11 @@ def _cells(table: Any) -> tuple[Cell, ...]:
 
 
 class Board:
-    """All values on one benchmark revision.
-
-    Args:
-        card: the benchmark.
-        cells: its cells; None where they are to be read from a table.
-        load: reads that table, once, when a cell is first asked for.
-    """
+    """All values on one benchmark revision."""
 
     def __init__(
         self,
-        card: Card,
+        card: Card,  # the benchmark
         cells: Sequence[Cell] | None = None,
         load: Callable[[], Any] | None = None,
     ) -> None:
@@ -203,20 +193,13 @@ class Board:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything the pages show.
+    """Everything the pages show."""
 
-    Attributes:
-        built_at: when it was made.
-        entries: by id.
-        boards: by benchmark.
-        built_from: version of the store it was made from; empty where that is not known.
-        origins: submission to what of it is shown; empty in snapshots older than this statement.
-    """
-
-    built_at: datetime
-    entries: Mapping[str, Entry]
-    boards: Mapping[str, Board]
-    built_from: str = ""
+    built_at: datetime  # when it was made
+    entries: Mapping[str, Entry]  # by id
+    boards: Mapping[str, Board]  # by benchmark
+    built_from: str = ""  # version of the store it was made from; empty where that is not known
+    # submission to what of it is shown; empty in snapshots older than this statement
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
@@ -225,8 +208,7 @@ OLD_PATH = "snapshot.json"
 """Where snapshots of version 1 are, all of one in JSON; the next publication replaces it."""
 METADATA, ENTRIES = b"assay", b"assay.entries"
 """Keys of the metadata of the file: one JSON value, and the entries, one as JSON a line."""
-_ROWS = 1 << 16
-"""Of a row group; a board begins a new one."""
+_ROWS = 1 << 16  # Of a row group; a board begins a new one
 _CODEC: dict[str, Any] = {"compression": "zstd", "compression_level": 3}
 
 
@@ -298,11 +280,7 @@ def snapshot_bytes(snapshot: Snapshot) -> bytes:
 
 
 def parse_snapshot(content: bytes) -> Snapshot:
-    """The snapshot in a file; its boards are read from these bytes when they are looked at.
-
-    Raises:
-        PlatformError: `snapshot_damaged`.
-    """
+    """The snapshot in a file; its boards are read from these bytes when they are looked at."""
     try:
         metadata = parquet_file(content).metadata
         schema = metadata.schema.to_arrow_schema().remove_metadata()
@@ -329,11 +307,7 @@ def parse_snapshot(content: bytes) -> Snapshot:
 
 
 def parse_old_snapshot(content: bytes) -> Snapshot:
-    """The snapshot in a file of version 1.
-
-    Raises:
-        PlatformError: `snapshot_damaged`.
-    """
+    """The snapshot in a file of version 1."""
     try:
         found = _OldSnapshot.model_validate_json(content)
     except ValidationError as error:
@@ -350,11 +324,7 @@ def old_bytes(snapshot: Snapshot) -> bytes:
 
 
 def read_snapshot(repository: Repository) -> Snapshot | None:
-    """The published snapshot; None while nothing was published.
-
-    Raises:
-        PlatformError: `snapshot_damaged`.
-    """
+    """The published snapshot; None while nothing was published."""
     try:
         return parse_snapshot(repository.read(PATH))
     except NotFoundError:

@@ -21,10 +21,8 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.rendering import render
 
-STATIC_PATH = "index.html"
-"""Where the page is, beside the snapshot it is made from."""
-MOST_ROWS = 50
-"""Of each board; the page is to stay small."""
+STATIC_PATH = "index.html"  # Where the page is, beside the snapshot it is made from
+MOST_ROWS = 50  # Of each board; the page is to stay small
 _INDEX_ROWS = 20
 
 
@@ -74,12 +72,7 @@ class _Published:
 
 
 def static_page(snapshot: Snapshot, base: IndexBase | None = None) -> bytes:
-    """The page of a snapshot.
-
-    Args:
-        snapshot: what is published.
-        base: its index with all draws; None: the index is shown without what is made from them.
-    """
+    """The page of a snapshot."""
     html = render(
         "static_page.html",
         at=f"{snapshot.built_at:%Y-%m-%d %H:%M}",

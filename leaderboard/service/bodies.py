@@ -12,16 +12,7 @@ _WITHIN_S = 10.0
 
 
 async def body_of(request: Request, most: int, *, within_s: float = _WITHIN_S) -> bytes:
-    """The body of a request, or of one that is too large so much that it shows.
-
-    Args:
-        request: whose.
-        most: bytes it may have; reading ends with the piece that goes beyond.
-        within_s: how long it may take, however slowly it comes.
-
-    Raises:
-        TimeoutError: it did not come in time.
-    """
+    """The body of a request, or of one that is too large so much that it shows."""
     content = bytearray()
     async with asyncio.timeout(within_s):
         async for piece in request.stream():

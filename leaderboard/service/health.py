@@ -133,42 +133,26 @@ class Health(_Model):
 
 @dataclass(frozen=True)
 class Boards:
-    """What the snapshot says of itself.
+    """What the snapshot says of itself."""
 
-    Attributes:
-        built_at: when it was built.
-        shown: ids of the submissions that have entries.
-    """
-
-    built_at: datetime
-    shown: frozenset[str]
+    built_at: datetime  # when it was built
+    shown: frozenset[str]  # ids of the submissions that have entries
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was read of a store.
+    """What was read of a store."""
 
-    Attributes:
-        version: of its public part.
-        statuses: all submissions, as everybody may see them.
-        pulses: of workers.
-        live_fault: why those cannot be read; empty where they can.
-        changed_at: time of the newest line of the ledger; None where there is none.
-        events: lines of the ledger by what was done.
-        boards: of the snapshot; None while nothing was published.
-        boards_fault: why the snapshot cannot be read; empty where it can.
-        commits_left: in this hour's budget; None where there is none.
-    """
-
-    version: str
-    statuses: tuple[Status, ...] = ()
-    pulses: tuple[Pulse, ...] = ()
-    live_fault: str = ""
+    version: str  # of its public part
+    statuses: tuple[Status, ...] = ()  # all submissions, as everybody may see them
+    pulses: tuple[Pulse, ...] = ()  # of workers
+    live_fault: str = ""  # why those cannot be read; empty where they can
+    # time of the newest line of the ledger; None where there is none
     changed_at: datetime | None = None
-    events: Mapping[str, int] = field(default_factory=dict)
-    boards: Boards | None = None
-    boards_fault: str = ""
-    commits_left: int | None = None
+    events: Mapping[str, int] = field(default_factory=dict)  # lines of the ledger by what was done
+    boards: Boards | None = None  # of the snapshot; None while nothing was published
+    boards_fault: str = ""  # why the snapshot cannot be read; empty where it can
+    commits_left: int | None = None  # in this hour's budget; None where there is none
 
 
 def disk_of(folder: Path) -> DiskSpace | None:
@@ -183,13 +167,7 @@ def disk_of(folder: Path) -> DiskSpace | None:
 
 
 def figures(seen: Seen, now: datetime, disk: DiskSpace | None) -> Health:
-    """The figures, without a verdict.
-
-    Args:
-        seen: what was read of the store.
-        now: the store's time.
-        disk: on which this process depends; None: not known.
-    """
+    """The figures, without a verdict."""
     waiting = [s for s in seen.statuses if s.state in WAITING or s.to_judge]
     ended = [s for s in seen.statuses if s.state in _ENDED and s.since > now - DAY]
     failed = Counter(s.fault or "unknown" for s in ended if s.state is State.FAILED)
@@ -261,8 +239,7 @@ DISK_FLOOR_BYTES = 1 << 30
 """With less, nothing more is begun: what runs needs the rest to end in order."""
 DISK_LOW_BYTES = 5 << 30
 LONG_WAIT_S = 6 * 3600.0
-ABANDONED_S = 300.0
-"""A dead worker's submission should have been taken over by now."""
+ABANDONED_S = 300.0  # A dead worker's submission should have been taken over by now
 MANY_FAILURES = 0.05
 BEHIND_S = 60.0
 """A snapshot is built in the commit it tells of, a moment before the commit's own time."""
@@ -273,14 +250,7 @@ _Rule = Callable[[Health, Seen], Iterator[Problem]]
 
 
 def judged(seen: Seen, now: datetime, disk: DiskSpace | None, *, own: str = "") -> Health:
-    """The health of an installation.
-
-    Args:
-        seen: what was read of the store.
-        now: the store's time.
-        disk: on which this process depends; None: not known.
-        own: name of the worker that answers; it is down where it does not beat.
-    """
+    """The health of an installation."""
     health = figures(seen, now, disk)
     problems = [problem for rule in _RULES for problem in rule(health, seen)]
     if own and not seen.live_fault:

@@ -22,17 +22,11 @@ NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer over HTTP.
+    """An answer over HTTP."""
 
-    Attributes:
-        status: its code.
-        body: its content.
-        content_type: of the content.
-    """
-
-    status: HTTPStatus
-    body: bytes
-    content_type: str = JSON
+    status: HTTPStatus  # its code
+    body: bytes  # its content
+    content_type: str = JSON  # of the content
 
 
 def in_json(status: HTTPStatus, **said: object) -> Answer:
@@ -57,11 +51,7 @@ def metrics_answer(watch: HealthWatch) -> Answer:
 
 
 def routes(watch: HealthWatch) -> list[Route]:
-    """The routes.
-
-    Args:
-        watch: says how the installation is doing.
-    """
+    """The routes."""
     return [
         Route("/health", _serving(health_answer, watch), methods=["GET"]),
         Route("/metrics", _serving(metrics_answer, watch), methods=["GET"]),
@@ -69,12 +59,7 @@ def routes(watch: HealthWatch) -> list[Route]:
 
 
 def response_of(answer: Answer, *, hang_up: bool = False) -> Response:
-    """An answer as the site sends it; nobody on the way may keep it.
-
-    Args:
-        answer: to send.
-        hang_up: whether to read nothing more of who asked.
-    """
+    """An answer as the site sends it; nobody on the way may keep it."""
     return Response(
         answer.body,
         status_code=answer.status,

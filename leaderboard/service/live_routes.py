@@ -21,8 +21,7 @@ from leaderboard.service.health_routes import NO_STORE
 from leaderboard.store.live.interface import KEY, Live, Pulse
 from leaderboard.store.live.wire import MOST_BYTES, PATH, SECRET_HEADER, Pulses, Told
 
-MESSAGES_PER_S = 50.0
-"""Of all workers together; each sends one a second."""
+MESSAGES_PER_S = 50.0  # Of all workers together; each sends one a second
 _MOST_AT_ONCE = 100.0
 _MOST_TELLERS = 1024
 GRACE_S = 90.0
@@ -39,15 +38,7 @@ def routes(
     *,
     steady: Callable[[], float] = time.monotonic,
 ) -> list[Route]:
-    """Where workers tell, and whoever may look looks.
-
-    Args:
-        live: what is kept, and what the pages read.
-        secret: shared with the workers, or what says which are good now; where none is, only the
-            pulses are shown.
-        clock: of the store; the moment at which a pulse is received is its moment.
-        steady: seconds that only go forward.
-    """
+    """Where workers tell, and whoever may look looks."""
     secrets = fixed(secret) if isinstance(secret, str) else secret
     relay = _Relay(live, secrets, clock, steady)
     return [

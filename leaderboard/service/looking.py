@@ -21,27 +21,18 @@ from leaderboard.service.health import Boards, DiskSpace, Health, Seen, disk_of,
 from leaderboard.store.interface import Repository, Store, utc_now
 
 FRESH_FOR_S = 5.0
-PATIENCE_S = 4.0
-"""Less than what probes of a service commonly wait."""
+PATIENCE_S = 4.0  # Less than what probes of a service commonly wait
 
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """A segment as it was read.
+    """A segment as it was read."""
 
-    Attributes:
-        actions: its lines by what was done.
-        before: hash of the line before its first; empty where it has none.
-        last: hash of its last line.
-        at: time of that.
-        full: whether nothing more comes into it.
-    """
-
-    actions: Counter[str]
-    before: str
-    last: str
-    at: datetime | None
-    full: bool
+    actions: Counter[str]  # its lines by what was done
+    before: str  # hash of the line before its first; empty where it has none
+    last: str  # hash of its last line
+    at: datetime | None  # time of that
+    full: bool  # whether nothing more comes into it
 
 
 class ChronicleCounts:
@@ -49,9 +40,6 @@ class ChronicleCounts:
 
     A segment that is full never changes, so it is read once. Where the store was deleted and made
     anew under its name, the hashes do not chain to what was read before, and all is read again.
-
-    Args:
-        public: the repository with the ledger.
     """
 
     def __init__(self, public: Repository) -> None:
@@ -97,11 +85,7 @@ def _chained(found: list[_Counted]) -> bool:
 
 
 class Looking:
-    """Reads a store; what only a commit can change is read again after a commit alone.
-
-    Args:
-        store: what is looked at.
-    """
+    """Reads a store; what only a commit can change is read again after a commit alone."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -110,11 +94,7 @@ class Looking:
         self._read: Seen | None = None
 
     def look(self) -> Seen:
-        """What is there now.
-
-        Raises:
-            AssayError: it cannot be read.
-        """
+        """What is there now."""
         public = self._store.public
         # The head is read first: what is read after it can only be newer, and is read again then.
         version = public.head()
@@ -137,28 +117,18 @@ class Looking:
 
 
 class HealthWatch:
-    """The health of an installation, looked at no more often than every few seconds.
-
-    Args:
-        store: what is looked at.
-        folder: on the disk that this process depends on.
-        own: name of the worker that answers; empty where none does.
-        fresh_for_s: how long an answer is given again.
-        patience_s: how long whoever wants an answer `soon` waits for one.
-        monotonic: seconds, for that.
-        disk: says what is free where a folder lies.
-    """
+    """The health of an installation, looked at no more often than every few seconds."""
 
     def __init__(
         self,
-        store: Store,
-        folder: Path,
+        store: Store,  # what is looked at
+        folder: Path,  # on the disk that this process depends on
         *,
-        own: str = "",
-        fresh_for_s: float = FRESH_FOR_S,
-        patience_s: float = PATIENCE_S,
-        monotonic: Callable[[], float] = time.monotonic,
-        disk: Callable[[Path], DiskSpace | None] = disk_of,
+        own: str = "",  # name of the worker that answers; empty where none does
+        fresh_for_s: float = FRESH_FOR_S,  # how long an answer is given again
+        patience_s: float = PATIENCE_S,  # how long whoever wants an answer `soon` waits for one
+        monotonic: Callable[[], float] = time.monotonic,  # seconds, for that
+        disk: Callable[[Path], DiskSpace | None] = disk_of,  # says what is free where a folder lies
     ) -> None:
         self._store = store
         self._folder = folder

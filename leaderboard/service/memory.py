@@ -13,8 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 EVERY_S = 5.0
-_ARENA_MAX = -8
-"""M_ARENA_MAX of <malloc.h>."""
+_ARENA_MAX = -8  # M_ARENA_MAX of <malloc.h>
 _ARENAS = 2
 
 
@@ -23,12 +22,6 @@ def keep_small(every_s: float = EVERY_S) -> Callable[[], None]:
 
     Arrow takes its memory from the C library too, instead of a pool of its own that keeps what was
     freed. Where the C library is not glibc nothing is done. Call it before other threads are started.
-
-    Args:
-        every_s: between two times.
-
-    Returns:
-        What ends it.
     """
     ended = threading.Event()
     library = ctypes.CDLL(None)

@@ -13,8 +13,7 @@ from benchmarks.schema import Benchmark
 
 log = logging.getLogger(__name__)
 
-MOST_BENCHMARKS = 4
-"""Whose lists of images are kept in memory between two looks."""
+MOST_BENCHMARKS = 4  # Whose lists of images are kept in memory between two looks
 _Readers = Mapping[str, Callable[[], bytes]]
 
 
@@ -23,10 +22,6 @@ class Pictures:
 
     An id is looked up among those of the question side, and never becomes a part of a path. What
     belongs to a benchmark whose answers are withheld is shown to nobody.
-
-    Args:
-        registry: the benchmarks known here.
-        data: folder of benchmark data, if there is one.
     """
 
     def __init__(self, registry: Mapping[str, Benchmark], data: Path | None) -> None:
@@ -48,11 +43,7 @@ class Pictures:
         return self._of(self._registry[benchmark]).keys()
 
     def __call__(self, benchmark: str, image_id: str) -> bytes | None:
-        """An image as it is kept; None where there is none, or none that may be shown.
-
-        Raises:
-            OSError: it cannot be read.
-        """
+        """An image as it is kept; None where there is none, or none that may be shown."""
         if not self.has(benchmark):
             return None
         read = self._of(self._registry[benchmark]).get(image_id)

@@ -51,16 +51,7 @@ class Delivery(_Part):
 
 
 class Webhook:
-    """Takes deliveries.
-
-    Args:
-        secret: as it was given to the Hub; or what says which are good now.
-        repositories: dataset repositories of the store, `OWNER/NAME`.
-        effect: what a change of one of them brings about; quick, and harmless to repeat.
-
-    Raises:
-        SubmitterError: `weak_secret`.
-    """
+    """Takes deliveries."""
 
     def __init__(
         self, secret: str | Secrets, repositories: Collection[str], effect: Callable[[], None]
@@ -75,12 +66,7 @@ class Webhook:
         return any(hmac.compare_digest(given, good.encode()) for good in self._secrets())
 
     def answer(self, secret: str, body: bytes) -> Answer:
-        """Take one delivery.
-
-        Args:
-            secret: that came with it; empty where none did.
-            body: of the request.
-        """
+        """Take one delivery."""
         if not self.knows(secret):
             return in_json(HTTPStatus.UNAUTHORIZED, error="wrong_secret")
         if len(body) > MOST_BYTES:
@@ -97,11 +83,7 @@ class Webhook:
 
 
 def checked_secret(secret: str) -> str:
-    """The secret of a webhook.
-
-    Raises:
-        SubmitterError: `weak_secret`.
-    """
+    """The secret of a webhook."""
     if len(secret) < SHORTEST_SECRET:
         raise SubmitterError(
             "weak_secret",
@@ -114,11 +96,7 @@ def checked_secret(secret: str) -> str:
 def webhook_from(
     environment: MutableMapping[str, str], repositories: Collection[str], effect: Callable[[], None]
 ) -> Webhook | None:
-    """The webhook of a process; None where no secret is set, or the store is not on the Hub.
-
-    Raises:
-        SubmitterError: `weak_secret`.
-    """
+    """The webhook of a process; None where no secret is set, or the store is not on the Hub."""
     if not repositories:
         return None
     secrets = SecretRotation(SECRET_VARIABLE, environment, checked_secret)
@@ -126,11 +104,7 @@ def webhook_from(
 
 
 def routes(webhook: Webhook) -> list[Route]:
-    """`/webhook` of the site.
-
-    Args:
-        webhook: takes deliveries.
-    """
+    """`/webhook` of the site."""
 
     async def take(request: Request) -> Response:
         secret, body = request.headers.get(HEADER, ""), b""

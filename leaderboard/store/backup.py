@@ -26,8 +26,7 @@ from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.paths import check_path
 
 MEMBER = "backup.json"
-LARGEST = 256 << 20
-"""Bytes of the manifest: about a million files."""
+LARGEST = 256 << 20  # Bytes of the manifest: about a million files
 
 
 class _Frozen(BaseModel):
@@ -81,15 +80,7 @@ class Manifest(_Frozen):
 
 
 def read_manifest(content: bytes, where: str) -> Manifest:
-    """The manifest of a backup.
-
-    Args:
-        content: of the member.
-        where: the backup, for the error.
-
-    Raises:
-        SubmitterError: `bad_backup`.
-    """
+    """The manifest of a backup."""
     try:
         return Manifest.model_validate_json(content)
     except ValidationError as error:
@@ -111,19 +102,6 @@ def back_up(store: Store, name: str, target: Path) -> Iterator[str]:
 
     The files are copied beside the target until a whole pass saw no change, so the store may be in
     use; twice the room of the store is needed meanwhile.
-
-    Args:
-        store: is only read.
-        name: of it, for the manifest.
-        target: a file that does not exist yet.
-
-    Yields:
-        What was done, in sentences.
-
-    Raises:
-        SubmitterError: `file_exists`.
-        TransientError: `store_busy`, where every pass saw a change; nothing is left.
-        PlatformError: where the disk does not take it; nothing is left.
     """
     with failing(f"write the backup {target}"):
         if target.exists():
@@ -155,11 +133,7 @@ def _written(store: Store, name: str, target: Path, folder: Path) -> Iterator[st
 
 
 def _copied(store: Store, still: Store, scratch: Path) -> Generator[str, None, tuple[str, str]]:
-    """Copy until a pass saw no change.
-
-    Returns:
-        The versions of both sides that were copied.
-    """
+    """Copy until a pass saw no change."""
     for number in range(1, MOST_PASSES + 1):
         store.look_anew()
         before = (store.public.head(), store.private.head())
@@ -228,17 +202,11 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class BackupRepository:
-    """One side of a backup; never written to.
+    """One side of a backup; never written to."""
 
-    Attributes:
-        archive: open, and checked.
-        members: path to the member that holds it.
-        version: of the side, when the backup was made.
-    """
-
-    archive: tarfile.TarFile
-    members: Mapping[str, tarfile.TarInfo]
-    version: str
+    archive: tarfile.TarFile  # open, and checked
+    members: Mapping[str, tarfile.TarInfo]  # path to the member that holds it
+    version: str  # of the side, when the backup was made
 
     def head(self) -> str:
         """The version that was kept."""
@@ -283,18 +251,7 @@ class BackupRepository:
 
 @contextmanager
 def opened_backup(path: Path) -> Iterator[tuple[Manifest, Store]]:
-    """A backup whose every byte was compared with its manifest.
-
-    Args:
-        path: the file.
-
-    Yields:
-        What it says of itself, and a store that can be read.
-
-    Raises:
-        SubmitterError: `no_backup` where there is no such file, `bad_backup` where it is cut off,
-            damaged or changed, or no backup.
-    """
+    """A backup whose every byte was compared with its manifest."""
     try:
         with _archive(path) as archive:
             try:

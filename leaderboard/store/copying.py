@@ -15,25 +15,7 @@ _BYTES = 64 << 20
 
 
 def copy_store(source: Store, target: Store, scratch: Path, *, anew: bool = True) -> Iterator[str]:
-    """Copy what a store holds into another that is empty, or that an earlier copy began.
-
-    Args:
-        source: is only read; nobody may write to it meanwhile.
-        target: takes the files; what it has already is not sent again.
-        scratch: an existing folder for files on their way.
-        anew: whether a file that the target has with another content is replaced, as it must be
-            where the source was written to since an earlier copy. Of a source that never changes
-            it cannot be an earlier copy's: what is in use would be set back.
-
-    Yields:
-        What was done, in sentences.
-
-    Raises:
-        SubmitterError: `target_not_empty`: it holds files that the source has not, or may not
-            replace. Nothing was written.
-        TransientError: `source_changed`: it was written to; run it again.
-        PlatformError: `copy_differs`.
-    """
+    """Copy what a store holds into another that is empty, or that an earlier copy began."""
     sides = (("public", source.public, target.public), ("private", source.private, target.private))
     for side, here, there in sides:
         _check_extra(side, here.list(), there)

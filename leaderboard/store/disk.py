@@ -13,8 +13,7 @@ from pathlib import Path
 from benchmarks.errors import TransientError
 
 _PIECE = 1 << 20
-DRAFT = ".draft"
-"""Ending of a file that is not yet what it is to be."""
+DRAFT = ".draft"  # Ending of a file that is not yet what it is to be
 
 _REMEDIES = {
     errno.ENOSPC: "Free space on the store's disk, then try again.",
@@ -27,14 +26,7 @@ _REMEDIES = {
 
 @contextmanager
 def failing(action: str) -> Iterator[None]:
-    """Report what the file system refuses.
-
-    Args:
-        action: what is being done, to be read after "The store could not".
-
-    Raises:
-        TransientError: `store_failed` for any OSError.
-    """
+    """Report what the file system refuses."""
     try:
         yield
     except OSError as error:
@@ -70,12 +62,7 @@ def write_durably(path: Path, content: bytes | Path) -> None:
 
 
 def files_below(top: Path, *, without: Path) -> Iterator[Path]:
-    """All files in a folder and its folders; none where there is no such folder.
-
-    Args:
-        top: the folder.
-        without: a folder that is passed over.
-    """
+    """All files in a folder and its folders; none where there is no such folder."""
     for folder, folders, names in os.walk(top, onerror=_raise_unless_absent):
         here = Path(folder)
         folders[:] = [name for name in folders if here / name != without]

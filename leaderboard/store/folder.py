@@ -46,10 +46,6 @@ class FolderClock:
     A file is touched and its stamp read; between two touches, and while the file system fails, the
     time goes on by the machine's steady clock, which nobody sets. So the machine's own idea of the
     time never matters.
-
-    Args:
-        file: the file that is touched; made with its folder when the time is first asked.
-        steady: seconds that only go forward.
     """
 
     def __init__(self, file: Path, steady: Callable[[], float] = time.monotonic) -> None:
@@ -63,11 +59,7 @@ class FolderClock:
         self._latest = self._touched
 
     def __call__(self) -> datetime:
-        """The time now.
-
-        Raises:
-            TransientError: `store_failed`, the file cannot be touched, and never could.
-        """
+        """The time now."""
         with self._lock:
             steady = self._steady()
             if steady - self._asked_at >= REFRESHED_EVERY_S or not self._known:
@@ -104,11 +96,7 @@ _LOCK_TIMEOUT_S = 30.0
 
 
 class FolderRepository:
-    """Versioned files below a folder; safe among processes of one machine.
-
-    Args:
-        root: the folder; made if it does not exist.
-    """
+    """Versioned files below a folder; safe among processes of one machine."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -295,13 +283,7 @@ class _RecoveringLock:
 
 
 def folder_store(root: Path, clock: Callable[[], datetime] | None = None) -> Store:
-    """The store in `root/public`, `root/private` and `root/live`; made, the second is for us alone.
-
-    Args:
-        root: the folder.
-        clock: of the medium; by default the file system's, on which all machines that share the
-            folder agree.
-    """
+    """The store in `root/public`, `root/private` and `root/live`; made, the second is for us alone."""
     with suppress(OSError):  # it is there already, or told of in words below
         (root / "private").mkdir(mode=0o700, parents=True)
     return Store(

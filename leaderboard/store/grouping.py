@@ -29,41 +29,26 @@ from leaderboard.store.interface import (
 from leaderboard.store.overlay import Overlay
 from leaderboard.store.paths import check_path, entangled
 
-Answer = Changes | Exception
-"""What a change came to."""
+Answer = Changes | Exception  # What a change came to
 
 
 @dataclass(eq=False)
 class Member:
-    """A transaction that waits, and how it ended.
-
-    Attributes:
-        change: see `transact`.
-        message: likewise.
-        attempts: likewise.
-        sleep: likewise.
-        lost: races it lost so far.
-        alone: a commit with others was refused, so it goes by itself and gets its own answer.
-        view: set while it is to evaluate its change over this.
-        busy: it is evaluating it.
-        answer: what it evaluated, and over which view.
-        gone: its thread was interrupted and waits no more.
-        version: the store's, once it is committed.
-        error: what ended it instead.
-    """
+    """A transaction that waits, and how it ended."""
 
     change: Callable[[], Changes]
     message: str
     attempts: int
     sleep: Callable[[float], None]
-    lost: int = 0
+    lost: int = 0  # races it lost so far
+    # a commit with others was refused, so it goes by itself and gets its own answer
     alone: bool = False
-    view: Repository | None = None
-    busy: bool = False
-    answer: tuple[Repository, Answer] | None = None
-    gone: bool = False
-    version: str | None = None
-    error: Exception | None = None
+    view: Repository | None = None  # set while it is to evaluate its change over this
+    busy: bool = False  # it is evaluating it
+    answer: tuple[Repository, Answer] | None = None  # what it evaluated, and over which view
+    gone: bool = False  # its thread was interrupted and waits no more
+    version: str | None = None  # the store's, once it is committed
+    error: Exception | None = None  # what ended it instead
 
     @property
     def over(self) -> bool:
@@ -71,11 +56,7 @@ class Member:
         return self.gone or self.version is not None or self.error is not None
 
     def outcome(self) -> str:
-        """The version after its commit.
-
-        Raises:
-            Exception: what ended it instead.
-        """
+        """The version after its commit."""
         if self.error is not None:
             raise self.error
         assert self.version is not None  # only a thread that still waits asks
@@ -102,11 +83,7 @@ class Turns:
             return tuple(member for member in self._waiting if not member.over)
 
     def take(self, member: Member, evaluate: Callable[[Repository], Answer]) -> bool:
-        """Wait for what a member has to do, and evaluate its change if it is that.
-
-        Returns:
-            Whether it leads now; it must `step_down`.
-        """
+        """Wait for what a member has to do, and evaluate its change if it is that."""
         with self._changed:
             self._changed.wait_for(lambda: member.over or member.view or self._leader is None)
             if member.over:
@@ -168,18 +145,12 @@ class Turns:
             self._changed.notify_all()
 
 
-FILES = 100
-"""As many files as the Hub wants in a commit at most."""
+FILES = 100  # As many files as the Hub wants in a commit at most
 N_BYTES = 64 << 20
 
 
 class Gathered:
-    """What transactions write, one after the other, as one set of changes.
-
-    Args:
-        files: the most files of several of them.
-        n_bytes: the most bytes of several of them.
-    """
+    """What transactions write, one after the other, as one set of changes."""
 
     def __init__(self, files: int = FILES, n_bytes: int = N_BYTES) -> None:
         self._files = files
@@ -236,12 +207,7 @@ class Group:
 
 
 class View(Overlay):
-    """What a member of a group sees: the repository with what those before it want written.
-
-    Args:
-        under: the repository.
-        group: as it is now.
-    """
+    """What a member of a group sees: the repository with what those before it want written."""
 
     def __init__(self, under: Repository, group: Group) -> None:
         super().__init__(under, dict(group.gathered.changes), group.head)
@@ -278,23 +244,16 @@ class Grouping:
 
     Several threads share it. A change may run transactions of other repositories: those are made
     by themselves, so no group ever waits for another.
-
-    Args:
-        repository: what is written to; its commits count themselves in the budget.
-        budget: of its commits; whatever arrives while it lets none through joins the next one.
-        commits: how many of the budget one may take: one that waits half made is overtaken.
-        files: the most files of several transactions in one commit.
-        n_bytes: the most bytes of them.
     """
 
     def __init__(
         self,
-        repository: Repository,
+        repository: Repository,  # what is written to; its commits count themselves in the budget
         budget: Budget | None = None,
         *,
         commits: int = 1,
-        files: int = FILES,
-        n_bytes: int = N_BYTES,
+        files: int = FILES,  # the most files of several transactions in one commit
+        n_bytes: int = N_BYTES,  # the most bytes of them
     ) -> None:
         self._under = repository
         self._budget = budget
@@ -459,11 +418,7 @@ class Grouping:
         return True
 
     def _check_that_it_counts(self, group: Group, member: Member) -> None:
-        """A refusal over files of two versions is a lost race, but for the last attempt's.
-
-        Raises:
-            ConflictError: it is.
-        """
+        """A refusal over files of two versions is a lost race, but for the last attempt's."""
         if not group.writers and member.lost >= member.attempts - 1:
             return
         found = self._under.head()

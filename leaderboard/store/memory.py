@@ -77,9 +77,5 @@ class MemoryRepository:
 
 
 def memory_store(clock: Callable[[], datetime] = utc_now) -> Store:
-    """An empty store in memory.
-
-    Args:
-        clock: of the medium.
-    """
+    """An empty store in memory."""
     return Store(MemoryRepository(), MemoryRepository(), MemoryLive(), clock)

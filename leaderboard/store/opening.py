@@ -19,21 +19,13 @@ _ON_HUB = re.compile(r"hub:[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,79}")
 
 @dataclass(frozen=True)
 class StoreName:
-    """A store as people name it: a folder, or `hub:OWNER/NAME`.
+    """A store as people name it: a folder, or `hub:OWNER/NAME`."""
 
-    Attributes:
-        text: as it was given.
-    """
-
-    text: str
+    text: str  # as it was given
 
     @classmethod
     def parse(cls, given: str | StoreName) -> StoreName:
-        """The store that is meant.
-
-        Raises:
-            SubmitterError: `bad_store`.
-        """
+        """The store that is meant."""
         found = given if isinstance(given, StoreName) else cls(str(given))
         if found.on_hub and not _ON_HUB.fullmatch(found.text):
             raise SubmitterError(
@@ -93,11 +85,7 @@ class StoreName:
         return self if self.on_hub else StoreName(str(self.folder.resolve()))
 
     def open(self) -> Store:
-        """The store itself.
-
-        Raises:
-            AssayError: it cannot be used; says why.
-        """
+        """The store itself."""
         if self.on_hub:
             # Only here: the command line and the app start without the Hub's client.
             from leaderboard.store.hub.hub_store import hub_store  # noqa: PLC0415
@@ -106,12 +94,7 @@ class StoreName:
         return folder_store(self.folder)
 
     def existing(self) -> Store:
-        """The store itself, where somebody has made it: a mistyped name makes none.
-
-        Raises:
-            SubmitterError: `no_store`, there is none in that folder.
-            AssayError: it cannot be used; says why.
-        """
+        """The store itself, where somebody has made it: a mistyped name makes none."""
         nothing = not self.folder.exists() or self.folder.is_dir()
         if not self.on_hub and nothing and not (self.folder / "public").is_dir():
             raise SubmitterError(

@@ -10,13 +10,7 @@ from leaderboard.store.interface import Changes, NotFoundError, Repository
 
 
 class Overlay:
-    """Files that are not written yet, over those of a repository; takes no commits.
-
-    Args:
-        under: the repository.
-        over: path to content that replaces what is there; None hides it.
-        head: the version it shows; that of the repository below where none is given.
-    """
+    """Files that are not written yet, over those of a repository; takes no commits."""
 
     def __init__(self, under: Repository, over: Changes, head: str | None = None) -> None:
         self._under = under
@@ -58,11 +52,7 @@ class Overlay:
         return tuple(sorted((*under, *(path for path in over if path.startswith(prefix)))))
 
     def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-        """Refused: commit to the repository itself.
-
-        Raises:
-            PlatformError: `read_only`.
-        """
+        """Refused: commit to the repository itself."""
         raise PlatformError(
             "read_only",
             f"{message!r} ({len(changes)} files) was to be based on {parent}, in a view.",

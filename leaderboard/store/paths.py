@@ -10,20 +10,14 @@ from pathlib import Path
 
 from benchmarks.errors import PlatformError
 
-CONTROL = ".commits"
-"""Folder of a store's own files; no path may lie in it."""
+CONTROL = ".commits"  # Folder of a store's own files; no path may lie in it
 
 _PART_BYTES = 200
 _PATH_BYTES = 1000
 
 
 def check_path(path: str) -> str:
-    """The path itself, if it is a plain relative one that every medium can keep.
-
-    Raises:
-        PlatformError: `bad_path` for anything a folder could resolve outside of itself, could not
-            hold, or keeps for itself.
-    """
+    """The path itself, if it is a plain relative one that every medium can keep."""
     parts = path.split("/")
     if not all(_plain(part) for part in parts) or len(path.encode()) > _PATH_BYTES:
         raise _bad(path)
@@ -33,11 +27,7 @@ def check_path(path: str) -> str:
 
 
 def check_prefix(prefix: str) -> str:
-    """The prefix itself, if a plain relative path can begin with it.
-
-    Raises:
-        PlatformError: `bad_path`.
-    """
+    """The prefix itself, if a plain relative path can begin with it."""
     *folders, beginning = prefix.split("/")
     if not all(_plain(part) for part in folders) or not _nameable(beginning) or beginning == "..":
         raise _bad(prefix)
@@ -49,16 +39,7 @@ def check_clashes(
     is_file: Callable[[str], bool],
     below: Callable[[str], Iterable[str]],
 ) -> None:
-    """Refuse changes after which one path would be a file and a folder.
-
-    Args:
-        changes: path to new content; None deletes the file.
-        is_file: whether there is a file of that path now.
-        below: the files that lie below a path now, as if it were a folder.
-
-    Raises:
-        PlatformError: `path_clash`.
-    """
+    """Refuse changes after which one path would be a file and a folder."""
     written = {path for path, content in changes.items() if content is not None}
     deleted = changes.keys() - written
     for path in written:

@@ -16,16 +16,11 @@ LONGEST_WAIT_S = 300.0
 """Nobody waits for longer: what is to be written is kept by whoever has it, and tried again."""
 _DEFAULT = 100
 _MOST = 100_000
-_TICK_S = 1e-3
-"""The least wait, so that rounding never makes one of none."""
+_TICK_S = 1e-3  # The least wait, so that rounding never makes one of none
 
 
 class CommitsUsedUpError(TransientError):
-    """No commit may be made for now; none was.
-
-    Args:
-        seconds: after which one may be.
-    """
+    """No commit may be made for now; none was."""
 
     def __init__(self, seconds: float) -> None:
         when = f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.0f} minutes"
@@ -46,20 +41,13 @@ class CommitBudget:
     last waits for the next place and not for the next hour. Several processes that share an
     account or a repository do not share it: give each its part. Where they exceed the limit
     together, the Hub answers 429, which is told here by `penalise`.
-
-    Args:
-        per_hour: the most commits within any hour.
-        burst: how many of them may come without a pause, after a rest.
-        clock: seconds that only grow.
-        sleep: how to wait; true where the wait was ended, since this process is to end.
-        longest_wait_s: who would have to wait for longer is told so instead.
     """
 
     def __init__(
         self,
-        per_hour: int = 100,
-        burst: int = 20,
-        clock: Callable[[], float] = time.monotonic,
+        per_hour: int = 100,  # the most commits within any hour
+        burst: int = 20,  # how many of them may come without a pause, after a rest
+        clock: Callable[[], float] = time.monotonic,  # seconds that only grow
         sleep: Callable[[float], object] = time.sleep,
         longest_wait_s: float = LONGEST_WAIT_S,
     ) -> None:
@@ -82,15 +70,7 @@ class CommitBudget:
     def of(
         cls, environment: Mapping[str, str], sleep: Callable[[float], object] = time.sleep
     ) -> CommitBudget:
-        """This process's part of the Hub's commits, as `ASSAY_COMMITS_PER_HOUR` says.
-
-        Args:
-            environment: of the process.
-            sleep: how to wait.
-
-        Raises:
-            SubmitterError: `bad_budget`.
-        """
+        """This process's part of the Hub's commits, as `ASSAY_COMMITS_PER_HOUR` says."""
         given = environment.get(PER_HOUR, "").strip() or str(_DEFAULT)
         if not given.isdecimal() or not 1 <= int(given) <= _MOST:
             raise SubmitterError(
@@ -99,19 +79,11 @@ class CommitBudget:
         return cls(int(given), burst=max(1, int(given) // 5), sleep=sleep)
 
     def wait(self) -> None:
-        """Wait until a commit may be made, and count it as made.
-
-        Raises:
-            TransientError: `commits_used_up`, that would take too long, or this process is to end.
-        """
+        """Wait until a commit may be made, and count it as made."""
         self._wait(self._take)
 
     def ready(self, commits: int = 1) -> None:
-        """Wait until so many commits could be made at once, without counting any.
-
-        Raises:
-            TransientError: `commits_used_up`, as of `wait`.
-        """
+        """Wait until so many commits could be made at once, without counting any."""
         self._wait(lambda: self.delay(commits))
 
     def delay(self, commits: int = 1) -> float:
@@ -188,11 +160,7 @@ class Budget(Protocol):
 
 
 class Spending:
-    """A budget, and what was taken from it but not used yet; shared by threads.
-
-    Args:
-        budget: None for no bound of ours.
-    """
+    """A budget, and what was taken from it but not used yet; shared by threads."""
 
     def __init__(self, budget: Budget | None = None) -> None:
         self._budget = budget

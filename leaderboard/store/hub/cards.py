@@ -206,31 +206,16 @@ _TABLES: dict[Part, tuple[tuple[str, Mapping[str, str]], ...]] = {
     Part.SUBMISSIONS: (),
 }
 
-EVERY = "all"
-"""Configuration of the scores of all benchmarks."""
+EVERY = "all"  # Configuration of the scores of all benchmarks
 
 
 def card_files(name: str, cards: Mapping[str, Card]) -> dict[str, bytes]:
-    """The README.md of each repository of a store: the same for the same benchmarks.
-
-    Args:
-        name: of the store, `OWNER/NAME`.
-        cards: the benchmarks that have boards, by name.
-
-    Returns:
-        Part (`requests`, `scores`, `results`, `submissions`) to the file.
-    """
+    """The README.md of each repository of a store: the same for the same benchmarks."""
     return {part.value: _readme(part, HubName(name), cards).encode() for part in Part}
 
 
 def configs_of(part: Part, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
-    """What `datasets.load_dataset` finds in a repository: names, and the files behind them.
-
-    Args:
-        part: which repository.
-        cards: the benchmarks that have boards. Scores and cases of one whose answers are not
-            public are in no public file.
-    """
+    """What `datasets.load_dataset` finds in a repository: names, and the files behind them."""
     if part is Part.REQUESTS:
         return [_config("submissions", "queue.parquet", default=True)]
     if part is Part.RESULTS:

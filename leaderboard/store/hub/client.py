@@ -51,19 +51,12 @@ from leaderboard.store.interface import NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or a folder of a repository.
+    """A file or a folder of a repository."""
 
-    Attributes:
-        path: its path.
-        is_file: whether it is a file.
-        oid: id of the content: SHA-256 of a large file, else that of the git blob.
-        large: whether the content lies in the Hub's store of large files.
-    """
-
-    path: str
-    is_file: bool
-    oid: str
-    large: bool = False
+    path: str  # its path
+    is_file: bool  # whether it is a file
+    oid: str  # id of the content: SHA-256 of a large file, else that of the git blob
+    large: bool = False  # whether the content lies in the Hub's store of large files
 
 
 def entry_of(found: RepoFile | RepoFolder) -> Entry:
@@ -90,9 +83,6 @@ class ServerClock:
     """The time of the last reply, and what went by since on the steady clock of this machine.
 
     The machine's own idea of the time of day is never used: it may be wrong by hours.
-
-    Args:
-        elapsed: seconds that only go forward.
     """
 
     def __init__(self, elapsed: Callable[[], float] = steady) -> None:
@@ -120,11 +110,7 @@ class ServerClock:
             self._heard = date.astimezone(UTC), self._elapsed()
 
     def __call__(self) -> datetime:
-        """The time of the Hub.
-
-        Raises:
-            AssayError: it has never told it, and does not now.
-        """
+        """The time of the Hub."""
         if self._ask is not None and self._silent_for() > _GOOD_FOR_S:
             try:
                 self._ask()
@@ -150,10 +136,8 @@ class ServerClock:
 BRANCH = "main"
 LAST = ".commits/last.json"
 """A file every repository of a store has; each commit to it changes this or the pins."""
-PAUSES_S = (0.5, 1.0, 2.0, 4.0)
-"""Seconds before each further try of what failed for now."""
-LONGEST_PAUSE_S = 60.0
-"""Where the Hub wants to be left alone for longer, whoever asked is told so."""
+PAUSES_S = (0.5, 1.0, 2.0, 4.0)  # Seconds before each further try of what failed for now
+LONGEST_PAUSE_S = 60.0  # Where the Hub wants to be left alone for longer, whoever asked is told so
 
 _PATHS_AT_ONCE = 500
 _HEAD_TIMEOUT = httpx.Timeout(10.0)
@@ -163,25 +147,16 @@ _T = TypeVar("_T")
 
 
 class HubClient:
-    """Dataset repositories of one Hub.
-
-    Args:
-        endpoint: address of the Hub; None for that of the environment (`HF_ENDPOINT`).
-        token: None for that of the environment (`HF_TOKEN`) or of a login.
-        spending: of commits; None for no bound of ours.
-        sleep: how to wait between tries; true where the wait was ended.
-        pauses: seconds before each further try.
-        renew: called where the Hub refuses the token of the environment, to put another one there.
-    """
+    """Dataset repositories of one Hub."""
 
     def __init__(
         self,
         endpoint: str | None = None,
-        token: str | None = None,
+        token: str | None = None,  # None for that of the environment (`HF_TOKEN`) or of a login
         *,
-        spending: Spending | None = None,
+        spending: Spending | None = None,  # of commits; None for no bound of ours
         sleep: Callable[[float], object] = time.sleep,
-        pauses: Sequence[float] = PAUSES_S,
+        pauses: Sequence[float] = PAUSES_S,  # seconds before each further try
         renew: Callable[[], object] = renew_token,
     ) -> None:
         limit_waiting()
@@ -215,14 +190,7 @@ class HubClient:
         return found
 
     def tree(self, repo: str, folder: str, sha: str, *, recursive: bool = True) -> Iterator[Entry]:
-        """What is below a folder (empty: the repository), a thousand for each request.
-
-        Args:
-            repo: the repository.
-            folder: of it.
-            sha: the commit.
-            recursive: all files below it; else what lies in it, folders too.
-        """
+        """What is below a folder (empty: the repository), a thousand for each request."""
         asked = Asked(f"list {folder!r}", repo, folder)
         url = f"{self._of(repo)}/tree/{sha}" + (f"/{quote(folder, safe='')}" if folder else "")
         params = {"recursive": "true" if recursive else "false", "expand": "false"}
@@ -256,21 +224,7 @@ class HubClient:
         headers: Mapping[str, str],
         enough: Callable[[httpx.Response], bool],
     ) -> Iterator[httpx.Response]:
-        """A request for a content; nothing is repeated or translated.
-
-        Args:
-            repo: the repository.
-            path: of the file.
-            sha: the commit.
-            headers: to send along.
-            enough: given each reply on the way to the content, whether to stop there.
-
-        Yields:
-            The last reply, its body unread.
-
-        Raises:
-            TransientError: the replies lead nowhere.
-        """
+        """A request for a content; nothing is repeated or translated."""
         session = get_session()
         given = {**self._headers(), "Accept-Encoding": "identity", **headers}
         request = session.build_request(
@@ -289,11 +243,7 @@ class HubClient:
         raise TransientError("store_unreachable", "The Hub sends round in circles.", "Try again.")
 
     def upload(self, repo: str, operations: list[Operation]) -> None:
-        """Send large contents ahead of a commit; the client repeats what fails.
-
-        Raises:
-            PlatformError: `ignored_by_hub`: the repository's rules would drop a file silently.
-        """
+        """Send large contents ahead of a commit; the client repeats what fails."""
         additions = [each for each in operations if isinstance(each, CommitOperationAdd)]
         asked = Asked("upload files", repo, writing=True)
         with disable_progress_bars():
@@ -319,11 +269,7 @@ class HubClient:
     def commit(
         self, repo: str, operations: list[Operation], *, parent: str, title: str, description: str
     ) -> str:
-        """Commit, once; what fails may have happened.
-
-        Raises:
-            OvertakenError: the branch is not at `parent` any more; nothing was changed.
-        """
+        """Commit, once; what fails may have happened."""
         commit = partial(
             self._api.create_commit,
             repo,
@@ -339,13 +285,7 @@ class HubClient:
         return str(made.oid)
 
     def call(self, asked: Asked, ask: Callable[[HfApi], _T], *, again: bool = True) -> _T:
-        """What the Hub's own client answers.
-
-        Args:
-            asked: for messages.
-            ask: the call.
-            again: whether it may be repeated.
-        """
+        """What the Hub's own client answers."""
         if again:
             return self.tried(asked, lambda: ask(self._api))
         return self._once(asked, lambda: ask(self._api))
@@ -364,12 +304,7 @@ class HubClient:
         return self._once(asked, ask)
 
     def rest(self, pause: float, error: AssayError) -> None:
-        """Wait before another try: as long as the Hub asks for, else about `pause`.
-
-        Raises:
-            TransientError: the error itself; the Hub wants to be left alone for too long, or this
-                process is to end.
-        """
+        """Wait before another try: as long as the Hub asks for, else about `pause`."""
         wanted = refused_for(error)
         if wanted is not None and wanted > LONGEST_PAUSE_S:
             raise error

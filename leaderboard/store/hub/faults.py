@@ -84,36 +84,17 @@ FATAL = (ConflictError, VersionGoneError, *REFUSALS)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was being done, for messages.
+    """What was being done, for messages."""
 
-    Attributes:
-        action: to be read after "could not", e.g. `read 'queue.json'`.
-        repo: the repository.
-        path: the file, where it is about one.
-        writing: whether it needs the right to write.
-    """
-
-    action: str
-    repo: str
-    path: str = ""
-    writing: bool = False
+    action: str  # to be read after "could not", e.g. `read 'queue.json'`.
+    repo: str  # the repository
+    path: str = ""  # the file, where it is about one
+    writing: bool = False  # whether it needs the right to write
 
 
 @contextmanager
 def told(asked: Asked) -> Iterator[None]:
-    """Turn what the client raises inside the block into the project's errors.
-
-    Args:
-        asked: what is being done.
-
-    Raises:
-        NotFoundError: there is no such file.
-        VersionGoneError: there is no such version any more.
-        OvertakenError: the Hub answered 412.
-        TransientError: the network or the Hub; trying again may help.
-        NoStoreError: there is no such repository, or the token may not do this.
-        PlatformError: the Hub refuses; says what to change.
-    """
+    """Turn what the client raises inside the block into the project's errors."""
     try:
         yield
     except AssayError:
@@ -131,11 +112,6 @@ def told_to_who_knew(asked: Asked, met: Collection[str], *, wrote: bool = False)
     """As `told`; a repository that was there before is gone, which is no wrong name.
 
     Nor is a token wrong that was good before, or had the rights before.
-
-    Args:
-        asked: what is being done.
-        met: repositories that answered before.
-        wrote: whether something was written to the store before.
     """
     try:
         with told(asked):
@@ -153,11 +129,7 @@ def told_to_who_knew(asked: Asked, met: Collection[str], *, wrote: bool = False)
 
 @contextmanager
 def lost_where_gone(parent: str) -> Iterator[None]:
-    """A commit based on a version that was squashed away has lost the race.
-
-    Raises:
-        ConflictError: the version is gone.
-    """
+    """A commit based on a version that was squashed away has lost the race."""
     try:
         yield
     except VersionGoneError as error:
@@ -178,15 +150,7 @@ def refused_for(error: AssayError) -> float | None:
 
 
 def was_asked(error: AssayError, of_path: str) -> bool:
-    """Whether what failed may have been the request of an address with this text in it.
-
-    Args:
-        error: as `told` raises it.
-        of_path: e.g. `/commit/`.
-
-    Returns:
-        False only where it is known that another request failed.
-    """
+    """Whether what failed may have been the request of an address with this text in it."""
     cause = error.__cause__
     if isinstance(cause, RuntimeError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -234,13 +198,7 @@ def _by_class(error: Exception, asked: Asked) -> AssayError | None:
 
 
 def no_store(repo: str, why: str, access: str = "") -> NoStoreError:
-    """There is no store whose repository this would be.
-
-    Args:
-        repo: the repository.
-        why: what is missing, in a sentence.
-        access: what else may help.
-    """
+    """There is no store whose repository this would be."""
     store = f"hub:{store_of(repo) or 'OWNER/NAME'}"
     create = f"Create it with `python -m evaluator store create {store}`, or mend its name."
     return NoStoreError(
@@ -349,12 +307,7 @@ def _reply(error: BaseException) -> httpx.Response | None:
 
 
 def token_refused(action: str, repo: str) -> TokenRefusedError:
-    """What was good for a token before is refused now.
-
-    Args:
-        action: to be read after "to", e.g. `read 'queue.json'`.
-        repo: the repository.
-    """
+    """What was good for a token before is refused now."""
     return TokenRefusedError(
         "token_refused",
         f"The Hub does not take the token any more, to {action} in {repo}: it was revoked, or it "
@@ -364,13 +317,7 @@ def token_refused(action: str, repo: str) -> TokenRefusedError:
 
 
 def access_lost(action: str, repo: str, why: str) -> TokenRefusedError:
-    """What may do less than it did before.
-
-    Args:
-        action: to be read after "to", e.g. `read 'queue.json'`.
-        repo: the repository.
-        why: as the Hub says.
-    """
+    """What may do less than it did before."""
     return TokenRefusedError(
         "access_lost",
         f"The Hub does not let this token {action} in {repo} ({why}), though this process has "

@@ -25,34 +25,19 @@ LOOK_EVERY_S = 5.0
 
 
 class HubParts:
-    """The repositories of one store, one by one; nothing is asked before it is needed.
-
-    Args:
-        name: `OWNER/NAME`.
-        folder: of this machine, for what was read before.
-        endpoint: address of the Hub; None for that of the environment.
-        token: None for that of the environment or of a login.
-        fresh_for_s: for so long a version is taken to be the one last seen.
-        spending: of commits; None for no bound of ours.
-        sleep: how to wait between tries; true where the wait was ended.
-        pauses: seconds before each further try.
-        cache_bytes: of what was read before and is kept in the folder; None: as the settings say.
-
-    Raises:
-        SubmitterError: `bad_setting`.
-    """
+    """The repositories of one store, one by one; nothing is asked before it is needed."""
 
     def __init__(
         self,
-        name: str,
-        folder: Path,
+        name: str,  # `OWNER/NAME`
+        folder: Path,  # of this machine, for what was read before
         *,
-        endpoint: str | None = None,
-        token: str | None = None,
-        fresh_for_s: float = 2.0,
-        spending: Spending | None = None,
+        endpoint: str | None = None,  # address of the Hub; None for that of the environment
+        token: str | None = None,  # None for that of the environment or of a login
+        fresh_for_s: float = 2.0,  # for so long a version is taken to be the one last seen
+        spending: Spending | None = None,  # of commits; None for no bound of ours
         sleep: Callable[[float], object] = time.sleep,
-        pauses: Sequence[float] = PAUSES_S,
+        pauses: Sequence[float] = PAUSES_S,  # seconds before each further try
         cache_bytes: int | None = None,
     ) -> None:
         self.name = HubName(name)
@@ -87,15 +72,7 @@ def hub_store(
     token: str | None = None,
     fresh_for_s: float = 2.0,
 ) -> Store:
-    """The store `OWNER/NAME`; asks the Hub nothing before something is read or written.
-
-    Args:
-        name: of the store.
-        folder: where this machine keeps what belongs to it.
-        endpoint: address of the Hub; None for that of the environment (`HF_ENDPOINT`).
-        token: None for that of the environment (`HF_TOKEN`) or of a login.
-        fresh_for_s: for so long a version is taken to be the one last seen.
-    """
+    """The store `OWNER/NAME`; asks the Hub nothing before something is read or written."""
     ending = threading.Event()
     budget = CommitBudget.of(os.environ, ending.wait)
     spending = Spending(budget)

@@ -66,15 +66,7 @@ class Pins(BaseModel):
 
 
 def read_pins(content: bytes, repo: str) -> Pins:
-    """The pins.
-
-    Args:
-        content: of the control file.
-        repo: where it lies, for messages.
-
-    Raises:
-        PlatformError: `pins_broken`.
-    """
+    """The pins."""
     try:
         return Pins.model_validate_json(content)
     except ValidationError as error:
@@ -90,15 +82,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of the whole.
+    """One version of the whole."""
 
-    Attributes:
-        sha: the commit that decided it.
-        pins: where the others are read.
-    """
-
-    sha: str
-    pins: Pins
+    sha: str  # the commit that decided it
+    pins: Pins  # where the others are read
 
     def of(self, part: Part) -> str:
         """The commit a part is read at."""
@@ -106,19 +93,13 @@ class Version:
 
 
 class JoinedRepository:
-    """The public side of a store on the Hub.
-
-    Args:
-        decisive: the repository whose commits are the versions.
-        payload: the others.
-        clock: of the Hub.
-    """
+    """The public side of a store on the Hub."""
 
     def __init__(
         self,
-        decisive: HubRepository,
-        payload: Mapping[Part, HubRepository],
-        clock: Callable[[], datetime],
+        decisive: HubRepository,  # the repository whose commits are the versions
+        payload: Mapping[Part, HubRepository],  # the others
+        clock: Callable[[], datetime],  # of the Hub
     ) -> None:
         self.decisive = decisive
         self.payload = dict(payload)
@@ -167,12 +148,7 @@ class JoinedRepository:
             raise self._lost(error) from error
 
     def version(self, sha: str) -> Version:
-        """The version a commit decided.
-
-        Raises:
-            TransientError: `store_gone` where it has no pins any more.
-            PlatformError: `no_store` where it never had any; `pins_broken`.
-        """
+        """The version a commit decided."""
         try:
             content = self.decisive.read_at(PINS, sha)
         except NotFoundError as error:

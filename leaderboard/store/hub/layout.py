@@ -25,8 +25,7 @@ class Part(StrEnum):
 PAYLOAD = (Part.SCORES, Part.RESULTS)
 """Their files are read at the commits that the requests repository pins."""
 
-CONTENTS = "contents"
-"""Folder, in that of a store on this machine, of what was read of it before."""
+CONTENTS = "contents"  # Folder, in that of a store on this machine, of what was read of it before
 
 _MAY_HOLD: dict[Part, tuple[str, ...]] = {
     Part.SCORES: ("results/",),
@@ -36,13 +35,9 @@ _MAY_HOLD: dict[Part, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class HubName:
-    """A store on the Hub.
+    """A store on the Hub."""
 
-    Attributes:
-        text: `OWNER/NAME`.
-    """
-
-    text: str
+    text: str  # `OWNER/NAME`
 
     def of(self, part: Part) -> str:
         """The name of one of its repositories."""
@@ -79,16 +74,11 @@ def parts_with(prefix: str) -> tuple[Part, ...]:
 
 
 _AT_THE_TOP = frozenset({"readme.md", ".gitattributes", ".gitignore", ".huggingface.yaml"})
-_FORBIDDEN = frozenset({".git", ".cache"})
-"""Folders the Hub's client refuses to write to."""
+_FORBIDDEN = frozenset({".git", ".cache"})  # Folders the Hub's client refuses to write to
 
 
 def check_hub_path(path: str) -> str:
-    """The path itself, if a repository of the Hub can keep it for us.
-
-    Raises:
-        PlatformError: `bad_path`.
-    """
+    """The path itself, if a repository of the Hub can keep it for us."""
     check_path(path)
     if path.casefold() in _AT_THE_TOP or any(
         part.casefold() in _FORBIDDEN for part in path.split("/")

@@ -26,18 +26,7 @@ _ROUNDS = 5
 
 
 def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
-    """Make what is missing of a store; what is there stays as it is.
-
-    Args:
-        parts: of the store.
-        private: whether the public side is for members only as well.
-
-    Yields:
-        What was done to each repository, in one sentence.
-
-    Raises:
-        PlatformError: the token may not do it, `submissions_public`, or `pins_gone`.
-    """
+    """Make what is missing of a store; what is there stays as it is."""
     for part in Part:
         hidden = private or part is Part.SUBMISSIONS
         yield _repository(parts, part, hidden=hidden)
@@ -55,18 +44,7 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
 
 
 def write_cards(parts: HubParts, cards: Mapping[Part, bytes]) -> Iterator[str]:
-    """Write the card of each repository, where it is another than the one there.
-
-    Args:
-        parts: of the store.
-        cards: part to the content of its README.md.
-
-    Yields:
-        What was done to each repository, in one sentence.
-
-    Raises:
-        PlatformError: the token may not do it, or the Hub finds a card wrong.
-    """
+    """Write the card of each repository, where it is another than the one there."""
     for part, card in cards.items():
         repository = parts.repositories[part]
         done = _card(parts, part, card)
@@ -189,44 +167,26 @@ _COUNTED = 5000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One repository.
+    """One repository."""
 
-    Attributes:
-        name: of it.
-        private: whether only members see it.
-        commits: how many its history has.
-        head: the commit it is at.
-        pinned: the commit it is read at.
-    """
-
-    name: str
-    private: bool
-    commits: int
-    head: str
-    pinned: str
+    name: str  # of it
+    private: bool  # whether only members see it
+    commits: int  # how many its history has
+    head: str  # the commit it is at
+    pinned: str  # the commit it is read at
 
 
 @dataclass(frozen=True, slots=True)
 class ShownStore:
-    """A store on the Hub.
+    """A store on the Hub."""
 
-    Attributes:
-        version: of it.
-        frozen_until: until when a squash stops all commits; None where none does.
-        repositories: all of them.
-    """
-
-    version: str
-    frozen_until: datetime | None
-    repositories: tuple[Shown, ...]
+    version: str  # of it
+    frozen_until: datetime | None  # until when a squash stops all commits; None where none does
+    repositories: tuple[Shown, ...]  # all of them
 
 
 def shown(parts: HubParts) -> ShownStore:
-    """Look at all repositories of a store.
-
-    Raises:
-        AssayError: one is not there, or cannot be read; says why.
-    """
+    """Look at all repositories of a store."""
     version = parts.public.version(parts.public.fresh_head())
     found = []
     for part in Part:
@@ -254,16 +214,6 @@ def squash(parts: HubParts, *, take_over: bool = False) -> Iterator[str]:
     """Squash the histories of all repositories of a store.
 
     Safe to run again after it was stopped anywhere.
-
-    Args:
-        parts: of the store.
-        take_over: whether to go on although another squash has not run out yet.
-
-    Yields:
-        What was done, in sentences.
-
-    Raises:
-        TransientError: `store_squashing`: another squash is at work; or the Hub fails.
     """
     version = _frozen(parts, take_over=take_over)
     new: dict[Part, str] = {}

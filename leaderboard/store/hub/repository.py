@@ -34,19 +34,11 @@ from leaderboard.store.hub.versions import Shelf, Versions
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
 
-_COMMITS = 200
-"""Beyond so many commits, trees are compared."""
+_COMMITS = 200  # Beyond so many commits, trees are compared
 
 
 def undone(client: HubClient, repo: str, base: str, head: str) -> dict[str, Entry | None]:
-    """Path to what was there and is put back; None where it is to be deleted.
-
-    Args:
-        client: of the Hub.
-        repo: the repository.
-        base: the commit whose files are wanted.
-        head: where the branch is.
-    """
+    """Path to what was there and is put back; None where it is to be deleted."""
     told = _told_paths(client, repo, base, head)
     if told is None:
         before = {each.path: each for each in client.tree(repo, "", base)}
@@ -81,23 +73,17 @@ def _files_among(client: HubClient, repo: str, paths: Iterable[str], sha: str) -
     return {path: entry for path, entry in found.items() if entry.is_file}
 
 
-_COMMIT = "/commit/"
-"""In the address of the request that makes a commit."""
-_SEARCHED = 2000
-"""Commits that are looked through for one of ours."""
+_COMMIT = "/commit/"  # In the address of the request that makes a commit
+_SEARCHED = 2000  # Commits that are looked through for one of ours
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A commit that was made.
+    """A commit that was made."""
 
-    Attributes:
-        sha: its id; where it was squashed since, that of what holds it.
-        told: whether the Hub answered so; else it was found in the history, where others may have
-            come after it.
-    """
-
-    sha: str
+    sha: str  # its id; where it was squashed since, that of what holds it
+    # whether the Hub answered so; else it was found in the history, where others may have come
+    # after it
     told: bool
 
 
@@ -107,10 +93,6 @@ class Committer:
     An attempt that failed may have happened, or may still happen. All attempts carry the same
     nonce and the same parent: the Hub takes one of them at most, and whether it took one is read
     from the history.
-
-    Args:
-        client: of the Hub.
-        repo: the repository.
     """
 
     def __init__(self, client: HubClient, repo: str) -> None:
@@ -118,14 +100,7 @@ class Committer:
         self._repo = repo
 
     def commit(self, draft: Draft, parent: str) -> Made:
-        """Make a commit on a parent.
-
-        Raises:
-            ConflictError: the branch is not at the parent any more; nothing was changed.
-            TransientError: the Hub failed; `commit_unknown` where it may have happened;
-                `commits_used_up`.
-            PlatformError: the Hub refuses.
-        """
+        """Make a commit on a parent."""
         todo = operations(draft.changes, draft.restored)
         self._client.upload(self._repo, todo)
         doubtful: TransientError | None = None
@@ -201,11 +176,9 @@ class Committer:
         return ""
 
 
-Control = Callable[[str], Mapping[str, bytes]]
-"""The control files of a commit, given its nonce."""
+Control = Callable[[str], Mapping[str, bytes]]  # The control files of a commit, given its nonce
 
-_ROUNDS = 12
-"""Races that a commit onto a pin may lose before it gives up."""
+_ROUNDS = 12  # Races that a commit onto a pin may lose before it gives up
 _MESSAGE_CHARS = 2000
 _T = TypeVar("_T")
 
@@ -216,24 +189,16 @@ def last_note(nonce: str) -> dict[str, bytes]:
 
 
 class HubRepository:
-    """A dataset repository; safe among threads, processes and machines.
-
-    Args:
-        client: of the Hub.
-        name: of the repository, `OWNER/NAME`.
-        shelf: contents that were read before.
-        fresh_for_s: for so long the version is taken to be the one last seen.
-        steady: seconds that only go forward.
-    """
+    """A dataset repository; safe among threads, processes and machines."""
 
     def __init__(
         self,
-        client: HubClient,
-        name: str,
-        shelf: Shelf,
+        client: HubClient,  # of the Hub
+        name: str,  # of the repository, `OWNER/NAME`
+        shelf: Shelf,  # contents that were read before
         *,
-        fresh_for_s: float = 2.0,
-        steady: Callable[[], float] = time.monotonic,
+        fresh_for_s: float = 2.0,  # for so long the version is taken to be the one last seen
+        steady: Callable[[], float] = time.monotonic,  # seconds that only go forward
     ) -> None:
         self.client = client
         self.name = name
@@ -323,11 +288,7 @@ class HubRepository:
         return self._versions.entries(paths, sha)
 
     def possible(self, changes: Changes, sha: str) -> Changes:
-        """The changes without deletions of what is not there at a commit.
-
-        Raises:
-            PlatformError: `path_clash`.
-        """
+        """The changes without deletions of what is not there at a commit."""
         asked = {*changes, *(folder for path in changes for folder in folders_of(path))}
         found = self.entries_at(asked, sha)
 
@@ -339,11 +300,7 @@ class HubRepository:
         return without_absent(changes, found)
 
     def commit_with(self, changes: Changes, control: Control, parent: str, message: str) -> str:
-        """Commit changes that are `possible` at the parent, together with control files.
-
-        Raises:
-            ConflictError: the branch is not at the parent any more; nothing was changed.
-        """
+        """Commit changes that are `possible` at the parent, together with control files."""
         return self._committed(_draft(changes, message, control), parent)
 
     def commit_onto(
@@ -356,18 +313,6 @@ class HubRepository:
         """Make a commit whose files are exactly those of `base`, changed.
 
         What was committed after `base` is undone in the same commit: nobody ever saw it.
-
-        Args:
-            base: a commit of this repository.
-            changes: what is `possible` at that commit.
-            message: for the history.
-            wanted: called after each lost race; raises where the commit is of no use any more.
-
-        Returns:
-            The commit; the branch's own head, where it has these files already.
-
-        Raises:
-            ConflictError: the race was lost again and again.
         """
         for round_ in range(_ROUNDS):
             head = self.fresh_head()

@@ -29,46 +29,28 @@ def new_nonce() -> str:
 
 @dataclass(frozen=True)
 class Draft:
-    """A commit that is to be made.
+    """A commit that is to be made."""
 
-    Attributes:
-        changes: path to content, control files included; what is deleted must be there.
-        title: first line of its message.
-        restored: path to the commit whose version of it is put back.
-        nonce: its name; no other commit has it.
-        message: all of it, where the title is not.
-    """
-
-    changes: Changes
-    title: str
+    changes: Changes  # path to content, control files included; what is deleted must be there
+    title: str  # first line of its message
+    # path to the commit whose version of it is put back
     restored: Mapping[str, str] = field(default_factory=dict)
-    nonce: str = field(default_factory=new_nonce)
-    message: str = ""
+    nonce: str = field(default_factory=new_nonce)  # its name; no other commit has it
+    message: str = ""  # all of it, where the title is not
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One commit of a history.
+    """One commit of a history."""
 
-    Attributes:
-        sha: its id.
-        nonces: of the commits that it is, or that were squashed into it.
-        paths: all that it changed; None where it does not say, or not all.
-    """
-
-    sha: str
-    nonces: frozenset[str] = frozenset()
+    sha: str  # its id
+    nonces: frozenset[str] = frozenset()  # of the commits that it is, or that were squashed into it
+    # all that it changed; None where it does not say, or not all
     paths: tuple[str, ...] | None = None
 
 
 def describe(nonce: str, paths: Iterable[str], message: str = "") -> str:
-    """The description of a commit.
-
-    Args:
-        nonce: its name.
-        paths: all that it changes.
-        message: what it is for, where the title does not say all of it.
-    """
+    """The description of a commit."""
     said = f"{message}\n\n" if message else ""
     text = json.dumps({"nonce": nonce, "paths": sorted(paths)}, ensure_ascii=True)
     return said + (text if len(text) <= _LONGEST else json.dumps({"nonce": nonce}))
@@ -113,9 +95,6 @@ class FileOnDemand(io.BufferedIOBase):
 
     The client sends file objects by HTTP in one piece of the commit; paths and bytes it would hand
     to another service, outside the commit.
-
-    Args:
-        path: of the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -167,15 +146,7 @@ class FileOnDemand(io.BufferedIOBase):
 
 
 def operations(changes: Changes, restored: Mapping[str, str]) -> list[Operation]:
-    """The operations of a commit: deletions first, since a file may give way to a folder.
-
-    Args:
-        changes: path to new content, or None to delete what is there.
-        restored: path to the commit whose version of it is put back.
-
-    Raises:
-        OSError: a file that is to be sent cannot be read.
-    """
+    """The operations of a commit: deletions first, since a file may give way to a folder."""
     gone = [CommitOperationDelete(path, is_folder=False) for path in _deleted(changes)]
     copied = [
         CommitOperationCopy(path, path, src_revision=commit) for path, commit in restored.items()

@@ -45,11 +45,6 @@ class Shelf:
     A content is checked whenever it is taken, so that a damaged file is as good as none. A disk
     that cannot be written costs speed and nothing else. The folder is for its owner alone: it holds
     what people upload, too.
-
-    Args:
-        folder: where; made when the first content comes.
-        most_bytes: what all files may take; those not used for longest go first.
-        largest: bytes of the largest content that is kept.
     """
 
     def __init__(self, folder: Path, *, most_bytes: int = 1 << 30, largest: int = 64 << 20) -> None:
@@ -114,8 +109,7 @@ class Shelf:
                 over -= size
 
 
-ABSENT = ""
-"""In place of an id: there is no file at that path."""
+ABSENT = ""  # In place of an id: there is no file at that path
 _VERSIONS = 16
 _PATHS = 50_000
 _LISTINGS = 64
@@ -150,14 +144,7 @@ class Known:
     def carry(
         self, parent: str, sha: str, changed: Iterable[str], written: Mapping[str, str]
     ) -> None:
-        """Take over what a commit left as it was.
-
-        Args:
-            parent: what it was based on.
-            sha: its own id.
-            changed: every path it touched.
-            written: of these, the ones of which it is known what is there now.
-        """
+        """Take over what a commit left as it was."""
         touched = set(changed)
         with self._lock:
             before = self._versions.get(parent, {})
@@ -188,14 +175,7 @@ _PIECE = 1 << 20
 
 
 class Download:
-    """One file at one commit.
-
-    Args:
-        client: of the Hub.
-        repo: the repository.
-        path: of the file.
-        sha: the commit.
-    """
+    """One file at one commit."""
 
     def __init__(self, client: HubClient, repo: str, path: str, sha: str) -> None:
         self._client = client
@@ -204,19 +184,7 @@ class Download:
         self._oid = ""
 
     def into(self, file: BinaryIO, known: Callable[[str], bool] = lambda _: False) -> str:
-        """Write the content to an empty file, unless what has this id is at hand.
-
-        Args:
-            file: open for reading and writing.
-            known: whether a content need not be sent.
-
-        Returns:
-            The id of the content; where it was known, the file is left empty.
-
-        Raises:
-            NotFoundError: there is no such file.
-            TransientError: the Hub or the network; what came is left in the file.
-        """
+        """Write the content to an empty file, unless what has this id is at hand."""
         self._client.tried(self._asked, lambda: self._stream(file, known))
         return self._oid
 
@@ -275,13 +243,7 @@ def _empty(file: BinaryIO) -> None:
 
 
 class Versions:
-    """Reads at commits, and remembers what it learned of them.
-
-    Args:
-        client: of the Hub.
-        name: of the repository.
-        shelf: contents that were read before.
-    """
+    """Reads at commits, and remembers what it learned of them."""
 
     def __init__(self, client: HubClient, name: str, shelf: Shelf) -> None:
         self._client = client

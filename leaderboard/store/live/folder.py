@@ -28,8 +28,7 @@ from leaderboard.store.live.interface import (
 )
 
 _LOCK_TIMEOUT_S = 2.0
-_MOST_KEPT = 2 * SAID_BYTES
-"""A log is cut to its end when it has grown to this, not at every line."""
+_MOST_KEPT = 2 * SAID_BYTES  # A log is cut to its end when it has grown to this, not at every line
 _PULSE_BYTES = 64 << 10
 
 
@@ -38,9 +37,6 @@ class FolderLive:
 
     Safe among threads and processes. Files are readable by their owner alone, since a scorer's
     words are its author's.
-
-    Args:
-        root: the folder; made with the first that is told.
     """
 
     def __init__(self, root: Path) -> None:

@@ -10,8 +10,7 @@ from typing import Protocol
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-SAID_BYTES = 64 << 10
-"""Of a running log, its end is kept."""
+SAID_BYTES = 64 << 10  # Of a running log, its end is kept
 
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # colours and cursor moves
@@ -57,13 +56,6 @@ def new_lines(before: str, now: str) -> tuple[str, str]:
     """What came to a log since it was last read, in whole lines.
 
     The log keeps its end only, so its start may have gone meanwhile.
-
-    Args:
-        before: its whole lines as read before.
-        now: as read now.
-
-    Returns:
-        The whole lines that are new, and all whole lines of now, for the next time.
     """
     whole = now[: now.rfind("\n") + 1]
     if whole.startswith(before):
@@ -206,11 +198,7 @@ def as_bytes(text: str) -> bytes:
 
 
 def checked_key(name: str) -> str:
-    """The name, if it can name a file.
-
-    Raises:
-        ValueError: it cannot.
-    """
+    """The name, if it can name a file."""
     if not KEY.fullmatch(name):
         raise ValueError(f"{name[:120]!r} cannot name a worker or a submission")
     return name

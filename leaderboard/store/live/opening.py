@@ -14,20 +14,7 @@ SECRET = "ASSAY_LIVE_SECRET"  # noqa: S105 (the name of a variable)
 
 
 def live_of(folder: Path, environment: MutableMapping[str, str]) -> Live:
-    """The pulses of a store whose medium has no place for them.
-
-    Args:
-        folder: where this machine keeps what belongs to the store.
-        environment: of the process: `ASSAY_LIVE` is the address of the app, `ASSAY_LIVE_SECRET`
-            what it shares with its workers.
-
-    Returns:
-        Relayed by the app where one is named; else files below the folder, which workers and app
-        of one machine share.
-
-    Raises:
-        SubmitterError: `bad_live` or `bad_live_secret`.
-    """
+    """The pulses of a store whose medium has no place for them."""
     address = environment.get(LIVE, "").strip()
     if not address:
         return FolderLive(folder / "live")

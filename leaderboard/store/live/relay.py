@@ -35,26 +35,17 @@ log = logging.getLogger(__name__)
 
 
 class RelayLive:
-    """Tells the app, and asks it.
-
-    Args:
-        address: of the app.
-        secret: shared with the app; empty: pulses can be read, and nothing else.
-        renew: called where the app refuses the secret; the one there is now.
-        client: makes the HTTP client; passed in by tests.
-        steady: seconds that only go forward.
-        every_s: at most so often a message goes out.
-    """
+    """Tells the app, and asks it."""
 
     def __init__(
         self,
-        address: str,
-        secret: str,
+        address: str,  # of the app
+        secret: str,  # shared with the app; empty: pulses can be read, and nothing else
         *,
         renew: Callable[[], str] | None = None,
         client: Callable[[], httpx.Client] = lambda: httpx.Client(timeout=_TIMEOUT),
-        steady: Callable[[], float] = time.monotonic,
-        every_s: float = TOLD_EVERY_S,
+        steady: Callable[[], float] = time.monotonic,  # seconds that only go forward
+        every_s: float = TOLD_EVERY_S,  # at most so often a message goes out
     ) -> None:
         self._address = checked_address(address)
         self._secret = checked_secret(secret) if secret else ""
@@ -94,12 +85,7 @@ class RelayLive:
             return self._known
 
     def said(self, submission_id: str) -> str:
-        """See `Live`.
-
-        Raises:
-            SubmitterError: `no_live_secret`, the app shows running logs to their authors only.
-            TransientError: `no_relay`, the app does not answer.
-        """
+        """See `Live`."""
         checked_key(submission_id)
         if not self._secret:
             raise SubmitterError(
@@ -218,11 +204,7 @@ def _short(error: Exception) -> str:
 
 
 def checked_address(address: str) -> str:
-    """The address of an app, without a slash at its end.
-
-    Raises:
-        SubmitterError: `bad_live`, it is none.
-    """
+    """The address of an app, without a slash at its end."""
     try:
         found = urlsplit(address)
         good = found.scheme in {"http", "https"} and bool(found.hostname) and "@" not in address

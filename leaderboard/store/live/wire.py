@@ -11,13 +11,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from benchmarks.errors import SubmitterError
 from leaderboard.store.live.interface import SAID_BYTES, Pulse, as_bytes, checked_key, end_of
 
-PATH = "/live"
-"""Below the address of the app: `/told`, `/pulses` and `/said/ID`."""
-MOST_BYTES = 2 << 20
-"""Of one message."""
+PATH = "/live"  # Below the address of the app: `/told`, `/pulses` and `/said/ID`
+MOST_BYTES = 2 << 20  # Of one message
 MOST_PULSES = 32
-MOST_LINES = 64
-"""Submissions of which one message brings words."""
+MOST_LINES = 64  # Submissions of which one message brings words
 SHORTEST_SECRET = 16
 SECRET_HEADER = "X-Assay-Secret"  # noqa: S105 (a name)
 """Not `Authorization`, which a private Space wants for itself."""
@@ -83,11 +80,7 @@ def fitted(pulse: Pulse) -> SentPulse:
 
 
 def checked_secret(secret: str) -> str:
-    """The secret that an app and its workers share.
-
-    Raises:
-        SubmitterError: `bad_live_secret`, it is too short, or cannot be sent.
-    """
+    """The secret that an app and its workers share."""
     if len(secret) < SHORTEST_SECRET or not (secret.isascii() and secret.isprintable()):
         raise SubmitterError(
             "bad_live_secret",
