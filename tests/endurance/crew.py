@@ -88,15 +88,10 @@ def launching() -> Iterator[Launcher]:
 
 @dataclass
 class Fell:
-    """How processes were killed: how many, and where.
+    """How processes were killed: how many, and where."""
 
-    Attributes:
-        at: how many fell at each stage.
-        spared: how many were let go, since it was the last attempt of a submission.
-    """
-
-    at: Counter[Stage] = field(default_factory=Counter)
-    spared: int = 0
+    at: Counter[Stage] = field(default_factory=Counter)  # how many fell at each stage
+    spared: int = 0  # how many were let go, since it was the last attempt of a submission
 
     @property
     def kills(self) -> int:
@@ -109,16 +104,10 @@ class Fell:
 
 @dataclass
 class Crew:
-    """Workers on one store.
+    """Workers on one store."""
 
-    Attributes:
-        launcher: makes their processes.
-        like: what they all are, but for their names.
-        first: of the lines of the board that are theirs.
-    """
-
-    launcher: Launcher
-    like: Given
+    launcher: Launcher  # makes their processes
+    like: Given  # what they all are, but for their names
     fell: Fell = field(default_factory=Fell)
     _made: int = 0
 

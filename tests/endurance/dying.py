@@ -18,12 +18,7 @@ _STEADY = "heartbeat"
 
 
 class Countdown:
-    """Counts steps; the process is gone at one of them.
-
-    Args:
-        at: which, from 1; 0: none.
-        tell: is told the number of steps so far.
-    """
+    """Counts steps; the process is gone at one of them."""
 
     def __init__(self, at: int, tell: Callable[[int], None]) -> None:
         self._at = at

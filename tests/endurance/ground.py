@@ -33,23 +33,14 @@ from tests.hub.server import HubServer, running_hub
 
 @dataclass
 class Ground:
-    """One store and its workers.
+    """One store and its workers."""
 
-    Attributes:
-        place: folder of all of it.
-        given: what its workers are to be.
-        store: as this process has it.
-        crew: the workers.
-        hub: where the store is; None: in a folder.
-        ids: of what was queued.
-    """
-
-    place: Path
-    given: Given
-    store: Store
-    crew: Crew
-    hub: HubServer | None = None
-    ids: list[str] = field(default_factory=list)
+    place: Path  # folder of all of it
+    given: Given  # what its workers are to be
+    store: Store  # as this process has it
+    crew: Crew  # the workers
+    hub: HubServer | None = None  # where the store is; None: in a folder
+    ids: list[str] = field(default_factory=list)  # of what was queued
 
     @property
     def calls(self) -> CallLog:
@@ -82,17 +73,7 @@ class Ground:
         deaths: int = 0,
         disk_faults: int = 0,
     ) -> int:
-        """Each submission was published once, nothing is left, and nothing was asked without need.
-
-        Args:
-            alone: what submissions come to when nothing happens.
-            tries: how many submissions took so many attempts, or how many each took at most.
-            deaths: of workers.
-            disk_faults: times that scores could not be kept.
-
-        Returns:
-            How many pairs were asked again.
-        """
+        """Each submission was published once, nothing is left, and nothing was asked without need."""
         check_published(self.store, self.ids, alone)
         found = attempts(self.store, self.ids)
         assert max(found) <= tries if isinstance(tries, int) else found == tries

@@ -29,19 +29,7 @@ def hub_store_of(
     jobs: int = 0,
     fresh_for_s: float = 0.2,
 ) -> Store:
-    """As `hub_store` opens it, but for the pace of its budget and its rests.
-
-    Args:
-        name: of the store.
-        folder: of this process.
-        live: where pulses are.
-        endpoint: of the Hub.
-        token: likewise.
-        commits_per_hour: the budget of this process; 0: none.
-        rate: so many seconds of the budget and of the Hub pass in one.
-        jobs: claimed in one commit; 0: as on the Hub.
-        fresh_for_s: so long a version is believed; 0: it is asked for each time.
-    """
+    """As `hub_store` opens it, but for the pace of its budget and its rests."""
     budget = _budget(commits_per_hour, rate) if commits_per_hour else None
     spending = Spending(budget)
     parts = HubParts(

@@ -16,17 +16,11 @@ _AIMED = (Stage.CLAIM, Stage.SCORE, Stage.OUTBOX, Stage.COMPUTE, Stage.PUBLISH, 
 
 @dataclass
 class Aim:
-    """When somebody is to be killed: at a time, or so long after a stage was first seen.
+    """When somebody is to be killed: at a time, or so long after a stage was first seen."""
 
-    Attributes:
-        at: by the steady clock; None: it waits for its stage.
-        stage: that is waited for.
-        after_s: it was seen.
-    """
-
-    at: float | None
-    stage: Stage = Stage.BETWEEN
-    after_s: float = 0.0
+    at: float | None  # by the steady clock; None: it waits for its stage
+    stage: Stage = Stage.BETWEEN  # that is waited for
+    after_s: float = 0.0  # it was seen
 
     def is_due(self, seen: Stage, now: float) -> bool:
         """Whether it is time."""
@@ -41,22 +35,14 @@ class Reaper:
 
     Half of them are killed at a random time after their start, the others at a random time after
     they are seen at a stage, so that the short ones are met as well.
-
-    Attributes:
-        crew: whose.
-        chance: decides when; seeded.
-        workers: how many are at work at a time.
-        longest_ms: the longest random time from a start.
-        after_ms: the longest from when a stage is seen.
-        enough: after so many kills, all are left alone; 0: never.
     """
 
-    crew: Crew
-    chance: random.Random
-    workers: int = 2
-    longest_ms: int = 300
-    after_ms: int = 20
-    enough: int = 0
+    crew: Crew  # whose
+    chance: random.Random  # decides when; seeded
+    workers: int = 2  # how many are at work at a time
+    longest_ms: int = 300  # the longest random time from a start
+    after_ms: int = 20  # the longest from when a stage is seen
+    enough: int = 0  # after so many kills, all are left alone; 0: never
 
     def until(self, done: Callable[[], bool]) -> None:
         """Go on until that is so, then let all of them end in good order."""

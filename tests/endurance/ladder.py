@@ -25,8 +25,7 @@ from tests.benchmarks.toy import Toy, _picture
 IMAGES = tuple(f"i{n:02d}" for n in range(6))
 TEXTS = ("one grey pixel", "two grey pixels")
 PAIRS = tuple(f"{image}-{k}" for image in IMAGES for k in range(len(TEXTS)))
-STEP = 16
-"""Of brightness between two images, so that one may be told from another after any change."""
+STEP = 16  # Of brightness between two images, so that one may be told from another after any change
 
 
 class Ladder(Toy):
@@ -67,21 +66,13 @@ class Ladder(Toy):
 
 @dataclass(frozen=True)
 class Asked:
-    """One request to the scorer of a submission.
+    """One request to the scorer of a submission."""
 
-    Attributes:
-        worker: who asked.
-        module: name of the module, which is that of the submission on the boards.
-        box: which of the boxes of this worker's run: 1 for the trust checks, 2 for the run.
-        pairs: what was asked.
-        at: when, in nanoseconds of the machine's steady clock.
-    """
-
-    worker: str
-    module: str
-    box: int
-    pairs: tuple[str, ...]
-    at: int
+    worker: str  # who asked
+    module: str  # name of the module, which is that of the submission on the boards
+    box: int  # which of the boxes of this worker's run: 1 for the trust checks, 2 for the run
+    pairs: tuple[str, ...]  # what was asked
+    at: int  # when, in nanoseconds of the machine's steady clock
 
 
 @dataclass
@@ -144,17 +135,11 @@ class LoggedBox:
 
 @dataclass
 class LoggedBackend:
-    """Starts such boxes.
+    """Starts such boxes."""
 
-    Attributes:
-        worker: who uses it.
-        calls: where requests are written down.
-        delay_s: of every request.
-    """
-
-    worker: str
-    calls: CallLog
-    delay_s: float = 0.0
+    worker: str  # who uses it
+    calls: CallLog  # where requests are written down
+    delay_s: float = 0.0  # of every request
     name: str = "fake"
     _started: dict[str, int] = field(default_factory=dict)
 

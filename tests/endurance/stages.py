@@ -48,12 +48,7 @@ _SLOT = struct.Struct("<BBxxI")
 
 
 class Board:
-    """A line for each process: stage, attempts, steps.
-
-    Args:
-        file: made if it is not there.
-        lines: how many.
-    """
+    """A line for each process: stage, attempts, steps."""
 
     def __init__(self, file: Path, lines: int = 64) -> None:
         if not file.exists():

@@ -27,32 +27,21 @@ STEPPED: dict[str, Any] = {"ends": True, "delay_s": 0.0, "fresh_for_s": 0.0}
 
 @dataclass(frozen=True)
 class Plan:
-    """How often workers on a store of some kind are killed.
+    """How often workers on a store of some kind are killed."""
 
-    Attributes:
-        seed: of the random moments.
-        kills: at random, at least; with ASSAY_ENDURANCE so many times as many.
-        stages: in which a kill must fall; a stage that is soon over is hit seldom, so up to three
-            times as many kills are to find it.
-        every: so many steps are lived between two that are died at; with ASSAY_ENDURANCE fewer.
-        submissions: of each store.
-        workers: at a time, at most.
-        moments: the longest random times in milliseconds: from a start, and from a stage.
-        counted: the submission of a store whose steps are counted.
-        steps: that it takes, at least.
-        met: stages in which a step must lie.
-    """
-
-    seed: int
-    kills: int
+    seed: int  # of the random moments
+    kills: int  # at random, at least; with ASSAY_ENDURANCE so many times as many
+    # in which a kill must fall; a stage that is soon over is hit seldom, so up to three times as
+    # many kills are to find it
     stages: frozenset[Stage]
-    every: int
-    submissions: int
-    workers: int
+    every: int  # so many steps are lived between two that are died at; with ASSAY_ENDURANCE fewer
+    submissions: int  # of each store
+    workers: int  # at a time, at most
+    # the longest random times in milliseconds: from a start, and from a stage
     moments: tuple[int, int]
-    counted: int
-    steps: int
-    met: frozenset[Stage]
+    counted: int  # the submission of a store whose steps are counted
+    steps: int  # that it takes, at least
+    met: frozenset[Stage]  # stages in which a step must lie
 
 
 PLANS = {

@@ -14,10 +14,8 @@ from tests.endurance.verdict import Undisturbed, attempts, check_asked, check_pu
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 WORKERS = 8
-QUOTA = 128
-"""Commits of an hour that the Hub allows."""
-RATE = 120.0
-"""So many seconds of the Hub pass in one."""
+QUOTA = 128  # Commits of an hour that the Hub allows
+RATE = 120.0  # So many seconds of the Hub pass in one
 
 
 def test_eight_processes_publish_two_hundred_submissions_once(

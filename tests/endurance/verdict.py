@@ -88,16 +88,7 @@ def attempts(store: Store, ids: Sequence[str]) -> Counter[int]:
 
 
 def check_asked(calls: CallLog, deaths: int, disk_faults: int = 0) -> int:
-    """No two workers asked for a submission at overlapping times, none for a pair without need.
-
-    Args:
-        calls: all that was asked.
-        deaths: of workers: each may cost the batch that was under way.
-        disk_faults: times that scores could not be kept: likewise.
-
-    Returns:
-        How many pairs were asked again.
-    """
+    """No two workers asked for a submission at overlapping times, none for a pair without need."""
     again = 0
     for module, asked in asked_of_runs(calls.read()).items():
         assert _in_turns(asked), f"two workers asked {module} at once"

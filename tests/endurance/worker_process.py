@@ -35,49 +35,28 @@ _PROBE = Probe(ok=True, layers=("fake",))
 
 @dataclass(frozen=True)
 class Given:
-    """What a worker process is to be.
+    """What a worker process is to be."""
 
-    Attributes:
-        name: of the worker.
-        line: on the board of stages.
-        place: folder with `board`, `calls` and the log of every worker.
-        store: a folder, or `OWNER/NAME` on a Hub.
-        scratch: its disk.
-        endpoint: of the Hub; empty: the store is a folder.
-        token: likewise.
-        jobs: how many are claimed in one commit.
-        delay_s: of every request to a scorer.
-        dies_at: step at which it dies; 0: at none.
-        steps: what counts as one: `changes` of files or `requests`.
-        ends: whether it ends when there is nothing to do, rather than when it is told to.
-        wrong_s: by how much its own clock is wrong.
-        silent_after_s: when others are taken for dead.
-        own_clock: whether it goes by its own clock, as no worker should.
-        floor_bytes: with less free on its disk it begins nothing; 0: nobody watches the disk.
-        commits_per_hour: its part of the budget; 0: as the store has it.
-        rate: so many seconds of the Hub pass in one, and of the budget too.
-        fresh_for_s: so long it believes a version of the Hub; 0: it asks each time.
-    """
-
-    name: str
-    line: int
-    place: str
-    store: str
-    scratch: str
-    endpoint: str = ""
-    token: str = ""
-    jobs: int = 1
-    delay_s: float = 0.005
-    dies_at: int = 0
-    steps: str = "changes"
+    name: str  # of the worker
+    line: int  # on the board of stages
+    place: str  # folder with `board`, `calls` and the log of every worker
+    store: str  # a folder, or `OWNER/NAME` on a Hub
+    scratch: str  # its disk
+    endpoint: str = ""  # of the Hub; empty: the store is a folder
+    token: str = ""  # likewise
+    jobs: int = 1  # how many are claimed in one commit
+    delay_s: float = 0.005  # of every request to a scorer
+    dies_at: int = 0  # step at which it dies; 0: at none
+    steps: str = "changes"  # what counts as one: `changes` of files or `requests`
+    # whether it ends when there is nothing to do, rather than when it is told to
     ends: bool = False
-    wrong_s: float = 0.0
-    silent_after_s: float = 60.0
-    own_clock: bool = False
-    floor_bytes: int = 0
-    commits_per_hour: int = 0
-    rate: float = 1.0
-    fresh_for_s: float = 0.2
+    wrong_s: float = 0.0  # by how much its own clock is wrong
+    silent_after_s: float = 60.0  # when others are taken for dead
+    own_clock: bool = False  # whether it goes by its own clock, as no worker should
+    floor_bytes: int = 0  # with less free on its disk it begins nothing; 0: nobody watches the disk
+    commits_per_hour: int = 0  # its part of the budget; 0: as the store has it
+    rate: float = 1.0  # so many seconds of the Hub pass in one, and of the budget too
+    fresh_for_s: float = 0.2  # so long it believes a version of the Hub; 0: it asks each time
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

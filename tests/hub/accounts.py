@@ -14,20 +14,14 @@ _WRITERS = {"write", "admin"}
 
 @dataclass(frozen=True)
 class Account:
-    """What one token stands for.
+    """What one token stands for."""
 
-    Attributes:
-        name: of the user.
-        role: of the token, `read` or `write`.
-        orgs: organisation to the user's role there: `read`, `contributor`, `write`, `admin`.
-        everywhere: whether it may write in every namespace.
-        only: a fine-grained token: repository to `read` or `write`, and nothing else.
-    """
-
-    name: str
-    role: str = "write"
+    name: str  # of the user
+    role: str = "write"  # of the token, `read` or `write`
+    # organisation to the user's role there: `read`, `contributor`, `write`, `admin`
     orgs: Mapping[str, str] = field(default_factory=dict)
-    everywhere: bool = False
+    everywhere: bool = False  # whether it may write in every namespace
+    # a fine-grained token: repository to `read` or `write`, and nothing else
     only: Mapping[str, str] | None = None
 
     def may_read(self, name: str) -> bool:
@@ -77,13 +71,7 @@ def bad_credentials() -> Reply:
 def refusal(
     repository: Repository | None, account: Account | None, *, gate: bool = True
 ) -> Reply | None:
-    """Why an account may not read a repository; None where it may.
-
-    Args:
-        repository: None where there is none of that name.
-        account: None for a request without a token.
-        gate: whether the terms of a gated repository must have been accepted.
-    """
+    """Why an account may not read a repository; None where it may."""
     mine = repository is not None and account is not None and account.may_read(repository.name)
     if repository is None or (repository.private and not mine):
         return error(404 if account else 401, "Repository not found", "RepoNotFound")

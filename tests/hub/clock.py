@@ -1,11 +1,17 @@
-"""The clock of the test Hub: it can be set, run fast and stand still."""
+"""The test Hub's own time, and what it counts by it: requests, commits, rate limits."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+
+from tests.hub.messages import Reply, error
 
 
 class ServerClock:
@@ -50,3 +56,122 @@ class ServerClock:
 def told(when: datetime) -> str:
     """A time as the Hub's API tells it."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass
+class Tally:
+    """Requests by method, repository and kind; commits by repository with their times."""
+
+    _requests: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _commits: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note_request(self, method: str, repository: str, what: str) -> None:
+        with self._lock:
+            self._requests[method, repository, what] += 1
+
+    def note_commit(self, repository: str, when: datetime) -> None:
+        with self._lock:
+            self._commits[repository].append(when)
+
+    def requests(self, method: str = "", repository: str = "", what: str = "") -> int:
+        """How many requests: of a method, of a repository, of a kind (`commit`, `resolve`...)."""
+        with self._lock:
+            return sum(
+                number
+                for (had, name, kind), number in self._requests.items()
+                if method in {"", had} and repository in {"", name} and what in {"", kind}
+            )
+
+    def commits(self, repository: str = "") -> int:
+        """How many commits were made, by whatever way, in one repository or in all."""
+        return len(self._times(repository))
+
+    def peak_commits(self, repository: str = "", *, window_s: float = 3600.0) -> int:
+        """The most commits in any window of time, by the server's clock."""
+        return peak(self._times(repository), window_s)
+
+    def reset(self) -> None:
+        """Begin to count anew."""
+        with self._lock:
+            self._requests.clear()
+            self._commits.clear()
+
+    def _times(self, repository: str) -> list[datetime]:
+        with self._lock:
+            names = [repository] if repository else list(self._commits)
+            return sorted(when for name in names for when in self._commits.get(name, ()))
+
+
+def peak(times: Sequence[datetime], window_s: float) -> int:
+    """The most of these times, in order, that lie within any window."""
+    most = first = 0
+    for last, when in enumerate(times):
+        while (when - times[first]).total_seconds() >= window_s:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+@dataclass
+class Limit:
+    """So many of something in any window of time."""
+
+    resource: str  # what is counted, as the header names it
+    says: str  # the text of the refusal
+    quota: int | None = None  # how many; None for no limit
+    window_s: float = 3600.0  # in how many seconds
+    _taken: deque[datetime] = field(default_factory=deque)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, now: datetime) -> Reply | None:
+        """Count one more; a refusal where that would be too many."""
+        if self.quota is None:
+            return None
+        with self._lock:
+            self._drop_old(now)
+            if len(self._taken) < self.quota:
+                self._taken.append(now)
+                return None
+            wait = self.window_s - (now - self._taken[0]).total_seconds()
+        seconds = max(1, math.ceil(wait))
+        headers = {"Retry-After": str(seconds), **self._headers(0, seconds)}
+        return error(429, self.says.format(quota=self.quota), "", **headers)
+
+    def give_back(self, taken: datetime) -> None:
+        """What was counted was not done after all."""
+        with self._lock:
+            if taken in self._taken:
+                self._taken.remove(taken)
+
+    def told(self, now: datetime) -> dict[str, str]:
+        """The headers of a reply: what is left."""
+        if self.quota is None:
+            return {}
+        with self._lock:
+            self._drop_old(now)
+            left = self.quota - len(self._taken)
+            first = self._taken[0] if self._taken else now
+        seconds = max(1, math.ceil(self.window_s - (now - first).total_seconds()))
+        return self._headers(left, seconds)
+
+    def _headers(self, left: int, seconds: int) -> dict[str, str]:
+        policy = f'"fixed window";"{self.resource}";q={self.quota};w={round(self.window_s)}'
+        return {"RateLimit": f'"{self.resource}";r={left};t={seconds}', "RateLimit-Policy": policy}
+
+    def _drop_old(self, now: datetime) -> None:
+        while self._taken and (now - self._taken[0]).total_seconds() >= self.window_s:
+            self._taken.popleft()
+
+
+def commit_limit() -> Limit:
+    """On commits, of the whole server; the tightest of the Hub's."""
+    return Limit(
+        "commits",
+        "You have exceeded the rate limit for repository commits ({quota} per hour).",
+    )
+
+
+def request_limit() -> Limit:
+    """On all requests, in five minutes."""
+    return Limit("api", "You have exceeded the rate limit of {quota} requests.", window_s=300.0)

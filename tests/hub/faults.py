@@ -10,41 +10,29 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Fault:
-    """Spoils the next requests whose target contains a text.
+    """Spoils the next requests whose target contains a text."""
 
-    Attributes:
-        target: part of the path and query of the request; with a `*` in it, a pattern for all.
-        times: how many requests are spoilt.
-        method: only requests of this method; empty for all.
-        status: answer with this status; 0 where the answer itself is right.
-        headers: sent along with the status.
-        done: whether the request is carried out although its answer is spoilt by `status` or `drop`.
-        drop: close the connection without an answer. With `done`, that is a lost answer.
-        wait_s: seconds to wait before the request is carried out.
-        reply_after_s: seconds to wait after it was carried out, before the answer.
-        conflict: somebody else commits to that branch just before the request is carried out.
-        cut_upload_after: read so many bytes of the request's body, then close the connection.
-        cut_after: send so many bytes of the body, then close the connection.
-        hang_after: send so many bytes of the body, then say nothing more until released.
-        released: ends everything that waits or hangs.
-        seen: targets of the requests spoilt so far.
-    """
-
-    target: str
-    times: int = 1
-    method: str = ""
-    status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
+    target: str  # part of the path and query of the request; with a `*` in it, a pattern for all
+    times: int = 1  # how many requests are spoilt
+    method: str = ""  # only requests of this method; empty for all
+    status: int = 0  # answer with this status; 0 where the answer itself is right
+    headers: dict[str, str] = field(default_factory=dict)  # sent along with the status
+    # whether the request is carried out although its answer is spoilt by `status` or `drop`
     done: bool = False
+    # close the connection without an answer. With `done`, that is a lost answer.
     drop: bool = False
-    wait_s: float = 0.0
-    reply_after_s: float = 0.0
+    wait_s: float = 0.0  # seconds to wait before the request is carried out
+    reply_after_s: float = 0.0  # seconds to wait after it was carried out, before the answer
+    # somebody else commits to that branch just before the request is carried out
     conflict: bool = False
+    # read so many bytes of the request's body, then close the connection
     cut_upload_after: int | None = None
-    cut_after: int | None = None
+    cut_after: int | None = None  # send so many bytes of the body, then close the connection
+    # send so many bytes of the body, then say nothing more until released
     hang_after: int | None = None
+    # ends everything that waits or hangs
     released: threading.Event = field(default_factory=threading.Event)
-    seen: list[str] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)  # targets of the requests spoilt so far
 
     def concerns(self, method: str, target: str) -> bool:
         if self.method not in {"", method}:
@@ -61,21 +49,13 @@ class Fault:
 
 @dataclass
 class Weather:
-    """A share of all requests fails: half before they are carried out, half after.
+    """A share of all requests fails: half before they are carried out, half after."""
 
-    Attributes:
-        share: between 0 and 1.
-        seed: of the choice; the same requests in the same order fail in the same way.
-        target: only requests whose target contains this text.
-        method: only requests of this method; empty for all.
-        statuses: answered in turn with lost connections.
-    """
-
-    share: float
-    seed: int = 0
-    target: str = ""
-    method: str = ""
-    statuses: tuple[int, ...] = (500, 502, 503)
+    share: float  # between 0 and 1
+    seed: int = 0  # of the choice; the same requests in the same order fail in the same way
+    target: str = ""  # only requests whose target contains this text
+    method: str = ""  # only requests of this method; empty for all
+    statuses: tuple[int, ...] = (500, 502, 503)  # answered in turn with lost connections
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)

@@ -20,29 +20,19 @@ ENDED = {"COMPLETED", "CANCELED", "ERROR", "DELETED"}
 
 @dataclass
 class Job:
-    """A job as it was asked for, and how it stands.
+    """A job as it was asked for, and how it stands."""
 
-    Attributes:
-        job_id: its id.
-        namespace: where it runs.
-        spec: what the client sent: image, command, environment, secrets, labels...
-        clock: the server's.
-        stage: `SCHEDULING`, `RUNNING` or one of those that end it.
-        message: why it ended, where the Hub says so.
-        lines: its log, each with its time.
-        ending: set as soon as it has to stop, or has stopped.
-    """
-
-    job_id: str
-    namespace: str
-    spec: Mapping[str, Any]
-    clock: ServerClock
-    stage: str = "SCHEDULING"
-    message: str | None = None
+    job_id: str  # its id
+    namespace: str  # where it runs
+    spec: Mapping[str, Any]  # what the client sent: image, command, environment, secrets, labels..
+    clock: ServerClock  # the server's
+    stage: str = "SCHEDULING"  # `SCHEDULING`, `RUNNING` or one of those that end it
+    message: str | None = None  # why it ended, where the Hub says so
     created: datetime = field(init=False)
     started: datetime | None = None
     finished: datetime | None = None
-    lines: list[tuple[datetime, str]] = field(default_factory=list)
+    lines: list[tuple[datetime, str]] = field(default_factory=list)  # its log, each with its time
+    # set as soon as it has to stop, or has stopped
     ending: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -108,12 +98,7 @@ def completes_at_once(job: Job) -> None:
 
 
 class Jobs:
-    """All jobs of the server.
-
-    Attributes:
-        hook: called in a thread of its own for each job that is started.
-        all: by id.
-    """
+    """All jobs of the server."""
 
     def __init__(self, clock: ServerClock) -> None:
         self.hook: Hook = completes_at_once
@@ -155,14 +140,10 @@ class Jobs:
 
 @dataclass(frozen=True)
 class AsProcess:
-    """A hook that runs the job's command on this machine, with nothing but its own environment.
+    """A hook that runs the job's command on this machine, with nothing but its own environment."""
 
-    Attributes:
-        folder: where it runs.
-        more: variables of the machine, as an image would set them.
-    """
-
-    folder: Path
+    folder: Path  # where it runs
+    # variables of the machine, as an image would set them
     more: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, job: Job) -> None:

@@ -8,9 +8,75 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
-from tests.hub.contents import LargeFiles, StoredFile
+LARGE = 10 * 1024 * 1024
+_LFS_ENDINGS = (
+    ".parquet", ".safetensors", ".zip", ".bin", ".npz", ".npy", ".pt", ".arrow", ".tar", ".gz",
+    ".png", ".jpg", ".jpeg", ".webp",
+)  # fmt: skip
+GITATTRIBUTES = "".join(
+    f"*{ending} filter=lfs diff=lfs merge=lfs -text\n" for ending in _LFS_ENDINGS
+).encode()
+
+
+def belongs_to_lfs(path: str, size: int) -> bool:
+    """Whether the Hub keeps a file apart from git: by its ending, or where it is large."""
+    return size > LARGE or (size > 0 and path.lower().endswith(_LFS_ENDINGS))
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """One version of a file; `lfs` says whether it is kept apart from git, as large ones are."""
+
+    content: bytes
+    lfs: bool
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+    @cached_property
+    def oid(self) -> str:
+        """Id of what git keeps: the content, or for LFS the pointer to it."""
+        kept = self.content
+        if self.lfs:
+            kept = (
+                "version https://git-lfs.github.com/spec/v1\n"
+                f"oid sha256:{self.sha256}\nsize {len(self.content)}\n"
+            ).encode()
+        return hashlib.sha1(f"blob {len(kept)}\0".encode() + kept).hexdigest()
+
+    @property
+    def etag(self) -> str:
+        return self.sha256 if self.lfs else self.oid
+
+    def in_tree(self, path: str) -> dict[str, Any]:
+        """An entry of a listing."""
+        entry: dict[str, Any] = {
+            "type": "file",
+            "path": path,
+            "size": len(self.content),
+            "oid": self.oid,
+        }
+        if self.lfs:
+            entry["lfs"] = {"oid": self.sha256, "size": len(self.content), "pointerSize": 130}
+        return entry
+
+
+class LargeFiles:
+    """The contents kept apart from git, by SHA-256, once for the whole server."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, StoredFile] = {}
+
+    def keep(self, file: StoredFile) -> StoredFile:
+        return self._contents.setdefault(file.sha256, file)
+
+    def get(self, sha256: str) -> StoredFile | None:
+        return self._contents.get(sha256)
+
 
 Files = Mapping[str, StoredFile]
 _KEPT_LISTINGS = 16
@@ -18,56 +84,35 @@ _KEPT_LISTINGS = 16
 
 @dataclass(frozen=True)
 class Commit:
-    """One step of history.
+    """One step of history."""
 
-    Attributes:
-        sha: its id.
-        parent: the commit before; empty for the first.
-        files: all of them, by path.
-        title: first line of the message.
-        message: the rest of it.
-        author: who made it.
-        date: when, by the server's clock.
-    """
-
-    sha: str
-    parent: str
-    files: Files
-    title: str = "Files"
-    message: str = ""
-    author: str = "authors"
-    date: datetime = datetime(2025, 1, 1, tzinfo=UTC)
+    sha: str  # its id
+    parent: str  # the commit before; empty for the first
+    files: Files  # all of them, by path
+    title: str = "Files"  # first line of the message
+    message: str = ""  # the rest of it
+    author: str = "authors"  # who made it
+    date: datetime = datetime(2025, 1, 1, tzinfo=UTC)  # when, by the server's clock
 
 
 @dataclass
 class Repository:
-    """A repository.
+    """A repository."""
 
-    Attributes:
-        name: e.g. `authors/data`.
-        kind: `datasets`, `models` or `spaces`.
-        gated: only accounts that were let in get files, and are told to accept the terms.
-        private: only its namespace learns that it exists.
-        granted: names of accounts that may read it though it is gated.
-        large: where contents of LFS lie.
-        commits: by id.
-        branches: name to commit id.
-        tags: name to commit id.
-        lfs: SHA-256 of each content that was uploaded to this repository.
-        lock: held while a branch moves.
-    """
-
-    name: str
-    kind: str = "datasets"
+    name: str  # e.g. `authors/data`.
+    kind: str = "datasets"  # `datasets`, `models` or `spaces`
+    # only accounts that were let in get files, and are told to accept the terms
     gated: bool = False
-    private: bool = False
+    private: bool = False  # only its namespace learns that it exists
+    # names of accounts that may read it though it is gated
     granted: set[str] = field(default_factory=set)
-    large: LargeFiles = field(default_factory=LargeFiles)
-    commits: dict[str, Commit] = field(default_factory=dict)
-    branches: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
+    large: LargeFiles = field(default_factory=LargeFiles)  # where contents of LFS lie
+    commits: dict[str, Commit] = field(default_factory=dict)  # by id
+    branches: dict[str, str] = field(default_factory=dict)  # name to commit id
+    tags: dict[str, str] = field(default_factory=dict)  # name to commit id
+    # SHA-256 of each content that was uploaded to this repository
     lfs: set[str] = field(default_factory=set)
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.RLock = field(default_factory=threading.RLock)  # held while a branch moves
     _made: int = 0
     _listings: OrderedDict[tuple[str, str, bool], list[dict[str, Any]]] = field(
         default_factory=OrderedDict

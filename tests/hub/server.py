@@ -10,27 +10,169 @@ To try things by hand: `python -m tests.hub.server --port 8700`, and HF_ENDPOINT
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import hmac
 import re
-import threading
 import time
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
+
+from tests.hub.contents import LargeFiles, StoredFile
+from tests.hub.limits import Limit, commit_limit, request_limit
+from tests.hub.routes import content_network, hub
+from tests.hub.tally import Tally
 
 from tests.hub.accounts import Account
 from tests.hub.clock import ServerClock
-from tests.hub.contents import LargeFiles, StoredFile
 from tests.hub.faults import Fault, Faults
-from tests.hub.handler import listen
 from tests.hub.jobs import Jobs
-from tests.hub.limits import Limit, commit_limit, request_limit
-from tests.hub.messages import Request
+from tests.hub.messages import Reply, Request, error
 from tests.hub.repositories import Repository
-from tests.hub.routes import content_network, hub
-from tests.hub.tally import Tally
+
+Answer = Callable[["HubServer", Request], Reply]
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that went away are nothing to tell."""
+
+
+def listen(
+    state: HubServer, answer: Answer, note: Callable[..., Served], port: int = 0
+) -> ThreadingHTTPServer:
+    """Answer on a port of this machine, in threads, until it is shut down."""
+    given = {"state": state, "answer": staticmethod(answer), "note": staticmethod(note)}
+    server = _Listener(("127.0.0.1", port), type("Handler", (Handler,), given))
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    state: HubServer
+
+    @staticmethod
+    def answer(state: HubServer, request: Request) -> Reply:
+        raise NotImplementedError
+
+    @staticmethod
+    def note(*facts: str | int) -> Served:
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_HEAD(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_PUT(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
+        return
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return self.state.clock.header()
+
+    def _serve(self) -> None:
+        fault = self.state.faults.take(self.path, self.command)
+        if fault and fault.cut_upload_after is not None:
+            self.rfile.read(min(fault.cut_upload_after, self._length()))
+            self._note(Request(self.command, self.path, dict(self.headers)), 0)
+            self.close_connection = True
+            return
+        request = Request(self.command, self.path, dict(self.headers), self._body())
+        reply = self._answered(request, fault)
+        served = self._note(request, reply.status if reply else 0)
+        if reply is None:
+            self.close_connection = True
+            return
+        self._reply(reply, fault, served)
+
+    def _answered(self, request: Request, fault: Fault | None) -> Reply | None:
+        """What is to be sent; None for a connection closed without a word."""
+        if fault is None:
+            return self._carried_out(request)
+        fault.released.wait(fault.wait_s)
+        if fault.conflict:
+            self.state.slip_in(request)
+        reply = Reply(0) if fault.before else self._carried_out(request)
+        fault.released.wait(fault.reply_after_s)
+        if fault.drop:
+            return None
+        return Reply(fault.status, dict(fault.headers)) if fault.status else reply
+
+    def _carried_out(self, request: Request) -> Reply:
+        try:
+            return self.answer(self.state, request)
+        except Exception:  # noqa: BLE001 (told when the server stops, so that no test hides it)
+            told = traceback.format_exc()
+            self.state.errors.append(f"{request.method} {request.target}\n{told}")
+            return error(500, "Internal Error - the test Hub itself failed")
+
+    def _length(self) -> int:
+        return int(self.headers.get("Content-Length", 0))
+
+    def _body(self) -> bytes:
+        if "chunked" not in self.headers.get("Transfer-Encoding", "").lower():
+            body = self.rfile.read(self._length())
+            if len(body) < self._length():
+                raise ConnectionAbortedError("cut in mid-body: that is no request")
+            return body
+        pieces = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass
+        return b"".join(pieces)
+
+    def _note(self, request: Request, status: int) -> Served:
+        return self.note(self.command, self.path, status, request.header("Range"), request.token)
+
+    def _reply(self, reply: Reply, fault: Fault | None, served: Served) -> None:
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        if "Content-Length" not in reply.headers:
+            self.send_header("Content-Length", str(len(reply.body)))
+        with contextlib.suppress(OSError):  # the client went away
+            self.end_headers()
+            if self.command != "HEAD":
+                self._send(reply.body, fault, served)
+            return
+        self.close_connection = True
+
+    def _send(self, body: bytes, fault: Fault | None, served: Served) -> None:
+        stop = len(body)
+        if fault and fault.cut_after is not None:
+            stop = min(stop, fault.cut_after)
+        if fault and fault.hang_after is not None:
+            stop = min(stop, fault.hang_after)
+        if stop < len(body):
+            self.close_connection = True
+        for start in range(0, stop, 65536):
+            piece = body[start : min(start + 65536, stop)]
+            served.sent += len(piece)  # Before a client that has them all can ask for the count.
+            self.wfile.write(piece)
+        self.wfile.flush()
+        if fault and fault.hang_after is not None:
+            fault.released.wait(60)
 
 
 @dataclass
@@ -47,38 +189,27 @@ class Served:
 
 @dataclass
 class HubServer:
-    """Repositories and plain web files, and what was asked for.
+    """Repositories and plain web files, and what was asked for."""
 
-    Attributes:
-        repositories: data sets by name; models and spaces with `models/` or `spaces/` before it.
-        web: path (with `/web/` in front in its address) to content.
-        token: of an account that may do everything everywhere.
-        accounts: by token; see `enroll`.
-        page: entries a listing tells at a time.
-        commits_page: entries the history tells at a time.
-        clock: the server's own; commits, limits and `Date` go by it.
-        faults: in store.
-        served: every request so far.
-        tally: requests and commits, counted.
-        commit_limit: set its `quota` to limit the commits of an hour.
-        request_limit: set its `quota` to limit the requests of five minutes.
-        jobs: what was started; its `hook` says what becomes of it.
-        errors: where the server itself failed; raised when it stops.
-    """
-
+    # data sets by name; models and spaces with `models/` or `spaces/` before it
     repositories: dict[str, Repository] = field(default_factory=dict)
+    # path (with `/web/` in front in its address) to content
     web: dict[str, bytes] = field(default_factory=dict)
-    token: str = "hf_open_sesame"
-    page: int = 1000
-    commits_page: int = 50
+    token: str = "hf_open_sesame"  # of an account that may do everything everywhere
+    page: int = 1000  # entries a listing tells at a time
+    commits_page: int = 50  # entries the history tells at a time
+    # the server's own; commits, limits and `Date` go by it
     clock: ServerClock = field(default_factory=ServerClock)
-    faults: Faults = field(default_factory=Faults)
-    served: list[Served] = field(default_factory=list)
-    tally: Tally = field(default_factory=Tally)
+    faults: Faults = field(default_factory=Faults)  # in store
+    served: list[Served] = field(default_factory=list)  # every request so far
+    tally: Tally = field(default_factory=Tally)  # requests and commits, counted
+    # set its `quota` to limit the commits of an hour
     commit_limit: Limit = field(default_factory=commit_limit)
+    # set its `quota` to limit the requests of five minutes
     request_limit: Limit = field(default_factory=request_limit)
     large: LargeFiles = field(default_factory=LargeFiles)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    # where the server itself failed; raised when it stops
     errors: list[str] = field(default_factory=list)
     endpoint: str = ""
     network: str = ""

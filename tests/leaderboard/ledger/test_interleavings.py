@@ -20,8 +20,7 @@ from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import ADA, OLGA, House
 from tests.tiers import all_slow_but_one
 
-Names = Mapping[str, str]
-"""`old` and `new` to the ids of two versions of one thing."""
+Names = Mapping[str, str]  # `old` and `new` to the ids of two versions of one thing
 
 
 class Interrupted:
@@ -125,11 +124,7 @@ def in_turn(start: Callable[[House], Names], first: Deed, second: Deed) -> objec
 
 
 def at_once(start: Callable[[House], Names], slow: Deed, quick: Deed) -> tuple[object, bool]:
-    """The quick one commits between the reading and the commit of the slow one.
-
-    Returns:
-        What is left, and whether the slow one was refused before it came to a commit.
-    """
+    """The quick one commits between the reading and the commit of the slow one."""
     plain = memory_store()
     interrupted = Interrupted(plain.public)
     slowly = House(store=Store(interrupted, plain.private, plain.live))  # type: ignore[arg-type]

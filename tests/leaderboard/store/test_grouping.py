@@ -45,12 +45,7 @@ def refuse() -> Changes:
 
 
 class Gate:
-    """A repository in memory whose commits wait until they are let through.
-
-    Attributes:
-        messages: of the commits that were made.
-        before: what is done just before each of the next commits.
-    """
+    """A repository in memory whose commits wait until they are let through."""
 
     def __init__(self) -> None:
         self.under = MemoryRepository()

@@ -12,7 +12,7 @@ from leaderboard.store.hub.joined import PINS
 from leaderboard.store.hub.layout import Part, part_of, parts_with
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
-from tests.hub.contents import StoredFile
+from tests.hub.repositories import StoredFile
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, NOWHERE, contents, created, parts_of, put
