@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import hmac
 import re
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
