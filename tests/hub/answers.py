@@ -13,13 +13,20 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote
 
 import yaml
-from tests.hub.contents import GITATTRIBUTES, LARGE, StoredFile, belongs_to_lfs
 
 from tests.hub.accounts import Account, refusal, sender, write_refusal
 from tests.hub.clock import told
 from tests.hub.jobs import Job
 from tests.hub.messages import Reply, Request, error, json_reply, ranged
-from tests.hub.repositories import Commit, Files, Repository
+from tests.hub.repositories import (
+    GITATTRIBUTES,
+    LARGE,
+    Commit,
+    Files,
+    Repository,
+    StoredFile,
+    belongs_to_lfs,
+)
 
 if TYPE_CHECKING:
     from tests.hub.server import HubServer

@@ -23,17 +23,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
-from tests.hub.contents import LargeFiles, StoredFile
-from tests.hub.limits import Limit, commit_limit, request_limit
-from tests.hub.routes import content_network, hub
-from tests.hub.tally import Tally
-
 from tests.hub.accounts import Account
-from tests.hub.clock import ServerClock
+from tests.hub.answers import content_network, hub
+from tests.hub.clock import Limit, ServerClock, Tally, commit_limit, request_limit
 from tests.hub.faults import Fault, Faults
 from tests.hub.jobs import Jobs
 from tests.hub.messages import Reply, Request, error
-from tests.hub.repositories import Repository
+from tests.hub.repositories import LargeFiles, Repository, StoredFile
 
 Answer = Callable[["HubServer", Request], Reply]
 

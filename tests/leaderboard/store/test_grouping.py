@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from leaderboard.store.grouping import Grouping, Member, Turns
+from leaderboard.store.grouping import Grouping
 from leaderboard.store.interface import (
     Changes,
     ConflictError,
@@ -77,11 +77,11 @@ class Room:
         self.pool = ThreadPoolExecutor(40)
 
     def start(self, change: Change, message: str = "m", attempts: int = 100) -> Future[str]:
-        waiting = len(self.store._turns.waiting())
+        waiting = len(self.store._queue.waiting())
         future = self.pool.submit(
             transact, self.store, change, message, attempts=attempts, sleep=lambda _: None
         )
-        until(lambda: future.done() or len(self.store._turns.waiting()) > waiting)
+        until(lambda: future.done() or len(self.store._queue.waiting()) > waiting)
         return future
 
     def first(self) -> Future[str]:
@@ -235,7 +235,7 @@ def test_who_fails_is_told_so_leaves_no_trace_and_holds_nobody_up(
     results(one, other)
     assert (room.store.read("log"), room.store.list()) == (b"ab", ("first", "log"))
     assert not any("m1" in message.splitlines() for message in room.gate.messages)
-    assert room.store._turns.waiting() == ()
+    assert room.store._queue.waiting() == ()
 
 
 def test_what_could_not_be_committed_is_not_mended_by_who_comes_after_it(room: Room) -> None:
@@ -310,16 +310,6 @@ def test_who_stops_before_leading_leaves_the_lead(
     assert room.store.list() == ("b",)
 
 
-@pytest.mark.parametrize("how", [{"gone": True}, {"version": "1"}], ids=["gone", "over"])
-def test_who_is_gone_or_has_ended_is_not_waited_for(room: Room, how: dict[str, object]) -> None:
-    turns, left = Turns(), Member(dict, "m", 1, lambda _: None, busy=True)
-    turns.join(left)
-    for name, value in how.items():
-        setattr(left, name, value)
-    assert turns.waiting() == ()
-    assert room.pool.submit(turns.ask, left, room.store).result(60) is None
-
-
 def test_a_medium_that_cannot_say_its_version_fails_each_who_waits() -> None:
     class Down(MemoryRepository):
         def head(self) -> str:
@@ -328,7 +318,7 @@ def test_a_medium_that_cannot_say_its_version_fails_each_who_waits() -> None:
     store = Grouping(Down())
     with refused("store_silent"):
         transact(store, lambda: {"a": b"1"}, "m")
-    assert store._turns.waiting() == ()
+    assert store._queue.waiting() == ()
 
 
 # The budget of commits
@@ -355,7 +345,7 @@ def test_whatever_comes_while_the_budget_lets_none_through_is_one_commit() -> No
     with ThreadPoolExecutor(20) as pool:
         change = append_to(store, "log", b".")
         futures = [pool.submit(transact, store, change, f"m{n}") for n in range(20)]
-        until(lambda: len(store._turns.waiting()) == 20)
+        until(lambda: len(store._queue.waiting()) == 20)
         assert store.list() == ()
         budget.open.set()
         assert set(results(*futures)) == {"1"}
