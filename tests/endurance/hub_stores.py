@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from leaderboard.store.grouping import Grouping
-from leaderboard.store.hub.budget import CommitBudget, Spending
+from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
 from leaderboard.store.hub.layout import PAYLOAD
 from leaderboard.store.interface import Store
@@ -31,20 +31,19 @@ def hub_store_of(
 ) -> Store:
     """As `hub_store` opens it, but for the pace of its budget and its rests."""
     budget = _budget(commits_per_hour, rate) if commits_per_hour else None
-    spending = Spending(budget)
     parts = HubParts(
         name,
         folder,
         endpoint=endpoint,
         token=token,
         fresh_for_s=fresh_for_s,
-        spending=spending,
+        budget=budget,
         sleep=_rest(rate),
         pauses=(0.02, 0.05, 0.1, 0.2),
     )
     return Store(
-        public=Grouping(parts.public, spending, commits=1 + len(PAYLOAD)),
-        private=Grouping(parts.private, spending),
+        public=Grouping(parts.public, budget, commits=1 + len(PAYLOAD)),
+        private=Grouping(parts.private, budget),
         live=FolderLive(live),
         clock=parts.client.clock,
         jobs_per_commit=jobs or JOBS_PER_COMMIT,

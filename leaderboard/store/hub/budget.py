@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from benchmarks.errors import SubmitterError, TransientError
 
@@ -41,30 +40,33 @@ class CommitBudget:
     last waits for the next place and not for the next hour. Several processes that share an
     account or a repository do not share it: give each its part. Where they exceed the limit
     together, the Hub answers 429, which is told here by `penalise`.
+
+    A commit of the public side is up to three. They are paid for before the first is made: were
+    each to wait for its own place, others would commit meanwhile and the first two would be for
+    nothing.
     """
 
     def __init__(
         self,
-        per_hour: int = 100,  # the most commits within any hour
+        per_hour: int | None = 100,  # the most commits within any hour; None for no bound of ours
         burst: int = 20,  # how many of them may come without a pause, after a rest
         clock: Callable[[], float] = time.monotonic,  # seconds that only grow
-        sleep: Callable[[float], object] = time.sleep,
-        longest_wait_s: float = LONGEST_WAIT_S,
+        sleep: Callable[[float], object] = time.sleep,  # true where the process is to end
+        longest_wait_s: float = LONGEST_WAIT_S,  # who would wait for longer is told so instead
     ) -> None:
-        if not 1 <= burst <= per_hour:
+        if per_hour is not None and not 1 <= burst <= per_hour:
             raise ValueError(f"a burst of {burst} is not within 1 and {per_hour} an hour")
         self._per_hour = per_hour
         self._burst = float(burst)
         # Burst and refill of one hour add up to the budget of an hour.
-        self._refill_per_s = (per_hour - burst) / HOUR_S
-        self._clock = clock
-        self._sleep = sleep
+        self._refill_per_s = ((per_hour or burst) - burst) / HOUR_S
+        self._clock, self._sleep = clock, sleep
         self._longest_wait_s = longest_wait_s
-        self._lock = threading.Lock()
+        self._lock, self._waiting = threading.Lock(), threading.Lock()
         self._made: deque[float] = deque()
+        self._paid = 0
         self._at_once = float(burst)
-        self._counted_at = clock()
-        self._not_before = self._counted_at
+        self._counted_at = self._not_before = clock()
 
     @classmethod
     def of(
@@ -78,25 +80,41 @@ class CommitBudget:
             )
         return cls(int(given), burst=max(1, int(given) // 5), sleep=sleep)
 
-    def wait(self) -> None:
-        """Wait until a commit may be made, and count it as made."""
+    def pay(self, commits: int) -> None:
+        """Pay for so many commits; what an earlier one paid for and did not make counts."""
+        while self._paid < commits:
+            self._wait(lambda: self._take(paid=1))
+
+    def spend(self) -> None:
+        """A commit is made now: it was paid for, or is."""
+        with self._lock:
+            if self._paid:
+                self._paid -= 1
+                return
         self._wait(self._take)
 
     def ready(self, commits: int = 1) -> None:
-        """Wait until so many commits could be made at once, without counting any."""
-        self._wait(lambda: self.delay(commits))
+        """Wait until so many commits could be made at once, without counting any.
+
+        One after the other: else whoever needs one would always come before who needs three.
+        """
+        with self._waiting:
+            self._wait(lambda: self.delay(commits))
 
     def delay(self, commits: int = 1) -> float:
         """Seconds until so many commits, but for more than a burst, could be made; 0 if at once."""
         with self._lock:
-            return self._delay(self._clock(), min(commits, int(self._burst)))
+            missing = commits - self._paid
+            return self._delay(min(missing, int(self._burst))) if missing > 0 else 0.0
 
     def penalise(self, seconds: float) -> None:
         """Make no commit for so long, and no burst after it: the Hub refused one.
 
-        For an hour at most, whatever is asked: the Hub counts no further back.
+        For an hour at most, whatever is asked: the Hub counts no further back. What was paid for
+        is worth nothing before the pause is over.
         """
         with self._lock:
+            self._paid = 0
             self._not_before = max(self._not_before, self._clock() + min(seconds, HOUR_S))
             # One commit then, and the next when it has grown from there on.
             self._at_once, self._counted_at = 1.0, self._not_before
@@ -105,7 +123,7 @@ class CommitBudget:
         """How many commits of the last hour's budget were not made."""
         with self._lock:
             self._count(self._clock())
-            return self._per_hour - len(self._made)
+            return (self._per_hour or _MOST) - len(self._made)
 
     def _wait(self, delay: Callable[[], float]) -> None:
         began = self._clock()
@@ -114,16 +132,19 @@ class CommitBudget:
             if too_long or self._sleep(seconds):
                 raise CommitsUsedUpError(seconds)
 
-    def _take(self) -> float:
+    def _take(self, paid: int = 0) -> float:
         with self._lock:
-            now = self._clock()
-            seconds = self._delay(now)
+            seconds = self._delay(1)
             if seconds == 0.0:
                 self._at_once = max(0.0, self._at_once - 1.0)
-                self._made.append(now)
+                self._made.append(self._clock())
+                self._paid += paid
             return seconds
 
-    def _delay(self, now: float, commits: int = 1) -> float:
+    def _delay(self, commits: int) -> float:
+        if self._per_hour is None:
+            return 0.0
+        now = self._clock()
         self._count(now)
         seconds = self._not_before - now
         too_many = len(self._made) + commits - self._per_hour
@@ -141,72 +162,3 @@ class CommitBudget:
             self._counted_at = now
         while self._made and self._made[0] <= now - HOUR_S:
             self._made.popleft()
-
-
-class Budget(Protocol):
-    """How many commits may still be made."""
-
-    def wait(self) -> None:
-        """Wait until one more may be made, and count it."""
-
-    def ready(self, commits: int = 1) -> None:
-        """Wait until so many could be made, without counting any."""
-
-    def delay(self, commits: int = 1) -> float:
-        """Seconds until so many could be made; 0 if at once."""
-
-    def penalise(self, seconds: float) -> None:
-        """The Hub refused one, and wants to be left alone for so long."""
-
-
-class Spending:
-    """A budget, and what was taken from it but not used yet; shared by threads."""
-
-    def __init__(self, budget: Budget | None = None) -> None:
-        self._budget = budget
-        self._lock, self._waiting = threading.Lock(), threading.Lock()
-        self._paid = 0
-
-    def ahead(self, commits: int) -> None:
-        """Pay for so many commits; what an earlier one paid for and did not make counts."""
-        while self._budget is not None and self._paid_for() < commits:
-            self._budget.wait()
-            with self._lock:
-                self._paid += 1
-
-    def one(self) -> None:
-        """A commit is made now: it was paid for, or is."""
-        with self._lock:
-            if self._paid:
-                self._paid -= 1
-                return
-        if self._budget is not None:
-            self._budget.wait()
-
-    def ready(self, commits: int = 1) -> None:
-        """Wait until so many commits could be made, without counting any.
-
-        One after the other: else whoever needs one would always come before who needs three.
-        """
-        if self._budget is None:
-            return
-        with self._waiting:
-            missing = commits - self._paid_for()
-            if missing > 0:
-                self._budget.ready(missing)
-
-    def delay(self, commits: int = 1) -> float:
-        """Seconds until so many commits could be made; 0 if at once."""
-        missing = commits - self._paid_for()
-        return 0.0 if self._budget is None or missing <= 0 else self._budget.delay(missing)
-
-    def penalise(self, seconds: float) -> None:
-        """The Hub refused a commit: what was paid for is worth nothing before the pause is over."""
-        if self._budget is not None:
-            with self._lock:
-                self._paid = 0
-            self._budget.penalise(seconds)
-
-    def _paid_for(self) -> int:
-        with self._lock:
-            return self._paid

@@ -33,7 +33,7 @@ from benchmarks.sources.client import (
     httpx,
     limit_waiting,
 )
-from leaderboard.store.hub.budget import Spending
+from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.faults import (
     FATAL,
     Asked,
@@ -154,7 +154,7 @@ class HubClient:
         endpoint: str | None = None,
         token: str | None = None,  # None for that of the environment (`HF_TOKEN`) or of a login
         *,
-        spending: Spending | None = None,  # of commits; None for no bound of ours
+        budget: CommitBudget | None = None,  # of commits; None for no bound of ours
         sleep: Callable[[float], object] = time.sleep,
         pauses: Sequence[float] = PAUSES_S,  # seconds before each further try
         renew: Callable[[], object] = renew_token,
@@ -163,7 +163,7 @@ class HubClient:
         hush()
         self._api = HfApi(endpoint=endpoint, token=token, library_name="assay")
         self._sleep = sleep
-        self.spending = spending or Spending()
+        self.budget = budget or CommitBudget(None)
         self.pauses = tuple(pauses)
         self.clock = ServerClock()
         self._met: set[str] = set()

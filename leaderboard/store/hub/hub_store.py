@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.settings.sources import value_of
 from leaderboard.store.grouping import Grouping
-from leaderboard.store.hub.budget import CommitBudget, Spending
+from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.client import PAUSES_S, HubClient
 from leaderboard.store.hub.joined import JoinedRepository
 from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
@@ -35,13 +35,13 @@ class HubParts:
         endpoint: str | None = None,  # address of the Hub; None for that of the environment
         token: str | None = None,  # None for that of the environment or of a login
         fresh_for_s: float = 2.0,  # for so long a version is taken to be the one last seen
-        spending: Spending | None = None,  # of commits; None for no bound of ours
+        budget: CommitBudget | None = None,  # of commits; None for no bound of ours
         sleep: Callable[[float], object] = time.sleep,
         pauses: Sequence[float] = PAUSES_S,  # seconds before each further try
         cache_bytes: int | None = None,
     ) -> None:
         self.name = HubName(name)
-        self.client = HubClient(endpoint, token, spending=spending, sleep=sleep, pauses=pauses)
+        self.client = HubClient(endpoint, token, budget=budget, sleep=sleep, pauses=pauses)
         most = round(value_of("hub_cache_gib", os.environ) * 2**30)
         shelf = Shelf(folder / CONTENTS, most_bytes=cache_bytes or most)
         self.repositories = {
@@ -75,19 +75,18 @@ def hub_store(
     """The store `OWNER/NAME`; asks the Hub nothing before something is read or written."""
     ending = threading.Event()
     budget = CommitBudget.of(os.environ, ending.wait)
-    spending = Spending(budget)
     parts = HubParts(
         name,
         folder,
         endpoint=endpoint,
         token=token,
         fresh_for_s=fresh_for_s,
-        spending=spending,
+        budget=budget,
         sleep=ending.wait,
     )
     return Store(
-        public=Grouping(parts.public, spending, commits=1 + len(PAYLOAD)),
-        private=Grouping(parts.private, spending),
+        public=Grouping(parts.public, budget, commits=1 + len(PAYLOAD)),
+        private=Grouping(parts.private, budget),
         live=live_of(folder, os.environ),
         clock=parts.client.clock,
         jobs_per_commit=JOBS_PER_COMMIT,

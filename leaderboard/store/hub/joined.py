@@ -139,7 +139,7 @@ class JoinedRepository:
         for path in changes:
             check_hub_path(path)
         touched = {part_of(path) for path in changes} | {Part.REQUESTS}
-        self.decisive.client.spending.ahead(len(touched))
+        self.decisive.client.budget.pay(len(touched))
         self._check_head(parent)
         try:
             return self._committed(changes, self.version(parent), message)

@@ -298,7 +298,7 @@ def _squashed(repository: HubRepository) -> int:
     nonces = [nonce for commit in islice(old, _NONCES) for nonce in sorted(commit.nonces)]
     message = describe_squashed(nonces[:_NONCES])
     asked = Asked("squash the history", name, writing=True)
-    client.spending.one()
+    client.budget.spend()
     try:
         client.call(
             asked,

@@ -108,7 +108,7 @@ class Committer:
         for pause in (*self._client.pauses, None):
             try:
                 if not paid:
-                    self._client.spending.one()
+                    self._client.budget.spend()
                 return Made(self._once(todo, draft, parent), told=True)
             except VersionGoneError:
                 raise  # what was to be put back is there no more
@@ -156,7 +156,7 @@ class Committer:
         except TransientError as error:
             wanted = refused_for(error)
             if wanted is not None and error.code == "store_busy":
-                self._client.spending.penalise(wanted)
+                self._client.budget.penalise(wanted)
             raise
 
     def _looked_for(self, nonce: str, parent: str) -> str:

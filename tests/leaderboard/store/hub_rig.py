@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.store.hub.budget import Budget, Spending
+from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, Repository
@@ -30,33 +30,13 @@ def contents(repository: Repository) -> dict[str, bytes]:
     return {path: repository.read(path) for path in repository.list()}
 
 
-class Purse:
-    """A budget that has always enough, and notes what is asked of it."""
-
-    def __init__(self) -> None:
-        self.waited = 0
-        self.asked: list[int] = []
-
-    def wait(self) -> None:
-        self.waited += 1
-
-    def ready(self, commits: int = 1) -> None:
-        self.asked.append(commits)
-
-    def delay(self, commits: int = 1) -> float:
-        return float(commits)
-
-    def penalise(self, seconds: float) -> None:
-        self.asked.append(int(seconds))
-
-
 def parts_of(
     hub: HubServer,
     folder: Path,
     *,
     token: str | None = None,
     fresh_for_s: float = 0.0,
-    budget: Budget | None = None,
+    budget: CommitBudget | None = None,
     sleep: Callable[[float], object] = lambda s: time.sleep(min(s, 0.02)),
     pauses: Sequence[float] = (0.01, 0.01, 0.01),
 ) -> HubParts:
@@ -67,7 +47,7 @@ def parts_of(
         endpoint=hub.endpoint,
         token=token or hub.token,
         fresh_for_s=fresh_for_s,
-        spending=Spending(budget),
+        budget=budget,
         sleep=sleep,
         pauses=pauses,
     )

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError, Spending
+from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import ConflictError, Store, transact
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, PRIVATE, Purse, parts_of, put
+from tests.leaderboard.store.hub_rig import NAME, PRIVATE, parts_of, put
 
 
 class Seconds:
@@ -55,7 +55,7 @@ def spent(budget: CommitBudget, seconds: Seconds, commits: int) -> list[float]:
     """When so many commits are made by whoever wants to make them at once."""
     times: list[float] = []
     for _ in range(commits):
-        budget.wait()
+        budget.spend()
         times.append(seconds.now)
     return times
 
@@ -115,7 +115,7 @@ def test_whoever_only_asks_uses_nothing() -> None:
     budget, seconds = a_budget(per_hour=2, burst=1)
     budget.ready()
     assert budget.delay() == 0.0
-    budget.wait()
+    budget.spend()
     assert budget.delay() == pytest.approx(HOUR_S)
     budget.ready()
     assert seconds.now == pytest.approx(HOUR_S, abs=0.01)
@@ -160,7 +160,7 @@ def test_a_part_that_is_none_is_refused(given: str) -> None:
 # Nobody waits for long, nor at all where the process is to end
 
 
-@pytest.mark.parametrize("how", ["wait", "ready"])
+@pytest.mark.parametrize("how", ["spend", "ready"])
 def test_who_would_wait_for_long_is_told_until_when_instead(how: str) -> None:
     budget, seconds = a_budget(longest_wait_s=300.0)
     budget.penalise(900.0)
@@ -183,7 +183,7 @@ def test_several_short_waits_do_not_make_a_long_one() -> None:
     budget._sleep = overtaken
     budget.penalise(200.0)
     with refused("commits_used_up"):
-        budget.wait()
+        budget.spend()
     assert seconds.slept == [200.0]
 
 
@@ -247,57 +247,57 @@ def test_a_commit_without_budget_is_not_made(
 
 
 def test_what_was_paid_for_and_not_made_is_used_by_the_next_commit() -> None:
-    purse = Purse()
-    spending = Spending(purse)
-    spending.ahead(3)
-    assert purse.waited == 3
-    spending.one()
-    spending.ahead(3)
-    assert purse.waited == 4
-    assert (spending.delay(3), spending.delay(5)) == (0.0, 2.0)
-    spending.ready(5)
-    for _ in range(4):
-        spending.one()
-    assert (purse.waited, purse.asked) == (5, [2])
+    budget, seconds = a_budget()
+    budget.pay(3)
+    assert budget.left() == 97
+    budget.spend()
+    budget.pay(3)
+    assert budget.left() == 96
+    spent(budget, seconds, 19)
+    assert (budget.left(), seconds.now) == (80, 0.0)
+    assert budget.delay() == pytest.approx(45.0)
 
 
 def test_after_a_refusal_what_was_paid_for_is_worth_nothing() -> None:
-    purse = Purse()
-    spending = Spending(purse)
-    spending.ahead(2)
-    spending.penalise(60)
-    spending.one()
-    assert (purse.waited, purse.asked) == (3, [60])
+    budget, seconds = a_budget()
+    budget.pay(2)
+    assert budget.delay(2) == 0.0
+    budget.penalise(60)
+    assert spent(budget, seconds, 1) == [60.0]
 
 
 def test_who_needs_three_commits_is_not_overtaken_for_ever_by_those_who_need_one() -> None:
     arrived, on = threading.Event(), threading.Event()
+    budget, seconds = a_budget(burst=3)
+    spent(budget, seconds, 3)
 
-    class Slow(Purse):
-        def ready(self, commits: int = 1) -> None:
-            super().ready(commits)
-            arrived.set()
-            assert on.wait(60)
+    def rest(pause: float) -> None:
+        arrived.set()
+        assert on.wait(60)
+        seconds.sleep(pause)
 
-    purse = Slow()
-    spending = Spending(purse)
+    budget._sleep = rest
     with ThreadPoolExecutor(2) as pool:
-        three = pool.submit(spending.ready, 3)
+        three = pool.submit(budget.ready, 3)
         assert arrived.wait(60)
-        one = pool.submit(spending.ready, 1)
+        one = pool.submit(budget.ready, 1)
         assert not wait({one}, timeout=0.2).done
-        assert purse.asked == [3]
         on.set()
         assert three.result(60) is one.result(60) is None
-    assert purse.asked == [3, 1]
+    assert len(seconds.slept) == 1  # the other found its place when its turn came
 
 
 def test_three_commits_are_paid_for_in_advance(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
-    purse, made = Purse(), []
-    public = parts_of(hub, tmp_path, budget=purse).public
-    purse.wait = lambda: made.append(hub.tally.commits())  # type: ignore[method-assign]
+    made: list[int] = []
+
+    class Noting(CommitBudget):
+        def _take(self, paid: int = 0) -> float:
+            made.append(hub.tally.commits())
+            return super()._take(paid)
+
+    public = parts_of(hub, tmp_path, budget=Noting()).public
     before = hub.tally.commits()
     changes = {"queue.json": b"q", "results/a/b.json": b"{}", "snapshot.parquet": b"s"}
     put(public, changes)
