@@ -43,7 +43,7 @@ from leaderboard.store.hub.faults import (
     refused_for,
     refused_with,
     renew_token,
-    told_to_who_knew,
+    translate_errors,
 )
 from leaderboard.store.hub.uploads import Described, Operation, described, hush, in_rounds
 from leaderboard.store.interface import NotFoundError
@@ -314,14 +314,14 @@ class HubClient:
     def _once(self, asked: Asked, ask: Callable[[], _T]) -> _T:
         """What is answered; asked once more where the token was refused and there is another."""
         try:
-            with told_to_who_knew(asked, self._met, wrote=self._wrote):
+            with translate_errors(asked, self._met, wrote=self._wrote):
                 return ask()
         except (NoStoreError, StoreGoneError, TokenRefusedError) as error:
             # Nothing was done: it was refused before anything of it was looked at.
             sent = refused_with(error)
             if sent is None or sent == self._another():
                 raise
-        with told_to_who_knew(asked, self._met, wrote=self._wrote):
+        with translate_errors(asked, self._met, wrote=self._wrote):
             return ask()
 
     def _another(self) -> str | None:

@@ -31,19 +31,14 @@ from benchmarks.sources.remote import TRANSIENT_STATUS, in_short
 from leaderboard.store.hub.layout import store_of
 from leaderboard.store.interface import ConflictError, NotFoundError
 
-_ACCESS = (
-    "Set HF_TOKEN to a token of an account that may {right} {repo} "
-    "(a fine-grained token needs the scope {scope})."
-)
+TOKEN = "HF_TOKEN"  # noqa: S105 (the name of a variable)
 _CLOSED = "client has been closed"
 _SHOWN = 200
+_OF_RIGHTS = frozenset({401, 403, 404})
 
 
 class VersionGoneError(TransientError):
-    """The version that was read is not in the repository's history any more.
-
-    It was squashed away, or the repository was deleted and made anew.
-    """
+    """The version that was read was squashed away, or the repository made anew."""
 
 
 class StoreGoneError(TransientError):
@@ -93,47 +88,57 @@ class Asked:
 
 
 @contextmanager
-def told(asked: Asked) -> Iterator[None]:
-    """Turn what the client raises inside the block into the project's errors."""
+def translate_errors(
+    asked: Asked,  # what is being done
+    met: Collection[str] = (),  # repositories that answered before
+    *,
+    wrote: bool = False,  # whether something was written to the store before
+) -> Iterator[None]:
+    """Turn what the client raises inside the block into the project's errors.
+
+    A repository that answered before is gone, which is no wrong name; nor is a token wrong that
+    was good before, or had the rights before.
+    """
     try:
         yield
     except AssayError:
         raise
-    except (HfHubHTTPError, httpx.HTTPError, OfflineModeIsEnabled, EntryNotFoundError) as error:
-        raise _translated(error, asked) from error
     except HFValidationError as error:
         raise PlatformError("bad_store", f"{asked.repo!r} is no repository's name.") from error
-    except (RuntimeError, ValueError) as error:
-        raise _of_the_client(error, asked) from error
+    except (
+        HfHubHTTPError,
+        httpx.HTTPError,
+        OfflineModeIsEnabled,
+        EntryNotFoundError,
+        RuntimeError,
+        ValueError,
+    ) as error:
+        found = _translated(error, asked)
+        if isinstance(found, NoStoreError):
+            found = _refused_now(found, error, asked, met, wrote=wrote) or found
+        raise found from error
 
 
-@contextmanager
-def told_to_who_knew(asked: Asked, met: Collection[str], *, wrote: bool = False) -> Iterator[None]:
-    """As `told`; a repository that was there before is gone, which is no wrong name.
-
-    Nor is a token wrong that was good before, or had the rights before.
-    """
-    try:
-        with told(asked):
-            yield
-    except NoStoreError as error:
-        if met and is_of_token(error):
-            raise token_refused(asked.action, asked.repo) from error.__cause__
-        if wrote and error.code == "no_store_access":
-            cause = error.__cause__ or error
-            raise access_lost(asked.action, asked.repo, _said(cause)) from cause
-        if error.code == "no_store" and asked.repo in met:
-            raise gone(asked.repo) from error
-        raise
-
-
-@contextmanager
-def lost_where_gone(parent: str) -> Iterator[None]:
-    """A commit based on a version that was squashed away has lost the race."""
-    try:
-        yield
-    except VersionGoneError as error:
-        raise ConflictError(parent, "a squashed one") from error
+def _refused_now(
+    found: NoStoreError, error: Exception, asked: Asked, met: Collection[str], *, wrote: bool
+) -> TransientError | None:
+    """What was possible before and is not now; None where it never was."""
+    if met and _is_of_token(error):
+        return TokenRefusedError(
+            "token_refused",
+            f"The Hub does not take the token any more, to {asked.action} in {asked.repo}: it was "
+            "revoked, or it ran out. What is finished is kept, and published with the next one.",
+            renewal_hint(TOKEN, os.environ),
+        )
+    if wrote and found.code == "no_store_access":
+        return TokenRefusedError(
+            "access_lost",
+            f"The Hub does not let this token {asked.action} in {asked.repo} ({_said(error)}), "
+            "though this process has written to the store before. What is finished is kept.",
+            "Give it the rights again; it goes on by itself then. "
+            f"Or: {renewal_hint(TOKEN, os.environ)}",
+        )
+    return gone(asked.repo) if found.code == "no_store" and asked.repo in met else None
 
 
 def refused_for(error: AssayError) -> float | None:
@@ -169,21 +174,8 @@ def _retry_after(reply: httpx.Response) -> float | None:
 def _translated(error: Exception, asked: Asked) -> Exception:
     reply = getattr(error, "response", None)
     status = reply.status_code if isinstance(reply, httpx.Response) else 0
-    known = OvertakenError() if status == 412 else _by_class(error, asked)
-    if known is not None:
-        return known
-    if isinstance(error, RepositoryNotFoundError | GatedRepoError) or status in {401, 403}:
-        return _no_access(error, asked, status)
-    if status and status not in TRANSIENT_STATUS and status != 409:
-        return PlatformError(
-            "store_refused",
-            f"The Hub refused to {asked.action} in {asked.repo} ({status}: {_said(error)}).",
-            "Look at the repository's page; nothing was changed.",
-        )
-    return _unreachable(error, asked, status)
-
-
-def _by_class(error: Exception, asked: Asked) -> AssayError | None:
+    if status == 412:
+        return OvertakenError()
     if isinstance(error, OfflineModeIsEnabled):
         return PlatformError(
             "offline", f"{asked.repo} cannot be reached: HF_HUB_OFFLINE is set.", "Unset it."
@@ -194,7 +186,19 @@ def _by_class(error: Exception, asked: Asked) -> AssayError | None:
             f"The version of {asked.repo} that was asked for is not in its history any more.",
             "Read again.",
         )
-    return NotFoundError(asked.path) if isinstance(error, EntryNotFoundError) else None
+    if isinstance(error, EntryNotFoundError):
+        return NotFoundError(asked.path)
+    if isinstance(error, RepositoryNotFoundError | GatedRepoError) or status in {401, 403}:
+        return _no_access(error, asked, status)
+    if not isinstance(error, HfHubHTTPError | httpx.HTTPError):
+        return _of_the_client(error, asked)
+    if status and status not in TRANSIENT_STATUS and status != 409:
+        return PlatformError(
+            "store_refused",
+            f"The Hub refused to {asked.action} in {asked.repo} ({status}: {_said(error)}).",
+            "Look at the repository's page; nothing was changed.",
+        )
+    return _unreachable(error, asked, status)
 
 
 def no_store(repo: str, why: str, access: str = "") -> NoStoreError:
@@ -218,7 +222,10 @@ def gone(repo: str) -> StoreGoneError:
 
 def _no_access(error: Exception, asked: Asked, status: int) -> NoStoreError:
     right, scope = ("write to", "repo.write") if asked.writing else ("read", "repo.content.read")
-    access = _ACCESS.format(right=right, repo=asked.repo, scope=scope)
+    access = (
+        f"Set HF_TOKEN to a token of an account that may {right} {asked.repo} "
+        f"(a fine-grained token needs the scope {scope})."
+    )
     if isinstance(error, RepositoryNotFoundError):
         why = f"the Hub knows no dataset {asked.repo}, or shows it to its members only."
         return no_store(asked.repo, why, f"Where it is there: {access}")
@@ -244,24 +251,19 @@ def _unreachable(error: BaseException, asked: Asked, status: int) -> TransientEr
     )
 
 
-def _of_the_client(error: RuntimeError | ValueError, asked: Asked) -> Exception:
+def _of_the_client(error: Exception, asked: Asked) -> Exception:
     """The client wraps what fails in an upload, and closes its connections under our hands."""
     cause = error.__cause__
-    if isinstance(cause, HfHubHTTPError | httpx.HTTPError):
+    if isinstance(cause, HfHubHTTPError | httpx.HTTPError | RuntimeError | ValueError):
         return _translated(cause, asked)
-    if isinstance(cause, RuntimeError | ValueError):
-        return _of_the_client(cause, asked)
-    # A page where JSON was to come is some server on the way that fails.
-    if isinstance(cause, OSError) or isinstance(error, JSONDecodeError) or _cut(error):
+    # A page where JSON was to come is some server on the way that fails; another thread may have
+    # closed the connections all share, before or amid the answer.
+    cut = isinstance(error, JSONDecodeError | httpx.StreamError) or _CLOSED in str(error)
+    if isinstance(cause, OSError) or cut:
         return _unreachable(cause or error, asked, 0)
     return PlatformError(
         "store_refused", f"The Hub's client could not {asked.action} in {asked.repo}: {error}."
     )
-
-
-def _cut(error: RuntimeError | ValueError) -> bool:
-    """Whether another thread closed the connections all share, before or amid the answer."""
-    return isinstance(error, httpx.StreamError) or _CLOSED in str(error)
 
 
 def _said(error: BaseException) -> str:
@@ -269,10 +271,6 @@ def _said(error: BaseException) -> str:
     told = getattr(error, "server_message", None) or str(error)
     line = in_short(error, str(told))
     return "".join(c if c.isprintable() else " " for c in line)[:_SHOWN].rstrip(". ")
-
-
-TOKEN = "HF_TOKEN"  # noqa: S105 (the name of a variable)
-_OF_RIGHTS = frozenset({401, 403, 404})
 
 
 def refused_with(error: BaseException) -> str | None:
@@ -287,7 +285,7 @@ def refused_with(error: BaseException) -> str | None:
     return reply.request.headers.get("authorization")
 
 
-def is_of_token(error: BaseException) -> bool:
+def _is_of_token(error: BaseException) -> bool:
     """Whether the Hub refused the token itself, and not what was to be done with it.
 
     Without a token it answers 401 too, for what it shows to members only.
@@ -304,26 +302,6 @@ def _reply(error: BaseException) -> httpx.Response | None:
             return reply
         cause = cause.__cause__
     return None
-
-
-def token_refused(action: str, repo: str) -> TokenRefusedError:
-    """What was good for a token before is refused now."""
-    return TokenRefusedError(
-        "token_refused",
-        f"The Hub does not take the token any more, to {action} in {repo}: it was revoked, or it "
-        "ran out. What is finished is kept, and published with the next one.",
-        renewal_hint(TOKEN, os.environ),
-    )
-
-
-def access_lost(action: str, repo: str, why: str) -> TokenRefusedError:
-    """What may do less than it did before."""
-    return TokenRefusedError(
-        "access_lost",
-        f"The Hub does not let this token {action} in {repo} ({why}), though this process has "
-        "written to the store before. What is finished is kept.",
-        f"Give it the rights again; it goes on by itself then. Or: {renewal_hint(TOKEN, os.environ)}",
-    )
 
 
 def renew_token() -> object:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -24,13 +22,12 @@ from leaderboard.store.hub.faults import (
     REFUSALS,
     OvertakenError,
     VersionGoneError,
-    lost_where_gone,
     refused_for,
     was_asked,
 )
 from leaderboard.store.hub.layout import check_hub_path, is_ours
 from leaderboard.store.hub.uploads import Draft, Operation, describe, new_nonce, operations
-from leaderboard.store.hub.versions import Shelf, Versions
+from leaderboard.store.hub.versions import FilesAtCommits, Shelf
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
 
@@ -77,105 +74,6 @@ _COMMIT = "/commit/"  # In the address of the request that makes a commit
 _SEARCHED = 2000  # Commits that are looked through for one of ours
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A commit that was made."""
-
-    sha: str  # its id; where it was squashed since, that of what holds it
-    # whether the Hub answered so; else it was found in the history, where others may have come
-    # after it
-    told: bool
-
-
-class Committer:
-    """Makes commits in one repository.
-
-    An attempt that failed may have happened, or may still happen. All attempts carry the same
-    nonce and the same parent: the Hub takes one of them at most, and whether it took one is read
-    from the history.
-    """
-
-    def __init__(self, client: HubClient, repo: str) -> None:
-        self._client = client
-        self._repo = repo
-
-    def commit(self, draft: Draft, parent: str) -> Made:
-        """Make a commit on a parent."""
-        todo = operations(draft.changes, draft.restored)
-        self._client.upload(self._repo, todo)
-        doubtful: TransientError | None = None
-        paid = False
-        for pause in (*self._client.pauses, None):
-            try:
-                if not paid:
-                    self._client.budget.spend()
-                return Made(self._once(todo, draft, parent), told=True)
-            except VersionGoneError:
-                raise  # what was to be put back is there no more
-            except OvertakenError as error:
-                found = self._overtaken_by(draft, parent) if doubtful else ""
-                if found:
-                    return Made(found, told=False)
-                raise ConflictError(parent, "a later one") from error
-            except (PlatformError, *REFUSALS, CommitsUsedUpError) as error:
-                if doubtful is None:
-                    raise
-                raise self._unknown(draft, error) from error  # An earlier try may still land.
-            except TransientError as error:
-                last = error
-            paid = not was_asked(last, _COMMIT)  # the client failed before it sent the commit
-            if not paid:
-                doubtful = last
-                if found := self._looked_for(draft.nonce, parent):
-                    return Made(found, told=False)
-            if pause is not None:
-                self._client.rest(pause, last)
-        raise self._unknown(draft, last) if doubtful else last
-
-    def _overtaken_by(self, draft: Draft, parent: str) -> str:
-        """Our own commit, if it is among those that came after the parent."""
-        try:
-            return self._landed(draft.nonce, parent)
-        except TransientError as error:
-            raise self._unknown(draft, error) from error
-
-    def _unknown(self, draft: Draft, last: Exception | None) -> TransientError:
-        return TransientError(
-            "commit_unknown",
-            f"The Hub did not tell whether it took the commit {draft.title!r} to {self._repo}; "
-            f"at the last try: {last}",
-            "Look before trying again: it may have been made.",
-        )
-
-    def _once(self, todo: list[Operation], draft: Draft, parent: str) -> str:
-        text = describe(draft.nonce, {*draft.changes, *draft.restored}, draft.message)
-        try:
-            return self._client.commit(
-                self._repo, todo, parent=parent, title=draft.title, description=text
-            )
-        except TransientError as error:
-            wanted = refused_for(error)
-            if wanted is not None and error.code == "store_busy":
-                self._client.budget.penalise(wanted)
-            raise
-
-    def _looked_for(self, nonce: str, parent: str) -> str:
-        """As `_landed`; empty too where the Hub does not tell."""
-        try:
-            return self._landed(nonce, parent)
-        except TransientError:
-            return ""
-
-    def _landed(self, nonce: str, parent: str) -> str:
-        """The commit of this nonce in the history since the parent; empty where there is none."""
-        for commit in islice(self._client.history(self._repo), _SEARCHED):
-            if nonce in commit.nonces:
-                return commit.sha
-            if commit.sha == parent:
-                return ""
-        return ""
-
-
 Control = Callable[[str], Mapping[str, bytes]]  # The control files of a commit, given its nonce
 
 _ROUNDS = 12  # Races that a commit onto a pin may lose before it gives up
@@ -188,7 +86,7 @@ def last_note(nonce: str) -> dict[str, bytes]:
     return {LAST: json.dumps({"nonce": nonce}).encode()}
 
 
-class HubRepository:
+class HubRepository(FilesAtCommits):
     """A dataset repository; safe among threads, processes and machines."""
 
     def __init__(
@@ -200,12 +98,9 @@ class HubRepository:
         fresh_for_s: float = 2.0,  # for so long the version is taken to be the one last seen
         steady: Callable[[], float] = time.monotonic,  # seconds that only go forward
     ) -> None:
-        self.client = client
-        self.name = name
+        super().__init__(client, name, shelf)
         self._fresh_for_s = fresh_for_s
         self._steady = steady
-        self._versions = Versions(client, name, shelf)
-        self._committer = Committer(client, name)
         self._lock = threading.Lock()
         self._seen: tuple[str, float] | None = None
         self._forgotten_at = steady()
@@ -264,28 +159,11 @@ class HubRepository:
             found = self.fresh_head()
             if found != parent:
                 raise ConflictError(parent, found)
-        with lost_where_gone(parent), self._asked_anew():
+        try:
             return self.commit_with(self.possible(changes, parent), last_note, parent, message)
-
-    def read_at(self, path: str, sha: str) -> bytes:
-        """The content of a file at a commit, control files included."""
-        return self._versions.read(path, sha)
-
-    def fetch_at(self, path: str, sha: str, target: Path) -> None:
-        """Copy a file at a commit to a new file of this machine, piece by piece."""
-        self._versions.fetch(path, sha, target)
-
-    def has_at(self, path: str, sha: str) -> bool:
-        """Whether there is a file of that path at a commit."""
-        return self._versions.has(path, sha)
-
-    def list_at(self, prefix: str, sha: str) -> tuple[str, ...]:
-        """Paths that begin with `prefix` at a commit, sorted."""
-        return self._versions.list(prefix, sha)
-
-    def entries_at(self, paths: Iterable[str], sha: str) -> dict[str, Entry]:
-        """The files and folders at these paths at a commit."""
-        return self._versions.entries(paths, sha)
+        except VersionGoneError as error:  # It was squashed away: the race is lost.
+            self.forget_head()
+            raise ConflictError(parent, "a squashed one") from error
 
     def possible(self, changes: Changes, sha: str) -> Changes:
         """The changes without deletions of what is not there at a commit."""
@@ -343,7 +221,7 @@ class HubRepository:
         The client would read them itself, each once only, amid the commit.
         """
         return {
-            path: None if entry is None else self._versions.read(path, base)
+            path: None if entry is None else self.read_at(path, base)
             for path, entry in back.items()
             if entry is None or not entry.large
         }
@@ -351,16 +229,98 @@ class HubRepository:
     def _committed(self, draft: Draft, parent: str) -> str:
         try:
             with failing(f"send {draft.title!r}"):
-                made = self._committer.commit(draft, parent)
+                sha, told = self._sent(draft, parent)
         except ConflictError:
             self.forget_head()
             raise
-        if made.told:
-            self._versions.keep(draft, parent, made.sha)
-            self._see(made.sha, self._steady())
+        if told:
+            self.keep(draft, parent, sha)
+            self._see(sha, self._steady())
         else:
             self.forget_head()
-        return made.sha
+        return sha
+
+    def _sent(self, draft: Draft, parent: str) -> tuple[str, bool]:
+        """Make a commit on a parent, exactly once, whatever becomes of the answers.
+
+        An attempt that failed may have happened, or may still happen. All attempts carry the same
+        nonce and the same parent: the Hub takes one of them at most, and whether it took one is
+        read from the history. Beside the commit, whether the Hub answered so; else it was found in
+        the history, where others may have come after it, or it was squashed since.
+        """
+        todo = operations(draft.changes, draft.restored)
+        self.client.upload(self.name, todo)
+        doubtful: TransientError | None = None
+        paid = False
+        for pause in (*self.client.pauses, None):
+            try:
+                if not paid:
+                    self.client.budget.spend()
+                return self._once(todo, draft, parent), True
+            except VersionGoneError:
+                raise  # what was to be put back is there no more
+            except OvertakenError as error:
+                found = self._overtaken_by(draft, parent) if doubtful else ""
+                if found:
+                    return found, False
+                raise ConflictError(parent, "a later one") from error
+            except (PlatformError, *REFUSALS, CommitsUsedUpError) as error:
+                if doubtful is None:
+                    raise
+                raise self._unknown(draft, error) from error  # An earlier try may still land.
+            except TransientError as error:
+                last = error
+            paid = not was_asked(last, _COMMIT)  # the client failed before it sent the commit
+            if not paid:
+                doubtful = last
+                if found := self._looked_for(draft.nonce, parent):
+                    return found, False
+            if pause is not None:
+                self.client.rest(pause, last)
+        raise self._unknown(draft, last) if doubtful else last
+
+    def _overtaken_by(self, draft: Draft, parent: str) -> str:
+        """Our own commit, if it is among those that came after the parent."""
+        try:
+            return self._landed(draft.nonce, parent)
+        except TransientError as error:
+            raise self._unknown(draft, error) from error
+
+    def _unknown(self, draft: Draft, last: Exception | None) -> TransientError:
+        return TransientError(
+            "commit_unknown",
+            f"The Hub did not tell whether it took the commit {draft.title!r} to {self.name}; "
+            f"at the last try: {last}",
+            "Look before trying again: it may have been made.",
+        )
+
+    def _once(self, todo: list[Operation], draft: Draft, parent: str) -> str:
+        text = describe(draft.nonce, {*draft.changes, *draft.restored}, draft.message)
+        try:
+            return self.client.commit(
+                self.name, todo, parent=parent, title=draft.title, description=text
+            )
+        except TransientError as error:
+            wanted = refused_for(error)
+            if wanted is not None and error.code == "store_busy":
+                self.client.budget.penalise(wanted)
+            raise
+
+    def _looked_for(self, nonce: str, parent: str) -> str:
+        """As `_landed`; empty too where the Hub does not tell."""
+        try:
+            return self._landed(nonce, parent)
+        except TransientError:
+            return ""
+
+    def _landed(self, nonce: str, parent: str) -> str:
+        """The commit of this nonce in the history since the parent; empty where there is none."""
+        for commit in islice(self.client.history(self.name), _SEARCHED):
+            if nonce in commit.nonces:
+                return commit.sha
+            if commit.sha == parent:
+                return ""
+        return ""
 
     def _at_head(self, ask: Callable[[str], _T]) -> _T:
         """The answer at the current version; once more where a squash just removed that.
@@ -384,15 +344,6 @@ class HubRepository:
             seen = self._seen
         fresh = seen is not None and self._steady() - seen[1] < self._fresh_for_s
         return seen[0] if seen is not None and fresh else None
-
-    @contextmanager
-    def _asked_anew(self) -> Iterator[None]:
-        """Forget a version that is gone."""
-        try:
-            yield
-        except VersionGoneError:
-            self.forget_head()
-            raise
 
     def _see(self, sha: str, at: float) -> None:
         with self._lock:

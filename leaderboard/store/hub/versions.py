@@ -242,16 +242,16 @@ def _empty(file: BinaryIO) -> None:
     file.truncate()
 
 
-class Versions:
+class FilesAtCommits:
     """Reads at commits, and remembers what it learned of them."""
 
     def __init__(self, client: HubClient, name: str, shelf: Shelf) -> None:
-        self._client = client
-        self._name = name
+        self.client = client
+        self.name = name
         self._shelf = shelf
         self._known = Known()
 
-    def read(self, path: str, sha: str) -> bytes:
+    def read_at(self, path: str, sha: str) -> bytes:
         """The content of a file, control files included."""
         content = self._remembered(path, sha)
         if content is not None:
@@ -266,7 +266,7 @@ class Versions:
 
         sink = io.BytesIO()
         with self._noting_absence(path, sha):
-            oid = Download(self._client, self._name, path, sha).into(sink, known)
+            oid = Download(self.client, self.name, path, sha).into(sink, known)
         content = taken.get(oid)
         if content is None:
             content = sink.getvalue()
@@ -274,28 +274,28 @@ class Versions:
         self._known.set(sha, path, oid)
         return content
 
-    def fetch(self, path: str, sha: str, target: Path) -> None:
+    def fetch_at(self, path: str, sha: str, target: Path) -> None:
         """Copy a file to a new file of this machine, piece by piece."""
         with failing(f"write a copy of {path!r}"), target.open("x+b") as file:
             try:
                 with self._noting_absence(path, sha):
-                    Download(self._client, self._name, path, sha).into(file)
+                    Download(self.client, self.name, path, sha).into(file)
             except BaseException:
                 target.unlink(missing_ok=True)
                 raise
 
-    def has(self, path: str, sha: str) -> bool:
+    def has_at(self, path: str, sha: str) -> bool:
         """Whether there is a file of that path."""
         if not is_ours(path):
             return False
         oid = self._known.get(sha, path)
         if oid is None:
-            entry = self.entries([path], sha).get(path)
+            entry = self.entries_at([path], sha).get(path)
             oid = entry.oid if entry and entry.is_file else ABSENT
             self._known.set(sha, path, oid)
         return oid != ABSENT
 
-    def list(self, prefix: str, sha: str) -> tuple[str, ...]:
+    def list_at(self, prefix: str, sha: str) -> tuple[str, ...]:
         """Paths that begin with `prefix`, sorted."""
         found = self._known.listing(sha, prefix)
         if found is None:
@@ -303,9 +303,9 @@ class Versions:
             self._known.listed(sha, prefix, found)
         return found
 
-    def entries(self, paths: Iterable[str], sha: str) -> dict[str, Entry]:
+    def entries_at(self, paths: Iterable[str], sha: str) -> dict[str, Entry]:
         """The files and folders at these paths; one request for 500 of them."""
-        return self._client.entries(self._name, sorted(set(paths)), sha)
+        return self.client.entries(self.name, sorted(set(paths)), sha)
 
     def keep(self, draft: Draft, parent: str, sha: str) -> None:
         """Remember what was just written, so that nobody has to ask for it."""
@@ -323,15 +323,15 @@ class Versions:
         """Only the part of the tree that can hold the prefix is asked for."""
         folder, _, beginning = prefix.rpartition("/")
         if not beginning:
-            yield from (each.path for each in self._client.tree(self._name, folder, sha))
+            yield from (each.path for each in self.client.tree(self.name, folder, sha))
             return
-        for each in self._client.tree(self._name, folder, sha, recursive=False):
+        for each in self.client.tree(self.name, folder, sha, recursive=False):
             if not each.path.startswith(prefix):
                 continue
             if each.is_file:
                 yield each.path
             else:
-                yield from (each.path for each in self._client.tree(self._name, each.path, sha))
+                yield from (each.path for each in self.client.tree(self.name, each.path, sha))
 
     def _remembered(self, path: str, sha: str) -> bytes | None:
         oid = self._known.get(sha, path)

@@ -15,6 +15,7 @@ import pytest
 from huggingface_hub import close_session
 
 from benchmarks.errors import TransientError
+from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.repository import HubRepository
@@ -22,7 +23,7 @@ from leaderboard.store.interface import NotFoundError, Repository, transact
 from tests.hub.faults import Fault, Weather
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, PRIVATE, Purse, created, parts_of, put
+from tests.leaderboard.store.hub_rig import NAME, PRIVATE, created, parts_of, put
 
 pytestmark = pytest.mark.usefixtures("no_rests")
 LARGE = bytes(range(256)) * 8000
@@ -136,12 +137,12 @@ def test_what_fails_before_a_commit_is_sent_leaves_no_doubt_and_costs_no_commit(
     results = parts.repositories[Part.RESULTS]
     base = put(results, {path: b"whole"})
     results.commit_onto(base, {path: b"half"}, "half")
-    before, purse = hub.tally.commits(name), Purse()
-    mine = parts_of(hub, tmp_path / "other", budget=purse).repositories[Part.RESULTS]
+    before, budget = hub.tally.commits(name), CommitBudget()
+    mine = parts_of(hub, tmp_path / "other", budget=budget).repositories[Part.RESULTS]
     hub.spoil(f"{name}/paths-info/main", times=500, **fault)
     with refused("store_unreachable", kind=TransientError):
         mine.commit_onto(base, {"results/1/a.json": b"1"}, "mine")
-    assert (hub.tally.commits(name), purse.waited) == (before, 1)
+    assert (hub.tally.commits(name), budget.left()) == (before, 99)
 
 
 @pytest.mark.parametrize("target", ["/preupload/", "/objects/batch", "/upload/", "/verify"])
@@ -292,8 +293,8 @@ def test_a_hub_that_wants_a_pause_gets_it(hub: HubServer, parts: HubParts, tmp_p
 def test_a_hub_in_need_of_rest_is_left_alone(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
-    purse = Purse()
-    private = parts_of(hub, tmp_path, budget=purse).private
+    budget = CommitBudget()
+    private = parts_of(hub, tmp_path, budget=budget).private
     hub.commit_limit.quota = 1
     put(private, {"a": b"0"})
     hub.commit_limit.says = "rate limit for repository commits ({quota} per hour)"
@@ -301,7 +302,7 @@ def test_a_hub_in_need_of_rest_is_left_alone(
     with refused("store_busy", kind=TransientError):
         put(private, {"a": b"1"})
     assert len(hub.asked(f"{PRIVATE}/commit/", "POST")) == asked + 1
-    assert purse.asked[-1] > 3000
+    assert budget.delay() > 3000
 
 
 # Many writers
