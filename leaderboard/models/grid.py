@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.model_entries import ModelEntry, ModelTrack
+from leaderboard.publication.snapshot import Snapshot
 from leaderboard.ranking.cells import kept_from_ranking
 from leaderboard.records import Cost, ImagesSeen, JudgeRun, Kind, Status, Submission
 

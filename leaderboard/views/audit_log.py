@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from leaderboard.ledger.chronicle import FIRST, Line, broken_links, segments, sha256, verify
-from leaderboard.ledger.history import ANNOUNCED
+from leaderboard.ledger.audit_log import FIRST, Line, broken_links, segments, sha256, verify
+from leaderboard.ledger.editions import ANNOUNCED
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.identities import signature_text
 from leaderboard.publication.reader import View, headline_cells

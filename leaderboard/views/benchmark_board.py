@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.published import PublishedCell, published
 from benchmarks.schema import Card, Selector
+from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import is_trained_on
 from leaderboard.publication.measure_names import info, nearest, title
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.recommending import leading_cells, nobody_leads
-from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.skill_tests import TestedColumn

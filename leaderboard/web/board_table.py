@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.schema import Card, MeasureInfo
 from leaderboard.desk import UNNAMED
+from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import (
     MEANINGS,
     SAME_CONTENT,
@@ -16,7 +17,6 @@ from leaderboard.publication.flags import (
     origin,
 )
 from leaderboard.publication.identities import signature_text
-from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import (
     Cell,
     cell_beats_chance,

@@ -22,8 +22,7 @@ from leaderboard.models.pictures import (
     write_pictures,
 )
 from leaderboard.models.reading import scores_path
-from leaderboard.publication.published import Published
-from leaderboard.publication.results import ResultFiles
+from leaderboard.publication.results import Published, ResultFiles
 from leaderboard.records import RunResult, Submission
 
 

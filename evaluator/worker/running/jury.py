@@ -18,14 +18,14 @@ from benchmarks.stored_scores import read_stored
 from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.worker.ending.judging import Scored
 from leaderboard.folding import asked_by
-from leaderboard.ledger.held import results_folder
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.private_records import results_folder
 from leaderboard.models.grid import RankedMetric, ranked_metrics
 from leaderboard.models.pictures import image_hashes, images_path
 from leaderboard.models.reading import scores_path
 from leaderboard.publication.model_entries import ModelEntry, readable_track
 from leaderboard.publication.results import read_result
-from leaderboard.publication.snapshot_file import read_snapshot
+from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Submission
 from leaderboard.states import NEW_METRIC
 from leaderboard.store.interface import NotFoundError, Store

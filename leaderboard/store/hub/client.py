@@ -242,7 +242,7 @@ class HubClient:
                 reply.close()
         raise TransientError("store_unreachable", "The Hub sends round in circles.", "Try again.")
 
-    def upload(self, repo: str, operations: list[Operation]) -> None:
+    def upload(self, repo: str, operations: Sequence[Operation]) -> None:
         """Send large contents ahead of a commit; the client repeats what fails."""
         additions = [each for each in operations if isinstance(each, CommitOperationAdd)]
         asked = Asked("upload files", repo, writing=True)
@@ -267,7 +267,13 @@ class HubClient:
             )
 
     def commit(
-        self, repo: str, operations: list[Operation], *, parent: str, title: str, description: str
+        self,
+        repo: str,
+        operations: Sequence[Operation],
+        *,
+        parent: str,
+        title: str,
+        description: str,
     ) -> str:
         """Commit, once; what fails may have happened."""
         commit = partial(

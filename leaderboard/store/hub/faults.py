@@ -174,20 +174,9 @@ def _retry_after(reply: httpx.Response) -> float | None:
 def _translated(error: Exception, asked: Asked) -> Exception:
     reply = getattr(error, "response", None)
     status = reply.status_code if isinstance(reply, httpx.Response) else 0
-    if status == 412:
-        return OvertakenError()
-    if isinstance(error, OfflineModeIsEnabled):
-        return PlatformError(
-            "offline", f"{asked.repo} cannot be reached: HF_HUB_OFFLINE is set.", "Unset it."
-        )
-    if isinstance(error, RevisionNotFoundError):
-        return VersionGoneError(
-            "version_gone",
-            f"The version of {asked.repo} that was asked for is not in its history any more.",
-            "Read again.",
-        )
-    if isinstance(error, EntryNotFoundError):
-        return NotFoundError(asked.path)
+    known = OvertakenError() if status == 412 else _by_class(error, asked)
+    if known is not None:
+        return known
     if isinstance(error, RepositoryNotFoundError | GatedRepoError) or status in {401, 403}:
         return _no_access(error, asked, status)
     if not isinstance(error, HfHubHTTPError | httpx.HTTPError):
@@ -199,6 +188,20 @@ def _translated(error: Exception, asked: Asked) -> Exception:
             "Look at the repository's page; nothing was changed.",
         )
     return _unreachable(error, asked, status)
+
+
+def _by_class(error: Exception, asked: Asked) -> AssayError | None:
+    if isinstance(error, OfflineModeIsEnabled):
+        return PlatformError(
+            "offline", f"{asked.repo} cannot be reached: HF_HUB_OFFLINE is set.", "Unset it."
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return VersionGoneError(
+            "version_gone",
+            f"The version of {asked.repo} that was asked for is not in its history any more.",
+            "Read again.",
+        )
+    return NotFoundError(asked.path) if isinstance(error, EntryNotFoundError) else None
 
 
 def no_store(repo: str, why: str, access: str = "") -> NoStoreError:

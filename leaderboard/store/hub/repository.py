@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -294,7 +294,7 @@ class HubRepository(FilesAtCommits):
             "Look before trying again: it may have been made.",
         )
 
-    def _once(self, todo: list[Operation], draft: Draft, parent: str) -> str:
+    def _once(self, todo: Sequence[Operation], draft: Draft, parent: str) -> str:
         text = describe(draft.nonce, {*draft.changes, *draft.restored}, draft.message)
         try:
             return self.client.commit(

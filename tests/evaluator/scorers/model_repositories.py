@@ -13,7 +13,8 @@ import pytest
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.registry import ScorerRow
 from tests.evaluator.scorers.tiny_dual import row
-from tests.hub.answers import Reply, Request, hub
+from tests.hub.answers import hub
+from tests.hub.messages import Reply, Request
 from tests.hub.server import HubServer, running_hub
 
 REPO = "authors/model"

@@ -23,10 +23,10 @@ from benchmarks.stored_scores import write_stored
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
 from leaderboard.models.reading import ModelReader, scores_path
-from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.publication.reader import View, view_of
+from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import ImagesSeen, JudgeRun, Kind

@@ -17,12 +17,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.ranked_boards import build_snapshot
 from leaderboard.publication.results import Published
-from leaderboard.publication.snapshot import (  # fmt: skip
-    Snapshot,
-    parse_snapshot,
-    read_snapshot,
-    snapshot_bytes,
-)
+from leaderboard.publication.snapshot import Snapshot, parse_snapshot, read_snapshot, snapshot_bytes
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files
 from leaderboard.records import Cost, Kind, RunResult
