@@ -14,8 +14,7 @@ from benchmarks.inference import versions
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
 from evaluator.worker.ending.sameness import score_hashes
-from leaderboard.publication.results import ResultFiles, result_files
-from leaderboard.publication.snapshot import Published
+from leaderboard.publication.results import Published, ResultFiles, result_files
 from leaderboard.publication.withheld import public_result
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Cost, Findings, JudgeRun, RunResult, Submission

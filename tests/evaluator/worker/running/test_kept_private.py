@@ -20,7 +20,7 @@ from evaluator.isolation.supervising.failures import Code, failure, without_its_
 from evaluator.worker.claims.heartbeat import RunProgress
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.running.runs import ModuleRun
-from leaderboard.governance.own import Own
+from leaderboard.governance.rights import Own
 from leaderboard.records import RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
