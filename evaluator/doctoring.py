@@ -19,8 +19,7 @@ from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.worker.upkeep.evictable import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.upkeep.log_files import LOGS, limits_of
 from leaderboard.governance.signing_in import read_sign_in
-from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.legible import faults
+from leaderboard.ledger.ledger import Ledger, faults
 from leaderboard.publication.rebuilding import (
     Difference,
     differences,
@@ -29,9 +28,8 @@ from leaderboard.publication.rebuilding import (
     rebuilt,
     repaired,
 )
-from leaderboard.publication.snapshot_file import read_snapshot
-from leaderboard.service.health import Health, Level, disk_of
-from leaderboard.service.verdict import DISK_FLOOR_BYTES
+from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.service.health import DISK_FLOOR_BYTES, Health, Level, disk_of
 from leaderboard.service.webhooks import checked_secret as checked_webhook
 from leaderboard.store.hub.layout import CONTENTS
 from leaderboard.store.interface import Store, transact

@@ -20,7 +20,7 @@ from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, co
 from evaluator.commands.person import this_person
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.quota import standings
-from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Allowance, Policy, read_policy
 from leaderboard.records import Kind, Status

@@ -28,7 +28,7 @@ from evaluator.commands.status import (
     visible_status,
 )
 from leaderboard.ledger.editions import Edition, is_current
-from leaderboard.ledger.held import results_folder
+from leaderboard.ledger.private_records import results_folder
 from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
 from leaderboard.publication.withheld import DECIMALS
 from leaderboard.ranking.cells import Cell

@@ -29,17 +29,14 @@ from evaluator.commands.common import (
 )
 from evaluator.commands.person import this_person
 from leaderboard.folding import attempts_of
-from leaderboard.governance.own import Own
-from leaderboard.governance.rights import owns
+from leaderboard.governance.rights import Own, owns
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.archive import old_results, old_tags
-from leaderboard.publication.results import read_results
+from leaderboard.publication.results import old_results, old_tags, read_results
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event, RunResult, Status
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
-from leaderboard.store.live.interface import Pulse
-from leaderboard.store.live.text import new_lines, readable_text
+from leaderboard.store.live.interface import Pulse, new_lines, readable_text
 from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, measured_s, outlooks, worker_of
 
 FollowOption = Annotated[

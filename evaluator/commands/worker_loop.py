@@ -47,9 +47,8 @@ from evaluator.worker.upkeep.structured_logs import (
     logging_to,
 )
 from evaluator.worker.worker import Worker
+from leaderboard.ledger.cleanup import sweep, tidy_all
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.orphans import sweep
-from leaderboard.ledger.tidying import tidy_all
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
