@@ -1,14 +1,18 @@
-"""Memory cache: values by key within bounds of bytes, made once for all who ask at the same time."""
+"""Caches by key within bounds of bytes: of values in memory, and of files on a disk."""
 
 from __future__ import annotations
 
+import os
 import threading
+import uuid
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 MOST_BYTES = 256 << 20  # All caches of a process together
@@ -153,3 +157,78 @@ class MemoryCache(Generic[_Value]):
             return 0
         self._bytes -= found.size
         return found.size
+
+
+class DiskCache:
+    """Files by key in a folder; safe among threads and processes.
+
+    A disk that cannot be written costs speed and nothing else. The folder is for its owner alone:
+    it may hold what people upload, too.
+    """
+
+    def __init__(
+        self,
+        folder: Path,  # made when the first content comes
+        most_bytes: int,  # of all files; those not used for longest go first
+        *,
+        largest: int = 64 << 20,  # bytes of the largest content that is kept
+    ) -> None:
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self.largest = min(largest, most_bytes)
+        self._lock = threading.Lock()
+        self._written = most_bytes  # counted at the first write
+
+    def get(self, key: str) -> bytes | None:
+        """What is kept under a key; None where nothing is, or it cannot be read."""
+        file = self._folder / key
+        try:
+            content = file.read_bytes()
+        except OSError:
+            return None
+        with suppress(OSError):
+            os.utime(file)
+        return content
+
+    def drop(self, key: str) -> None:
+        """Let go of what turned out to be damaged."""
+        with suppress(OSError):
+            (self._folder / key).unlink()
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep a content as a whole, if there is room on the disk and it is not too large."""
+        if len(content) > self.largest:
+            return
+        file, draft = self._folder / key, self._folder / f"{key}.{uuid.uuid4().hex}"
+        try:
+            if file.exists():
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.write_bytes(content)
+            draft.replace(file)
+        except OSError:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            return
+        self._make_room(len(content))
+
+    def _make_room(self, written: int) -> None:
+        """Count, and remove what is over, after each tenth of the bound that was written."""
+        with self._lock:
+            self._written += written
+            if self._written < self._most_bytes // 10:
+                return
+            self._written = 0
+        found: list[tuple[float, int, Path]] = []
+        with suppress(OSError):
+            for file in self._folder.iterdir():
+                with suppress(OSError):
+                    told = file.stat()
+                    found.append((told.st_mtime, told.st_size, file))
+        over = sum(size for _, size, _ in found) - self._most_bytes
+        for _, size, file in sorted(found):
+            if over <= 0:
+                return
+            with suppress(OSError):
+                file.unlink()
+                over -= size

@@ -22,7 +22,7 @@ from leaderboard.publication.model_entries import (
     track_bytes,
 )
 from leaderboard.publication.origins import Origin, RunOrigin, origin_of
-from leaderboard.publication.ranked_boards import BoardRun, DrawsShelf, RunDraws, ranked_board
+from leaderboard.publication.ranked_boards import BoardRun, DrawsCache, RunDraws, ranked_board
 from leaderboard.publication.results import Published, read_result
 from leaderboard.publication.snapshot import (
     PATH,
@@ -62,11 +62,11 @@ class Update:
         self,
         store: Store,  # where results are
         cards: Mapping[str, Card],  # the benchmarks that have boards
-        shelf: DrawsShelf,  # keeps draws from one snapshot to the next
+        cache: DrawsCache,  # keeps draws from one snapshot to the next
         last: Snapshot | None = None,  # the snapshot before; None: everything is read and ranked
         new: Sequence[Published] = (),  # runs that are being published; they replace older ones
     ) -> None:
-        self._store, self._cards, self._shelf = store, cards, shelf
+        self._store, self._cards, self._cache = store, cards, cache
         self._last = last
         self._last_cards = {n: b.card for n, b in last.boards.items()} if last else {}
         self._new: dict[str, dict[str, Published]] = {}
@@ -208,14 +208,14 @@ class Update:
         if published is not None and published.draws is not None:
             cells: Sequence[Cell] = published.cells()
             draws = RunDraws.of(published.draws, cells, card)
-            self._shelf.put(card, name, run, draws)
+            self._cache.put(card, name, run, draws)
             return BoardRun(cells, lambda: draws)
         if last_hashes.get(name) == run.sha256 and name in last_cells:
             cells = last_cells[name]
         else:
             result = self._result(one, card.name)
             cells = Published(one.submission, result).cells() if result else ()
-        return BoardRun(cells, partial(self._shelf.draws, card, name, run, cells))
+        return BoardRun(cells, partial(self._cache.draws, card, name, run, cells))
 
 
 def _ranks_alike(card: Card, other: Card | None) -> bool:
@@ -265,7 +265,7 @@ class Publisher:
     def __init__(self, store: Store, cards: Mapping[str, Card]) -> None:
         self._store = store
         self._cards = dict(cards)
-        self._shelf = DrawsShelf(store, store.cache and store.cache / "draws")
+        self._cache = DrawsCache(store, store.cache and store.cache / "draws")
         self._lock = threading.Lock()
         self._built: tuple[object, dict[str, bytes | None]] | None = None
         self._last: tuple[bytes, Snapshot] | None = None
@@ -324,12 +324,11 @@ class Publisher:
         public = self._store.public
         last = self._published()
         cards = cards_to_show(public, last, self._cards)
-        update = Update(self._store, cards, self._shelf, last, new)
+        update = Update(self._store, cards, self._cache, last, new)
         # Of a commit that several share, the version before it is the one there was.
         version = public.head().partition("+")[0]
         built = update.snapshot(shown, built_at, version)
         changes = changes_of(public, update, built)
-        self._shelf.tidy()
         # What makes way for another edition of a benchmark stays to be looked at.
         return {**archived(public, last, cards), **changes}
 

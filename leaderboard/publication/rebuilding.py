@@ -14,7 +14,7 @@ from leaderboard.ledger.private_records import events_path
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes, read_queue
 from leaderboard.publication.model_entries import ModelEntry, entry_of, read_track
 from leaderboard.publication.publisher import Update, changes_of
-from leaderboard.publication.ranked_boards import DrawsShelf
+from leaderboard.publication.ranked_boards import DrawsCache
 from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
@@ -104,8 +104,8 @@ def _folded(public: Repository, name: str) -> Status:
 def _rebuilding(
     store: Store, cards: Mapping[str, Card], now: datetime, statuses: Sequence[Status]
 ) -> tuple[Update, Snapshot]:
-    # A shelf of its own: not even draws are taken over from an earlier publication.
-    update = Update(store, cards, DrawsShelf(store))
+    # A cache of its own: not even draws are taken over from an earlier publication.
+    update = Update(store, cards, DrawsCache(store))
     shown = [status for status in statuses if status.on_boards]
     return update, update.snapshot(shown, now, store.public.head())
 

@@ -1,17 +1,19 @@
-"""Memory cache: bounds of bytes and number, one budget for several, and one making for all who ask."""
+"""Caches: bounds of bytes and number, one budget for several, one making for all who ask; files on a disk."""
 
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.cache import PROCESS, Budget, MemoryCache
+from leaderboard.cache import PROCESS, Budget, DiskCache, MemoryCache
 from tests.leaderboard.slow_making import Slow
 
 AT_ONCE = 5
@@ -132,3 +134,27 @@ def test_another_key_does_not_wait_and_nothing_is_made_again_each_time() -> None
     for _ in range(2):
         assert optional.of("none", nothing) is None
     assert len(made) == 2
+
+
+def test_files_are_bounded_and_those_not_used_for_longest_go(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path / "kept", 10_000, largest=1000)
+    cache.put("large", b"x" * 1001)
+    assert not (tmp_path / "kept").exists()
+    for n in range(30):
+        cache.put(f"{n}", bytes([n]) * 1000)
+        os.utime(tmp_path / "kept" / f"{n}", (n, n))
+        if n < 29:
+            assert cache.get("0") == bytes(1000)
+    kept = list((tmp_path / "kept").iterdir())
+    assert sum(file.stat().st_size for file in kept) <= 11_000
+    cache.drop("0")
+    assert (cache.get("0"), cache.get("never")) == (None, None)
+
+
+def test_only_the_owner_can_read_what_is_kept(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        DiskCache(tmp_path / "hub" / "contents", 1 << 20).put("one", b"private")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "hub" / "contents").stat().st_mode & 0o077 == 0

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.settings.sources import value_of
+from leaderboard.cache import DiskCache
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.client import PAUSES_S, HubClient
 from leaderboard.store.hub.joined import JoinedRepository
 from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
 from leaderboard.store.hub.repository import HubRepository
-from leaderboard.store.hub.versions import Shelf
 from leaderboard.store.interface import Store
 from leaderboard.store.live.opening import live_of
 
@@ -43,9 +43,9 @@ class HubParts:
         self.name = HubName(name)
         self.client = HubClient(endpoint, token, budget=budget, sleep=sleep, pauses=pauses)
         most = round(value_of("hub_cache_gib", os.environ) * 2**30)
-        shelf = Shelf(folder / CONTENTS, most_bytes=cache_bytes or most)
+        cache = DiskCache(folder / CONTENTS, cache_bytes or most)
         self.repositories = {
-            part: HubRepository(self.client, self.name.of(part), shelf, fresh_for_s=fresh_for_s)
+            part: HubRepository(self.client, self.name.of(part), cache, fresh_for_s=fresh_for_s)
             for part in Part
         }
         decisive = self.repositories[Part.REQUESTS]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.errors import PlatformError, TransientError
+from leaderboard.cache import DiskCache
 from leaderboard.store.disk import failing
 from leaderboard.store.hub.budget import CommitsUsedUpError
 from leaderboard.store.hub.client import LAST, Entry, HubClient
@@ -27,7 +28,7 @@ from leaderboard.store.hub.faults import (
 )
 from leaderboard.store.hub.layout import check_hub_path, is_ours
 from leaderboard.store.hub.uploads import Draft, Operation, describe, new_nonce, operations
-from leaderboard.store.hub.versions import FilesAtCommits, Shelf
+from leaderboard.store.hub.versions import FilesAtCommits
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
 
@@ -93,12 +94,12 @@ class HubRepository(FilesAtCommits):
         self,
         client: HubClient,  # of the Hub
         name: str,  # of the repository, `OWNER/NAME`
-        shelf: Shelf,  # contents that were read before
+        cache: DiskCache,  # contents that were read before
         *,
         fresh_for_s: float = 2.0,  # for so long the version is taken to be the one last seen
         steady: Callable[[], float] = time.monotonic,  # seconds that only go forward
     ) -> None:
-        super().__init__(client, name, shelf)
+        super().__init__(client, name, cache)
         self._fresh_for_s = fresh_for_s
         self._steady = steady
         self._lock = threading.Lock()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 import threading
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from benchmarks.errors import TransientError
 from benchmarks.sources.client import hf_raise_for_status, httpx
 from benchmarks.sources.pins import git_blob_digest
+from leaderboard.cache import DiskCache
 from leaderboard.store.disk import failing
 from leaderboard.store.hub.client import Entry, HubClient
 from leaderboard.store.hub.faults import Asked
@@ -25,88 +24,11 @@ from leaderboard.store.hub.uploads import Draft
 from leaderboard.store.interface import NotFoundError
 
 
-def git_blob_id(content: bytes) -> str:
-    """Id of a content as git has it."""
-    digest = git_blob_digest(len(content))
-    digest.update(content)
-    return digest.hexdigest()
-
-
 def is_content_of(content: bytes, oid: str) -> bool:
     """Whether a content has this id: SHA-256 (64 digits), or that of a git blob (40)."""
-    if len(oid) == 64:
-        return hashlib.sha256(content).hexdigest() == oid
-    return git_blob_id(content) == oid
-
-
-class Shelf:
-    """Files named by the hash of what they hold; safe among threads and processes.
-
-    A content is checked whenever it is taken, so that a damaged file is as good as none. A disk
-    that cannot be written costs speed and nothing else. The folder is for its owner alone: it holds
-    what people upload, too.
-    """
-
-    def __init__(self, folder: Path, *, most_bytes: int = 1 << 30, largest: int = 64 << 20) -> None:
-        self._folder = folder
-        self._most_bytes = most_bytes
-        self.largest = largest
-        self._lock = threading.Lock()
-        self._written = most_bytes  # counted at the first write
-
-    def get(self, oid: str) -> bytes | None:
-        """The content of this id, if it is here and whole."""
-        file = self._folder / oid
-        try:
-            content = file.read_bytes()
-        except OSError:
-            return None
-        if not is_content_of(content, oid):
-            with suppress(OSError):
-                file.unlink()
-            return None
-        with suppress(OSError):
-            os.utime(file)
-        return content
-
-    def put(self, oid: str, content: bytes) -> None:
-        """Keep a content, if there is room on the disk and it is not too large."""
-        if len(content) > min(self.largest, self._most_bytes):
-            return
-        file = self._folder / oid
-        draft = self._folder / f"{oid}.{uuid.uuid4().hex}"
-        try:
-            if file.exists():
-                return
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft.write_bytes(content)
-            draft.replace(file)
-        except OSError:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            return
-        self._make_room(len(content))
-
-    def _make_room(self, written: int) -> None:
-        """Count, and remove what is over, after each tenth of the bound that was written."""
-        with self._lock:
-            self._written += written
-            if self._written < self._most_bytes // 10:
-                return
-            self._written = 0
-        found: list[tuple[float, int, Path]] = []
-        with suppress(OSError):
-            for file in self._folder.iterdir():
-                with suppress(OSError):
-                    told = file.stat()
-                    found.append((told.st_mtime, told.st_size, file))
-        over = sum(size for _, size, _ in found) - self._most_bytes
-        for _, size, file in sorted(found):
-            if over <= 0:
-                return
-            with suppress(OSError):
-                file.unlink()
-                over -= size
+    digest = hashlib.sha256() if len(oid) == 64 else git_blob_digest(len(content))
+    digest.update(content)
+    return digest.hexdigest() == oid
 
 
 ABSENT = ""  # In place of an id: there is no file at that path
@@ -245,10 +167,10 @@ def _empty(file: BinaryIO) -> None:
 class FilesAtCommits:
     """Reads at commits, and remembers what it learned of them."""
 
-    def __init__(self, client: HubClient, name: str, shelf: Shelf) -> None:
+    def __init__(self, client: HubClient, name: str, cache: DiskCache) -> None:
         self.client = client
         self.name = name
-        self._shelf = shelf
+        self._cache = cache
         self._known = Known()
 
     def read_at(self, path: str, sha: str) -> bytes:
@@ -259,7 +181,7 @@ class FilesAtCommits:
         taken: dict[str, bytes] = {}
 
         def known(oid: str) -> bool:
-            content = self._shelf.get(oid)
+            content = self._kept(oid)
             if content is not None:
                 taken[oid] = content
             return content is not None
@@ -270,7 +192,7 @@ class FilesAtCommits:
         content = taken.get(oid)
         if content is None:
             content = sink.getvalue()
-            self._shelf.put(oid, content)
+            self._cache.put(oid, content)
         self._known.set(sha, path, oid)
         return content
 
@@ -313,10 +235,10 @@ class FilesAtCommits:
         for path, content in draft.changes.items():
             if content is None:
                 written[path] = ABSENT
-            elif isinstance(content, bytes) and len(content) <= self._shelf.largest:
+            elif isinstance(content, bytes) and len(content) <= self._cache.largest:
                 oid = hashlib.sha256(content).hexdigest()
                 written[path] = oid
-                self._shelf.put(oid, content)
+                self._cache.put(oid, content)
         self._known.carry(parent, sha, {*draft.changes, *draft.restored}, written)
 
     def _walked(self, prefix: str, sha: str) -> Iterator[str]:
@@ -337,7 +259,15 @@ class FilesAtCommits:
         oid = self._known.get(sha, path)
         if oid == ABSENT:
             raise NotFoundError(path)
-        return None if oid is None else self._shelf.get(oid)
+        return None if oid is None else self._kept(oid)
+
+    def _kept(self, oid: str) -> bytes | None:
+        """The content of this id, if it is here and whole: a damaged file is as good as none."""
+        content = self._cache.get(oid)
+        if content is not None and not is_content_of(content, oid):
+            self._cache.drop(oid)
+            return None
+        return content
 
     @contextmanager
     def _noting_absence(self, path: str, sha: str) -> Iterator[None]:

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.statistics import sign_flips
 from leaderboard.publication import publisher, ranked_boards
 from leaderboard.publication.publisher import Publisher, Update
-from leaderboard.publication.ranked_boards import DrawsShelf
+from leaderboard.publication.ranked_boards import DrawsCache
 from leaderboard.publication.rebuilding import differences, rebuilt
 from leaderboard.publication.snapshot import OLD_PATH, PATH
 from leaderboard.ranking import pairs
@@ -157,20 +157,10 @@ def test_draws_on_this_machines_disk_are_not_read_again(house: House, tmp_path: 
     assert set(mended) == set(warm)
 
 
-def test_the_shelf_keeps_what_was_used_last(house: House, tmp_path: Path) -> None:
-    house.publisher = Publisher(replace(house.store, cache=tmp_path), CARDS)
-    filled(house, 4, **ON_OPEN)
-    shelf = tmp_path / "draws"
-    sizes = [file.stat().st_size for file in shelf.iterdir()]
-    assert len(sizes) == 4
-    DrawsShelf(house.store, shelf, on_disk=2 * max(sizes)).tidy()
-    assert len(list(shelf.iterdir())) == 2
-
-
-def test_a_shelf_without_room_in_memory_gives_the_same_boards(house: House) -> None:
+def test_a_cache_without_room_in_memory_gives_the_same_boards(house: House) -> None:
     shown = but(house, filled(house, 4)[1])
     made = [
-        Update(house.store, CARDS, DrawsShelf(house.store, in_memory=size), shown_of(house))
+        Update(house.store, CARDS, DrawsCache(house.store, in_memory=size), shown_of(house))
         for size in (0, 1 << 30)
     ]
     assert differences(*(one.snapshot(shown, house.clock(), "") for one in made)) == ()
@@ -213,7 +203,7 @@ def test_the_tests_of_pairs_are_published_and_are_those_made_from_nothing(house:
     filled(house, 4, **ON_OPEN)
     ids = [*shown_of(house).entries]
     kept = pairs.read_pairs(house.store.public, "open", CARDS["open"].revision, ids)
-    fresh = Update(house.store, CARDS, DrawsShelf(house.store))
+    fresh = Update(house.store, CARDS, DrawsCache(house.store))
     shown = [status for status in house.ledger.statuses() if status.on_boards]
     fresh.snapshot(shown, house.clock(), "")
     made = fresh.ranked["open"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -26,7 +24,6 @@ from leaderboard.store.hub.uploads import (
     described,
     new_nonce,
 )
-from leaderboard.store.hub.versions import Shelf, git_blob_id
 from leaderboard.store.interface import Groups
 from leaderboard.store.opening import StoreName
 from tests.hub.server import HubServer
@@ -36,38 +33,15 @@ from tests.leaderboard.store.hub_rig import NAME, as_the_hub, parts_of, put
 # What was read before
 
 
-def test_a_damaged_content_is_as_good_as_none(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
-    for oid in (git_blob_id(b"abc"), hashlib.sha256(b"abc").hexdigest()):
-        shelf.put(oid, b"abc")
-        assert shelf.get(oid) == b"abc"
-        (tmp_path / oid).write_bytes(b"abd")
-        assert shelf.get(oid) is None
-        assert not (tmp_path / oid).exists()
-
-
-def test_the_shelf_is_bounded_and_drops_what_was_not_used_for_longest(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, most_bytes=10_000, largest=1000)
-    shelf.put(git_blob_id(b"x" * 1001), b"x" * 1001)
-    assert list(tmp_path.iterdir()) == []  # too large to be kept
-    contents = {git_blob_id(c): c for c in (bytes([n]) * 1000 for n in range(30))}
-    first = next(iter(contents))
-    for n, (oid, content) in enumerate(contents.items()):
-        shelf.put(oid, content)
-        os.utime(tmp_path / oid, (n, n))
-        if n < 29:
-            os.utime(tmp_path / first, (1000, 1000))
-    assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 11_000
-    assert shelf.get(first) is not None
-
-
-def test_only_the_owner_can_read_what_was_read_before(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        Shelf(tmp_path / "hub" / "contents").put(git_blob_id(b"private"), b"private")
-    finally:
-        os.umask(before)
-    assert (tmp_path / "hub" / "contents").stat().st_mode & 0o077 == 0
+def test_a_damaged_copy_on_this_machine_is_read_again(
+    hub: HubServer, parts: HubParts, tmp_path: Path
+) -> None:
+    put(parts.private, {"small": b"abc", "large.zip": b"kept apart"})
+    for _ in range(2):
+        private = parts_of(hub, tmp_path / "used").private
+        assert (private.read("small"), private.read("large.zip")) == (b"abc", b"kept apart")
+        for file in (tmp_path / "used" / "contents").iterdir():
+            file.write_bytes(b"damaged")
 
 
 def test_what_others_make_a_reader_forget_halfway_is_not_taken_for_absent(
