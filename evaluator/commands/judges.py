@@ -90,7 +90,7 @@ def pin(
     Example: python -m evaluator pin my-metric distrust --skill text --reason "trained on it"
     """
     from benchmarks.prompt_sets.registry import load_prompt_sets  # noqa: PLC0415
-    from leaderboard.governance import judge_pins as pins_acts  # noqa: PLC0415
+    from leaderboard.governance import acts as pins_acts  # noqa: PLC0415
 
     if verdict not in ("trust", "distrust"):
         raise SubmitterError(
@@ -113,7 +113,7 @@ def unpin(
 
     Example: python -m evaluator unpin my-metric --skill text --reason "a mistake"
     """
-    from leaderboard.governance import judge_pins as pins_acts  # noqa: PLC0415
+    from leaderboard.governance import acts as pins_acts  # noqa: PLC0415
 
     about = _about(metric, prompt_set, skill, verdict="trust", reason="-")
     pins_acts.unpin(store.existing(), about, this_person(operator=True), reason)
