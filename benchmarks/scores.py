@@ -16,7 +16,7 @@ import csv
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -38,6 +38,8 @@ RESERVED_NAMES = frozenset({"pair_id", "element_id", "element_score", "score"})
 """Columns of a scores file, which no metric may be named after."""
 NOT_METRICS = RESERVED_NAMES - {"score"}
 """Columns that hold no metric's scores."""
+MOST_MISSING = 0.5
+"""Share of the pairs that may have no score, for the rest to be published at all."""
 
 
 def check_metric_name(name: str, *, reserved: Collection[str] = RESERVED_NAMES) -> str:
@@ -142,6 +144,31 @@ def too_many_metrics(name: str, number: int) -> SubmitterError:
         "too_many_metrics",
         f"{name} has {number} metric columns.",
         f"Send at most {MAX_METRICS} metrics in one file.",
+    )
+
+
+def check_mostly_scored(
+    scored: int, pairs: int, what: str, why: Mapping[str, int] | None = None
+) -> None:
+    """Refuse scores of which most are missing: no measure of the rest tells of the metric.
+
+    Args:
+        scored: pairs with a score.
+        pairs: all that were asked.
+        what: they are of.
+        why: code of a finding to the number of pairs without a score for that reason.
+
+    Raises:
+        SubmitterError: `mostly_missing`.
+    """
+    if pairs - scored <= MOST_MISSING * pairs:
+        return
+    reasons = ", ".join(f"{code} {n:,}" for code, n in sorted((why or {}).items()))
+    raise SubmitterError(
+        "mostly_missing",
+        f"{pairs - scored:,} of {pairs:,} pairs of {what} have no score"
+        f"{f' ({reasons})' if reasons else ''}.",
+        "Give each pair a number; `python -m evaluator check` shows which have none, and why.",
     )
 
 

@@ -11,7 +11,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
-from benchmarks.scores import check_metric_name, load_bytes, parse_scores
+from benchmarks.scores import check_metric_name, check_mostly_scored, load_bytes, parse_scores
 from evaluator.submission.receiving.identity import digest
 from evaluator.submission.receiving.labels import (
     checked_description,
@@ -138,6 +138,8 @@ def _table(
         metric=name,
         lower_is_better=form.lower_is_better,
     )
+    for metric in table.metrics:
+        check_mostly_scored(int(table.overall[metric].notna().sum()), len(table.overall), metric)
     return content, table
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
-from benchmarks.scores import load_bytes, parse_scores
+from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
 from evaluator.scoring.asking import AskerSource, Engine
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
@@ -60,6 +60,10 @@ class FileRun:
             lower_is_better=self.submission.lower_is_better,
         )
         n = len(table.overall)
+        for metric in table.metrics:
+            check_mostly_scored(
+                int(table.overall[metric].notna().sum()), n, f"{metric} on {benchmark.name}"
+            )
         tell(Progress(done=n, total=n, rate=0.0, eta_s=0.0, stage="reading"))
         return Scored(benchmark.name, table, AS_SUBMITTED)
 
@@ -130,6 +134,8 @@ class ModuleRun:
         trial = None if self._trust else self._tried(questions, benchmark.name, tell)
         revision = " ".join(filter(None, (benchmark.card.revision, tag)))
         column = self.column(questions, (benchmark.name, revision), tell)
+        verdict = column.verdict
+        check_mostly_scored(verdict.scored, verdict.pairs, benchmark.name, verdict.unscored)
         if trial is not None:
             self._trust = trial.after({str(pair): score for pair, score in column.overall.items()})
         return Scored(

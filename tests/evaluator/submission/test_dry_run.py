@@ -24,6 +24,7 @@ from benchmarks.schema import ScoreTable
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
+from evaluator.scoring.plan import Size
 from evaluator.submission.checking import projection
 from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Rates, measured
 from evaluator.submission.checking.drawn import Drawn, evenly
@@ -245,7 +246,7 @@ COSTS = Costs(
     large=Rates(2.0, 0.5, 0.2),
     small_side=128,
 )
-SIZE = projection.Size((10, 10), (4, 4), (20, 20), elements=False, small=False, from_card=True)
+SIZE = Size((10, 10), (4, 4), (20, 20), elements=False, small=False, from_card=True)
 SMALL = replace(SIZE, small=True)
 PACE = projection.Pace((0.5, 3.0), waiting=0.25, measuring={"ts2": 0.125, "croc": 2.0})
 BY_ELEMENTS = replace(COSTS, medium=Rates(0.0, 0.0, 0.0, elements=0.5))
@@ -267,7 +268,7 @@ BY_ELEMENTS = replace(COSTS, medium=Rates(0.0, 0.0, 0.0, elements=0.5))
     ],
 )
 def test_each_image_text_and_pair_is_paid_once(
-    costs: Costs, size: projection.Size, more: tuple[Any, ...], span: tuple[float, float]
+    costs: Costs, size: Size, more: tuple[Any, ...], span: tuple[float, float]
 ) -> None:
     assert projection.span_s(costs, size, *more) == pytest.approx(span)
 
@@ -275,9 +276,7 @@ def test_each_image_text_and_pair_is_paid_once(
 @pytest.mark.parametrize("scorer_s", [0.01, 1.5, 400.0])
 @pytest.mark.parametrize("waited_s", [0.0, 50.0])
 @pytest.mark.parametrize("size", [SIZE, SMALL])
-def test_what_a_check_took_it_expects(
-    scorer_s: float, waited_s: float, size: projection.Size
-) -> None:
+def test_what_a_check_took_it_expects(scorer_s: float, waited_s: float, size: Size) -> None:
     one = projection.Ran("ts2", size, scorer_s, scorer_s + waited_s, 7.0)
     pace = projection.pace_of(COSTS, [projection.Ran("croc", SMALL, 1.2, 1.3, 0.1), one])
     low, high = projection.span_s(COSTS, size, pace, "ts2")

@@ -12,6 +12,7 @@ from leaderboard.desk import ScoresForm
 from leaderboard.ledger.ledger import Ledger
 from tests.evaluator.commands.submitting import typed
 from tests.evaluator.rig import ADA, SCORES, Rig
+from tests.leaderboard.refusing import refused
 
 WRONG = "pair_id,m\na,two\na,1\nd,3\n"
 FORM = ScoresForm("toy", version="a b\n")
@@ -28,6 +29,14 @@ def test_the_check_lists_what_the_intake_refuses_and_keeps_nothing(rig: Rig) -> 
         "not_numeric": 1,
     }  # fmt: skip
     assert (seen.plan, Ledger(rig.store).statuses()) == (None, ())
+
+
+def test_a_file_without_most_scores_is_refused_by_the_check_and_by_the_intake(rig: Rig) -> None:
+    path = rig.scores("pair_id,m\na,1\nb,\nc,\n")
+    (problem,) = rig.desk.examine_scores(path, ScoresForm("toy", "mine"), ADA).problems
+    with refused("mostly_missing"):
+        rig.desk.submit_scores(path, benchmark="toy", account=ADA)
+    assert problem.code == "mostly_missing"
 
 
 def test_a_check_that_passes_says_which_board_it_enters_and_how_it_is_marked(rig: Rig) -> None:

@@ -15,10 +15,12 @@ import pytest
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
 from benchmarks.stored_scores import read_overall
+from leaderboard.governance.quota import standings
+from leaderboard.ledger.policy import Policy
 from leaderboard.publication.publisher import Update
 from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import Snapshot
-from leaderboard.records import RunResult
+from leaderboard.records import Kind, RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
 from tests.benchmarks.toy import Toy
@@ -112,6 +114,27 @@ def test_what_a_run_cost_and_what_it_found_is_published(rig: Rig, toy: Toy) -> N
     assert found.environment["engine"] == "local"
     examples = [(one.code, one.item, one.item_id) for one in found.examples]
     assert examples == ([("no_score", "pair", "b")] if toy.card.answers_public else [])
+
+
+@pytest.mark.parametrize(
+    ("without", "state"),
+    [({1}, State.PUBLISHED), ({1, 2}, State.FAILED), ({0, 1, 2}, State.FAILED)],
+    ids=["few", "most", "all"],
+)
+def test_a_metric_that_gives_most_pairs_no_score_fails_with_the_reason_and_is_not_charged(
+    rig: Rig, without: set[int], state: State
+) -> None:
+    rig.backend = FakeBackend(lambda brightness, _: np.nan if brightness in without else brightness)
+    name = rig.ran()
+    failed = state is State.FAILED
+    assert rig.state(name) is state
+    assert (rig.status(name).code == "mostly_missing", "no_score" in rig.status(name).reason) == (
+        failed,
+        failed,
+    )
+    assert rig.store.public.has(f"results/{name}/toy.json") is not failed
+    charged = standings(ADA.key, rig.ledger.statuses(), Policy(), rig.clock())
+    assert {one.kind: one.scored for one in charged}[Kind.METRIC] == int(not failed)
 
 
 def test_results_older_than_findings_are_still_read(rig: Rig) -> None:
