@@ -50,6 +50,16 @@ class MeasureInfo(_Frozen):
     source: str = ""
     """Paper, section and equation."""
 
+    @classmethod
+    def correlation(cls, **fields: Any) -> Self:
+        """A measure in -1..1, of which a metric that guesses gets 0."""
+        return cls(low=-1.0, high=1.0, chance=0.0, **fields)
+
+    @classmethod
+    def share(cls, **fields: Any) -> Self:
+        """A measure in 0..1."""
+        return cls(low=0.0, high=1.0, **fields)
+
 
 class Selector(_Frozen):
     """Selector of the rows a board ranks by: fields of a `Row` that must match (None matches None)."""

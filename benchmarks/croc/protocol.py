@@ -50,25 +50,20 @@ CELLS: dict[str, tuple[str, str]] = {
 _CHANCE = 0.5
 
 MEASURES: dict[str, MeasureInfo] = {
-    "accuracy": MeasureInfo(
+    "accuracy": MeasureInfo.share(
         title="Accuracy",
         meaning="Share of comparisons in which the metric scores the matching combination of "
         "prompt and image strictly higher than the contrast; ties and missing scores are "
         "failures. Mean over prompt pairs within a category, then over categories.",
-        low=0.0,
-        high=1.0,
         chance=0.5,
         source="CROC, CROC_hum evaluation",
     ),
-    "scaled_accuracy": MeasureInfo(
+    "scaled_accuracy": MeasureInfo.correlation(
         title="Scaled accuracy",
         meaning="Accuracy a as 2a - 1: 1 is always right, 0 is a coin toss, -1 is never strictly "
         "right: ties count as wrong. "
         "The text-based and image-based cells are means of the forward and inverse directions; "
         "the summary without a direction is the mean of both cells.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="CROC, CROC_hum evaluation, Figure 5",
     ),
 }

@@ -25,7 +25,7 @@ TEXT_CHANCE, IMAGE_CHANCE = 5 / 6, 1 / 2
 score of the other text; the best of five against the best of five has one in two."""
 
 MEASURES: dict[str, MeasureInfo] = {
-    "accuracy": MeasureInfo(
+    "accuracy": MeasureInfo.share(
         title="Accuracy",
         meaning="Share of prompts for which the metric prefers the matching combination strictly. "
         "Text-based: the image that fits its prompt best by the metric (the first of equally good "
@@ -34,19 +34,14 @@ MEASURES: dict[str, MeasureInfo] = {
         "are passed over; a prompt none of whose matching images has one is left out; a missing "
         "score on the other side is a failure. The mean of both language models' prompts; a guess "
         "reaches 5/6 text-based and 1/2 image-based.",
-        low=0.0,
-        high=1.0,
         source="CROC, CROC_syn evaluation",
     ),
-    "scaled_accuracy": MeasureInfo(
+    "scaled_accuracy": MeasureInfo.correlation(
         title="Scaled accuracy",
         meaning="Accuracy on a scale on which 0 is a guess, 1 always right and -1 never right; the "
         "sides above and below the guess are stretched each on its own. A guess is taken as 5/6 "
         "text-based and 1/2 image-based, as in the paper; variant exact_chance takes n/(n+1) for "
         "prompts with n images, and its interval keeps that level fixed.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="CROC, CROC_syn evaluation, Table 1",
     ),
 }
@@ -197,7 +192,7 @@ def strata_of(
     in_plan = plan.positions(answers.clusters)
     clusters = groups["cluster"].to_numpy(np.intp)
     strata = []
-    for key, chosen in _positions(groups, ["mode", "text_model", "skill", "length"]):
+    for (mode, text_model, skill, length), chosen in _positions(groups):
         members, code = np.unique(clusters[chosen], return_inverse=True)
         used = np.isfinite(right[chosen])
         sums = [
@@ -205,9 +200,13 @@ def strata_of(
             _sum_by(code, len(members), used.astype(np.float64)),
         ]
         stratum = Stratum(
-            *key,
+            mode,
+            text_model,
+            skill,
+            length,
             members,
-            *sums,
+            right=sums[0],
+            used=sums[1],
             missing=missing[chosen].sum(axis=0, dtype=np.intp),
             n_groups=len(chosen),
             chance=float((n_images[chosen] / (n_images[chosen] + 1)).sum()),
@@ -232,11 +231,13 @@ def _drawn(
     return tuple(part.reshape(shape) for part in np.split(drawn, len(parts), axis=1))
 
 
-def _positions(groups: pd.DataFrame, keys: list[str]) -> list[tuple[tuple[str, ...], IntArray]]:
-    found: dict[Any, Any] = dict(
-        groups.reset_index(drop=True).groupby(keys, observed=True, sort=False).indices
-    )
-    return [(tuple(map(str, key)), np.asarray(rows, np.intp)) for key, rows in found.items()]
+def _positions(groups: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str, str], IntArray]]:
+    """Mode, text model, skill and length of each stratum, with the positions of its groups."""
+    keys = ["mode", "text_model", "skill", "length"]
+    by_key = groups.reset_index(drop=True).groupby(keys, observed=True, sort=False)
+    found: dict[Any, Any] = dict(by_key.indices)
+    for (mode, text_model, skill, length), rows in found.items():
+        yield (str(mode), str(text_model), str(skill), str(length)), np.asarray(rows, np.intp)
 
 
 def _sum_by(code: IntArray, n: int, values: FloatArray) -> FloatArray:

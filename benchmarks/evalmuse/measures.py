@@ -23,22 +23,16 @@ from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.statistics.samples import sum_by_cluster
 
 MEASURES: dict[str, MeasureInfo] = {
-    "srcc": MeasureInfo(
+    "srcc": MeasureInfo.correlation(
         title="SRCC",
         meaning="Spearman rank correlation between the metric and the mean human rating over all "
         "images. For a skill (a summary of ours): over the images whose prompt has an element of "
         "that skill.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="EvalMuse-40K, overall alignment evaluation",
     ),
-    "krcc": MeasureInfo(
+    "krcc": MeasureInfo.correlation(
         title="KRCC",
         meaning="Kendall's tau-b between the metric and the mean human rating over all images.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="EvalMuse-40K, overall alignment evaluation",
     ),
     "plcc": MeasureInfo(
@@ -63,15 +57,12 @@ MEASURES: dict[str, MeasureInfo] = {
         higher_is_better=False,
         source="EvalMuse-40K, overall alignment evaluation",
     ),
-    "pearson": MeasureInfo(
+    "pearson": MeasureInfo.correlation(
         title="Pearson r",
         meaning="Plain Pearson correlation between the metric and the mean human rating.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="beside PLCC, which fits a curve first",
     ),
-    "element_accuracy": MeasureInfo(
+    "element_accuracy": MeasureInfo.share(
         title="Element accuracy",
         meaning="Share of (image, element) pairs for which the element score, cut at a "
         "threshold, says the same as at least half of the annotators. Variant paper takes the "
@@ -79,8 +70,6 @@ MEASURES: dict[str, MeasureInfo] = {
         "in each resample); held_out chooses it for each fifth of the prompts on the other four "
         "fifths, so that no element is judged by a threshold it helped to choose; ntire takes "
         "0.5. A missing element score predicts absence.",
-        low=0.0,
-        high=1.0,
         source="EvalMuse-40K, fine-grained evaluation, Table 6; NTIRE 2025 track 1",
     ),
     "ntire_track1": MeasureInfo(

@@ -21,36 +21,28 @@ MEASURES: dict[str, MeasureInfo] = {
         high=1.0,
         source=_SOURCE,
     ),
-    "f1": MeasureInfo(
+    "f1": MeasureInfo.share(
         title="F1",
         meaning="Harmonic mean of the precision and recall of distorted regions, pooled over all "
         "images. 0 where no region is predicted.",
-        low=0.0,
-        high=1.0,
         source=_SOURCE,
     ),
-    "precision": MeasureInfo(
+    "precision": MeasureInfo.share(
         title="Precision",
         meaning="Share of predicted regions (larger than 0.0006 of the image) that hit a labelled "
         "region: the overlap of the two is above 0.1 of their union.",
-        low=0.0,
-        high=1.0,
         source=_SOURCE,
     ),
-    "recall": MeasureInfo(
+    "recall": MeasureInfo.share(
         title="Recall",
         meaning="Share of labelled regions (larger than 150 square pixels) hit by a predicted "
         "region.",
-        low=0.0,
-        high=1.0,
         source=_SOURCE,
     ),
-    "giou": MeasureInfo(
+    "giou": MeasureInfo.share(
         title="GIoU",
         meaning="Mean over the images of the intersection over union of all distorted pixels, "
         "with 0.0001 added to both; an image without distortion, predicted as such, counts 1.",
-        low=0.0,
-        high=1.0,
         source=f"{_SOURCE}; that the smoothing is added to both sides is our reading",
     ),
     "plcc": MeasureInfo(
@@ -62,20 +54,14 @@ MEASURES: dict[str, MeasureInfo] = {
         high=1.0,
         source=_SOURCE,
     ),
-    "srcc": MeasureInfo(
+    "srcc": MeasureInfo.correlation(
         title="SRCC",
         meaning="Spearman rank correlation between the metric and the mean opinion score.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source=_SOURCE,
     ),
-    "pearson": MeasureInfo(
+    "pearson": MeasureInfo.correlation(
         title="Pearson r",
         meaning="Plain Pearson correlation between the metric and the mean opinion score.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="beside PLCC, which fits a curve first",
     ),
 }

@@ -39,32 +39,24 @@ from benchmarks.statistics.resampled_correlation import resampled_pearson, resam
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined
 
 MEASURES: dict[str, MeasureInfo] = {
-    "srcc": MeasureInfo(
+    "srcc": MeasureInfo.correlation(
         title="Spearman ρ",
         meaning="Rank correlation between the metric and the human score of one annotation "
         "template over the images of one model, averaged over the models. The summary without a "
         "template is the mean of the three templates that rate single images.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="Gecko, point-wise evaluation; appendix F.1 of the later version",
     ),
-    "pearson": MeasureInfo(
+    "pearson": MeasureInfo.correlation(
         title="Pearson r",
         meaning="Linear correlation between the metric and the human score of one annotation "
         "template over the images of one model, averaged over the models.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="Gecko, point-wise evaluation; appendix F.1 of the later version",
     ),
-    "pairwise_accuracy": MeasureInfo(
+    "pairwise_accuracy": MeasureInfo.share(
         title="Pairwise accuracy",
         meaning="Share of side-by-side comparisons of two models on one prompt in which the "
         "metric strictly prefers the image that most raters prefer. A tie or a missing score is "
         "wrong; comparisons on which the raters are unsure or tied are left out.",
-        low=0.0,
-        high=1.0,
         chance=0.5,
         source="Gecko, pair-wise evaluation",
     ),
@@ -80,13 +72,11 @@ MEASURES: dict[str, MeasureInfo] = {
         low=0.0,
         source="Gecko, model ordering; later version, Figures 13 and 28",
     ),
-    "word_accuracy": MeasureInfo(
+    "word_accuracy": MeasureInfo.share(
         title="Word accuracy",
         meaning="Share of words that the metric labels as all raters do (grounded in the image or "
         "not), over words on which the raters agree and the metric gives a label. Scores from "
         "0.5 up are the label grounded; that cutoff is ours.",
-        low=0.0,
-        high=1.0,
         source="Gecko, Table 18",
     ),
     "error_consistency": MeasureInfo(

@@ -26,7 +26,7 @@ from benchmarks.statistics.raters import Level, krippendorff_alpha, one_against_
 from benchmarks.statistics.resampling import ResamplingPlan
 
 MEASURES: dict[str, MeasureInfo] = {
-    "pairwise_accuracy": MeasureInfo(
+    "pairwise_accuracy": MeasureInfo.share(
         title="Pairwise accuracy",
         meaning="Share of all pairs of images (of whatever prompts) that the metric and the mean "
         "rating order alike, or that both call tied. The metric calls a pair tied where its scores "
@@ -34,33 +34,22 @@ MEASURES: dict[str, MeasureInfo] = {
         "these very images (tie calibration), variant no_calibration takes 0, and variant "
         "ignore_tie leaves out pairs that people rate alike. The interval of variant paper keeps "
         "the threshold found on all images instead of calibrating every resample anew.",
-        low=0.0,
-        high=1.0,
         source="Deutsch et al. 2023 (tie calibration); VQAScore and GenAI-Bench, no grouping",
     ),
-    "krcc": MeasureInfo(
+    "krcc": MeasureInfo.correlation(
         title="Kendall τ-b",
         meaning="Kendall's tau-b between the metric and the mean rating over all images.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="VQAScore and GenAI-Bench, no grouping",
     ),
-    "pearson": MeasureInfo(
+    "pearson": MeasureInfo.correlation(
         title="Pearson r",
         meaning="Plain Pearson correlation between the metric and the mean rating over all images. "
         "The papers print it times 100.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="VQAScore and GenAI-Bench, no grouping",
     ),
-    "srcc": MeasureInfo(
+    "srcc": MeasureInfo.correlation(
         title="Spearman ρ",
         meaning="Spearman rank correlation between the metric and the mean rating over all images.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="as EvalMuse-40K, Table 2, reports it for GenAI-Bench",
     ),
 }

@@ -79,14 +79,12 @@ def random_choice(labels: FloatArray, size: int) -> dict[str, float]:
 
 GROUP_SIZES = {"best_of_9": 9, "best_of_3": 3}
 MEASURES: dict[str, MeasureInfo] = {
-    "top1_agreement": MeasureInfo(
+    "top1_agreement": MeasureInfo.share(
         title="Top-1 agreement",
         meaning="How often the image with the highest score is one of those with the highest mean "
         "rating: among the nine images of a prompt, or among images 1-3, 4-6 and 7-9. Of images "
         "with equal scores, variant paper takes the first one, and variant assay the average "
         "over all of them.",
-        low=0.0,
-        high=1.0,
         source="GenAI-Bench, ranking images; the authors' evaluation script",
     ),
     "rating_of_best": MeasureInfo(

@@ -90,30 +90,21 @@ def one_rater(answers: Tifa160Answers) -> pd.DataFrame:
 
 
 MEASURES: dict[str, MeasureInfo] = {
-    "srcc": MeasureInfo(
+    "srcc": MeasureInfo.correlation(
         title="Spearman ρ",
         meaning="Spearman rank correlation between the metric and the mean rating over all "
         "images. For the source of the prompts (a summary of ours): over its images only.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="DSG, correlation with Likert ratings on TIFA160",
     ),
-    "krcc": MeasureInfo(
+    "krcc": MeasureInfo.correlation(
         title="Kendall τ-b",
         meaning="Kendall's tau-b between the metric and the mean rating over all images.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="TIFA, correlation with human judgement, column Kendall; DSG",
     ),
-    "pearson": MeasureInfo(
+    "pearson": MeasureInfo.correlation(
         title="Pearson r",
         meaning="Pearson correlation between the metric and the mean rating over all images. "
         "The TIFA paper prints this, with gold human_avg, under the title Spearman.",
-        low=-1.0,
-        high=1.0,
-        chance=0.0,
         source="TIFA, correlation with human judgement, column Spearman; VQAScore (x 100)",
     ),
     "plcc": MeasureInfo(
@@ -126,13 +117,11 @@ MEASURES: dict[str, MeasureInfo] = {
         high=1.0,
         source="EvalMuse-40K, results on other benchmarks",
     ),
-    "pairwise_accuracy": MeasureInfo(
+    "pairwise_accuracy": MeasureInfo.share(
         title="Pairwise accuracy",
         meaning="Share of all pairs of images that the metric orders as the ratings do, or calls "
         "tied where they are equal. Scores count as tied up to a difference that is chosen for "
         "highest accuracy on these images; the interval keeps that difference fixed.",
-        low=0.0,
-        high=1.0,
         source="VQAScore, with the tie calibration of Deutsch et al. 2023",
     ),
 }

@@ -99,11 +99,6 @@ def test_holes_are_filled_and_what_lies_inside_them_is_no_region_of_its_own() ->
     assert whole_iou(ring, inside) == pytest.approx(1e-4 / (3600 + 3600 + 1e-4))
 
 
-def test_pixels_that_touch_at_a_corner_are_one_region() -> None:
-    assert len(regions(block(10, 10, 20, 20) | block(30, 30, 20, 20), 0.0)) == 1
-    assert len(regions(block(10, 10, 20, 20) | block(31, 31, 20, 20), 0.0)) == 2
-
-
 def test_two_empty_masks_agree_and_one_empty_mask_does_not() -> None:
     assert agreement(BLANK, BLANK).counts == (0, 0, 0, 0)
     assert whole_iou(BLANK, BLANK) == 1.0

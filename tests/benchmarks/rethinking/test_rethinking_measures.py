@@ -247,15 +247,6 @@ class TestPerturbation:
         assert (prompt.n_units, prompt.n_missing) == (5, 0)
         assert len(perturbations(found, plan(found))) == 3
 
-    def test_prompts_that_move_alike_with_every_seed_widen_the_interval_by_prompt(self) -> None:
-        sizes = np.random.default_rng(5).exponential(size=(1, 1, 60)) * np.ones((5, 1, 60))
-        scores = np.random.default_rng(6).normal(size=(5, 1, 60))
-        found = table(scores, scores + sizes)
-        image, prompt = (
-            x.ci_high - x.ci_low for x in perturbations_over_seeds(found, resamples(found))
-        )
-        assert prompt > 1.7 * image  # five equal seeds: about the square root of five
-
     def test_scores_that_are_all_equal_have_no_spread_to_compare_with(self) -> None:
         found = table(np.full((2, 1, 3), 0.1), np.full((2, 1, 3), 0.2))
         both = (
@@ -387,16 +378,6 @@ class TestComparisonsOverSeeds:
         values[1, 0, 2] = NAN
         found = comparisons_over_seeds(table(values), resamples(table(values)))
         assert [(c.n_units, c.n_missing) for c in found] == [(7, 1), (3, 1)]
-
-    def test_the_same_seed_twice_changes_p_by_image_but_not_by_prompt(self) -> None:
-        once = table(np.random.default_rng(3).normal(size=(1, 2, 25)))
-        twice = table(np.repeat(once.scores, 2, axis=0))
-        [alone] = comparisons(once, plan(once))
-        assert comparisons_over_seeds(once, resamples(once)) == ()
-        image, prompt = comparisons_over_seeds(twice, resamples(twice))
-        assert alone.unit == "prompt"
-        assert (prompt.p_value, prompt.r_ab) == pytest.approx((alone.p_value, alone.r_ab))
-        assert image.p_value < alone.p_value
 
 
 def test_images_are_in_the_order_of_their_resamples_and_drawn_one_by_one() -> None:

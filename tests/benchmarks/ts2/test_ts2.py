@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
@@ -200,18 +197,6 @@ def test_measures_of_one_graph(labels: str, scores: list[float], expected: Value
     assert {key: found[key] for key in expected} == pytest.approx(expected, nan_ok=True)
 
 
-def test_an_image_without_score_is_as_if_it_were_not_there_for_this_metric_alone() -> None:
-    labels = ["0", "0", "1a", "1b", "1b", "2"]
-    complete = np.array([5.0, 4.0, 3.0, 2.0, 4.5, 1.0])
-    scored = np.arange(6) != 3
-    holed = np.where(scored, complete, NAN)
-    both = Graph(np.array([0, 0, 1, 1, 1, 2]), labels).measures(np.stack([holed, complete], axis=1))
-    without = values_of([labels[i] for i in np.flatnonzero(scored)], complete[scored].tolist())
-    whole = values_of(labels, complete.tolist())
-    for key in KEYS:
-        assert both[key] == pytest.approx([without[key], whole[key]], abs=1e-15)
-
-
 TOY = {
     "a": ("easy", "count", ["0", "1", "2"]),
     "b": ("easy", "colour", ["0", "1"]),
@@ -313,34 +298,6 @@ def test_every_graph_agrees_with_a_walk_by_walk_evaluation(missing: float) -> No
         expected = plain_evaluation(overall[metric].to_numpy(), answers)
         for key in KEYS:
             np.testing.assert_allclose(found.values[key][:, column], expected[key], atol=1e-12)
-
-
-NODES = st.tuples(
-    st.sampled_from(["0a", "0b", "1a", "1b", "2a", "2b", "3a"]), st.integers(-4, 4).map(float)
-)
-
-
-@settings(deadline=None)
-@given(st.lists(NODES, min_size=2, max_size=12), st.randoms(use_true_random=False))
-def test_transforms_orders_and_ranges(graph: list[tuple[str, float]], random: Random) -> None:
-    labels, scores = zip(*graph, strict=True)
-    before = values_of(labels, scores)
-    shuffled = values_of(*zip(*random.sample(graph, len(graph)), strict=True))
-    risen = values_of(labels, [math.exp(s) for s in scores])
-    negated = values_of(labels, [-s for s in scores])
-
-    def equal(after: Values, keys: Iterable[MeasureKey], sign: int = 1) -> None:
-        for key in keys:
-            assert sign * after[key] == pytest.approx(before[key], abs=1e-12, nan_ok=True), key
-
-    equal(shuffled, KEYS)
-    equal(risen, [key for key in KEYS if key[0] != "delta"])
-    equal(negated, (RANK, MIDRANK, DELTA), -1)
-    equal(negated, SEPS)
-    for (name, _), value in before.items():
-        info = MEASURES[name]
-        assert info.low is None or value >= info.low - 1e-12
-        assert info.high is None or value <= info.high + 1e-12
 
 
 def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
