@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.errors import PlatformError
 from benchmarks.parquet import parquet_frame
 
@@ -88,7 +88,10 @@ class Comparisons:
         better, worse = [], []
         for shared, other in ((prompt, None), (image, prompt)):
             a, b = _within(case, shared)
-            kept = _differ(expected[a], expected[b])
+            # Both are known and not the same.
+            kept = (
+                np.isfinite(expected[a]) & np.isfinite(expected[b]) & (expected[a] != expected[b])
+            )
             if other is not None:  # What shares both was compared before.
                 kept &= other[a] != other[b]
             a, b = a[kept], b[kept]
@@ -197,9 +200,3 @@ def _within(case: IntArray, shared: IntArray) -> tuple[IntArray, IntArray]:
         first.append(order[place])
         second.append(order[place + lag])
         lag += 1
-
-
-def _differ(a: FloatArray, b: FloatArray) -> BoolArray:
-    """Where both are known and not the same."""
-    differ: BoolArray = np.isfinite(a) & np.isfinite(b) & (a != b)
-    return differ

@@ -48,7 +48,8 @@ def infer(measured: Measured, plan: PerturbedPlan, in_steps: Collection[str] = (
     members = _members(measured, plan)
     shares = intervals.contributions(values, without, twice, members)
     moved = intervals.influence(shares, values, members)
-    stepping = _in_steps(measured.rows, in_steps) | _unexplained(moved, resamples)
+    known = np.array([row.measure in in_steps for row in measured.rows], bool)
+    stepping = known | _unexplained(moved, resamples)
     shares[stepping] = moved[stepping] = np.nan
     n_clusters = np.array([row.n_clusters for row in measured.rows])
     bca = intervals.bca(values, resamples, intervals.acceleration(moved), n_clusters=n_clusters)
@@ -119,11 +120,6 @@ def _filled(
 def _number(end: np.float64) -> float:
     """As a number of its own; one object for NaN, so that equal rows are equal."""
     return math.nan if math.isnan(end) else float(end)
-
-
-def _in_steps(rows: Sequence[Row], measures: Collection[str]) -> BoolArray:
-    """Shape (R,): rows of measures that are known to move in steps."""
-    return np.array([row.measure in measures for row in rows], bool)
 
 
 def _unexplained(moved: FloatArray, resamples: FloatArray) -> BoolArray:

@@ -28,8 +28,14 @@ from rich.markup import escape
 from rich.status import Status
 from rich.table import Table as Printed
 
-from tools.checkout_rows import INDEX, read_bundle, read_demo, released_scores
-from tools.checkout_side import Side, SideError
+from tools.checkout_rows import (
+    INDEX,
+    Side,
+    SideError,
+    read_bundle,
+    read_demo,
+    released_scores,
+)
 from tools.row_differences import Comparison, Difference, Level, Table, compare_tables
 
 DIFFERENT, BROKEN = 1, 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, IntArray
 from benchmarks.errors import SubmitterError
@@ -152,7 +151,13 @@ class QuestionGraph:
         parsed = [parse_parents(cell, notation) for cell in cells]
         odd = np.array([not whole for _, whole in parsed], bool)
         if unparsable == "refuse" and odd.any():
-            raise _bad_parents(keys, list(cells), odd, source)
+            row = int(np.flatnonzero(odd)[0])
+            raise SubmitterError(
+                "bad_parents",
+                f"{source} has {int(odd.sum())} cells of parents that cannot be read, the first is "
+                f"{list(cells)[row]!r} at {_named(keys[row])}.",
+                "Write question ids only, or choose what is done about such cells.",
+            )
         texts = keys.get_level_values("text_id")
         numbers = keys.get_level_values("question_id")
         prompts = tuple(dict.fromkeys(texts[odd]))
@@ -222,18 +227,6 @@ def _is_id(part: str) -> bool:
 
 def _named(key: tuple[Hashable, ...]) -> str:
     return f"question {key[1]} of prompt {key[0]!r}"
-
-
-def _bad_parents(
-    keys: pd.MultiIndex, cells: Sequence[str], odd: NDArray[np.bool_], source: str
-) -> SubmitterError:
-    row = int(np.flatnonzero(odd)[0])
-    return SubmitterError(
-        "bad_parents",
-        f"{source} has {int(odd.sum())} cells of parents that cannot be read, the first is "
-        f"{cells[row]!r} at {_named(keys[row])}.",
-        "Write question ids only, or choose what is done about such cells.",
-    )
 
 
 # Scores of images.

@@ -175,25 +175,12 @@ def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 DSG_PALI = "dsg_tifa160/vqa_answers/pali17b_dsg.csv"
 _DSG_COLUMNS = (
-    "dsg_prompt_split",
-    "t2i_model",
-    "item_id",
-    "question_id",
-    "dependency_id",
-    "answer",
-)
+    "dsg_prompt_split", "t2i_model", "item_id", "question_id", "dependency_id", "answer",
+)  # fmt: skip
 TIFA160_METRICS = (
-    "meteor",
-    "bleu",
-    "rouge",
-    "spice",
-    "clipscore_vitb32",
-    "tifa_vilt",
-    "tifa_git-large",
-    "tifa_ofa-large",
-    "tifa_blip2-flant5xl",
-    "tifa_mplug-large",
-)
+    "meteor", "bleu", "rouge", "spice", "clipscore_vitb32", "tifa_vilt", "tifa_git-large",
+    "tifa_ofa-large", "tifa_blip2-flant5xl", "tifa_mplug-large",
+)  # fmt: skip
 
 
 @cache

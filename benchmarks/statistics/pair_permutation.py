@@ -182,7 +182,7 @@ def pair_swaps(
         reason = _refusal(sample, by_cluster=clusters is not None)
         if reason:
             for a, b in zip(first.tolist(), second.tolist(), strict=True):
-                table.refuse(a, b, reason)
+                table.reasons[a, b] = reason
             continue
         i, j = np.searchsorted(columns, first), np.searchsorted(columns, second)
         if clusters is not None:

@@ -215,7 +215,7 @@ def paired_many(
     weights = np.empty((0, len(x))) if counts is None else np.asarray(counts, np.float64)
     if weights.ndim != 2 or weights.shape[1] != len(x):
         raise ValueError(f"counts of {len(x)} prompts are needed, not of shape {weights.shape}")
-    student, ranks = t_statistics(x), rank_statistics(x)
+    student, (w, p, wins) = t_statistics(x), rank_statistics(x)
     with np.errstate(invalid="ignore"):
         effect = student.t / np.sqrt(student.n)
     of_difference, of_effect = paired_intervals(x, weights, level)
@@ -225,10 +225,10 @@ def paired_many(
         difference=student.difference,
         t=student.t,
         t_p=student.p,
-        wilcoxon_w=ranks.w,
-        wilcoxon_p=ranks.p,
-        wins=ranks.wins,
-        ties=student.n - ranks.wins - ranks.wins.T,
+        wilcoxon_w=w,
+        wilcoxon_p=p,
+        wins=wins,
+        ties=student.n - wins - wins.T,
         effect=effect,
         difference_interval=of_difference,
         effect_interval=of_effect,
@@ -296,17 +296,8 @@ def _moments(x: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, BoolArray
     return n, difference, deviations, deviations > least
 
 
-@dataclass(frozen=True)
-class RankStatistics:
-    """The fields `wilcoxon_w`, `wilcoxon_p` and `wins` of `PairedMany`, each (M, M)."""
-
-    w: FloatArray
-    p: FloatArray
-    wins: IntArray
-
-
-def rank_statistics(x: FloatArray) -> RankStatistics:
-    """Wilcoxon's test and the wins for each two columns of x, shape (n, M), finite or NaN."""
+def rank_statistics(x: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Wilcoxon's W and p and the wins for each two columns of x (n, M), finite or NaN; (M, M) each."""
     n_models = x.shape[1]
     w, p = np.full((2, n_models, n_models), np.nan)
     wins = np.zeros((n_models, n_models), np.intp)
@@ -320,7 +311,7 @@ def rank_statistics(x: FloatArray) -> RankStatistics:
             test = wilcoxon(x[both, a], x[both, b])
             w[a, b], p[a, b] = test.statistic, test.p_value
         w[a:, a], p[a:, a] = w[a, a:], p[a, a:]
-    return RankStatistics(w, p, wins)
+    return w, p, wins
 
 
 def _signed_rank_test(ranks: SignedRanks) -> tuple[FloatArray, FloatArray]:

@@ -617,7 +617,7 @@ def perm_both(
         i, j = np.searchsorted(columns, first), np.searchsorted(columns, second)
         for pair in np.flatnonzero(np.isin(i, list(reasons)) | np.isin(j, list(reasons))):
             reason = reasons.get(int(i[pair])) or reasons[int(j[pair])]
-            table.refuse(int(first[pair]), int(second[pair]), reason)
+            table.reasons[int(first[pair]), int(second[pair])] = reason
         good = ~(np.isin(i, list(reasons)) | np.isin(j, list(reasons)))
         table.fill(first[good], second[good], *_tested(sample, statistic, i[good], j[good], signs))
     return table.tests(signs.n_patterns, signs.exact)

@@ -50,10 +50,6 @@ class PairTable:
         self.differences[second, first] = 0.0 - delta  # no -0.0 on the diagonal
         self.p_values[first, second] = self.p_values[second, first] = p
 
-    def refuse(self, first: int, second: int, reason: str) -> None:
-        """Say why a pair has no values."""
-        self.reasons[first, second] = reason
-
     def tests(self, n_draws: int, exact: bool) -> PermutationTests:
         """The finished table of `n_draws` swap patterns; `exact` where these are all there are."""
         return PermutationTests(self.differences, self.p_values, n_draws, exact, self.reasons)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -132,27 +132,34 @@ def less_rounding(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class FlipTests:
-    """Tests between each two of M metrics; all arrays have shape (M, M)."""
+class PairTests:
+    """Tests of p pairs of metrics; all arrays have shape (p,)."""
 
-    difference: FloatArray  # value of the row's metric less that of the column's
-    p_value: FloatArray  # two-sided; NaN where a metric has no contributions, and 1 on the diagonal
+    p_value: FloatArray  # two-sided; NaN where a metric has no contributions
     n_units: IntArray  # blocks of clusters in which the two differ
     # patterns of signs behind the p-value: all 2^n_units where `exact`, none where the p-value is
     # the upper bound
     n_patterns: IntArray
     exact: NDArray[np.bool_]  # whether every pattern was looked at
 
+
+@dataclass(frozen=True)
+class FlipTests(PairTests):
+    """Tests between each two of M metrics; all arrays have shape (M, M), p is 1 on the diagonal."""
+
+    difference: FloatArray  # value of the row's metric less that of the column's
+
+    @classmethod
+    def untested(cls, n_metrics: int) -> FlipTests:
+        """A table to be filled in: NaN and zeros."""
+        shape = (n_metrics, n_metrics)
+        unknown, counts = np.full((2, *shape), np.nan), np.zeros((2, *shape), np.intp)
+        return cls(unknown[0], counts[0], counts[1], np.zeros(shape, bool), unknown[1])
+
     def of(self, order: IntArray) -> FlipTests:
         """The same for some of the metrics, in the order given."""
         square = np.ix_(order, order)
-        return FlipTests(
-            difference=self.difference[square],
-            p_value=self.p_value[square],
-            n_units=self.n_units[square],
-            n_patterns=self.n_patterns[square],
-            exact=self.exact[square],
-        )
+        return FlipTests(*(getattr(self, field.name)[square] for field in fields(self)))
 
     @property
     def bounded(self) -> NDArray[np.bool_]:
@@ -163,13 +170,7 @@ class FlipTests:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return (
-            self.difference.nbytes
-            + self.p_value.nbytes
-            + self.n_units.nbytes
-            + self.n_patterns.nbytes
-            + self.exact.nbytes
-        )
+        return sum(int(getattr(self, field.name).nbytes) for field in fields(self))
 
 
 def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
@@ -192,15 +193,7 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     stored with the results.
     """
     shares = np.asarray(contributions, np.float64)
-    n_metrics = len(shares)
-    shape = (n_metrics, n_metrics)
-    tests = FlipTests(
-        difference=np.full(shape, np.nan),
-        p_value=np.full(shape, np.nan),
-        n_units=np.zeros(shape, np.intp),
-        n_patterns=np.zeros(shape, np.intp),
-        exact=np.zeros(shape, bool),
-    )
+    tests = FlipTests.untested(len(shares))
     able = np.flatnonzero(_testable(shares))
     tests.difference[np.ix_(able, able)] = np.subtract.outer(*[shares[able].sum(axis=1)] * 2)
     tests.p_value[able, able] = 1.0
@@ -212,16 +205,6 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
         tests.n_patterns[one, other] = found.n_patterns
         tests.exact[one, other] = found.exact
     return tests
-
-
-@dataclass(frozen=True)
-class PairTests:
-    """Tests of p pairs; the arrays have shape (p,) and mean what they do in `FlipTests`."""
-
-    p_value: FloatArray
-    n_units: IntArray
-    n_patterns: IntArray
-    exact: NDArray[np.bool_]
 
 
 def pair_tests(
@@ -315,13 +298,7 @@ class _Pairs:
         return self.at(np.flatnonzero(chosen))
 
     def at(self, chosen: IntArray) -> _Pairs:
-        return _Pairs(
-            first=self.first[chosen],
-            second=self.second[chosen],
-            n_units=self.n_units[chosen],
-            least=self.least[chosen],
-            bound=self.bound[chosen],
-        )
+        return _Pairs(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 def _differences(a: FloatArray, b: FloatArray, size: FloatArray) -> FloatArray:

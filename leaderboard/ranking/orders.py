@@ -13,7 +13,7 @@ from benchmarks.statistics.sign_flips import MOST_DRAWN, FlipTests
 from leaderboard.cache import MemoryCache
 from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.ranking.draws import RowDraws, joined, read_rows
-from leaderboard.ranking.pairs import TESTED, Pairs, read_pairs, tests_of, untested
+from leaderboard.ranking.pairs import TESTED, Pairs, read_pairs, tests_of
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Repository, Store
 
@@ -60,7 +60,7 @@ class KnownTests:
         if len(skills) == 1 and _is_headline(card, skills[0]):
             usable = [cell.entry_id for cell in skills[0] if cell.fit and cell.value is not None]
             found = read_pairs(self._public, card.name, card.revision, usable)
-        return found or Pairs(card.revision, (), untested(0))
+        return found or Pairs(card.revision, (), FlipTests.untested(0))
 
 
 def _is_headline(card: Card, cells: Sequence[Cell]) -> bool:
@@ -83,7 +83,7 @@ def _grown(known: Pairs, ids: Sequence[str], tests: FlipTests) -> Pairs:
     before = np.arange(len(known.entry_ids))
     now = np.array([place[entry_id] for entry_id in ids], np.intp)
     one, other = now[a[made]], now[b[made]]
-    found = untested(len(every))
+    found = FlipTests.untested(len(every))
     for name in TESTED:
         target = getattr(found, name)
         target[np.ix_(before, before)] = getattr(known.tests, name)

@@ -147,21 +147,9 @@ def tests_of(
     return made
 
 
-def untested(n: int) -> FlipTests:
-    """Tests of n entries before any is made: NaN and zero."""
-    shape = (n, n)
-    return FlipTests(
-        difference=np.full(shape, np.nan),
-        p_value=np.full(shape, np.nan),
-        n_units=np.zeros(shape, np.intp),
-        n_patterns=np.zeros(shape, np.intp),
-        exact=np.zeros(shape, bool),
-    )
-
-
 def _symmetric(n: int, a: IntArray, b: IntArray, found: dict[str, NDArray[Any]]) -> FlipTests:
     """Tests of pairs as matrices; differences are left open."""
-    tests = untested(n)
+    tests = FlipTests.untested(n)
     for one, other in ((a, b), (b, a)):
         for name in TESTED:
             getattr(tests, name)[one, other] = found[name]

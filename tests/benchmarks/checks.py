@@ -1,23 +1,30 @@
-"""Checks that tests of benchmarks share: an error by its code, one row of many, cases by scores."""
+"""What tests of benchmarks share: an error by its code, rows, pools, cases, cards of small copies, commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks.cases import Comparisons
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import AssayError
+from benchmarks.pooled import CORRELATIONS
 from benchmarks.rows import Measured, Row
+from benchmarks.schema import Card
+from evaluator.commands.compare_metrics import STATISTICS
 
 
 @contextmanager
-def refused(code: str, *says: str) -> Iterator[pytest.ExceptionInfo[SubmitterError]]:
-    """The block ends in an error of this code, whose message holds these words."""
-    with pytest.raises(SubmitterError) as caught:
+def refused(
+    code: str, *says: str, match: str | None = None
+) -> Iterator[pytest.ExceptionInfo[AssayError]]:
+    """The block ends in an error of this code, whose message holds these words; `match` its text."""
+    with pytest.raises(AssayError, match=match) as caught:
         yield caught
     assert caught.value.code == code
     assert [part for part in says if part not in caught.value.message] == [], caught.value.message
@@ -35,3 +42,56 @@ def agreement(cases: pd.DataFrame, scores: pd.Series) -> pd.DataFrame:
     """`Comparisons.agreement` of scores by pair id."""
     score = scores.reindex(cases["pair_id"]).to_numpy(np.float64)
     return Comparisons.of(cases).agreement(score)
+
+
+# A command of the benchmarks.
+
+
+@dataclass
+class Command:
+    """Calls `main` with options; keeps what it printed."""
+
+    main: Callable[[], int]
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+    out: str = ""
+    err: str = ""
+
+    def __call__(self, *words: object) -> int:
+        self.monkeypatch.setattr("sys.argv", ["command", *map(str, words)])
+        try:
+            code = self.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        self.out, self.err = self.capsys.readouterr()
+        return code
+
+
+# Cards of small copies.
+
+
+def trial_card(card: Card, **counts: int) -> Card:
+    """The card of a small copy: no hash is pinned, and it must hold these counts only."""
+    files = tuple(file.model_copy(update={"sha256": ""}) for file in card.files)
+    return card.model_copy(update={"files": files, "counts": counts})
+
+
+# Rows that are correlations of one pool.
+
+
+def check_pools(measured: Measured) -> None:
+    """Each such row, and no other, has a pool, and its value is the correlation of that."""
+    assert STATISTICS.keys() == CORRELATIONS.keys()
+    correlated = {i for i, row in enumerate(measured.rows) if row.measure in CORRELATIONS}
+    assert set(measured.pools) == correlated
+    for i in correlated:
+        row, sample = measured.rows[i], measured.pools[i]()
+        scored = np.isfinite(sample.scores)
+        assert np.isfinite(sample.ratings).all()
+        assert (row.n_items, row.n_clusters) == (
+            scored.sum(),
+            np.unique(sample.clusters[scored]).size,
+        )
+        if not math.isnan(row.value):
+            found = CORRELATIONS[row.measure][0](sample.scores[scored], sample.ratings[scored])
+            assert row.value == pytest.approx(found, abs=1e-12)

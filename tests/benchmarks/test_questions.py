@@ -19,7 +19,7 @@ from benchmarks.__main__ import main
 from benchmarks.questions import Key, QuestionFolder, export_questions, key_path
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
-from tests.benchmarks.refusals import refused
+from tests.benchmarks.checks import refused
 from tests.benchmarks.toy import PAIRS, Toy
 
 OPAQUE = re.compile(r"[pite]\d{6}-[0-9a-f]{8}")
@@ -171,7 +171,7 @@ def test_an_image_that_is_not_as_exported_is_found_when_it_is_read(toy: Exported
     (toy.folder / "images/000003").unlink()
     assert intact() == questions.images[next(iter(questions.images))]()
     for read in (spoilt, gone):
-        with refused("questions_damaged", r"images/00000[23] is not as it was"):
+        with refused("questions_damaged", match=r"images/00000[23] is not as it was"):
             read()
 
 
@@ -193,7 +193,7 @@ def test_what_is_missing_or_cut_is_found_at_once(toy: Exported, name: str, how: 
 def test_a_table_that_was_changed_is_found(toy: Exported) -> None:
     path = toy.folder / "texts.parquet"
     pd.read_parquet(path).assign(prompt="another").to_parquet(path, index=False)
-    with refused("questions_damaged", "SHA-256"):
+    with refused("questions_damaged", match="SHA-256"):
         _ = toy.questions
 
 

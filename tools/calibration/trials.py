@@ -180,19 +180,12 @@ def assay(found: Found) -> Intervals:
     return intervals.bca(found.value, found.resamples, found.acceleration, n_clusters=n_clusters)
 
 
-def plain_bca(found: Found) -> Intervals:
-    """BCa as in the textbook."""
-    return intervals.bca(found.value, found.resamples, found.acceleration)
-
-
-def percentile(found: Found) -> Intervals:
-    """Quantiles of the resamples."""
-    return intervals.percentile(found.resamples)
-
-
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {"assay": assay, "bca": plain_bca, "percentile": percentile}
-)
+METHODS: Mapping[str, Method] = MappingProxyType({
+    "assay": assay,
+    "bca": lambda found: intervals.bca(found.value, found.resamples, found.acceleration),
+    "percentile": lambda found: intervals.percentile(found.resamples),
+})  # fmt: skip
+"""Assay's intervals, the BCa of the textbook, and quantiles of the resamples."""
 
 
 @dataclass(frozen=True)

@@ -311,22 +311,12 @@ def detailed(rng: Chance) -> Scene:
 
 
 SAMPLERS: dict[str, Callable[[Chance], Scene]] = {
-    "one_shape": one_shape,
-    "two_shapes": two_shapes,
-    "three_shapes": three_shapes,
-    "counted": counted,
-    "counted_sum": counted_sum,
-    "related": related,
-    "compared": compared,
-    "sized": sized,
-    "patterned": patterned,
-    "with_parts": with_parts,
-    "object_scene": object_scene,
-    "placed": placed,
-    "negated": negated,
-    "hand": hand,
-    "detailed": detailed,
-}
+    draw.__name__: draw
+    for draw in (
+        one_shape, two_shapes, three_shapes, counted, counted_sum, related, compared, sized,
+        patterned, with_parts, object_scene, placed, negated, hand, detailed,
+    )
+}  # fmt: skip
 """Sorts of scenes and the functions that draw one."""
 
 _SORTS: tuple[str, ...] = tuple(

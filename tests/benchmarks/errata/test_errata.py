@@ -16,8 +16,7 @@ from benchmarks.errata.__main__ import main
 from benchmarks.errata.entries import FILE, ErrataFile, data_folder, erratum, files
 from benchmarks.errata.figures import RECOMPUTE, RecomputedCell, address, check_data, recompute
 from benchmarks.registry import load_registry
-from tests.benchmarks.called import Command
-from tests.benchmarks.refusals import refused
+from tests.benchmarks.checks import Command, refused
 
 FROM_DATA = [entry for entry in errata() if entry.data]
 NEEDS_NO_DATA = [entry for entry in errata() if entry.recompute and not entry.data]
@@ -99,7 +98,7 @@ def test_a_list_that_contradicts_itself_is_an_error_of_ours(
     monkeypatch.setattr(entries, "FILE", wrong)
     entries._list.cache_clear()
     try:
-        with refused("malformed_errata", r"errata\.toml: .*pattern"):
+        with refused("malformed_errata", match=r"errata\.toml: .*pattern"):
             errata()
     finally:
         entries._list.cache_clear()
@@ -136,10 +135,10 @@ def test_a_cell_is_confirmed_by_its_digits_and_explained_by_the_printed_ones() -
 
 
 def test_what_has_no_function_or_other_cells_is_not_recomputed() -> None:
-    with refused("not_recomputable", "'croc-first-cell'"):
+    with refused("not_recomputable", match="'croc-first-cell'"):
         recompute(erratum("croc-first-cell"), None)
     known, other = NEEDS_NO_DATA[0], ErratumCell(label="unheard of", printed="1", correct="2")
-    with refused("labels_differ", "unheard of"):
+    with refused("labels_differ", match="unheard of"):
         recompute(known.model_copy(update={"cells": (*known.cells, other)}), None)
 
 
@@ -176,14 +175,14 @@ def test_missing_files_are_named_with_the_way_to_get_each(entry: Erratum, tmp_pa
 def test_only_the_missing_files_are_named(assay_data: Path, tmp_path: Path) -> None:
     (tmp_path / "ts2").mkdir()
     shutil.copyfile(assay_data / "ts2" / "metadata.csv", tmp_path / "ts2" / "metadata.csv")
-    with refused("data_missing", r"from ts2/scores\.csv;"):
+    with refused("data_missing", match=r"from ts2/scores\.csv;"):
         check_data(erratum("ts2-delta-subsets"), tmp_path)
 
 
 def test_a_file_of_another_release_is_refused_by_its_hash(tmp_path: Path) -> None:
     (tmp_path / "gecko").mkdir()
     (tmp_path / "gecko" / "prompts.csv").write_text("prompt_type\nGecko(S)\n")
-    with refused("data_malformed", r"prompts\.csv .*81058b468d1bef5b"):
+    with refused("data_malformed", match=r"prompts\.csv .*81058b468d1bef5b"):
         recompute(erratum("gecko-release"), tmp_path)
 
 

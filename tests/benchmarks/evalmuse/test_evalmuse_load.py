@@ -23,8 +23,7 @@ from benchmarks.evalmuse.load import (
 )
 from benchmarks.evalmuse.protocol import CARD, EvalMuse, EvalMuseNtire
 from benchmarks.scores import parse_scores
-from tests.benchmarks.cards import trial_card
-from tests.benchmarks.checks import refused, row_of
+from tests.benchmarks.checks import refused, row_of, trial_card
 from tests.benchmarks.evalmuse.evalmuse_tree import (
     Record,
     image_bytes,

@@ -20,8 +20,7 @@ from benchmarks.evalmuse_structure.protocol import CARD, EvalMuseStructure
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import parse_scores
-from tests.benchmarks.cards import trial_card
-from tests.benchmarks.checks import refused
+from tests.benchmarks.checks import refused, trial_card
 
 Question = tuple[str, str, bool]  # image, category, yes
 Problem = tuple[str, str]  # image, skill

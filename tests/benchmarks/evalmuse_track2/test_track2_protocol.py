@@ -37,7 +37,7 @@ from benchmarks.evalmuse_track2.measures import (
 from benchmarks.evalmuse_track2.protocol import EvalMuseTrack2, final_score, region_rates
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.pool_rows import check_pools
+from tests.benchmarks.checks import check_pools
 
 BLANK = np.zeros((SIZE, SIZE), bool)
 

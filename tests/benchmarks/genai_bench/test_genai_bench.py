@@ -26,9 +26,7 @@ from benchmarks.statistics.pairwise_accuracy import (
     tie_calibrated,
 )
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks.cards import trial_card
-from tests.benchmarks.checks import refused, row_of
-from tests.benchmarks.pool_rows import check_pools
+from tests.benchmarks.checks import check_pools, refused, row_of, trial_card
 
 N_PROMPTS = 4
 Json = Any

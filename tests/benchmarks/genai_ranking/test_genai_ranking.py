@@ -23,8 +23,7 @@ from benchmarks.genai_ranking.protocol import CARD, GenAiRanking, chance, choose
 from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
-from tests.benchmarks.cards import trial_card
-from tests.benchmarks.checks import refused, row_of
+from tests.benchmarks.checks import refused, row_of, trial_card
 
 Json = Any
 Change = Callable[[Json, Json], object]

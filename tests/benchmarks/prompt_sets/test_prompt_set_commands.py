@@ -17,7 +17,7 @@ from benchmarks.prompt_sets.registry import load_prompt_sets
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.rows import parse_rows
 from leaderboard.records import ModelCard
-from tests.benchmarks.called import Command
+from tests.benchmarks.checks import Command
 
 SETS = load_prompt_sets()
 DEMO = SETS["demo_prompts"]

@@ -1,14 +1,19 @@
-"""Prompt sets: their cards and registry, reading their files, and what is printed of models on them."""
+"""Prompt sets: cards, registry, files, what is printed of models on them; means of a model's scores."""
 
 from __future__ import annotations
 
+import math
+import random
 import shutil
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.errata.entries import errata
 from benchmarks.evalmuse.load import SKILLS
@@ -17,7 +22,19 @@ from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.protocol import CARD as GECKO
 from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
 from benchmarks.prompt_sets import reference, sets
-from benchmarks.prompt_sets.prompt_set import FOLDER, PromptSet, SetElement, SetPrompt, card_beside
+from benchmarks.prompt_sets.means import by_seed, over_seeds
+from benchmarks.prompt_sets.prompt_set import (
+    FOLDER,
+    MEASURE,
+    PromptAnswers,
+    PromptSet,
+    SetElement,
+    SetPrompt,
+    card_beside,
+    pair_id,
+    parsed_pair,
+    skills_of,
+)
 from benchmarks.prompt_sets.reference import (
     ReferenceRow,
     other_references,
@@ -29,10 +46,11 @@ from benchmarks.prompt_sets.registry import find_prompt_set, load_prompt_sets, w
 from benchmarks.published import published
 from benchmarks.registry import load_registry
 from benchmarks.rethinking.measures import MetricScores, model_scores
+from benchmarks.rows import Measured
+from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks.cards import trial_card
-from tests.benchmarks.refusals import refused
+from tests.benchmarks.checks import refused, trial_card
 
 SETS = load_prompt_sets()
 BENCHMARKS = load_registry()
@@ -127,13 +145,13 @@ def test_sets_that_are_none_or_share_a_name_are_errors_of_ours(
             load_prompt_sets()
     name = one.name
     assert with_prompt_sets({"other": one}, SETS) == {"other": one, **SETS}
-    with refused("duplicate_benchmark", name):
+    with refused("duplicate_benchmark", match=name):
         with_prompt_sets({name: one}, SETS)
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     assert all(find_prompt_set(SETS, name) is one for name, one in SETS.items())
-    with refused("unknown_prompt_set", "'no such'") as found:
+    with refused("unknown_prompt_set", match="'no such'") as found:
         find_prompt_set(SETS, "no such")
     assert all(name in found.value.hint for name in SETS)
 
@@ -165,7 +183,7 @@ def test_both_texts_of_croc_are_prompts_and_each_once(tmp_path: Path) -> None:
         SetPrompt("counting_1|contrast", "Three cats", skills=("counting",)),
         SetPrompt("negation_1|contrast", "No cat", skills=("negation",)),
     )
-    with refused("data_malformed", "2 prompt pairs; expected 280"):
+    with refused("data_malformed", match="2 prompt pairs; expected 280"):
         SETS["croc_hum_prompts"].set_prompts(tmp_path)
 
 
@@ -204,12 +222,12 @@ def listed(elements: str) -> str:
 def test_files_that_are_not_as_released_are_refused(
     name: str, content: str, said: str, tmp_path: Path
 ) -> None:
-    with refused("data_malformed", said):
+    with refused("data_malformed", match=said):
         trial(name, content, tmp_path)
 
 
 def test_other_counts_than_those_of_the_card_are_refused(tmp_path: Path) -> None:
-    with refused("data_malformed", "1 prompts; expected 2"):
+    with refused("data_malformed", match="1 prompts; expected 2"):
         trial("dsg_1k", ONE_DSG, tmp_path, prompts=2)
 
 
@@ -459,3 +477,115 @@ def test_a_printed_figure_of_no_model_is_no_row_of_a_table(monkeypatch: pytest.M
             references_of("evalmuse_ranking")
     finally:
         reference._table.cache_clear()
+
+
+# Scores of one model by prompt and seed, and their means with intervals, overall and by skill.
+
+
+NAN = math.nan
+PROMPTS = (
+    SetPrompt("a/1", "two cups", skills=("count", "count:two")),
+    SetPrompt("b", "a red cup", skills=("colour",)),
+    SetPrompt("c", "three red cups", skills=("colour", "count")),
+    SetPrompt("d", "a cup"),
+)
+IDS = tuple(one.prompt_id for one in PROMPTS)
+PLAN = ResamplingPlan(IDS, 3, 50)
+NOTHING = pd.Series(dtype=float, index=pd.Index([], dtype=str))
+
+
+def scores_of(values: dict[tuple[str, int], float]) -> pd.Series:
+    return pd.Series({pair_id(prompt, seed): value for (prompt, seed), value in values.items()})
+
+
+def measured(scores: dict[str, pd.Series], **directions: int) -> Measured:
+    found = load_prompt_sets()["demo_prompts"].measure(
+        ScoreTable(pd.DataFrame(scores), directions=directions),  # type: ignore[arg-type]
+        PromptAnswers((), IDS, prompts=PROMPTS),
+        PLAN,
+    )
+    assert {(row.measure, row.facet == row.metric) for row in found.rows} == {(MEASURE, True)}
+    return found
+
+
+def test_scores_are_laid_out_by_seed_and_prompt() -> None:
+    """Perturbed images and prompts of no set are passed over."""
+    scores = scores_of({("b", 42): 0.2, ("a/1", 7): 0.1, ("a/1", 42): 0.4, ("d", 2**63): 0.3})
+    scores[pair_id("a/1", 7, perturbed=True)] = scores[pair_id("b", 9, perturbed=True)] = 0.8
+    scores[pair_id("z", 7)] = 0.9
+    seeds, found = by_seed(scores, IDS)
+    assert seeds == (7, 42, 2**63)
+    expected = [[0.1, NAN, NAN, NAN], [0.4, 0.2, NAN, NAN], [NAN, NAN, NAN, 0.3]]
+    np.testing.assert_array_equal(found, expected)
+    seeds, found = by_seed(NOTHING, IDS)
+    assert (seeds, found.shape) == ((), (0, 4))
+
+
+@given(st.text(st.characters(blacklist_categories=["Cs"]), min_size=1), st.integers(0, 2**64 - 1))
+def test_a_pair_is_named_so_that_its_prompt_and_seed_can_be_read(prompt: str, seed: int) -> None:
+    for perturbed in (False, True):
+        name = pair_id(prompt, seed, perturbed=perturbed)
+        assert parsed_pair(name) == (prompt, seed, perturbed)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6), st.integers())
+def test_a_mean_depends_on_the_scores_and_not_on_which_seed_gave_which(
+    values: list[float], seed: int
+) -> None:
+    shuffled = random.Random(seed).sample(values, len(values))
+    first, again = (over_seeds(np.array(one)[:, None])[0] for one in (values, shuffled))
+    assert first == again == pytest.approx(math.fsum(values) / len(values), abs=1e-6)
+    assert over_seeds(np.full((len(values), 1), values[0]))[0] == values[0]
+
+
+def test_a_prompts_value_is_the_mean_over_its_images() -> None:
+    images = np.array([[0.1, NAN, NAN], [0.4, 0.2, NAN]])
+    np.testing.assert_allclose(over_seeds(images), [0.25, 0.2, NAN])
+    np.testing.assert_array_equal(over_seeds(np.empty((0, 3))), [NAN] * 3)
+
+
+def test_a_models_score_is_the_mean_over_prompts_of_the_mean_over_images() -> None:
+    values = scores_of({("a/1", 1): 0.0, ("a/1", 2): 1.0, ("b", 1): 0.2, ("c", 1): 0.6})
+    found = {(r.metric, r.skill): r for r in measured({"up": values, "down": values}, down=-1).rows}
+    for metric, sign in (("up", 1), ("down", -1)):
+        whole = found[metric, None]
+        assert whole.value == pytest.approx(sign * (0.5 + 0.2 + 0.6) / 3)
+        assert (whole.n_items, whole.n_clusters, whole.n_missing, whole.note) == (4, 3, 4, "")
+        assert whole.ci_low <= whole.value <= whole.ci_high
+        of_skill = {"count": (0.5 + 0.6) / 2, "colour": (0.2 + 0.6) / 2, "count:two": 0.5}
+        for skill, value in of_skill.items():
+            assert found[metric, skill].value == pytest.approx(sign * value)
+        assert "one cluster" in found[metric, "count:two"].note
+
+
+def test_resamples_draw_prompts_and_are_joint_over_skills() -> None:
+    by_prompt = np.array([0.1, 0.2, 0.7, 0.4])
+    values = scores_of({(one, 1): value for one, value in zip(IDS, by_prompt, strict=True)})
+    found = measured({"m": values})
+    colour = [row.skill for row in found.rows].index("colour")
+    np.testing.assert_allclose(found.resamples[0], PLAN.counts @ by_prompt / 4)
+    drawn = PLAN.counts[:, 1:3]
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(
+            found.resamples[colour], drawn @ by_prompt[1:3] / drawn.sum(axis=1)
+        )
+    members = found.members[colour]
+    assert members is not None
+    assert members.tolist() == [1, 2]
+
+
+def test_a_skill_without_scores_says_so() -> None:
+    rows = {row.skill: row for row in measured({"m": scores_of({("d", 1): 0.4})}).rows}
+    assert math.isnan(rows["colour"].value)
+    assert "no image" in rows["colour"].note
+    assert math.isnan(measured({"m": NOTHING}).rows[0].value)
+
+
+def test_what_a_set_holds_is_counted_and_skills_stand_in_the_order_of_their_first_prompt() -> None:
+    prompts = (*PROMPTS, SetPrompt("e", "x", split="real", elements=(SetElement("1", "x"),)))
+    assert PromptAnswers((), (), prompts=prompts).counts() == {
+        "prompts": 5, "elements": 1, "real: prompts of the split": 1, "count: prompts": 2,
+        "count:two: prompts": 1, "colour: prompts": 2,
+    }  # fmt: skip
+    assert skills_of(PROMPTS) == ("count", "count:two", "colour")
+    assert skills_of(()) == ()

@@ -22,7 +22,7 @@ from benchmarks.statistics.raters import error_consistency
 from benchmarks.tifa160 import protocol as tifa160
 from benchmarks.tifa160.load import GOLDS
 from benchmarks.ts2.protocol import Ts2
-from tests.benchmarks.refusals import refused
+from tests.benchmarks.checks import refused
 
 COUNTS = {
     ("croc", "Table 1"): 4 * 3 * 6, ("croc", "Table 2"): 2 * 3 * 3, ("croc", "Table 3"): 4 * 4,
@@ -250,7 +250,7 @@ HEADER = "paper,table,benchmark,metric,measure,split,skill,variant,facet,model,v
 def test_a_wrong_line_is_named(tmp_path: Path, line: str, reason: str) -> None:
     path = tmp_path / "tifa.csv"
     path.write_text(HEADER + line + "\n", encoding="utf-8")
-    with refused("malformed_published", rf"^tifa\.csv, line 2.*{reason}"):
+    with refused("malformed_published", match=rf"^tifa\.csv, line 2.*{reason}"):
         list(read_cells(path, papers()))
 
 

@@ -22,7 +22,7 @@ from benchmarks.scores import read_scores
 from benchmarks.sources.pins import sha256_of
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
-from tests.benchmarks.refusals import refused
+from tests.benchmarks.checks import refused
 from tools.make_released import MAKERS, changed_originals
 
 BUNDLED = {"ts2": Ts2(), "tifa160": Tifa160(), "genai_1600": GenAiBench()}
@@ -104,7 +104,7 @@ def test_a_changed_table_is_told_by_name(copied: Path, path: str) -> None:
     content = bytearray((copied / path).read_bytes())
     content[len(content) // 2] ^= 1
     (copied / path).write_bytes(content)
-    with refused("data_malformed", f"benchmarks/released/{path} "):
+    with refused("data_malformed", match=f"benchmarks/released/{path} "):
         released_bytes(path)
 
 
@@ -113,7 +113,7 @@ def test_a_changed_table_is_told_by_name(copied: Path, path: str) -> None:
 )
 def test_a_benchmark_names_the_table_it_lacks(copied: Path, table: str) -> None:
     (copied / table).unlink()
-    with refused("data_missing", f"benchmarks/released/{table} "):
+    with refused("data_missing", match=f"benchmarks/released/{table} "):
         load_registry()[table.partition("/")[0]].answers(None)
 
 
@@ -123,7 +123,7 @@ def test_a_broken_manifest_is_told_with_its_place(
 ) -> None:
     (tmp_path / "released.toml").write_text(text, "utf-8")
     monkeypatch.setattr(bundle, "MANIFEST", tmp_path / "released.toml")
-    with refused("invalid_benchmark", r"released\.toml"):
+    with refused("invalid_benchmark", match=r"released\.toml"):
         read_manifest.__wrapped__()
 
 

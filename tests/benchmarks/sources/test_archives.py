@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.archives import ZipImages, unpack
-from tests.benchmarks.refusals import refused
+from tests.benchmarks.checks import refused
 from tests.benchmarks.sources.fetching import REPO, get, on_hub
 from tests.hub.server import HubServer
 
@@ -106,7 +106,7 @@ def test_an_archive_cut_anywhere_is_an_error(tmp_path: Path, packed: bool, left:
 def test_a_plain_archive_cut_between_two_files_is_noticed(tmp_path: Path) -> None:
     archive = tmp_path / "x.tar"
     archive.write_bytes(tar({"1": b"x" * 512, "2": b"y" * 512}, packed=False)[:1024])
-    with refused("data_malformed", "1 files"):
+    with refused("data_malformed", match="1 files"):
         unpack(archive, ())
 
 
@@ -156,7 +156,7 @@ def test_room_is_asked_for_the_content_too(
     hub.add(REPO, {"x.tar": content})
     room = type("Usage", (), {"free": 64 * 2**20 + round(2.09 * len(content))})
     monkeypatch.setattr("benchmarks.sources.transfer.shutil.disk_usage", lambda _: room)
-    with refused("disk_full", "needs 4"):
+    with refused("disk_full", match="needs 4"):
         get(hub, tmp_path, on_hub("remote/x.tar", unpack=True))
     get(hub, tmp_path, on_hub("remote/x.tar"))
 
@@ -202,7 +202,7 @@ def flagged(offset: int, value: bytes) -> bytes:
     ids=["cut", "compression", "encrypted", "patched", "strongly encrypted"],
 )  # fmt: skip
 def test_an_entry_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
-    with refused("data_malformed", r"images/0\.png"):
+    with refused("data_malformed", match=r"images/0\.png"):
         images_of(tmp_path, content).read("images/0.png")
 
 

@@ -23,7 +23,7 @@ from benchmarks.sources.folder import DataFile, DataFolder, data_row, folder_ima
 from benchmarks.sources.output import check_output, write_whole
 from benchmarks.sources.remote import Hub, in_short
 from benchmarks.sources.transfer import Bar, Lines, meter_for
-from tests.benchmarks.refusals import refused
+from tests.benchmarks.checks import refused
 from tests.benchmarks.sources.fetching import REPO, RecordedMeter, Remote, get, on_hub
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer
@@ -234,7 +234,7 @@ def test_the_first_fetch_pins_a_commit_and_later_ones_keep_it(
     # A commit that was rewritten away is not replaced in silence.
     repository.forget(old)
     (tmp_path / "remote/more.csv").unlink()
-    with refused("unknown_revision", old):
+    with refused("unknown_revision", match=old):
         get(hub, tmp_path, SMALL_FILE, more)
 
 
@@ -245,7 +245,7 @@ def test_the_cards_commit_wins_even_written_short(hub: HubServer, tmp_path: Path
     assert get(hub, tmp_path, *files).commits == {REPO: old}
     for name in ("small.csv", "more.csv"):  # one commit for all
         assert (tmp_path / "remote" / name).read_bytes() == b"old"
-    with refused("unknown_revision", "'0000000'"):
+    with refused("unknown_revision", match="'0000000'"):
         get(hub, tmp_path, on_hub("remote/small.csv", revision="0000000"))
 
 
@@ -278,7 +278,7 @@ def test_a_loader_refuses_what_differs_from_what_was_fetched(
     with refused("data_malformed"):
         hashes()
     (tmp_path / "remote/pins.json").write_text('{"files": 3}')
-    with refused("data_malformed", r"pins\.json.*files"):
+    with refused("data_malformed", match=r"pins\.json.*files"):
         get(hub, tmp_path, SMALL_FILE)
 
 
@@ -291,7 +291,7 @@ def test_a_full_disk_is_refused_before_anything_is_written(
     hub.add(REPO, {"big.bin": BIG})
     room = type("Usage", (), {"free": 66_000_000})
     monkeypatch.setattr("benchmarks.sources.transfer.shutil.disk_usage", lambda _: room)
-    with refused("disk_full", r"3\.0 MB in .*not/yet.* 66\.0 MB"):
+    with refused("disk_full", match=r"3\.0 MB in .*not/yet.* 66\.0 MB"):
         get(hub, tmp_path / "not/yet", BIG_FILE)
     assert (names_in(tmp_path), hub.sent()) == ([], 0)
 
@@ -299,7 +299,7 @@ def test_a_full_disk_is_refused_before_anything_is_written(
 def test_a_gated_repository_says_what_to_do(hub: HubServer, tmp_path: Path) -> None:
     hub.add(REPO, {"big.bin": BIG}, gated=True)
     stranger = hub.enroll("hf_stranger", Account("stranger"))
-    with refused("gated_repository", "terms.*HF_TOKEN"):
+    with refused("gated_repository", match="terms.*HF_TOKEN"):
         get(hub, tmp_path, BIG_FILE, token=stranger)
     get(hub, tmp_path, BIG_FILE, token=hub.token)
     assert (tmp_path / "remote/big.bin").read_bytes() == BIG
@@ -416,7 +416,7 @@ def test_a_count_out_of_its_bounds_is_refused(tmp_path: Path) -> None:
     for fits in (32_000, 33_500):
         toy_folder(tmp_path, **bounds).check_range(TABLE.path, "images", fits)
     for found in (31_999, 33_501):
-        with refused("data_malformed", f"{found} images"):
+        with refused("data_malformed", match=f"{found} images"):
             toy_folder(tmp_path, **bounds).check_range(TABLE.path, "images", found)
         toy_folder(tmp_path).check_range(TABLE.path, "images", found)
 
@@ -426,7 +426,7 @@ def test_what_an_operator_supplies_is_asked_of_the_operator(tmp_path: Path) -> N
     with refused("images_missing") as caught:
         folder_images("toy", tmp_path, {"a": "a.png"}, remedy=remedy)
     assert caught.value.hint == TABLE.supplied
-    with refused("images_missing", "fetch toy"):
+    with refused("images_missing", match="fetch toy"):
         folder_images("toy", tmp_path, {"a": "a.png"})
     for benchmark in load_registry().values():
         data = benchmark.folder(tmp_path)
@@ -449,5 +449,5 @@ def test_a_file_that_cannot_be_written_leaves_nothing_and_keeps_what_was_there(
         with refused("cannot_write"):
             action()
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("out.csv", "before")]
-    with refused("cannot_write", "folder"):
+    with refused("cannot_write", match="folder"):
         check_output(tmp_path, force=True)

@@ -20,9 +20,7 @@ from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.tifa160.load import GOLDS, HUMAN, IMAGES, LIKERT, MODEL_NAMES
 from benchmarks.tifa160.load import Tifa160Answers as Answers
 from benchmarks.tifa160.protocol import CARD, MEASURES, Tifa160
-from tests.benchmarks.cards import trial_card
-from tests.benchmarks.checks import refused
-from tests.benchmarks.pool_rows import check_pools
+from tests.benchmarks.checks import check_pools, refused, trial_card
 
 Change = Callable[[Any], Any]
 FIRST = "coco_1_mini_dalle"
