@@ -28,7 +28,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import open_clip  # type: ignore[import-untyped]
@@ -37,7 +37,9 @@ from numpy.typing import NDArray
 from open_clip.tokenizer import SimpleTokenizer  # type: ignore[import-untyped]
 from open_clip.transform import PreprocessCfg, image_transform_v2  # type: ignore[import-untyped]
 from PIL import Image
+from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import pil_to_tensor
+from torchvision.transforms.v2 import functional as transforms
 from transformers import CLIPConfig, CLIPModel, CLIPProcessor, CLIPTokenizer
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
@@ -46,8 +48,7 @@ from benchmarks_perf.made_up import croc_like, noise_jpeg, numbered
 from benchmarks_perf.measuring import MIB, Figure, alone, interleaved, memory_bytes
 from evaluator.scorers.device import peak_rss_bytes
 from evaluator.scorers.embeddings import About, EmbeddingCache
-from evaluator.scorers.in_process import ModelAsker
-from evaluator.scorers.models.inputs import ImageBackend, normalised, resized_and_cropped
+from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Checkpoint, Loaded, Runtime, ScorerRow, load_scorer
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.contract import Vectors
@@ -74,7 +75,7 @@ Loop = Callable[[Sequence[ImageText]], list[float]]
 
 @dataclass(frozen=True)
 class LoadedSource:
-    """Opens askers over a scorer that is there already; with a folder, they keep embeddings."""
+    """Opens clients over a scorer that is there already; with a folder, they keep embeddings."""
 
     loaded: Loaded
     runtime: Runtime = field(default_factory=Runtime)
@@ -82,14 +83,14 @@ class LoadedSource:
     fingerprint: str = "0" * 64
 
     @contextmanager
-    def open(self) -> Iterator[ModelAsker]:
-        """See `AskerSource`."""
+    def open(self) -> Iterator[ModelClient]:
+        """See `ClientSource`."""
         if self.kept is None:
-            yield ModelAsker(self.loaded, self.runtime)
+            yield ModelClient(self.loaded, self.runtime)
             return
         about = About(self.fingerprint, self.loaded.preprocessing)
         with EmbeddingCache(self.kept, about) as cache:
-            yield ModelAsker(self.loaded, self.runtime, cache=cache)
+            yield ModelClient(self.loaded, self.runtime, cache=cache)
 
     def run(self, questions: Questions, batch_pairs: int = 64) -> ScoreColumn:
         """All scores, from an empty folder of shards."""
@@ -207,8 +208,8 @@ def _tower(
     source: LoadedSource, model: Any, questions: Questions, size: int
 ) -> Callable[[], object]:
     """The image tower on pixels that are ready, in batches of as many images as ours."""
-    asker = ModelAsker(source.loaded, source.runtime)
-    prepared = [asker.ready(image()).content.prepared for image in questions.images.values()]
+    client = ModelClient(source.loaded, source.runtime)
+    prepared = [client.ready(image()).content.prepared for image in questions.images.values()]
     batches = [torch.stack(prepared[i : i + size]) for i in range(0, len(prepared), size)]
 
     def run() -> None:
@@ -334,6 +335,39 @@ def _bare(questions: Questions) -> dict[str, float]:
         found = scorer.score([image] * len(pairs), [questions.texts[p.text_id] for p in pairs])
         scores |= dict(zip((pair.pair_id for pair in pairs), found, strict=True))
     return scores
+
+
+ImageBackend = Literal["pil", "torchvision"]
+
+
+def resized_and_cropped(
+    image: Image.Image, size: int, backend: ImageBackend = "pil"
+) -> torch.Tensor:
+    """The middle of an image whose shorter side was made `size` pixels long, bicubic.
+
+    Returns: Shape (3, size, size), uint8.
+    """
+    whole = image if backend == "pil" else _bytes_of(image)
+    small = transforms.resize(whole, [size], InterpolationMode.BICUBIC, antialias=True)
+    square = transforms.center_crop(small, [size, size])
+    return (_bytes_of(square) if backend == "pil" else square).contiguous()
+
+
+def normalised(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
+    """Bytes as a model's input, (x / 255 - mean) / std by channel.
+
+    `pixels`: shape (n, 3, h, w), uint8.
+    Returns: Shape (n, 3, h, w), float32.
+    """
+    shape = (1, len(mean), 1, 1)
+    centre = torch.tensor(mean, device=pixels.device).view(shape)
+    spread = torch.tensor(std, device=pixels.device).view(shape)
+    return pixels.float().div_(255).sub_(centre).div_(spread)
+
+
+def _bytes_of(image: Image.Image) -> torch.Tensor:
+    """Shape (3, h, w), uint8, channels last in memory, as the fast kernels want them."""
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
 
 class _SmallDual:

@@ -16,7 +16,7 @@ from PIL import Image
 from benchmarks.errors import AssayError
 from benchmarks.rethinking.measures import plus_one
 from benchmarks.schema import Pair, Questions
-from evaluator.scoring.asking import Asked, Asker, AskerSource, Batch, RawItem
+from evaluator.scoring.asking import Asked, Batch, ClientSource, RawItem, ScorerClient
 from evaluator.scoring.batch_work import answered
 from evaluator.scoring.images import ImageError, canonical_image
 from leaderboard.trust import LIMITS, Check, CheckName, Example, PrecisionBand, TrustReport
@@ -84,29 +84,36 @@ class Trial:
 
 
 def tried(
-    asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
+    client: ScorerClient,
+    questions: Questions,
+    benchmark: str,
+    tell: Tell = lambda _done, _total: None,
 ) -> Trial:
     """Put a scorer through all checks but that of its run."""
     items = canonical_items(questions)
-    passes = _Passes(asker, tell)
+    passes = _Passes(client, tell)
     before = passes.scores([items])
+    # Batches of three images, strided, so that each is with others than before.
+    n = max(1, -(-len(items) // 3))
     other: dict[CheckName, Scores] = {
         "repeat": passes.scores([items]),
-        "order": passes.scores([_turned(items)]),
-        "batch": passes.scores(_in_threes(items)),
-        "alone": passes.scores([[one] for one in _one_by_one(items)]),
+        "order": passes.scores([[replace(one, asked=one.asked[::-1]) for one in items[::-1]]]),
+        "batch": passes.scores([items[at::n] for at in range(n) if items[at::n]]),
+        "alone": passes.scores(
+            [[replace(one, asked=(text,))] for one in items for text in one.asked]
+        ),
         "reencoded": passes.scores([_changed(items, reencoded)]),
         "one_pixel": passes.scores([_changed(items, one_step_brighter)]),
     }
     spread = _spread(before)
-    limit = LIMITS.get(asker.environment.get("dtype", "float32"), LIMITS["float32"])
+    limit = LIMITS.get(client.environment.get("dtype", "float32"), LIMITS["float32"])
     report = TrustReport(
         benchmark=benchmark,
         n_pairs=len(before),
         n_images=len(items),
         spread=spread,
         limit=limit,
-        environment=asker.environment,
+        environment=client.environment,
         checks=tuple(
             compared(name, before, after, _accepted(before, spread, limit))
             for name, after in other.items()
@@ -115,9 +122,9 @@ def tried(
     return Trial(report, before)
 
 
-def scores_of(asker: Asker, items: Sequence[RawItem]) -> Scores:
+def scores_of(client: ScorerClient, items: Sequence[RawItem]) -> Scores:
     """Scores by pair_id of one batch; NaN where there is none."""
-    return _Passes(asker, lambda _done, _total: None).scores([items])
+    return _Passes(client, lambda _done, _total: None).scores([items])
 
 
 def compared(name: CheckName, before: Scores, after: Scores, accepted: float) -> Check:
@@ -151,15 +158,15 @@ def compared(name: CheckName, before: Scores, after: Scores, accepted: float) ->
 class _Passes:
     """Asks batches and counts the passes."""
 
-    def __init__(self, asker: Asker, tell: Tell) -> None:
-        self._asker = asker
+    def __init__(self, client: ScorerClient, tell: Tell) -> None:
+        self._client = client
         self._tell = tell
         self._done = 0
 
     def scores(self, batches: Sequence[Sequence[RawItem]]) -> Scores:
         found: dict[str, float] = {}
         for number, items in enumerate(batches):
-            reply = answered(self._asker, Batch(number, tuple(items))).reply
+            reply = answered(self._client, Batch(number, tuple(items))).reply
             for item, verdicts in zip(items, reply.verdicts, strict=True):
                 for one, verdict in zip(item.asked, verdicts, strict=True):
                     found[one.pair_id] = verdict.score
@@ -182,20 +189,6 @@ def canonical_items(questions: Questions) -> list[RawItem]:
             continue
         found.append(RawItem(image_id, data, tuple(texts)))
     return found
-
-
-def _turned(items: Sequence[RawItem]) -> list[RawItem]:
-    return [RawItem(one.image_id, one.data, one.asked[::-1]) for one in reversed(items)]
-
-
-def _in_threes(items: Sequence[RawItem]) -> list[Sequence[RawItem]]:
-    """Batches of three images, strided, so that each is with others than before."""
-    n = max(1, -(-len(items) // 3))
-    return [items[start::n] for start in range(n) if items[start::n]]
-
-
-def _one_by_one(items: Sequence[RawItem]) -> list[RawItem]:
-    return [RawItem(one.image_id, one.data, (text,)) for one in items for text in one.asked]
 
 
 def _changed(items: Sequence[RawItem], change: Callable[[Image.Image], bytes]) -> list[RawItem]:
@@ -246,7 +239,7 @@ def _or_none(value: np.floating) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def precision_band(found: Scores, reference: AskerSource, questions: Questions) -> PrecisionBand:
+def precision_band(found: Scores, reference: ClientSource, questions: Questions) -> PrecisionBand:
     """Compare scores with those of the reference."""
     with reference.open() as exact:
         return band(found, scores_of(exact, canonical_items(questions)), exact.environment)

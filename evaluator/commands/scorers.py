@@ -34,8 +34,8 @@ from evaluator.commands.scorers_cost import cost
 from evaluator.commands.scorers_run import run
 from evaluator.scorers.checkpoints import cached, commit_of
 from evaluator.scorers.in_process import ModelSource
+from evaluator.scorers.preview import PairPreview, try_out
 from evaluator.scorers.registry import Checkpoint, ScorerRow, family_of, find_row, load_rows
-from evaluator.scorers.trying import Tried, try_out
 from evaluator.trust import precision_band, sampled, tried
 from leaderboard.trust import TITLES, Check, TrustReport
 
@@ -347,7 +347,7 @@ def _cost(row: ScorerRow) -> str:
     return f"{size}, {row.flops_per_pair / 1e9:,.0f} GFLOPs per pair"
 
 
-def scores_table(row: ScorerRow, tried: Sequence[Tried]) -> RenderableType:
+def scores_table(row: ScorerRow, tried: Sequence[PairPreview]) -> RenderableType:
     """Scores, one pair a line."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("image", overflow="fold")
@@ -359,7 +359,7 @@ def scores_table(row: ScorerRow, tried: Sequence[Tried]) -> RenderableType:
     return table
 
 
-def remarks(tried: Sequence[Tried]) -> Iterator[str]:
+def remarks(tried: Sequence[PairPreview]) -> Iterator[str]:
     """What there is to say of pairs: no score, cut prompts, elements, answers; each once."""
     said: dict[str, None] = {}
     for one in tried:

@@ -76,10 +76,7 @@ def locate(
     else:
         asked = {"revision": revision or None, "local_files_only": offline}
         if not configs_only:
-            asked |= {
-                "variant": variant or None,
-                "use_safetensors": None if allow_pickle else True,
-            }
+            asked |= {"variant": variant or None, "use_safetensors": None if allow_pickle else True}
         found = _from_hub(model, asked, configs_only=configs_only)
     if not (found.folder / INDEX).is_file():
         raise SubmitterError(

@@ -22,11 +22,10 @@ from benchmarks.prompt_sets.prompt_set import IMAGES
 from evaluator.generation.manifest import (
     GenerationsManifest,
     differences,
-    manifest_text,
     parse_generations,
 )
 from evaluator.generation.prompts import Job
-from evaluator.generation.rows import TABLE, ImageRow, encoded, read_rows
+from evaluator.generation.rows import ImageRow, read_rows
 from evaluator.manifest import FILE
 
 MAX_PROMPTS = 8
@@ -189,17 +188,9 @@ class RunFolder:
         path = self.path / FILE
         return parse_generations(path.read_bytes()) if path.is_file() else None
 
-    def write_manifest(self, manifest: GenerationsManifest) -> None:
-        """Write `assay.toml`, whole."""
-        write_atomically(self.path / FILE, manifest_text(manifest))
-
     def rows(self) -> list[ImageRow]:
         """What the table says, the latest of each image."""
         return read_rows(self.path)
-
-    def write_rows(self, rows: Iterable[ImageRow]) -> None:
-        """Write the table anew, whole."""
-        write_atomically(self.path / TABLE, encoded(rows))
 
     def is_whole(self, row: ImageRow) -> bool:
         """Whether the file of a row is as it was written; a withheld image has none."""
@@ -218,10 +209,6 @@ class RunFolder:
         data = buffer.getvalue()
         write_atomically(self.path / file, data)
         return hashlib.sha256(data).hexdigest()
-
-    def remove_image(self, file: str) -> None:
-        """Remove an image that is withheld now and was not before."""
-        (self.path / file).unlink(missing_ok=True)
 
     def keep_noise(self, seed: int, position: int, state: bytes) -> None:
         """Keep the noise from which the image at a position goes on."""

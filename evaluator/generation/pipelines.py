@@ -197,17 +197,8 @@ class Reader:
         return f"{self.name} ({self.limit} tokens)"
 
 
-def readers(pipe: Any, arguments: Mapping[str, object]) -> tuple[Reader, ...]:
+def readers(pipe: Any, arguments: Mapping[str, object]) -> Iterator[Reader]:
     """The tokenizers of a pipeline whose limit is known."""
-    return tuple(_readers(pipe, arguments))
-
-
-def cut_by(prompt: str, found: tuple[Reader, ...]) -> tuple[str, ...]:
-    """Which of the readers leave out the end of a prompt."""
-    return tuple(str(reader) for reader in found if reader.cuts(prompt))
-
-
-def _readers(pipe: Any, arguments: Mapping[str, object]) -> Iterator[Reader]:
     for name, component in pipe.components.items():
         if not name.startswith("tokenizer") or not hasattr(component, "model_max_length"):
             continue
@@ -314,10 +305,7 @@ def _drawn(
 ) -> Drawn:
     nsfw = None if flag is None else bool(flag)
     rgb = image.convert("RGB")
-    problem = "nsfw" if nsfw else "black" if _is_black(rgb) else None
+    is_black = rgb.getbbox() is None  # the box of what is not 0
+    problem = "nsfw" if nsfw else "black" if is_black else None
     state = generator.get_state().numpy().tobytes()
     return Drawn(None if problem else rgb, problem, nsfw, state, seconds)
-
-
-def _is_black(image: Image.Image) -> bool:
-    return image.getbbox() is None  # the box of what is not 0

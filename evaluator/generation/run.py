@@ -11,11 +11,18 @@ from importlib.metadata import version
 from typing import Any
 
 from benchmarks.errors import SubmitterError
-from evaluator.generation.folder import CONTACT_SHEET, RunFolder, check_same_run, contact_sheet
-from evaluator.generation.manifest import GenerationsManifest, Settings
-from evaluator.generation.pipelines import Drawn, LoadedPipeline, cut_by, draw, free_memory, readers
+from evaluator.generation.folder import (
+    CONTACT_SHEET,
+    RunFolder,
+    check_same_run,
+    contact_sheet,
+    write_atomically,
+)
+from evaluator.generation.manifest import GenerationsManifest, Settings, manifest_text
+from evaluator.generation.pipelines import Drawn, LoadedPipeline, draw, free_memory, readers
 from evaluator.generation.prompts import Batches, ChosenPrompts, Job, all_jobs, stream_jobs
-from evaluator.generation.rows import ImageRow, RowWriter, SeedMode, in_order
+from evaluator.generation.rows import TABLE, ImageRow, RowWriter, SeedMode, encoded, in_order
+from evaluator.manifest import FILE
 from evaluator.scoring.asking import OutOfMemoryError
 from evaluator.scoring.progress import Listener, Tracker
 
@@ -106,11 +113,7 @@ def manifest_of(
 
 
 def row_of(
-    job: Job,
-    drawn: Drawn,
-    sha256: str | None,
-    settings: Settings,
-    cuts: tuple[str, ...] | None,
+    job: Job, drawn: Drawn, sha256: str | None, settings: Settings, cuts: tuple[str, ...] | None
 ) -> ImageRow:
     """The row of an image."""
     steps, guidance = (settings.call.get(k) for k in ("num_inference_steps", "guidance_scale"))
@@ -156,11 +159,7 @@ class _Run:
     """One start of a run."""
 
     def __init__(
-        self,
-        loaded: LoadedPipeline,
-        request: Request,
-        folder: RunFolder,
-        listener: Listener | None,
+        self, loaded: LoadedPipeline, request: Request, folder: RunFolder, listener: Listener | None
     ) -> None:
         self._pipe = loaded.pipe
         self._device = loaded.device
@@ -169,9 +168,10 @@ class _Run:
         self._listener = listener
         self._settings = settings_of(loaded, request)
         self._jobs = all_jobs(request.prompts.prompts, request.seeds)
-        found = readers(loaded.pipe, request.arguments)
+        found = tuple(readers(loaded.pipe, request.arguments))
         self._cut_by = {
-            p.prompt_id: cut_by(p.text, found) if found else None for p in request.prompts.prompts
+            p.prompt_id: tuple(str(one) for one in found if one.cuts(p.text)) if found else None
+            for p in request.prompts.prompts
         }
         self._rows: dict[tuple[str, int], ImageRow] = {}
         self._noise: dict[int, bytes] = {}
@@ -202,7 +202,7 @@ class _Run:
         manifest = manifest_of(self._settings, self._request, before)
         if before is not None:
             check_same_run(manifest, before, rows, {job.key: job for job in self._jobs})
-        self._folder.write_manifest(manifest)
+        write_atomically(self._folder.path / FILE, manifest_text(manifest))
         return rows
 
     def _todo(self, finished: frozenset[tuple[str, int]]) -> tuple[Job, ...]:
@@ -261,7 +261,7 @@ class _Run:
 
     def _row(self, job: Job, drawn: Drawn) -> ImageRow:
         if drawn.image is None:
-            self._folder.remove_image(job.file)
+            (self._folder.path / job.file).unlink(missing_ok=True)
             sha256 = None
         else:
             sha256 = self._folder.write_image(job.file, drawn.image)
@@ -281,7 +281,7 @@ class _Run:
 
     def _write_table(self) -> None:
         order = in_order(self._rows.values(), (job.key for job in self._jobs))
-        self._folder.write_rows(order)
+        write_atomically(self._folder.path / TABLE, encoded(order))
 
     def _wanted_rows(self) -> Iterator[ImageRow]:
         return (self._rows[job.key] for job in self._jobs if job.key in self._rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from evaluator.scorers.registry import Frozen
-from evaluator.scoring.contract import SharesImages, Verdict
+from evaluator.scoring.contract import Verdict
 
 
 def pixel_hash(image: Image.Image) -> str:
@@ -26,10 +27,25 @@ def pixel_hash(image: Image.Image) -> str:
     return hashlib.sha256(head + shown.tobytes()).hexdigest()
 
 
-def pair_scores(scorer: SharesImages, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-    """`score` of the contract by way of `score_texts`, each prompt in a list of its own."""
-    found = scorer.score_texts(images, [[prompt] for prompt in prompts])
-    return [Verdict.of(of_image[0]).score for of_image in found]
+class SharedImageScorer(ABC):
+    """A scorer that takes an image with all its prompts; its pairs are scored by way of that."""
+
+    _model: Any  # prepares images
+
+    def prepare(self, image: Image.Image) -> Any:
+        """What the model takes in place of the image; called by several threads at once."""
+        return self._model.prepare(image)
+
+    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
+        """One score per pair; NaN where a verdict has none."""
+        found = self.score_texts(images, [[prompt] for prompt in prompts])
+        return [Verdict.of(of_image[0]).score for of_image in found]
+
+    @abstractmethod
+    def score_texts(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
+    ) -> Sequence[Sequence[float | Verdict]]:
+        """For each image, one score per prompt of its own list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +149,6 @@ def geo_mean_with_eos(logprobs: ArrayLike) -> float:
 def p_first(logprobs: ArrayLike) -> float:
     """Probability of an answer's first token, within 0..1."""
     return float(np.exp(_tokens(logprobs)[0]))
-
-
-def p_whole(logprobs: ArrayLike) -> float:
-    """Probability of all tokens of an answer in turn, within 0..1."""
-    return float(np.exp(np.sum(_tokens(logprobs))))
 
 
 def p_yes_norm(yes: ArrayLike, no: ArrayLike) -> float:

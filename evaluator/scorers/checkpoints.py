@@ -190,11 +190,7 @@ class Source:
 
 
 def resolve(
-    row: ScorerRow,
-    runtime: Runtime,
-    role: str = "model",
-    *,
-    hub: ModelHub | None = None,
+    row: ScorerRow, runtime: Runtime, role: str = "model", *, hub: ModelHub | None = None
 ) -> Source:
     """The files of a row's checkpoint, fetched if need be.
 

@@ -354,10 +354,7 @@ def _measured(row: ScorerRow, rate: MeasuredRate, size: Size) -> Estimate:
     further = (
         size.texts
         if row.family in DUAL
-        else (
-            max(0, size.pairs[0] - size.images[1]),
-            size.pairs[1] - size.images[0],
-        )
+        else (max(0, size.pairs[0] - size.images[1]), size.pairs[1] - size.images[0])
     )
     ends = [
         rate.image_s[end] * size.images[end] + rate.text_s[end] * further[end] for end in (0, 1)

@@ -13,7 +13,7 @@ from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.cost import MeasuredRate
-from evaluator.scorers.in_process import ModelAsker
+from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Runtime, ScorerRow, load_scorer
 from evaluator.scoring.asking import Asked, Item, OutOfMemoryError
 
@@ -49,11 +49,11 @@ def measured(
 
     def asked(side: int, texts: int) -> float:
         # A new one each time: it would know the texts of the time before.
-        asker = ModelAsker(loaded, runtime, dtype=runtime.dtype or row.dtype)
+        client = ModelClient(loaded, runtime, dtype=runtime.dtype or row.dtype)
         pictures = [_picture(side, number) for number in range(images)]
         began = clock()
         try:
-            asker.ask([_item(asker, n, data, texts) for n, data in enumerate(pictures)])
+            client.ask([_item(client, n, data, texts) for n, data in enumerate(pictures)])
         except OutOfMemoryError as error:
             raise SubmitterError(
                 "not_measurable",
@@ -69,7 +69,7 @@ def measured(
             once, often = asked(side, 1), asked(side, TEXTS)
             first.append(once / images)
             further.append(max(0.0, often - once) / (images * (TEXTS - 1)))
-    environment = ModelAsker(loaded, runtime, dtype=runtime.dtype or row.dtype).environment
+    environment = ModelClient(loaded, runtime, dtype=runtime.dtype or row.dtype).environment
     return MeasuredRate(
         row=row.name,
         device=_device(environment),
@@ -83,11 +83,11 @@ def measured(
     )
 
 
-def _item(asker: ModelAsker, number: int, data: bytes, texts: int) -> Item:
+def _item(client: ModelClient, number: int, data: bytes, texts: int) -> Item:
     # No two prompts are the same: a text that is known costs nothing.
     prompts = [f"{_PROMPT} {number} {text}" for text in range(texts)]
     asked = tuple(Asked(f"{number}-{t}", f"{number}-{t}", p) for t, p in enumerate(prompts))
-    return Item(str(number), asker.ready(data), asked)
+    return Item(str(number), client.ready(data), asked)
 
 
 def _picture(side: int, number: int) -> bytes:

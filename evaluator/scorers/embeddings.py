@@ -15,7 +15,6 @@ import json
 import logging
 import os
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -160,8 +159,10 @@ class EmbeddingCache:
         every_s: float = 120.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        _check_fingerprint(about.fingerprint)
-        self._folder = _folder_of(folder, about)
+        if not _FINGERPRINT.fullmatch(about.fingerprint):
+            raise SubmitterError("unknown_embeddings", f"{about.fingerprint!r} is no fingerprint.")
+        prepared = hashlib.sha256(about.preprocessing.encode()).hexdigest()[:16]
+        self._folder = folder / about.fingerprint / prepared
         self._about = about
         self._rows_per_pack = rows_per_pack
         self._every_s = every_s
@@ -181,11 +182,6 @@ class EmbeddingCache:
         trace: TracebackType | None,
     ) -> None:
         self.flush()
-
-    @property
-    def n_found(self) -> int:
-        """Rows that were there when it was opened."""
-        return sum(index.n_rows for index in self._index.values())
 
     def find(self, kind: Kind, digest: bytes) -> Row | None:
         """The embedding of an image or text, if it is kept."""
@@ -251,46 +247,6 @@ class _Index:
         return pack.row(self._kind, int(self._place[at]))
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What is kept of one scorer."""
-
-    fingerprint: str  # its key, for `forget`
-    scorer: str  # its name
-    images: int  # embeddings of images; texts: of texts
-    texts: int
-    packs: int  # files
-    n_bytes: int  # on disk
-
-
-def size_report(folder: Path) -> tuple[Kept, ...]:
-    """What each scorer has kept, the largest first."""
-    kept = [_kept(path) for path in folder.glob("*") if path.is_dir()]
-    return tuple(sorted(kept, key=lambda one: (-one.n_bytes, one.fingerprint)))
-
-
-def forget(folder: Path, fingerprint: str) -> int:
-    """Remove what one scorer has kept; the number of bytes that this freed."""
-    _check_fingerprint(fingerprint)
-    if not (folder / fingerprint).is_dir():
-        raise SubmitterError("unknown_embeddings", f"No embeddings are kept of {fingerprint}.")
-    freed = _kept(folder / fingerprint).n_bytes
-    shutil.rmtree(folder / fingerprint)
-    return freed
-
-
-def _kept(path: Path) -> Kept:
-    found = [entry for inner in sorted(path.glob("*")) for entry in _packs(inner)]
-    rows = {
-        kind: sum(pack.keys[kind].size for _, pack in found if kind in pack.keys) for kind in KINDS
-    }
-    names = {pack.about.scorer for _, pack in found}
-    n_bytes = sum(file.stat().st_size for file, _ in found if file.exists())
-    return Kept(
-        path.name, ", ".join(sorted(names)), rows["image"], rows["text"], len(found), n_bytes
-    )
-
-
 def _packs(folder: Path) -> Iterator[tuple[Path, Pack]]:
     """All packs that can be trusted; the others are removed."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
@@ -318,16 +274,6 @@ def _remove_abandoned(path: Path) -> None:
             path.unlink()
     except FileNotFoundError:
         return
-
-
-def _folder_of(folder: Path, about: About) -> Path:
-    prepared = hashlib.sha256(about.preprocessing.encode()).hexdigest()[:16]
-    return folder / about.fingerprint / prepared
-
-
-def _check_fingerprint(fingerprint: str) -> None:
-    if not _FINGERPRINT.fullmatch(fingerprint):
-        raise SubmitterError("unknown_embeddings", f"{fingerprint!r} is no fingerprint.")
 
 
 def trim(folder: Path, most_bytes: int) -> int:

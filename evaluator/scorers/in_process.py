@@ -165,7 +165,7 @@ def _findings(asked: Asked, cut: set[str]) -> Iterator[Finding]:
 Elements = tuple[NDArray[np.float64], ...]
 
 
-class ElementAsker:
+class ElementClient:
     """Asks for all elements of a batch at once, and by pair where that fails."""
 
     def __init__(
@@ -229,8 +229,8 @@ class ElementAsker:
 _DEFECT_AFTER = 2  # Images that failed before any was scored: then it is not the images
 
 
-class ModelAsker:
-    """An `Asker` over a scorer that is loaded. Use it in one run only: it keeps vectors of texts."""
+class ModelClient:
+    """An `ScorerClient` over a scorer that is loaded. Use it in one run only: it keeps vectors of texts."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class ModelAsker:
         )
         self._texts = TextNotes(self._scorer, self._meter)
         able = offers(self._scorer, "score_elements")
-        self._elements = ElementAsker(self._scorer, self._meter, _raise_if_final) if able else None
+        self._elements = ElementClient(self._scorer, self._meter, _raise_if_final) if able else None
         self._prepares = offers(self._scorer, "prepare")
         self._environment = {
             **loaded.environment,
@@ -263,21 +263,21 @@ class ModelAsker:
 
     @property
     def asks_elements(self) -> bool:
-        """See `Asker`."""
+        """See `ScorerClient`."""
         return self._elements is not None
 
     @property
     def peak_memory_bytes(self) -> int:
-        """See `Asker`."""
+        """See `ScorerClient`."""
         return model_device.peak_memory_bytes(self._device)
 
     @property
     def environment(self) -> dict[str, str]:
-        """See `Asker`."""
+        """See `ScorerClient`."""
         return dict(self._environment)
 
     def ready(self, data: bytes) -> Ready:
-        """See `Asker`; an image whose embedding is kept is not decoded."""
+        """See `ScorerClient`; an image whose embedding is kept is not decoded."""
         picture = Picture(hashlib.sha256(data).digest())
         kept = self._cache.find("image", picture.digest) if self._cache is not None else None
         if kept is not None:
@@ -300,7 +300,7 @@ class ModelAsker:
         )
 
     def ask(self, items: Sequence[Item]) -> Reply:
-        """See `Asker`.
+        """See `ScorerClient`.
 
         What fails for a batch is asked again by image, then by prompt; what fails alone has no
         score, and the error is the reason.
@@ -332,7 +332,7 @@ class ModelAsker:
 
     def _scored(self, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
         try:
-            found = self._path.score(items)
+            found = self._path(items)
         except Exception as error:  # noqa: BLE001  # whatever a model's code raises
             _raise_if_final(error)
             problem = in_one_line(error)
@@ -360,7 +360,7 @@ class ModelAsker:
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Opens a built-in metric; see `AskerSource`. It can be sent to an actor with pickle."""
+    """Opens a built-in metric; see `ClientSource`. It can be sent to an actor with pickle."""
 
     row: ScorerRow  # of the table of metrics
     runtime: Runtime  # how it is run
@@ -368,16 +368,16 @@ class ModelSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `AskerSource`; worked out once, and then sent along to actors."""
+        """See `ClientSource`; worked out once, and then sent along to actors."""
         return fingerprint_of(self.row, self.runtime)
 
     @contextmanager
-    def open(self) -> Iterator[ModelAsker]:
+    def open(self) -> Iterator[ModelClient]:
         """Load the metric; when the context is left, its memory is free and embeddings are kept."""
         with model_device.repeatable():
             loaded = load_scorer(self.row, self.runtime)
             with self._cache(loaded) or nullcontext() as cache:
-                yield ModelAsker(
+                yield ModelClient(
                     loaded, self.runtime, dtype=self.runtime.dtype or self.row.dtype, cache=cache
                 )
             del loaded

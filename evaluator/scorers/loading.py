@@ -15,7 +15,6 @@ import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -169,12 +168,8 @@ def _damaged(source: Source, what: str, why: str) -> SubmitterError:
     return SubmitterError(
         "checkpoint_damaged",
         f"The {what} of {source} cannot be read ({why}).",
-        _remedy(place),
+        f"If the files in {place} are cut short, delete them; they are then fetched again.",
     )
-
-
-def _remedy(place: Path) -> str:
-    return f"If the files in {place} are cut short, delete them; they are then fetched again."
 
 
 def _is_state(found: Mapping[Any, Any]) -> bool:

@@ -110,20 +110,14 @@ class Family(ABC, Generic[Options]):
         """Load the checkpoints and make the scorer."""
 
 
+@dataclass(frozen=True)
 class Loaded:
-    """A scorer with what has to be said of it.
+    """A scorer with what has to be said of it."""
 
-    `scorer`: any object that follows `evaluator.scoring.contract`; `environment`: device,
-    precision, image processor, and each checkpoint with its commit; `preprocessing`: what tells two
-    ways of preparing an image apart; part of the key under which embeddings are kept.
-    """
-
-    def __init__(
-        self, scorer: Scorer, environment: dict[str, str], preprocessing: str = ""
-    ) -> None:
-        self.scorer = scorer
-        self.environment = environment
-        self.preprocessing = preprocessing
+    scorer: Scorer
+    environment: dict[str, str]  # device, precision, image processor, checkpoints' commits
+    # what tells two ways of preparing an image apart; part of the key of kept embeddings
+    preprocessing: str = ""
 
 
 ROWS = Path(__file__).parent / "rows"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,11 +65,8 @@ class Meter:
         return work
 
 
-class ScoringPath(Protocol):
-    """Scores a batch, or raises whatever the scorer raised."""
-
-    def score(self, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
-        """For each item, one verdict per prompt."""
+ScoringPath = Callable[[Sequence[Item]], list[tuple[Verdict, ...]]]
+"""Scores a batch, for each item one verdict per prompt, or raises whatever the scorer raised."""
 
 
 def path_of(
@@ -76,10 +74,8 @@ def path_of(
 ) -> ScoringPath:
     """The cheapest way that a scorer offers."""
     if is_dual_encoder(scorer):
-        return DualPath(scorer, meter, batch_texts, cache)
-    if offers(scorer, "score_texts"):
-        return SharedPath(scorer, meter)
-    return PairPath(scorer, meter)
+        return DualPath(scorer, meter, batch_texts, cache).score
+    return partial(by_image if offers(scorer, "score_texts") else by_pair, scorer, meter)
 
 
 def offers(scorer: Any, *methods: str) -> bool:
@@ -110,7 +106,7 @@ class DualPath:
         """See `ScoringPath`."""
         self._encode_images(_pictures(items))
         self._encode_texts({asked.prompt for item in items for asked in item.asked})
-        images = [_vector(item) for item in items for _ in item.asked]
+        images = [item.image.content.vector for item in items for _ in item.asked]
         texts = [self._texts[asked.prompt] for item in items for asked in item.asked]
         scores = self.meter.call(self.scorer.similarity, np.stack(images), np.stack(texts))
         return _split(checked(scores, len(images), "similarity"), items)
@@ -152,47 +148,33 @@ class DualPath:
         return row is not None
 
 
-@dataclass(slots=True)
-class SharedPath:
+def by_image(scorer: Any, meter: Meter, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
     """Each image once with all its texts."""
-
-    scorer: Any
-    meter: Meter
-
-    def score(self, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
-        """See `ScoringPath`."""
-        images = [picture.prepared for picture in _pictures(items)]
-        prompts = [[asked.prompt for asked in item.asked] for item in items]
-        found = self.meter.call(self.scorer.score_texts, images, prompts)
-        rows = checked(found, len(items), "score_texts")
-        scores = [
-            tuple(Verdict.of(value) for value in checked(row, len(asked), "score_texts"))
-            for row, asked in zip(rows, prompts, strict=True)
-        ]
-        self.meter.images += len(images)
-        self.meter.texts += sum(map(len, prompts))
-        return scores
+    images = [picture.prepared for picture in _pictures(items)]
+    prompts = [[asked.prompt for asked in item.asked] for item in items]
+    found = meter.call(scorer.score_texts, images, prompts)
+    rows = checked(found, len(items), "score_texts")
+    scores = [
+        tuple(Verdict.of(value) for value in checked(row, len(asked), "score_texts"))
+        for row, asked in zip(rows, prompts, strict=True)
+    ]
+    meter.images += len(images)
+    meter.texts += sum(map(len, prompts))
+    return scores
 
 
-@dataclass(slots=True)
-class PairPath:
+def by_pair(scorer: Any, meter: Meter, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
     """Each pair on its own."""
-
-    scorer: Any
-    meter: Meter
-
-    def score(self, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
-        """See `ScoringPath`."""
-        pairs = [
-            (picture.prepared, asked.prompt)
-            for item, picture in zip(items, _pictures(items), strict=True)
-            for asked in item.asked
-        ]
-        images, prompts = [image for image, _ in pairs], [prompt for _, prompt in pairs]
-        found = checked(self.meter.call(self.scorer.score, images, prompts), len(pairs), "score")
-        self.meter.images += len(pairs)
-        self.meter.texts += len(pairs)
-        return _split(found, items)
+    pairs = [
+        (picture.prepared, asked.prompt)
+        for item, picture in zip(items, _pictures(items), strict=True)
+        for asked in item.asked
+    ]
+    images, prompts = [image for image, _ in pairs], [prompt for _, prompt in pairs]
+    found = checked(meter.call(scorer.score, images, prompts), len(pairs), "score")
+    meter.images += len(pairs)
+    meter.texts += len(pairs)
+    return _split(found, items)
 
 
 def checked(values: Any, n: int, method: str) -> list[Any]:
@@ -220,8 +202,3 @@ def _split(scores: Sequence[Any], items: Sequence[Item]) -> list[tuple[Verdict, 
 
 def _pictures(items: Sequence[Item]) -> list[Picture]:
     return [item.image.content for item in items]
-
-
-def _vector(item: Item) -> NDArray[np.float32]:
-    vector: NDArray[np.float32] = item.image.content.vector
-    return vector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """An image as the asker wants it."""
+    """An image as the client wants it."""
 
     content: Any  # what `ask` needs: bytes, tensors, or vectors that were kept from an earlier run
     n_bytes: int  # about how much memory it holds
@@ -70,6 +70,12 @@ class Work:
     seconds: float = 0.0  # time spent in the scorer
 
 
+def summed(works: Iterable[Work]) -> Work:
+    """What several requests cost together."""
+    many = [astuple(work) for work in works]
+    return Work(*map(sum, zip(*many, strict=True)))
+
+
 @dataclass(frozen=True)
 class Reply:
     """What came back for a batch."""
@@ -85,7 +91,7 @@ class OutOfMemoryError(Exception):
     """The batch was too large for the device; a smaller one may do."""
 
 
-class Asker(Protocol):
+class ScorerClient(Protocol):
     """Something that gives scores, open and ready."""
 
     @property
@@ -107,14 +113,14 @@ class Asker(Protocol):
         """Score a batch; called by one thread at a time."""
 
 
-class AskerSource(Protocol):
-    """Opens askers: in this process, or, sent there with pickle, in an actor's."""
+class ClientSource(Protocol):
+    """Opens clients: in this process, or, sent there with pickle, in an actor's."""
 
     @property
     def fingerprint(self) -> str:
-        """What must be equal for two askers to give the same scores: code, checkpoint, options."""
+        """What must be equal for two clients to give the same scores: code, checkpoint, options."""
 
-    def open(self) -> AbstractContextManager[Asker]:
+    def open(self) -> AbstractContextManager[ScorerClient]:
         """Start one; everything it started has ended when the context is left."""
 
 
@@ -141,8 +147,8 @@ class Answered:
 
     batch: int  # its number
     reply: Reply  # for its items, in their order
-    peak_memory_bytes: int  # of the asker, so far
-    environment: dict[str, str]  # of the asker
+    peak_memory_bytes: int  # of the client, so far
+    environment: dict[str, str]  # of the client
 
 
 class Engine(Protocol):
@@ -152,5 +158,5 @@ class Engine(Protocol):
     def name(self) -> str:
         """`local` or `ray`, for the record."""
 
-    def run(self, batches: Iterable[Batch], source: AskerSource) -> Iterator[Answered]:
+    def run(self, batches: Iterable[Batch], source: ClientSource) -> Iterator[Answered]:
         """Answer every batch, in any order; batches are drawn as they are needed, not all at once."""

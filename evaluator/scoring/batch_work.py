@@ -1,6 +1,6 @@
 """Batch, from encoded images to verdicts: whatever an item does, the others are scored.
 
-Every engine works through its batches with this module, beside the asker.
+Every engine works through its batches with this module, beside the client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from evaluator.scoring.asking import (
     Answered,
     Asked,
-    Asker,
     Batch,
     Finding,
     Item,
@@ -24,7 +23,9 @@ from evaluator.scoring.asking import (
     RawItem,
     Ready,
     Reply,
+    ScorerClient,
     Work,
+    summed,
 )
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import ImageError
@@ -35,7 +36,7 @@ _GROWS_AFTER = 16
 
 @dataclass(slots=True)
 class Room:
-    """One asker's limits; they change while it works."""
+    """One client's limits; they change while it works."""
 
     pairs: int | None = None  # of a request with several images; None: no limit is known
     prompts: int | None = None  # of a request with a single image; None: no limit is known
@@ -98,20 +99,22 @@ class ReadyBatch:
 
 
 def answered(
-    asker: Asker, batch: Batch, pool: Executor | None = None, room: Room | None = None
+    client: ScorerClient, batch: Batch, pool: Executor | None = None, room: Room | None = None
 ) -> Answered:
     """Make a batch ready and ask; see `made_ready` and `asked`."""
-    return asked(asker, batch, made_ready(asker, batch, pool), room)
+    return asked(client, batch, made_ready(client, batch, pool), room)
 
 
-def made_ready(asker: Asker, batch: Batch, pool: Executor | None = None) -> ReadyBatch:
+def made_ready(client: ScorerClient, batch: Batch, pool: Executor | None = None) -> ReadyBatch:
     """Begin to make the images of a batch ready: in the pool, or without one here and now."""
     if pool is None:
-        return ReadyBatch(tuple(_done(asker, item.data) for item in batch.items))
-    return ReadyBatch(tuple(pool.submit(asker.ready, item.data) for item in batch.items))
+        return ReadyBatch(tuple(_done(client, item.data) for item in batch.items))
+    return ReadyBatch(tuple(pool.submit(client.ready, item.data) for item in batch.items))
 
 
-def asked(asker: Asker, batch: Batch, ready: ReadyBatch, room: Room | None = None) -> Answered:
+def asked(
+    client: ScorerClient, batch: Batch, ready: ReadyBatch, room: Room | None = None
+) -> Answered:
     """Ask a batch once it is ready.
 
     An image that cannot be read, a pair that does not fit into memory and a score that is no
@@ -119,13 +122,13 @@ def asked(asker: Asker, batch: Batch, ready: ReadyBatch, room: Room | None = Non
     """
     found = _Found()
     items = list(_readable(batch, ready, found))
-    _ask_all(asker, items, Room() if room is None else room, found)
+    _ask_all(client, items, Room() if room is None else room, found)
     found.findings += _without_number(batch, found)
     return Answered(
         batch=batch.number,
-        reply=_reply(batch, found, with_elements=asker.asks_elements),
-        peak_memory_bytes=asker.peak_memory_bytes,
-        environment=asker.environment,
+        reply=_reply(batch, found, with_elements=client.asks_elements),
+        peak_memory_bytes=client.peak_memory_bytes,
+        environment=client.environment,
     )
 
 
@@ -156,10 +159,10 @@ class _Found:
         self.works.append(reply.work)
 
 
-def _done(asker: Asker, data: bytes) -> Future[Ready]:
+def _done(client: ScorerClient, data: bytes) -> Future[Ready]:
     future: Future[Ready] = Future()
     try:
-        future.set_result(asker.ready(data))
+        future.set_result(client.ready(data))
     except ImageError as error:
         future.set_exception(error)
     return future
@@ -193,12 +196,12 @@ def _remarks(raw: RawItem, image: Ready) -> Iterator[Finding]:
         yield Finding(code, "image", raw.image_id, message, scored=True)
 
 
-def _ask_all(asker: Asker, items: Sequence[Item], room: Room, found: _Found) -> None:
+def _ask_all(client: ScorerClient, items: Sequence[Item], room: Room, found: _Found) -> None:
     left = tuple(items)
     while left:
         now, later = room.cut(left)
         try:
-            reply = asker.ask(now)
+            reply = client.ask(now)
         except OutOfMemoryError:
             if room.shrink(now):
                 continue
@@ -245,14 +248,3 @@ def _reply(batch: Batch, found: _Found, *, with_elements: bool) -> Reply:
 def _elements(pair: Asked, found: _Found) -> NDArray[np.float64]:
     values = found.elements.get(pair.pair_id)
     return np.full(len(pair.elements), np.nan) if values is None else values
-
-
-def summed(works: Sequence[Work]) -> Work:
-    """What several requests cost together."""
-    return Work(
-        calls=sum(work.calls for work in works),
-        images_decoded=sum(work.images_decoded for work in works),
-        images_encoded=sum(work.images_encoded for work in works),
-        texts_encoded=sum(work.texts_encoded for work in works),
-        seconds=sum(work.seconds for work in works),
-    )

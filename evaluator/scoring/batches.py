@@ -49,16 +49,15 @@ class Reader:
             try:
                 for unit in units:
                     waiting.append(pool.submit(self._one, unit, held))
-                    while waiting and self._enough(waiting, held):
+                    while waiting and (
+                        len(waiting) > self.ahead or held.expected(len(waiting)) > self.ahead_bytes
+                    ):
                         yield held.given(waiting.popleft().result())
                 while waiting:
                     yield held.given(waiting.popleft().result())
             finally:
                 for future in waiting:
                     future.cancel()
-
-    def _enough(self, waiting: deque[Future[Fetched]], held: _Held) -> bool:
-        return len(waiting) > self.ahead or held.expected(len(waiting)) > self.ahead_bytes
 
     def _one(self, unit: Unit, held: _Held) -> Fetched:
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
 import pandas as pd
 
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Asked, Finding, Reply
+from evaluator.scoring.asking import Asked, Finding, Reply, Work, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,7 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     asks_elements: bool = False  # whether the scorer can score elements
     images: int = 0  # images that were asked about
-    calls: int = 0  # calls of the scorer
-    images_decoded: int = 0  # images that were decoded
-    images_encoded: int = 0  # rows that went through the image encoder
-    texts_encoded: int = 0  # rows that went through the text encoder
-    seconds: float = 0.0  # how long the scorer took
+    work: Work = field(default_factory=Work)  # what it cost
     peak_memory_bytes: int = 0  # the most memory it held until then
 
 
@@ -70,7 +66,6 @@ def part_of(
         for pairs, verdicts in zip(asked, reply.verdicts, strict=True)
         for pair, verdict in zip(pairs, verdicts, strict=True)
     ]
-    work = reply.work
     return Part(
         scores={pair.pair_id: float(verdict.score) for pair, verdict in pairs},
         elements=tuple(_elements(asked, reply)),
@@ -85,11 +80,7 @@ def part_of(
         environment=dict(environment),
         asks_elements=reply.elements is not None,
         images=len(asked),
-        calls=work.calls,
-        images_decoded=work.images_decoded,
-        images_encoded=work.images_encoded,
-        texts_encoded=work.texts_encoded,
-        seconds=work.seconds,
+        work=reply.work,
         peak_memory_bytes=peak_memory_bytes,
     )
 
@@ -98,9 +89,6 @@ def joined(parts: Iterable[Part]) -> Part:
     """Many parts as one; a finding that several of them made is there once."""
     many = list(parts)
 
-    def total(name: str) -> Any:
-        return sum(getattr(part, name) for part in many)
-
     return Part(
         scores={pair_id: score for part in many for pair_id, score in part.scores.items()},
         elements=tuple(element for part in many for element in part.elements),
@@ -108,12 +96,8 @@ def joined(parts: Iterable[Part]) -> Part:
         findings=distinct(finding for part in many for finding in part.findings),
         environment=_environment(many),
         asks_elements=any(part.asks_elements for part in many),
-        images=total("images"),
-        calls=total("calls"),
-        images_decoded=total("images_decoded"),
-        images_encoded=total("images_encoded"),
-        texts_encoded=total("texts_encoded"),
-        seconds=total("seconds"),
+        images=sum(part.images for part in many),
+        work=summed(part.work for part in many),
         peak_memory_bytes=max((part.peak_memory_bytes for part in many), default=0),
     )
 
@@ -229,17 +213,14 @@ def column_of(questions: Questions, whole: Part, *, resumed: int, engine: str) -
 
 
 def _cost(whole: Part, resumed: int) -> Cost:
+    pairs, seconds = len(whole.scores), whole.work.seconds
     return Cost(
         images=whole.images,
-        pairs=len(whole.scores),
-        seconds=whole.seconds,
-        pairs_per_s=len(whole.scores) / whole.seconds if whole.seconds > 0 else 0.0,
+        pairs=pairs,
+        pairs_per_s=pairs / seconds if seconds > 0 else 0.0,
         peak_memory_bytes=whole.peak_memory_bytes,
         resumed_pairs=resumed,
-        calls=whole.calls,
-        images_decoded=whole.images_decoded,
-        images_encoded=whole.images_encoded,
-        texts_encoded=whole.texts_encoded,
+        **asdict(whole.work),
     )
 
 

@@ -10,7 +10,7 @@ from math import nan
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Answered, Asked, AskerSource, Batch, Engine, Finding
+from evaluator.scoring.asking import Answered, Asked, Batch, ClientSource, Engine, Finding
 from evaluator.scoring.batch_work import unreadable
 from evaluator.scoring.batches import Fetched, Reader, batches, in_windows
 from evaluator.scoring.column import Cost, Part, RunVerdict, ScoreColumn, column_of, joined, part_of
@@ -42,7 +42,7 @@ class EngineOptions:
 def run_plan(
     plan: ScoringPlan,
     questions: Questions,
-    source: AskerSource,
+    source: ClientSource,
     shards: ShardFolder,
     listener: Listener | None = None,
     *,
@@ -81,7 +81,7 @@ def run_plan(
 
 @contextmanager
 def _answers(
-    engine: Engine, feed: _Feed, units: Sequence[Unit], source: AskerSource
+    engine: Engine, feed: _Feed, units: Sequence[Unit], source: ClientSource
 ) -> Iterator[Iterator[Answered]]:
     """The engine at work; it has stopped, and reads nothing more, when the context is left."""
     with closing(feed.batches(units)) as drawn:

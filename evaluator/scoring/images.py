@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-MAX_PIXELS = 4096 * 4096  # Uncompressed, this still fits into one request to a box
+MAX_PIXELS = 4096 * 4096  # Uncompressed, this still fits into one request to a sandbox
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _RGB_8_BIT_PLAIN = bytes([8, 2, 0, 0, 0])

@@ -1,4 +1,4 @@
-"""The engine of this process: one asker, and threads that make its images ready ahead of it."""
+"""The engine of this process: one client, and threads that make its images ready ahead of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 
-from evaluator.scoring.asking import Answered, Asker, AskerSource, Batch
+from evaluator.scoring.asking import Answered, Batch, ClientSource, ScorerClient
 from evaluator.scoring.batch_work import ReadyBatch, Room, asked, made_ready
 
 _MIB = 1024 * 1024
@@ -19,7 +19,7 @@ class LocalEngine:
     """Asks in the order of the plan; nothing is opened where nothing is to be asked."""
 
     threads: int = 2  # that make images ready
-    ahead_batches: int = 4  # batches that wait, ready or in work, for the asker
+    ahead_batches: int = 4  # batches that wait, ready or in work, for the client
     ahead_bytes: int = 512 * _MIB  # about how much they may hold; one batch waits in any case
 
     @property
@@ -27,22 +27,22 @@ class LocalEngine:
         """See `Engine`."""
         return "local"
 
-    def run(self, batches: Iterable[Batch], source: AskerSource) -> Iterator[Answered]:
+    def run(self, batches: Iterable[Batch], source: ClientSource) -> Iterator[Answered]:
         """See `Engine`."""
         drawn = iter(batches)
         first = next(drawn, None)
         if first is None:
             return
         with (
-            source.open() as asker,
+            source.open() as client,
             ThreadPoolExecutor(self.threads, thread_name_prefix="ready") as pool,
         ):
-            queue = _Ahead(self, asker, pool, chain([first], drawn))
+            queue = _Ahead(self, client, pool, chain([first], drawn))
             room = Room()
             try:
                 while (waiting := queue.next()) is not None:
                     batch, ready = waiting
-                    yield asked(asker, batch, ready, room)
+                    yield asked(client, batch, ready, room)
             finally:
                 queue.cancel()
 
@@ -51,10 +51,10 @@ class _Ahead:
     """Batches that are being made ready, first in, first out."""
 
     def __init__(
-        self, engine: LocalEngine, asker: Asker, pool: Executor, batches: Iterator[Batch]
+        self, engine: LocalEngine, client: ScorerClient, pool: Executor, batches: Iterator[Batch]
     ) -> None:
         self._engine = engine
-        self._asker = asker
+        self._client = client
         self._pool = pool
         self._batches = batches
         self._waiting: deque[tuple[Batch, ReadyBatch]] = deque()
@@ -86,7 +86,7 @@ class _Ahead:
             if batch is None:
                 self._drained = True
                 return
-            self._waiting.append((batch, made_ready(self._asker, batch, self._pool)))
+            self._waiting.append((batch, made_ready(self._client, batch, self._pool)))
 
     def _held(self) -> int:
         return sum(batch_bytes(batch, ready) for batch, ready in self._waiting)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 
 if TYPE_CHECKING:
-    from evaluator.scoring.asking import Answered, AskerSource, Batch
+    from evaluator.scoring.asking import Answered, Batch, ClientSource
 
 
 _BY_FAULT = {kind.fault: kind for kind in (SubmitterError, TransientError, PlatformError)}
@@ -36,30 +36,22 @@ class Failure:
         return _BY_FAULT[self.fault](self.code, self.message, self.hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an actor came to be."""
-
-    host: str
-    pid: int
-
-
-class AskerActor:
-    """Holds one asker; Ray calls it from a few threads at once."""
+class ClientActor:
+    """Holds one client; Ray calls it from a few threads at once."""
 
     def __init__(self, threads: int, ready_threads: int) -> None:
         # Libraries of linear algebra read this once, when they are loaded, and sums in another
         # number of threads may differ in their last bits. So nothing is loaded before.
         os.environ["OMP_NUM_THREADS"] = str(threads)
         module = import_module("evaluator.scoring.ray_host")
-        self._host: Any = module.AskerHost(threads, ready_threads)
+        self._host: Any = module.ClientHost(threads, ready_threads)
 
-    def place(self) -> Place:
+    def place(self) -> str:
         """Where this is."""
-        return Place(socket.gethostname(), os.getpid())
+        return f"{socket.gethostname()} as {os.getpid()}"
 
-    def open(self, source: AskerSource) -> Failure | None:
-        """Start the asker; None when it is open."""
+    def open(self, source: ClientSource) -> Failure | None:
+        """Start the client; None when it is open."""
         try:
             self._host.open(source)
         except AssayError as error:
@@ -75,5 +67,5 @@ class AskerActor:
         return answered
 
     def close(self) -> None:
-        """End the asker, after what is asked just now; batches that wait are dropped."""
+        """End the client, after what is asked just now; batches that wait are dropped."""
         self._host.close()

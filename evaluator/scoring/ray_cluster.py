@@ -34,7 +34,9 @@ class RayOptions:
     ready_threads: int = 2  # of an actor, that make images ready
     in_flight: int = 2  # batches an actor holds: one is asked while the next is made ready
     placed_within_s: float = 120.0  # how long to wait until the cluster has room for a first actor
-    closed_within_s: float = 10.0  # how long an actor may take to end its asker before it is killed
+    closed_within_s: float = (
+        10.0  # how long an actor may take to end its client before it is killed
+    )
 
 
 @dataclass(frozen=True, slots=True)

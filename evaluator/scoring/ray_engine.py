@@ -1,13 +1,13 @@
 """Engine that spreads batches over the actors of a Ray cluster.
 
-Each actor opens the asker once and is given the next batch when it has done one. Batches are cut
+Each actor opens the client once and is given the next batch when it has done one. Batches are cut
 before, so the scores are those of `LocalEngine` bit for bit, given the same number of threads and
-the same kind of device. An asker that keeps what it computed from batch to batch may give other
+the same kind of device. An client that keeps what it computed from batch to batch may give other
 last bits: a dual encoder encodes a text with the other new texts of a batch, and which of them are
 new to an actor depends on what it was asked before (measured: 2e-6 in float32).
 
-What travels is our own: the `AskerSource`, batches of images and texts, replies. Nothing that
-untrusted code made is unpickled; an asker that runs such code in a sandbox runs it in the same
+What travels is our own: the `ClientSource`, batches of images and texts, replies. Nothing that
+untrusted code made is unpickled; an client that runs such code in a sandbox runs it in the same
 sandbox, beside the actor.
 """
 
@@ -34,8 +34,8 @@ from ray.exceptions import (
 )
 
 from benchmarks.errors import PlatformError, TransientError
-from evaluator.scoring.asking import Answered, AskerSource, Batch
-from evaluator.scoring.ray_actor import AskerActor, Failure, Place
+from evaluator.scoring.asking import Answered, Batch, ClientSource
+from evaluator.scoring.ray_actor import ClientActor, Failure
 from evaluator.scoring.ray_cluster import RayCluster, RayOptions, Slots, slots_of
 
 MOST_DEATHS = 3
@@ -127,7 +127,7 @@ class _Slot:
         return list(self.held) if self.stage == "open" else [self.due]
 
 
-class Crew:
+class WorkerPool:
     """All slots of a run."""
 
     def __init__(
@@ -138,7 +138,7 @@ class Crew:
         self._options = options
         self._threads = threads
         self._shape = slots
-        self._class = ray.remote(AskerActor).options(
+        self._class = ray.remote(ClientActor).options(
             num_cpus=slots.cpus,
             num_gpus=slots.gpus,
             # Beside the batches there must be a way in for `close`.
@@ -163,7 +163,7 @@ class Crew:
             self._check_placed()
 
     def close(self) -> None:
-        """End all actors: let them end their askers, then make sure."""
+        """End all actors: let them end their clients, then make sure."""
         if not ray.is_initialized():
             return
         opened = [slot.actor for slot in self._slots if slot.stage != "placing"]
@@ -207,13 +207,13 @@ class Crew:
         self._advance(slot, result)
         return None
 
-    def _advance(self, slot: _Slot, result: Place | None) -> None:
+    def _advance(self, slot: _Slot, result: str | None) -> None:
         if slot.stage == "opening":
             slot.stage = "open"
             return
         slot.stage, slot.due = "opening", slot.actor.open.remote(self._source)
         if result is not None:
-            _LOG.info("Actor %d runs on %s as %d.", slot.number, result.host, result.pid)
+            _LOG.info("Actor %d runs on %s.", slot.number, result)
 
     def _replace(self, slot: _Slot, error: RayError) -> None:
         """Put back what a dead actor held, and start another in its place."""
@@ -265,7 +265,7 @@ class RayEngine:
         """See `Engine`."""
         return "ray"
 
-    def run(self, batches: Iterable[Batch], source: AskerSource) -> Iterator[Answered]:
+    def run(self, batches: Iterable[Batch], source: ClientSource) -> Iterator[Answered]:
         """See `Engine`; answers come in any order."""
         drawn = iter(batches)
         first = next(drawn, None)
@@ -275,7 +275,9 @@ class RayEngine:
         threads = self._options.threads or threads_here()
         # An actor is on one machine: it must not ask for more cores than one has.
         slots = slots_of(ray.cluster_resources(), self._options, min(threads, _cores_of_one()))
-        crew = Crew(BatchQueue(chain([first], drawn)), _sent(source), slots, threads, self._options)
+        crew = WorkerPool(
+            BatchQueue(chain([first], drawn)), _sent(source), slots, threads, self._options
+        )
         try:
             yield from crew.answers()
         finally:
@@ -295,7 +297,7 @@ def _cores_of_one() -> int:
     return max(1, int(min((found for found in cores if found > 0), default=1.0)))
 
 
-def _sent(source: AskerSource) -> ray.ObjectRef[AskerSource]:
+def _sent(source: ClientSource) -> ray.ObjectRef[ClientSource]:
     """One copy of the source for all actors."""
     try:
         return ray.put(source)

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.errors import TransientError
 from benchmarks.parquet import parquet_table
-from evaluator.scoring.asking import Finding
+from evaluator.scoring.asking import Finding, Work
 from evaluator.scoring.column import AnswerRow, ElementScore, Part, joined
 from evaluator.scoring.plan import PLAN_VERSION
 
@@ -35,18 +35,9 @@ _SCHEMA = pa.schema(
     ]
 )
 _NO_ANSWER = (None, None, None, None, None)
-_PLAIN = (
-    "environment",
-    "asks_elements",
-    "images",
-    "calls",
-    "images_decoded",
-    "images_encoded",
-    "texts_encoded",
-    "seconds",
-    "peak_memory_bytes",
-)
-"""Fields of a part that JSON holds as they are."""
+_PLAIN = ("environment", "asks_elements", "images", "peak_memory_bytes")
+"""Fields of a part that JSON holds as they are; so it does what the part cost."""
+_WORK = tuple(field.name for field in fields(Work))
 
 
 class FormatError(ValueError):
@@ -59,6 +50,7 @@ def encoded(part: Part, fingerprint: str) -> bytes:
         "fingerprint": fingerprint,
         "findings": [asdict(finding) for finding in part.findings],
         **{name: getattr(part, name) for name in _PLAIN},
+        **asdict(part.work),
     }
     columns = list(zip(*_rows(part), strict=True)) or [()] * len(_SCHEMA.names)
     arrays = dict(zip(_SCHEMA.names, columns, strict=True))
@@ -104,6 +96,7 @@ def _part(table: Any, meta: dict[str, Any]) -> Part:
         elements=tuple(elements),
         answers=tuple(answers),
         findings=tuple(Finding(**finding) for finding in meta["findings"]),
+        work=Work(**{name: meta[name] for name in _WORK}),
         **{name: meta[name] for name in _PLAIN},
     )
 

@@ -199,8 +199,7 @@ class Rig:
     backend: FakeBackend = field(default_factory=FakeBackend)
     isolated: bool = True
     toy: Toy = field(default_factory=Toy)
-    known_s: float | None = None
-    """What its workers know a run to take; None: they have timed none."""
+    known_s: float | None = None  # What its workers know a run to take; None: they have timed none
 
     def __post_init__(self) -> None:
         self.store = replace(self.store, clock=self.clock)

@@ -23,7 +23,7 @@ Batch = Sequence[tuple[Image.Image, str]]
 Judge = Callable[[Batch], Sequence[float]]
 
 
-class FakeAsker:
+class FakeClient:
     """Scores a batch of (image, prompt) with a function of the whole batch."""
 
     asks_elements = False
@@ -71,7 +71,7 @@ def sound(batch: Batch) -> list[float]:
 
 
 def report(judge: Judge, precision: str = "float32") -> TrustReport:
-    return tried(FakeAsker(judge, precision), questions(), "made_up").report
+    return tried(FakeClient(judge, precision), questions(), "made_up").report
 
 
 def check(found: TrustReport, name: str) -> Any:
@@ -158,7 +158,7 @@ def test_an_image_that_cannot_be_read_is_left_to_the_run() -> None:
     some = questions()
     images = {**some.images, "i0": lambda: b"no image"}
     broken = Questions(images=images, texts=some.texts, pairs=some.pairs)
-    assert tried(FakeAsker(sound), broken, "made_up").report.n_images == 7
+    assert tried(FakeClient(sound), broken, "made_up").report.n_images == 7
 
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e307])
@@ -196,7 +196,7 @@ def test_one_score_far_from_the_others_makes_no_room_for_them() -> None:
 
 
 def test_a_scorer_that_behaves_only_while_it_is_tested_is_caught_by_its_run() -> None:
-    trial = tried(FakeAsker(sound), questions(), "made_up")
+    trial = tried(FakeClient(sound), questions(), "made_up")
     assert trial.after({**trial.scores, "not tried": 5.0}).why_not == ""
     moved = {pair: score + 40.0 * (pair == "i2/t1") for pair, score in trial.scores.items()}
     found = trial.after(moved)

@@ -45,22 +45,18 @@ class ProductOfPhrases(QuestionMetric):
         """One per phrase that counts."""
         return [Query(plain(q.question), self._candidates) for q in self._counted(asked)]
 
-    def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
-        """See the class."""
-        counted = self._counted(asked)
-        return [self._verdict(asked, counted, of_image) for of_image in replies]
-
     def without_questions(self, asked: AskedQuestions) -> Verdict:
         """1, where the prompt is known to have no phrase; none where nobody looked."""
         return Verdict(1.0) if asked.in_file else super().without_questions(asked)
 
     def _counted(self, asked: AskedQuestions) -> list[Question]:
-        phrases = [q for q in asked.questions if _phrase(q) not in self._options.skipped]
-        return phrases[: self._options.most]
+        skipped = self._options.skipped
+        phrases = ((q, (q.element or q.question.rstrip("?")).strip()) for q in asked.questions)
+        return [q for q, phrase in phrases if phrase not in skipped][: self._options.most]
 
-    def _verdict(
-        self, asked: AskedQuestions, counted: Sequence[Question], replies: Sequence[Reply]
-    ) -> Verdict:
+    def verdict(self, asked: AskedQuestions, replies: Sequence[Reply]) -> Verdict:
+        """See the class."""
+        counted = self._counted(asked)
         values = [round(p_yes_norm(*reply.logprobs), self._options.decimals) for reply in replies]
         value_of = {q.question_id: value for q, value in zip(counted, values, strict=True)}
         answers = tuple(self._answer(q, value_of.get(q.question_id)) for q in asked.questions)
@@ -77,10 +73,6 @@ class ProductOfPhrases(QuestionMetric):
 def plain(question: str) -> str:
     """A question as BLIP's VQA model was trained on: lower case, without most punctuation."""
     return _REMOVED.sub("", question.lower()).strip()
-
-
-def _phrase(question: Question) -> str:
-    return (question.element or question.question.rstrip("?")).strip()
 
 
 class BvqaFamily(Family[Options]):

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from PIL import Image
 from pydantic import Field
 
-from evaluator.scorers.answering import Reading, pair_scores
+from evaluator.scorers.answering import Reading, SharedImageScorer
 from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.models.judge_replies import answer_of, read_integer, wording
 from evaluator.scorers.models.region_captions import (
@@ -75,7 +74,7 @@ class Paragraph:
     problem: str = ""  # why there are none
 
 
-class ComparisonScorer:
+class ComparisonScorer(SharedImageScorer):
     """The judge's overall rating in 1..100, or its count of errors in 0..9, lower being better.
 
     Caption and regions of the image -> paragraph (judge) -> comparison with the prompt (judge).
@@ -85,25 +84,17 @@ class ComparisonScorer:
     def __init__(
         self, describer: Describer, judge: TextModel, options: CaptionJudgeOptions
     ) -> None:
-        self._describer = describer
+        self._model = describer
         self._judge = judge
         self._number: str = options.number
         self._max_new_tokens = options.max_new_tokens
-
-    def prepare(self, image: Image.Image) -> Any:
-        """What the describer takes in place of the image."""
-        return self._describer.prepare(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair; NaN where there is none."""
-        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
     ) -> list[list[Verdict]]:
         """For each image, one verdict per prompt of its own list; it is described once."""
         rows = [row for row, of_image in enumerate(prompts) if of_image]
-        described = self._describer.describe([images[row] for row in rows])
+        described = self._model.describe([images[row] for row in rows])
         paragraphs = dict(zip(rows, map(self._paragraph, described), strict=True))
         return [
             [self._verdict(paragraphs[row], prompt) for prompt in of_image]

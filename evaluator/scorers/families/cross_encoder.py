@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from PIL import Image
 from pydantic import Field
 from transformers import AutoImageProcessor, AutoTokenizer, Blip2ForImageTextRetrieval
 
-from evaluator.scorers.answering import pair_scores
+from evaluator.scorers.answering import SharedImageScorer
 from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.loading import environment, load_processor, load_transformers
 from evaluator.scorers.models.blip import Blip2Matcher, softmax_of_mean
@@ -22,30 +21,22 @@ class CrossEncoderOptions(Frozen):
     max_tokens: int = Field(default=35, ge=3, le=512)  # Tokens of a text, with [CLS] and [SEP]
 
 
-class MatchScorer:
+class MatchScorer(SharedImageScorer):
     """p(match) = softmax(mean over query tokens of the head's logits)[1], in 0..1."""
 
     def __init__(self, matcher: Blip2Matcher) -> None:
-        self._matcher = matcher
-
-    def prepare(self, image: Image.Image) -> Any:
-        """Pixels for the vision tower, shape (3, height, width)."""
-        return self._matcher.prepare(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair, in 0..1."""
-        return pair_scores(self, images, prompts)
+        self._model: Blip2Matcher = matcher
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
     ) -> list[list[float]]:
         """For each image, one score per prompt of its own list."""
-        matches = self._matcher.match(images, prompts)
+        matches = self._model.match(images, prompts)
         return [[softmax_of_mean(match.queries) for match in of_image] for of_image in matches]
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether the end of each prompt is cut."""
-        return self._matcher.truncated(prompts)
+        return self._model.truncated(prompts)
 
 
 class CrossEncoder(Family[CrossEncoderOptions]):

@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from PIL import Image
 from pydantic import Field
 from transformers import AutoTokenizer, BlipImageProcessorPil
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import pair_scores
+from evaluator.scorers.answering import SharedImageScorer
 from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.loading import dtype_of, environment, load_processor, read_weights
 from evaluator.scorers.models.blip import (
@@ -108,7 +107,7 @@ class FgaOptions(Frozen):
     qformer_heads: int = 12
 
 
-class FgaScorer:
+class FgaScorer(SharedImageScorer):
     """Scores prompts in 1..5 and their elements in 0..1.
 
     overall = 1 + 4 x mean over query tokens of softmax(logits)[match]
@@ -116,20 +115,12 @@ class FgaScorer:
     """
 
     def __init__(self, matcher: Blip2Matcher, finder: ElementFinder) -> None:
-        self._matcher = matcher
+        self._model: Blip2Matcher = matcher
         self._finder = finder
-
-    def prepare(self, image: Image.Image) -> Any:
-        """Pixels for the vision tower, shape (3, height, width)."""
-        return self._matcher.prepare(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair, in 1..5."""
-        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
+    ) -> list[list[float | Verdict]]:
         """For each image, one score per prompt of its own list, in 1..5."""
         return [
             [1 + 4 * mean_of_softmax(match.queries) for match in of_image]
@@ -171,70 +162,50 @@ class FgaScorer:
         """Whether words past the limit, or tokens past the model's positions, are not read."""
         read = [self._finder.read(prompt) for prompt in prompts]
         whole = [ElementFinder(self._finder.tokenize, 0).read(prompt) for prompt in prompts]
-        cut = self._matcher.truncated(read)
+        cut = self._model.truncated(read)
         return [some or one != all_ for some, one, all_ in zip(cut, read, whole, strict=True)]
 
     def _match(self, images: Sequence[Any], prompts: Sequence[Sequence[str]]) -> list[list[Match]]:
         read = [[self._finder.read(prompt) for prompt in of_image] for of_image in prompts]
-        return self._matcher.match(images, read)
+        return self._model.match(images, read)
 
     def _of_elements(self, match: Match, prompt: str, elements: Sequence[str]) -> list[float]:
         spans = [self._finder.find(prompt, element) for element in elements]
-        return [self._of_span(match, span) for span in spans]
-
-    def _of_span(self, match: Match, span: Span) -> float:
         # The first of the text's logits is [CLS]'s.
-        tokens = match.text[1 + span.start : 1 + span.stop]
-        if len(tokens):
-            return mean_of_softmax(tokens)
-        return 0.0 if self._finder.reference else math.nan
+        tokens = [match.text[1 + span.start : 1 + span.stop] for span in spans]
+        none = 0.0 if self._finder.reference else math.nan
+        return [mean_of_softmax(own) if len(own) else none for own in tokens]
 
 
-@dataclass(frozen=True)
-class ElementMeanScorer:
+class ElementMeanScorer(FgaScorer):
     """The mean of the scores of a prompt's elements, in 0..1; elements come from a question file.
 
     Elements that are not found take no part, or count 0 where the finder follows the authors.
     """
 
-    scorer: FgaScorer
-    questions: QuestionFile
-
-    def prepare(self, image: Image.Image) -> Any:
-        """Pixels for the vision tower, shape (3, height, width)."""
-        return self.scorer.prepare(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair, in 0..1; NaN where no element of the prompt has one."""
-        return pair_scores(self, images, prompts)
+    def __init__(
+        self, matcher: Blip2Matcher, finder: ElementFinder, questions: QuestionFile
+    ) -> None:
+        super().__init__(matcher, finder)
+        self._questions = questions
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
-    ) -> list[list[Verdict]]:
+    ) -> list[list[float | Verdict]]:
         """For each image, one verdict per prompt of its own list, its elements as answers."""
         elements = [[self._elements(prompt) for prompt in of_image] for of_image in prompts]
-        scores = self.scorer.score_texts_by_element(images, prompts, elements)
+        scores = self.score_texts_by_element(images, prompts, elements)
         return [
             [self._verdict(*each) for each in zip(*of_image, strict=True)]
             for of_image in zip(prompts, elements, scores, strict=True)
         ]
 
-    def score_elements(
-        self, images: Sequence[Any], prompts: Sequence[str], elements: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """As `FgaScorer.score_elements`."""
-        return self.scorer.score_elements(images, prompts, elements)
-
-    def truncated(self, prompts: Sequence[str]) -> list[bool]:
-        """As `FgaScorer.truncated`."""
-        return self.scorer.truncated(prompts)
-
     def _elements(self, prompt: str) -> list[str]:
-        questions = self.questions.of(prompt).questions
+        questions = self._questions.of(prompt).questions
         return list(dict.fromkeys(each.element for each in questions if each.element))
 
     def _verdict(self, prompt: str, elements: Sequence[str], scores: Sequence[float]) -> Verdict:
-        (problems,) = self.scorer.element_problems([prompt], [elements])
+        (problems,) = self.element_problems([prompt], [elements])
         answers = tuple(
             Answer(str(place), element, "", problem, score, not math.isnan(score))
             for place, (element, problem, score) in enumerate(
@@ -244,7 +215,7 @@ class ElementMeanScorer:
         counted = [score for score in scores if not math.isnan(score)]
         if counted:
             return Verdict(math.fsum(counted) / len(counted), "", answers)
-        reason = self.questions.of(prompt).reason or "the question file names no elements of it"
+        reason = self._questions.of(prompt).reason or "the question file names no elements of it"
         return Verdict(math.nan, problems[0] if problems else reason, answers)
 
 
@@ -270,7 +241,6 @@ class FgaBlip2(Family[FgaOptions]):
         finder = ElementFinder(
             lambda text: matcher.token_ids(text)[1:-1], options.max_words, options.reference
         )
-        scorer = FgaScorer(matcher, finder)
         told = environment(
             row,
             runtime,
@@ -279,9 +249,9 @@ class FgaBlip2(Family[FgaOptions]):
         )
         preprocessing = f"{type(images).__name__} {side}"
         if questions is None:
-            return Loaded(scorer, told, preprocessing)
+            return Loaded(FgaScorer(matcher, finder), told, preprocessing)
         told["questions"] = f"{questions.name} {questions.sha256}"
-        return Loaded(ElementMeanScorer(scorer, questions), told, preprocessing)
+        return Loaded(ElementMeanScorer(matcher, finder, questions), told, preprocessing)
 
 
 def _questions(row: ScorerRow, options: FgaOptions, runtime: Runtime) -> QuestionFile | None:

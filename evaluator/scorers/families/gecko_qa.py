@@ -57,10 +57,6 @@ class Gecko(QuestionMetric):
         kept = self._filter(asked)
         return [self._query(q) for q, keep in zip(asked.questions, kept, strict=True) if keep]
 
-    def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
-        """See the class."""
-        return [self._verdict(asked, of_image) for of_image in replies]
-
     def unfit(self, question: Question) -> str:
         """There must be a choice, and the expected answer among the choices."""
         if len(question.choices) < 2:
@@ -99,7 +95,8 @@ class Gecko(QuestionMetric):
             )
         return found
 
-    def _verdict(self, asked: AskedQuestions, replies: Sequence[Reply]) -> Verdict:
+    def verdict(self, asked: AskedQuestions, replies: Sequence[Reply]) -> Verdict:
+        """See the class."""
         kept = self._filter(asked)
         given = iter(replies)
         answers = tuple(

@@ -20,7 +20,7 @@ from transformers import (
 from transformers.initialization import no_init_weights
 from transformers.utils.constants import OPENAI_CLIP_MEAN, OPENAI_CLIP_STD
 
-from evaluator.scorers.answering import pair_scores
+from evaluator.scorers.answering import SharedImageScorer
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.loading import dtype_of, environment, fill, load_processor, read_weights
 from evaluator.scorers.models.blip import Renaming, authors_file, count_layers, weight
@@ -102,11 +102,6 @@ class ImageRewardModel(nn.Module):
         return rewards
 
 
-def from_authors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The released weights under the names of `ImageRewardModel`."""
-    return RENAMING.renamed(state)
-
-
 def vision_config(state: Mapping[str, Tensor], heads: int) -> BlipVisionConfig:
     """The vision tower that fits renamed weights: BLIP's ViT, whose layer norms add 1e-6."""
     patches = weight(state, "vision.embeddings.patch_embedding.weight")
@@ -147,7 +142,7 @@ def build_image_reward(
     state: Mapping[str, Tensor], source: Source, heads: Heads, dtype: torch.dtype
 ) -> ImageRewardModel:
     """The model of the released weights, in evaluation mode on the CPU."""
-    named = from_authors(state)
+    named = RENAMING.renamed(state)
     places = sorted(
         (name for name in named if name.startswith("head.") and name.endswith("weight")),
         key=lambda name: int(name.split(".")[1]),
@@ -167,7 +162,7 @@ class ImageRewardOptions(Frozen):
     text_heads: int = 12
 
 
-class ImageRewardScorer:
+class ImageRewardScorer(SharedImageScorer):
     """(head(state of [CLS]) - mean) / deviation; mostly -2.3..2."""
 
     def __init__(
@@ -190,10 +185,6 @@ class ImageRewardScorer:
     def prepare(self, image: Image.Image) -> Tensor:
         """Pixels for the vision tower, shape (3, side, side)."""
         return self._to_pixels(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair."""
-        return pair_scores(self, images, prompts)
 
     @torch.inference_mode()
     def score_texts(
@@ -222,11 +213,7 @@ class ImageRewardScorer:
 
     def _rewards(self, states: Tensor, prompts: list[str]) -> list[float]:
         text = self._tokenizer(
-            prompts,
-            padding=True,
-            truncation=True,
-            max_length=self._max_tokens,
-            return_tensors="pt",
+            prompts, padding=True, truncation=True, max_length=self._max_tokens, return_tensors="pt"
         ).to(states.device)
         rewards = self._model.reward(states, text["input_ids"], text["attention_mask"])
         return [float(reward) for reward in rewards.cpu()]

@@ -52,22 +52,17 @@ class PositiveNegative(QuestionMetric):
                 self._candidates,
             )
             for q in asked.questions
-            for answer in _both(q)
+            for answer in (q.expected.strip().lower(), opposite(q.expected) or "")
         ]
-
-    def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
-        """See the class."""
-        queries = self.queries(asked)
-        return [self._verdict(asked, queries[::2], of_image) for of_image in replies]
 
     def unfit(self, question: Question) -> str:
         """The expected answer must have an opposite."""
         known = opposite(question.expected)
         return "" if known else f"expects {question.expected!r}, which is neither yes nor no"
 
-    def _verdict(
-        self, asked: AskedQuestions, queries: Sequence[Query], replies: Sequence[Reply]
-    ) -> Verdict:
+    def verdict(self, asked: AskedQuestions, replies: Sequence[Reply]) -> Verdict:
+        """See the class."""
+        queries = self.queries(asked)[::2]
         yes = np.array([p_yes_norm(*reply.logprobs) for reply in replies])
         values = (yes[::2] + 1 - yes[1::2]) / 2
         answers = tuple(
@@ -77,11 +72,6 @@ class PositiveNegative(QuestionMetric):
             )
         )
         return Verdict(mean_of_valid(values, np.ones(values.shape, bool)), answers=answers)
-
-
-def _both(question: Question) -> tuple[str, str]:
-    expected = question.expected.strip().lower()
-    return expected, opposite(expected) or ""
 
 
 class PnVqaFamily(Family[Options]):

@@ -12,7 +12,7 @@ from PIL import Image
 from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.pins import sha256_of
-from evaluator.scorers.answering import pixel_hash
+from evaluator.scorers.answering import SharedImageScorer, pixel_hash
 from evaluator.scorers.questions.loading import by_image, table_of
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
@@ -22,7 +22,7 @@ class Options(Frozen):
     """There are none."""
 
 
-class TableScores:
+class TableScores(SharedImageScorer):
     """Scores by pixel hash and prompt; a pair that is not there has none, and that is said."""
 
     def __init__(self, scores: Mapping[tuple[str, str], float]) -> None:
@@ -31,11 +31,6 @@ class TableScores:
     def prepare(self, image: Image.Image) -> str:
         """The hash of the image's pixels."""
         return pixel_hash(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair; NaN where the table has none."""
-        pairs = zip(images, prompts, strict=True)
-        return [self._verdict(image, prompt).score for image, prompt in pairs]
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]

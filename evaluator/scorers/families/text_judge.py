@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from PIL import Image
 from pydantic import Field
 
-from evaluator.scorers.answering import AnswerModel, Reading, pair_scores
+from evaluator.scorers.answering import AnswerModel, Reading, SharedImageScorer
 from evaluator.scorers.models.judge_replies import answer_of, read_list, wording
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.questions.metric import filled
@@ -60,24 +59,16 @@ class Rated:
     problem: str
 
 
-class RatingScorer:
+class RatingScorer(SharedImageScorer):
     """SC = min of [follows the prompt]; PQ = min of [natural, free of flaws]; O = sqrt(SC PQ).
 
     All in 0..10. A reply that cannot be read gives no score, with the reason and the reply.
     """
 
     def __init__(self, model: AnswerModel, options: TextJudgeOptions) -> None:
-        self._model = model
+        self._model: AnswerModel = model
         self._part: Part = options.part
         self._max_new_tokens = options.max_new_tokens
-
-    def prepare(self, image: Image.Image) -> Any:
-        """What the VLM takes in place of the image."""
-        return self._model.prepare(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair, in 0..10; NaN where a reply could not be read."""
-        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]

@@ -13,11 +13,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from pydantic import field_validator, model_validator
 
 from evaluator.scorers import answering
-from evaluator.scorers.answering import AnswerModel, Candidate, Reading, pair_scores
+from evaluator.scorers.answering import AnswerModel, Candidate, Reading, SharedImageScorer
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
@@ -65,20 +64,12 @@ class Options(Frozen):
         return float(formula(*logprobs))
 
 
-class VLMLikelihood:
+class VLMLikelihood(SharedImageScorer):
     """Scores pairs by the probability of an answer."""
 
     def __init__(self, model: AnswerModel, options: Options) -> None:
-        self._model = model
+        self._model: AnswerModel = model
         self._options = options
-
-    def prepare(self, image: Image.Image) -> Any:
-        """What the model takes in place of the image."""
-        return self._model.prepare(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair."""
-        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]

@@ -48,14 +48,9 @@ class AnswersHold(QuestionMetric):
             for q in asked.questions
         ]
 
-    def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
+    def verdict(self, asked: AskedQuestions, replies: Sequence[Reply]) -> Verdict:
         """See the class."""
         queries = self.queries(asked)
-        return [self._verdict(asked, queries, of_image) for of_image in replies]
-
-    def _verdict(
-        self, asked: AskedQuestions, queries: Sequence[Query], replies: Sequence[Reply]
-    ) -> Verdict:
         values = np.array([self._value(reply) for reply in replies])
         likeliest = [np.argmax([one[0] for one in reply.logprobs]) for reply in replies]
         answers = tuple(

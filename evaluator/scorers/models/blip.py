@@ -44,13 +44,10 @@ class Renaming:
                 return found.expand(replacement)
         return None
 
-    def is_unused(self, name: str) -> bool:
-        """Whether a weight takes no part in a score."""
-        return any(re.fullmatch(pattern, name) for pattern in self.unused)
-
     def used(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The weights that take part, under their old names."""
-        return {name: value for name, value in state.items() if not self.is_unused(name)}
+        unused = re.compile("|".join(f"(?:{pattern})" for pattern in self.unused) or r"(?!)")
+        return {name: value for name, value in state.items() if not unused.fullmatch(name)}
 
     def renamed(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The weights that take part, under their new names."""
@@ -137,13 +134,6 @@ def shared_images_attention(  # noqa: PLR0917 (the library calls it by position)
     return sdpa_attention_forward(module, query, key, value, attention_mask, **more)
 
 
-def share_images(qformer: Any) -> None:
-    """Make a Q-Former take `image_of_row` and fewer images than rows."""
-    AttentionInterface.register(NAME, shared_images_attention)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
-    qformer.config._attn_implementation = NAME
-
-
 @dataclass(frozen=True, slots=True)
 class Match:
     """What the matching head says of one text with one image, in float32."""
@@ -181,7 +171,10 @@ class Blip2Matcher:
         positions = model.config.qformer_config.max_position_embeddings
         self._max_tokens = min(max_tokens, positions)
         self._last = _Encoded([], {}, None)
-        share_images(model.qformer)
+        # The Q-Former takes `image_of_row`, and fewer images than rows.
+        AttentionInterface.register(NAME, shared_images_attention)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        model.qformer.config._attn_implementation = NAME
 
     def prepare(self, image: Image.Image) -> Tensor:
         """Pixels for the vision tower, shape (3, height, width)."""
@@ -298,19 +291,13 @@ RENAMING = Renaming(
         (_EVA + r"attn\.proj\.(.+)", r"vision_model.encoder.layers.\1.self_attn.projection.\2"),
         (_EVA + r"mlp\.(fc[12]\..+)", r"vision_model.encoder.layers.\1.mlp.\2"),
         (r"ln_vision\.(.+)", r"vision_model.post_layernorm.\1"),
-        (
-            r"Qformer\.bert\.embeddings\.((?:word|position)_embeddings\.weight)",
-            r"embeddings.\1",
-        ),
+        (r"Qformer\.bert\.embeddings\.((?:word|position)_embeddings\.weight)", r"embeddings.\1"),
         (r"Qformer\.bert\.embeddings\.LayerNorm\.(.+)", r"qformer.layernorm.\1"),
         (
             _LAYER + r"(attention|crossattention)\.self\.((?:query|key|value)\..+)",
             r"qformer.encoder.layer.\1.\2.attention.\3",
         ),
-        (
-            _LAYER + r"((?:attention|crossattention)\.output\..+)",
-            r"qformer.encoder.layer.\1.\2",
-        ),
+        (_LAYER + r"((?:attention|crossattention)\.output\..+)", r"qformer.encoder.layer.\1.\2"),
         (
             _LAYER + r"((?:intermediate|output)(?:_query)?\.(?:dense|LayerNorm)\..+)",
             r"qformer.encoder.layer.\1.\2",
@@ -334,11 +321,6 @@ class Heads:
 
     vision: int = 16
     qformer: int = 12
-
-
-def from_lavis(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """LAVIS' `Blip2Qformer` weights as those of `Blip2ForImageTextRetrieval`."""
-    return fuse_biases(RENAMING.renamed(state))
 
 
 def blip2_config(state: Mapping[str, Tensor], heads: Heads) -> Blip2Config:
@@ -383,7 +365,7 @@ def build_blip2(
     state: Mapping[str, Tensor], source: Source, heads: Heads, dtype: torch.dtype
 ) -> Blip2ForImageTextRetrieval:
     """The model of LAVIS weights, in evaluation mode on the CPU."""
-    named = from_lavis(state)
+    named = fuse_biases(RENAMING.renamed(state))
     config = blip2_config(named, heads)
     with no_init_weights():
         model = Blip2ForImageTextRetrieval(config)

@@ -22,13 +22,7 @@ from open_clip.transform import (  # type: ignore[import-untyped]
     image_transform_v2,
 )
 from torch import Tensor
-from transformers import (
-    AlignModel,
-    AutoImageProcessor,
-    AutoTokenizer,
-    CLIPModel,
-    SiglipModel,
-)
+from transformers import AlignModel, AutoImageProcessor, AutoTokenizer, CLIPModel, SiglipModel
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.scorers.checkpoints import Source, check_class
@@ -151,24 +145,24 @@ CLASSES = {"clip": CLIPModel, "align": AlignModel, "siglip": SiglipModel}
 
 
 class HfTokens:
-    """A tokenizer of `transformers`."""
+    """A tokenizer of `transformers`, with the cleaning that open_clip does before it."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, clean: Callable[[str], str] = str) -> None:
         self._tokenizer = tokenizer
+        self._clean = clean
         self.pad: int = tokenizer.pad_token_id
 
     def whole(self, texts: Sequence[str]) -> list[list[int]]:
         """All numbers of each text, with those of its start and end."""
-        found: list[list[int]] = self._tokenizer(
-            list(texts), truncation=False, padding=False, verbose=False
-        )["input_ids"]
-        return found
+        return self._numbers(texts, truncation=False, verbose=False)
 
     def cut(self, texts: Sequence[str], length: int) -> list[list[int]]:
         """The same, at most `length`, the end's number kept."""
-        found: list[list[int]] = self._tokenizer(
-            list(texts), truncation=True, max_length=length, padding=False
-        )["input_ids"]
+        return self._numbers(texts, truncation=True, max_length=length)
+
+    def _numbers(self, texts: Sequence[str], **how: Any) -> list[list[int]]:
+        cleaned = [self._clean(text) for text in texts]
+        found: list[list[int]] = self._tokenizer(cleaned, padding=False, **how)["input_ids"]
         return found
 
 
@@ -269,37 +263,15 @@ class OpenClipTokens:
         ]
 
 
-class OpenClipHfTokens:
-    """A tokenizer of `transformers`, with the cleaning open_clip does before it."""
-
-    def __init__(self, tokenizer: HFTokenizer) -> None:
-        self._clean = tokenizer.clean_fn
-        self._tokenizer: Any = tokenizer.tokenizer
-        self.pad: int = self._tokenizer.pad_token_id
-
-    def whole(self, texts: Sequence[str]) -> list[list[int]]:
-        """All numbers of each text, with those of its start and end."""
-        found: list[list[int]] = self._tokenizer(
-            [self._clean(text) for text in texts], truncation=False, verbose=False
-        )["input_ids"]
-        return found
-
-    def cut(self, texts: Sequence[str], length: int) -> list[list[int]]:
-        """The same, at most `length`, the end's number kept."""
-        found: list[list[int]] = self._tokenizer(
-            [self._clean(text) for text in texts], truncation=True, max_length=length
-        )["input_ids"]
-        return found
-
-
-def load_tokens(source: Source, architecture: str) -> OpenClipTokens | OpenClipHfTokens:
+def load_tokens(source: Source, architecture: str) -> OpenClipTokens | HfTokens:
     """The tokenizer of a checkpoint; the one of CLIP comes with open_clip."""
     with reading(source, "tokenizer"):
         text = (open_clip.get_model_config(name_of(source, architecture)) or {}).get("text_cfg", {})
         more = dict(text.get("tokenizer_kwargs", {}))
         if text.get("hf_tokenizer_name"):
             place = source.place if source.place.is_dir() else source.place.parent
-            return OpenClipHfTokens(HFTokenizer(str(place), **more))
+            theirs = HFTokenizer(str(place), **more)
+            return HfTokens(theirs.tokenizer, theirs.clean_fn)
         return OpenClipTokens(SimpleTokenizer(**more))
 
 
@@ -319,11 +291,7 @@ class OpenClipTowers:
         self._text = model if isinstance(model, open_clip.CLIP) else model.text
         self.length: int = self._text.context_length
         self.ignores_padding = _ignores_padding(self._text)
-        bias = getattr(model, "logit_bias", None)
-        self.sharpness = Sharpness(
-            float(model.logit_scale.detach().double().exp()),
-            0.0 if bias is None else float(bias.detach()),
-        )
+        self.sharpness = _sharpness(model)
 
     @property
     def image_settings(self) -> Mapping[str, Any]:

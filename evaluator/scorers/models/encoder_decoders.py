@@ -40,6 +40,8 @@ class EncoderDecoderVLM(ABC):
     Answers are teacher-forced in the decoder; log-softmax over the whole vocabulary in float32.
     """
 
+    _language: Any  # its T5, where it has one
+
     def __init__(
         self,
         tokenizer: Any,
@@ -78,9 +80,12 @@ class EncoderDecoderVLM(ABC):
     def encode(self, seen: Tensor, prompts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Encoder states (n, length, width) of prompts to one image, and their mask (n, length)."""
 
-    @abstractmethod
     def decode(self, states: Tensor, mask: Tensor, ids: Tensor) -> Tensor:
         """Logits (n, length, vocabulary) after each of the decoder's tokens `ids` (n, length)."""
+        logits: Tensor = self._language(
+            encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=ids, use_cache=False
+        ).logits
+        return logits
 
     def answer_logprobs(
         self,
@@ -217,8 +222,7 @@ class BlipVQA(EncoderDecoderVLM):
     def look(self, pixels: Tensor) -> Tensor:
         """Patch states, shape (1, patches + 1, width)."""
         states: Tensor = self._model.vision_model(
-            pixel_values=pixels.to(self._model.dtype),
-            interpolate_pos_encoding=self._interpolates,
+            pixel_values=pixels.to(self._model.dtype), interpolate_pos_encoding=self._interpolates
         ).last_hidden_state
         return states
 
@@ -294,7 +298,7 @@ class ClipFlanT5(EncoderDecoderVLM):
     ) -> None:
         self._vision: Any = vision
         self._projector = projector
-        self._language: Any = language
+        self._language = language
         self._images = images
         self._before, _, rest = (setting.reading.text_format or FORMAT).partition("{image}")
         self._after = setting.reading.model_copy(update={"text_format": rest})
@@ -342,13 +346,6 @@ class ClipFlanT5(EncoderDecoderVLM):
             attention_mask=mask,
         )
         return states.last_hidden_state, mask
-
-    def decode(self, states: Tensor, mask: Tensor, ids: Tensor) -> Tensor:
-        """See `EncoderDecoderVLM`."""
-        logits: Tensor = self._language(
-            encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=ids, use_cache=False
-        ).logits
-        return logits
 
 
 def load_clip_flant5(setting: Setting) -> ClipFlanT5:
@@ -424,7 +421,7 @@ class Seq2SeqVLM(EncoderDecoderVLM):
     def __init__(self, model: PreTrainedModel, processor: Any, setting: Setting) -> None:
         self._model: Any = model
         language: Any = self._model.language_model
-        self._language: Any = language
+        self._language = language
         self._images = processor.image_processor
         self._qformer_tokenizer: Any = getattr(processor, "qformer_tokenizer", None)
         config = language.config
@@ -477,13 +474,6 @@ class Seq2SeqVLM(EncoderDecoderVLM):
             inputs_embeds=torch.cat([vectors.to(words.dtype), words], dim=1), attention_mask=mask
         )
         return states.last_hidden_state, mask
-
-    def decode(self, states: Tensor, mask: Tensor, ids: Tensor) -> Tensor:
-        """See `EncoderDecoderVLM`."""
-        logits: Tensor = self._language(
-            encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=ids, use_cache=False
-        ).logits
-        return logits
 
     @property
     def _qformer_room(self) -> int:

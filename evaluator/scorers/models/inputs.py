@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-import numpy as np
 import torch
 from open_clip.tokenizer import basic_clean  # type: ignore[import-untyped]
 from PIL import Image
@@ -20,40 +19,6 @@ from torchvision.transforms.functional import (
     resize,
     to_tensor,
 )
-from torchvision.transforms.v2 import functional as transforms
-
-ImageBackend = Literal["pil", "torchvision"]
-
-
-def resized_and_cropped(
-    image: Image.Image, size: int, backend: ImageBackend = "pil"
-) -> torch.Tensor:
-    """The middle of an image whose shorter side was made `size` pixels long, bicubic.
-
-    Returns: Shape (3, size, size), uint8.
-    """
-    whole = image if backend == "pil" else _bytes_of(image)
-    small = transforms.resize(whole, [size], InterpolationMode.BICUBIC, antialias=True)
-    square = transforms.center_crop(small, [size, size])
-    return (_bytes_of(square) if backend == "pil" else square).contiguous()
-
-
-def normalised(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
-    """Bytes as a model's input, (x / 255 - mean) / std by channel.
-
-    `pixels`: shape (n, 3, h, w), uint8.
-    Returns: Shape (n, 3, h, w), float32.
-    """
-    shape = (1, len(mean), 1, 1)
-    centre = torch.tensor(mean, device=pixels.device).view(shape)
-    spread = torch.tensor(std, device=pixels.device).view(shape)
-    return pixels.float().div_(255).sub_(centre).div_(spread)
-
-
-def _bytes_of(image: Image.Image) -> torch.Tensor:
-    """Shape (3, h, w), uint8, channels last in memory, as the fast kernels want them."""
-    return torch.from_numpy(np.array(image)).permute(2, 0, 1)
-
 
 ImageReading = Literal["checkpoint", "clip", "squashed_224", "longest_padded"]
 _SETTINGS = ("size", "crop_size", "resample", "image_mean", "image_std", "rescale_factor")
@@ -131,11 +96,7 @@ class LongestPadded:
         if scale != 1:
             size = [max(1, round(height * scale)), max(1, round(width * scale))]
             pixels = functional.interpolate(
-                pixels[None],
-                size,
-                mode="bicubic",
-                align_corners=False,
-                antialias=self.antialias,
+                pixels[None], size, mode="bicubic", align_corners=False, antialias=self.antialias
             )[0]
         down, across = self.side - pixels.shape[1], self.side - pixels.shape[2]
         around = [across // 2, across - across // 2, down // 2, down - down // 2]

@@ -213,7 +213,8 @@ class ChatText:
     def _processed(self, processor: Any, image: Image.Image, prompt: str) -> dict[str, Any]:
         if self._format:
             token = getattr(processor, "image_token", None) or "<image>"
-            text = self._as_reading(token, prompt)
+            reading = self._reading.model_copy(update={"text_format": self._format})
+            text = reading.written(token, prompt)
             bos = self.tokenizer.bos_token
             started = bool(bos) and text.startswith(bos)
             found = processor(
@@ -232,9 +233,6 @@ class ChatText:
                 **({"sanitize_control_tokens": True} if self._writes_control(prompt) else {}),
             )
         return dict(found)
-
-    def _as_reading(self, token: str, prompt: str) -> str:
-        return self._reading.model_copy(update={"text_format": self._format}).written(token, prompt)
 
     def _conversation(self, image: Image.Image, prompt: str) -> list[dict[str, Any]]:
         content = [{"type": "image", "image": image}, {"type": "text", "text": prompt}]

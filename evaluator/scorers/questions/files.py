@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -229,32 +228,19 @@ def _ids(asked: Sequence[tuple[int, Question]]) -> Iterator[Problem]:
     for number, question in asked:
         first = seen.setdefault(question.question_id, number)
         if first != number:
-            yield Problem(
-                "error",
-                "duplicate_question",
-                number,
-                f"{named(question)} has the id of line {first}.",
-            )
+            said = f"{named(question)} has the id of line {first}."
+            yield Problem("error", "duplicate_question", number, said)
 
 
 def _parents(asked: Sequence[tuple[int, Question]]) -> Iterator[Problem]:
     place = {question.question_id: number for number, question in asked}
     for number, question in asked:
         for parent in question.parents:
+            said = f"{named(question)} depends on question {parent!r}"
             if parent not in place:
-                yield Problem(
-                    "error",
-                    "unknown_parent",
-                    number,
-                    f"{named(question)} depends on question {parent!r}, which is not there.",
-                )
+                yield Problem("error", "unknown_parent", number, f"{said}, which is not there.")
             elif place[parent] > number:
-                yield Problem(
-                    "warning",
-                    "forward_edge",
-                    number,
-                    f"{named(question)} depends on question {parent!r}, which stands after it.",
-                )
+                yield Problem("warning", "forward_edge", number, f"{said}, which stands after it.")
 
 
 def _cycles(asked: Sequence[tuple[int, Question]]) -> Iterator[Problem]:
@@ -289,20 +275,13 @@ def _choices(number: int, question: Question) -> Iterator[Problem]:
 
 
 def _repeats(asked: Sequence[tuple[int, Question]]) -> Iterator[Problem]:
-    def content(question: Question) -> tuple[str, str]:
-        return question.question, question.expected
-
-    twice = Counter(content(question) for _, question in asked)
     seen: set[tuple[str, str]] = set()
     for number, question in asked:
-        if twice[content(question)] > 1 and content(question) in seen:
-            yield Problem(
-                "warning",
-                "repeated_question",
-                number,
-                f"{named(question)} is asked before; it counts again.",
-            )
-        seen.add(content(question))
+        content = question.question, question.expected
+        if content in seen:
+            said = f"{named(question)} is asked before; it counts again."
+            yield Problem("warning", "repeated_question", number, said)
+        seen.add(content)
 
 
 def named(question: Question) -> str:
@@ -411,6 +390,16 @@ def load_questions(path: Path) -> QuestionFile:
             f"`python -m evaluator questions check {path}` lists all.",
         )
     return QuestionFile(lines, path.name)
+
+
+def read_text(path: Path) -> str:
+    """A text file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SubmitterError("unreadable_file", f"{path} is not UTF-8 text.") from error
 
 
 def errors_of(problems: Sequence[Problem]) -> list[Problem]:

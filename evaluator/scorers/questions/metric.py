@@ -12,7 +12,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from PIL import Image
 
 from benchmarks.accumulation.question_scores import (
     AnsweredQuestions,
@@ -23,7 +22,7 @@ from benchmarks.accumulation.question_scores import (
 )
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.errors import PlatformError
-from evaluator.scorers.answering import AnswerModel, Candidate, pair_scores
+from evaluator.scorers.answering import AnswerModel, Candidate, SharedImageScorer
 from evaluator.scorers.questions.files import AskedQuestions, Question, QuestionFile
 from evaluator.scoring.contract import Answer, Verdict
 
@@ -187,9 +186,13 @@ class QuestionMetric(ABC):
     def queries(self, asked: AskedQuestions) -> list[Query]:
         """What is put to the model about an image of this prompt."""
 
-    @abstractmethod
     def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
         """The scores of the images of a prompt."""
+        return [self.verdict(asked, of_image) for of_image in replies]
+
+    def verdict(self, asked: AskedQuestions, replies: Sequence[Reply]) -> Verdict:
+        """The score of one image of a prompt."""
+        raise NotImplementedError
 
     def without_questions(self, asked: AskedQuestions) -> Verdict:
         """The score of an image whose prompt has no questions."""
@@ -231,21 +234,13 @@ def with_entailment(questions: Sequence[Question], model: Entails) -> list[Quest
     ]
 
 
-class QuestionScorer:
+class QuestionScorer(SharedImageScorer):
     """Puts the questions of its prompts to an image, all in one call of the model."""
 
     def __init__(self, metric: QuestionMetric, model: AnswerModel, questions: QuestionFile) -> None:
         self._metric = metric
-        self._model = model
+        self._model: AnswerModel = model
         self._questions = questions
-
-    def prepare(self, image: Image.Image) -> Any:
-        """What the model takes in place of the image."""
-        return self._model.prepare(image)
-
-    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """One score per pair; NaN where the prompt has no questions, or no answer counts."""
-        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
@@ -264,10 +259,7 @@ class QuestionScorer:
         ]
 
     def score_elements(
-        self,
-        images: Sequence[Any],
-        prompts: Sequence[str],
-        elements: Sequence[Sequence[str]],
+        self, images: Sequence[Any], prompts: Sequence[str], elements: Sequence[Sequence[str]]
     ) -> list[list[float]]:
         """For each pair and element, the mean over the questions about it; NaN without any."""
         verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
@@ -327,9 +319,7 @@ class QuestionScorer:
         return [[Reply(logprobs=tuple(one)) for one in of_image] for of_image in logprobs]
 
 
-def _by_prompt(
-    asked: Sequence[Sequence[AskedQuestions]],
-) -> dict[str, list[tuple[int, int]]]:
+def _by_prompt(asked: Sequence[Sequence[AskedQuestions]]) -> dict[str, list[tuple[int, int]]]:
     places: dict[str, list[tuple[int, int]]] = {}
     for row, of_image in enumerate(asked):
         for column, one in enumerate(of_image):

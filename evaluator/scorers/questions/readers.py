@@ -17,8 +17,15 @@ from benchmarks.accumulation.question_scores import parse_parents
 from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse.load import parse_element_key
 from benchmarks.json_parsing import parse_json
-from evaluator.scorers.questions.files import Line, Problem, Question, check_lines, errors_of
-from evaluator.scorers.questions.writers import parse_coverage, parse_questions
+from evaluator.scorers.questions.files import (
+    Line,
+    Problem,
+    Question,
+    check_lines,
+    errors_of,
+    read_text,
+)
+from evaluator.scorers.questions.writers import parse_coverage, parse_questions, yes_no_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,7 @@ def with_prompts(released: Released, prompts: dict[str, str]) -> Released:
         )
     lines = tuple(
         replace(
-            line,
-            record=line.record.model_copy(update={"prompt": prompts[line.record.prompt_id]}),
+            line, record=line.record.model_copy(update={"prompt": prompts[line.record.prompt_id]})
         )
         for line in released.lines
     )
@@ -143,13 +149,13 @@ def _dsg_fields(row: dict[str, str], parents: tuple[int, ...]) -> dict[str, obje
     return {
         "prompt_id": row["item_id"],
         "prompt": row["text"],
-        "question_id": row["proposition_id"].strip(),
-        "question": row["question_natural_language"],
-        "choices": ("yes", "no"),
-        "expected": "yes",
         "parents": tuple(dict.fromkeys(str(name) for name in parents if name != _own(row))),
-        "element": content.rpartition(")")[0].strip(),
-        "type": f"{row['category_broad']} - {row['category_detailed']}".strip(" -"),
+        **yes_no_fields(
+            row["proposition_id"].strip(),
+            row["question_natural_language"],
+            content.rpartition(")")[0].strip(),
+            f"{row['category_broad']} - {row['category_detailed']}".strip(" -"),
+        ),
     }
 
 
@@ -181,13 +187,17 @@ def elements_of(path: Path) -> dict[str, tuple[str, ...]]:
     return {record["prompt"]: tuple(record["element_score"]) for record in _records(path)}
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _read_json(path: Path) -> Any:
     try:
-        found = parse_json(path.read_bytes())
+        return parse_json(path.read_bytes())
     except OSError as error:
         raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise SubmitterError("unreadable_file", f"{path} is not JSON: {error}.") from error
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    found = _read_json(path)
     records = found.values() if isinstance(found, dict) else found
     for record in records:
         if not (
@@ -211,12 +221,12 @@ def _questions(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
         yield {
             "prompt_id": str(record.get("prompt_id", "")),
             "prompt": record["prompt"],
-            "question_id": str(position),
-            "question": written.get(key) or QUESTION.replace("{element}", element.text),
-            "choices": ("yes", "no"),
-            "expected": "yes",
-            "element": element.text,
-            "type": element.kind,
+            **yes_no_fields(
+                str(position),
+                written.get(key) or QUESTION.replace("{element}", element.text),
+                element.text,
+                element.kind,
+            ),
         }
 
 
@@ -230,12 +240,7 @@ def read_gecko(path: Path) -> Released:
         {1} Q: What color is the dog? Choices: red, blue, black, white A: red
         {2} Q: What animal is it? Choices: dog, cat, cow, horse A: dog
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise SubmitterError("unreadable_file", f"{path} is not UTF-8 text.") from error
+    text = read_text(path)
     fields: list[tuple[int, dict[str, Any]]] = []
     problems: list[Problem] = []
     for start, block in _blocks(text):
@@ -266,24 +271,13 @@ def _of_block(
         message = "A block begins with the lines `Prompt:` and `Coverage:`."
         return [], [Problem("error", "bad_line", start, message)]
     parts = parse_coverage(coverage, prompt)
-    parsed = parse_questions("\n".join(block[2:]), parts.parts)
+    asked, odd = parse_questions("\n".join(block[2:]), parts.parts)
     problems = [
         Problem("error", "bad_line", start, f"Prompt {prompt!r}: {fault}")
-        for fault in (*parts.faults, *parsed.faults)
+        for fault in (*parts.faults, *odd)
     ]
     return [
-        (
-            start + 2 + one.row,
-            {
-                "prompt": prompt,
-                "question_id": one.number,
-                "question": one.question,
-                "choices": one.choices,
-                "expected": one.expected,
-                "element": parts.parts[one.number],
-            },
-        )
-        for one in parsed.questions
+        (start + 2 + one.row, {"prompt": prompt, **one.fields(parts.parts)}) for one in asked
     ], problems
 
 
@@ -298,12 +292,7 @@ def read_tifa(path: Path) -> Released:
     Questions are numbered from 1 within each caption; the number of an object, from 1, stands for
     its line.
     """
-    try:
-        records = parse_json(path.read_bytes())
-    except OSError as error:
-        raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise SubmitterError("unreadable_file", f"{path} is not JSON: {error}.") from error
+    records = _read_json(path)
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise SubmitterError(
             "unreadable_file", f"{path} is not a list of objects.", "See the files of TIFA."

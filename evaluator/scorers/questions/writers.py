@@ -66,6 +66,18 @@ def make_questions(
     return tuple(found), tuple(faults)
 
 
+def yes_no_fields(number: str, question: str, element: str, kind: str = "") -> dict[str, Any]:
+    """Fields of a question about an element that is answered by yes where the image fits."""
+    return {
+        "question_id": number,
+        "question": question,
+        "choices": ("yes", "no"),
+        "expected": "yes",
+        "element": element,
+        "type": kind,
+    }
+
+
 def listed(text: str) -> tuple[str, ...]:
     """Choices from `a, b, c`, in order, each once."""
     parts = (part.strip().rstrip(".").strip() for part in text.split(","))
@@ -102,13 +114,15 @@ class PartQuestion:
     choices: tuple[str, ...]
     expected: str
 
-
-@dataclass(frozen=True, slots=True)
-class PartQuestions:
-    """The questions about the parts of a prompt, and what could not be read."""
-
-    questions: tuple[PartQuestion, ...]
-    faults: tuple[str, ...] = ()
+    def fields(self, parts: Mapping[str, str]) -> dict[str, Any]:
+        """Those of a question."""
+        return {
+            "question_id": self.number,
+            "question": self.question,
+            "choices": self.choices,
+            "expected": self.expected,
+            "element": parts[self.number],
+        }
 
 
 def parse_coverage(text: str, prompt: str) -> Coverage:
@@ -128,8 +142,10 @@ def parse_coverage(text: str, prompt: str) -> Coverage:
     return Coverage(text.strip(), parts, tuple(faults))
 
 
-def parse_questions(text: str, parts: dict[str, str]) -> PartQuestions:
-    """Read lines `{1} Q: ... Choices: a, b A: a`, one for each part."""
+def parse_questions(
+    text: str, parts: dict[str, str]
+) -> tuple[tuple[PartQuestion, ...], tuple[str, ...]]:
+    """Read lines `{1} Q: ... Choices: a, b A: a`, one for each part; and what cannot be read."""
     found: dict[str, PartQuestion] = {}
     faults: list[str] = []
     for row, line in enumerate(text.splitlines()):
@@ -152,7 +168,7 @@ def parse_questions(text: str, parts: dict[str, str]) -> PartQuestions:
                 row, match["number"], match["question"], choices, expected
             )
     faults += [f"part {number} has no question" for number in parts if number not in found]
-    return PartQuestions(tuple(found.values()), tuple(faults))
+    return tuple(found.values()), tuple(faults)
 
 
 def _bare(text: str) -> str:
@@ -229,7 +245,13 @@ def assemble(
         parents = dict.fromkeys(kept, ())
     questions, bad = make_questions(
         prompt,
-        (_dsg_fields(number, tuples[number], asked[number], parents[number]) for number in kept),
+        (
+            {
+                **yes_no_fields(number, asked[number], *_statement_parts(tuples[number])),
+                "parents": parents[number],
+            }
+            for number in kept
+        ),
     )
     return Written(questions, (*said, *bad))
 
@@ -247,19 +269,10 @@ def _parents(number: str, cell: str | None, kept: list[str], said: list[str]) ->
     return tuple(found)
 
 
-def _dsg_fields(
-    number: str, statement: str, question: str, parents: tuple[str, ...]
-) -> dict[str, object]:
+def _statement_parts(statement: str) -> tuple[str, str]:
+    """Element and kind of `kind (element)`."""
     match = _STATEMENT.match(statement)
-    return {
-        "question_id": number,
-        "question": question,
-        "choices": ("yes", "no"),
-        "expected": "yes",
-        "parents": parents,
-        "element": match["words"].strip() if match else statement,
-        "type": match["kind"].strip() if match else "",
-    }
+    return (match["words"].strip(), match["kind"].strip()) if match else (statement, "")
 
 
 _PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<a>.*\S)", re.IGNORECASE)
@@ -294,7 +307,8 @@ class EvalMuseWriter:
             if pair is None or expected not in YES_NO:
                 faults.append(f"the question about {key.text!r} is not of the form asked for")
                 continue
-            fields.append(_evalmuse_fields(number, key, pair["q"], expected))
+            asked_fields = yes_no_fields(str(number), pair["q"], key.text, key.kind)
+            fields.append({**asked_fields, "expected": expected})
         questions, bad = make_questions(prompt, fields)
         return Written(questions, (*faults, *bad))
 
@@ -320,19 +334,6 @@ def parse_elements(lines: list[str] | tuple[str, ...]) -> tuple[list[ElementKey]
     return list(found), faults
 
 
-def _evalmuse_fields(
-    number: int, key: ElementKey, question: str, expected: str
-) -> dict[str, object]:
-    return {
-        "question_id": str(number),
-        "question": question,
-        "choices": ("yes", "no"),
-        "expected": expected,
-        "element": key.text,
-        "type": key.kind,
-    }
-
-
 @dataclass(frozen=True)
 class GeckoWriter:
     """Writes Gecko questions (Wiles et al. 2024)."""
@@ -350,23 +351,11 @@ class GeckoWriter:
         if not coverage.parts:
             return Written(faults=coverage.faults)
         text = self._call(filled(instructions.GECKO_QUESTIONS, coverage=coverage.text))
-        parsed = parse_questions(text, coverage.parts)
-        questions, bad = make_questions(
-            prompt,
-            (
-                {
-                    "question_id": one.number,
-                    "question": one.question,
-                    "choices": one.choices,
-                    "expected": one.expected,
-                    "element": coverage.parts[one.number],
-                }
-                for one in parsed.questions
-            ),
-        )
+        asked, odd = parse_questions(text, coverage.parts)
+        questions, bad = make_questions(prompt, (one.fields(coverage.parts) for one in asked))
         if self.entails is not None and questions:
             questions = tuple(with_entailment(questions, self.entails))
-        return Written(questions, (*coverage.faults, *parsed.faults, *bad))
+        return Written(questions, (*coverage.faults, *odd, *bad))
 
     def _call(self, instruction: str) -> str:
         return self.model.generate([instruction], self.max_new_tokens)[0]
@@ -535,13 +524,7 @@ class BvqaWriter:
         questions, bad = make_questions(
             prompt,
             (
-                {
-                    "question_id": str(number),
-                    "question": f"{phrase}?",
-                    "choices": ("yes", "no"),
-                    "expected": "yes",
-                    "element": phrase,
-                }
+                yes_no_fields(str(number), f"{phrase}?", phrase)
                 for number, phrase in enumerate(phrases, start=1)
             ),
         )

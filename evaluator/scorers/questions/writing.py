@@ -19,6 +19,7 @@ from evaluator.scorers.questions.files import (
     append_records,
     mend_end,
     read_lines,
+    read_text,
 )
 from evaluator.scorers.questions.writers import Writer, Written
 from evaluator.scoring.progress import Listener, Tracker
@@ -174,10 +175,4 @@ def _of_csv(path: Path) -> list[Prompt]:
 
 
 def _of_text(path: Path) -> list[Prompt]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise SubmitterError("file_missing", f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise SubmitterError("unreadable_file", f"{path} is not UTF-8 text.") from error
-    return [Prompt(line.strip()) for line in lines if line.strip()]
+    return [Prompt(line.strip()) for line in read_text(path).splitlines() if line.strip()]

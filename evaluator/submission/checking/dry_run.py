@@ -21,9 +21,9 @@ from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.session import ScorerSession
-from evaluator.scoring.box import BoxSource
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.progress import Progress
+from evaluator.scoring.sandbox import SandboxSource
 from evaluator.submission.checking.costs import Costs, measured
 from evaluator.submission.checking.drawn import Drawn
 from evaluator.submission.receipts import environment_versions
@@ -164,7 +164,7 @@ def dry_run(
     with ExitStack() as box:
         box.callback(session.close)
         try:
-            source = BoxSource(session, module.content.sha256, until=box)
+            source = SandboxSource(session, module.content.sha256, until=box)
             started = clock()
             with source.open():
                 found.start_s, found.capabilities = clock() - started, session.capabilities

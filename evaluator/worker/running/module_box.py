@@ -20,7 +20,7 @@ from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.session import ScorerSession
-from evaluator.scoring.box import BoxAsker
+from evaluator.scoring.sandbox import SandboxClient
 from evaluator.submission.archives.archive import taken_in
 from leaderboard.records import Submission
 
@@ -172,7 +172,7 @@ def _changed(submission: Submission, why: str) -> PlatformError:
 
 @dataclass(frozen=True)
 class PackedModule:
-    """A module that is boxed wherever it is opened; see `AskerSource`. It travels with pickle.
+    """A module that is boxed wherever it is opened; see `ClientSource`. It travels with pickle.
 
     The archive is read only when it is sent to another machine, with everything else of this.
 
@@ -203,12 +203,12 @@ class PackedModule:
 
     @property
     def fingerprint(self) -> str:
-        """See `AskerSource`."""
+        """See `ClientSource`."""
         return self.submission.content_sha256
 
     @contextmanager
-    def open(self) -> Iterator[BoxAsker]:
-        """See `AskerSource`.
+    def open(self) -> Iterator[SandboxClient]:
+        """See `ClientSource`.
 
         Raises:
             PlatformError: `isolation_differs`, another machine isolates less.
@@ -229,4 +229,4 @@ class PackedModule:
             boxes.boxed(self.submission, self.upload, Path(scratch)) as session,
             session,
         ):
-            yield BoxAsker(session)
+            yield SandboxClient(session)

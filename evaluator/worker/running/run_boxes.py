@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evaluator.isolation.supervising.session import ScorerSession
-from evaluator.scoring.box import BoxAsker, BoxSource
+from evaluator.scoring.sandbox import SandboxClient, SandboxSource
 
 Start = Callable[[], ScorerSession]
 
@@ -63,7 +63,7 @@ class RunBoxes:
 
 @dataclass(frozen=True)
 class TrialBox:
-    """Opens a box of its own each time; see `AskerSource`.
+    """Opens a box of its own each time; see `ClientSource`.
 
     Attributes:
         fingerprint: of the submission's content.
@@ -74,31 +74,31 @@ class TrialBox:
     start: Start
 
     @contextmanager
-    def open(self) -> Iterator[BoxAsker]:
-        """See `AskerSource`.
+    def open(self) -> Iterator[SandboxClient]:
+        """See `ClientSource`.
 
         Raises:
             SubmitterError: `import_failed`, `init_failed`, `timeout`, `out_of_memory`, ...
         """
-        with BoxSource(self.start(), self.fingerprint).open() as asker:
+        with SandboxSource(self.start(), self.fingerprint).open() as asker:
             yield asker
 
 
 class RunBox:
-    """Opens one box, for all benchmarks; see `AskerSource`."""
+    """Opens one box, for all benchmarks; see `ClientSource`."""
 
     def __init__(self, fingerprint: str, start: Start, until: ExitStack) -> None:
         self.fingerprint = fingerprint
         self._start = start
         self._until = until
-        self._source: BoxSource | None = None
+        self._source: SandboxSource | None = None
 
-    def open(self) -> AbstractContextManager[BoxAsker]:
-        """See `AskerSource`.
+    def open(self) -> AbstractContextManager[SandboxClient]:
+        """See `ClientSource`.
 
         Raises:
             SubmitterError: `import_failed`, `init_failed`, `timeout`, `out_of_memory`, ...
         """
         if self._source is None:
-            self._source = BoxSource(self._start(), self.fingerprint, until=self._until)
+            self._source = SandboxSource(self._start(), self.fingerprint, until=self._until)
         return self._source.open()

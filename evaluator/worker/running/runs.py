@@ -11,7 +11,7 @@ from typing import Protocol
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
-from evaluator.scoring.asking import AskerSource, Engine
+from evaluator.scoring.asking import ClientSource, Engine
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
 from evaluator.scoring.progress import Progress
@@ -110,9 +110,9 @@ class ModuleRun:
     def __init__(
         self,
         work: ModuleWork,
-        source: AskerSource,
+        source: ClientSource,
         printing: Printing | None = None,
-        trial: AskerSource | None = None,
+        trial: ClientSource | None = None,
     ) -> None:
         self._work = work
         self._source = source

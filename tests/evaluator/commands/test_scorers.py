@@ -13,13 +13,13 @@ from PIL import Image
 from typer.testing import Result
 
 from evaluator.commands.scorers import remarks
+from evaluator.scorers.preview import PairPreview, try_out
 from evaluator.scorers.registry import load_rows
-from evaluator.scorers.trying import Tried, try_out
 from evaluator.scoring.contract import Answer
 from leaderboard.trust import TrustReport
 from tests.conftest import REPOSITORY
 from tests.evaluator.commands.submitting import code_of, typed
-from tests.evaluator.scorers.tiny_dual import LONG, here, pictures, save_clip
+from tests.evaluator.scorers.tiny_models import LONG, here, pictures, save_clip
 
 NAME = "clipscore-hessel"
 REPO = "openai/clip-vit-base-patch32"
@@ -164,7 +164,7 @@ def test_problems_elements_and_answers_are_shown() -> None:
         Answer("2", "Is it brown?", "yes", "No.", math.nan, valid=False),
     )
     nothing = "there is no number"
-    tried = Tried(
+    tried = PairPreview(
         "a.png", "a dog", math.nan, nothing, elements={"dog": 0.25}, answers=answers
     )  # fmt: skip
     text = "\n".join(remarks([tried, tried]))

@@ -27,8 +27,8 @@ from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import Run, code_of, typed
-from tests.evaluator.scorers.tiny_dual import save_clip
-from tests.evaluator.scoring.ray_token import keep_token_out_of_home
+from tests.evaluator.scorers.tiny_models import save_clip
+from tests.evaluator.scoring.ray_clients import keep_token_out_of_home
 
 SCORER, BENCHMARK = "clipscore-hessel", "demo_croc"
 LIMIT = 24

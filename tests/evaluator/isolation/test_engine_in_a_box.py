@@ -11,9 +11,9 @@ from benchmarks.errors import SubmitterError
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.job import Job
-from evaluator.scoring.box import BoxSource
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.plan import ScoringPlan
+from evaluator.scoring.sandbox import SandboxSource
 from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 
@@ -59,7 +59,7 @@ def run(backend: Backend, folder: Path, shards: Path, options: EngineOptions) ->
     return run_plan(
         ScoringPlan.of(asked, SEED),
         asked,
-        BoxSource(backend.start(Job(folder, limits=SHORT)), "fingerprint"),
+        SandboxSource(backend.start(Job(folder, limits=SHORT)), "fingerprint"),
         ShardFolder(shards, "fingerprint"),
         options=options,
     )

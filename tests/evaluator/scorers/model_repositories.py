@@ -12,7 +12,7 @@ import pytest
 
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.registry import ScorerRow
-from tests.evaluator.scorers.tiny_dual import row
+from tests.evaluator.scorers.tiny_models import row
 from tests.hub.answers import hub
 from tests.hub.messages import Reply, Request
 from tests.hub.server import HubServer, running_hub

@@ -15,7 +15,7 @@ from evaluator.scorers.checkpoints import ModelHub, Source, cached, check_class,
 from evaluator.scorers.registry import Runtime
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.model_repositories import REPO, hub_of_models, row_of, store
-from tests.evaluator.scorers.tiny_dual import here, save_clip
+from tests.evaluator.scorers.tiny_models import here, save_clip
 from tests.hub.server import HubServer
 
 loading = later("evaluator.scorers.loading")

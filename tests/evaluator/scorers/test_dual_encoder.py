@@ -17,7 +17,7 @@ from PIL import Image
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.scorers.registry import Runtime, load_rows, load_scorer
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
-from tests.evaluator.scorers.tiny_dual import (
+from tests.evaluator.scorers.tiny_models import (
     LONG,
     LONG_FROM_THE_START,
     PROMPTS,

@@ -19,17 +19,20 @@ from evaluator.scoring.asking import Asked, Item
 from evaluator.scoring.images import as_png
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.questions.fakes import yes_no
-from tests.evaluator.scorers.tiny_blip import (
+from tests.evaluator.scorers.tiny_models import (
     blip2_matching,
+    here,
+    picture,
     reward_model,
     reward_state,
+    row,
+    saved,
     square,
     to_lavis,
     wide_pictures,
     without_key_biases,
     word_tokenizer,
 )
-from tests.evaluator.scorers.tiny_dual import here, picture, row, saved
 
 matching = later("evaluator.scorers.models.blip")
 itc = later("evaluator.scorers.families.blip2_itc")
@@ -40,8 +43,7 @@ transforms = later("torchvision.transforms")
 TEXTS = ["a red cat on the mat", "two dogs", "a woman in a big blue hat and a man", ""]
 IMAGES = wide_pictures(4)
 FIRST, SECOND = IMAGES[:2]
-SIDE = 48
-"""Of FGA-BLIP2's images."""
+SIDE = 48  # Of FGA-BLIP2's images
 HEADS = {
     "fga_blip2": {"vision_heads": 4, "qformer_heads": 4},
     "image_reward": {"vision_heads": 4, "text_heads": 4},
@@ -233,11 +235,9 @@ def test_softmax_of_the_mean_is_not_the_mean_of_softmaxes() -> None:
     assert matching.mean_of_softmax(logits) == pytest.approx(float(odds[:2].mean()), abs=1e-12)
 
 
-def test_vision_tower_and_cross_attention_keys_run_once_per_image(
-    folders: Folders,
-) -> None:
+def test_vision_tower_and_cross_attention_keys_run_once_per_image(folders: Folders) -> None:
     itm = load(folders, "blip2-itm")
-    parts = itm._matcher._model
+    parts = itm._model._model
     rows = {"vision": 0, "keys": 0}
 
     def count(name: str) -> Any:
@@ -338,7 +338,7 @@ def test_overall_and_element_scores_of_an_image_run_the_vision_tower_once(
 ) -> None:
     counted = load(folders, "fga-blip2")
     encoded: list[int] = []
-    counted._matcher._model.vision_model.register_forward_hook(
+    counted._model._model.vision_model.register_forward_hook(
         lambda _, __, out: encoded.append(len(out.last_hidden_state))
     )
     first, second = counted.prepare(FIRST), counted.prepare(SECOND)
@@ -355,9 +355,9 @@ def test_the_engine_gets_overall_and_element_scores(folders: Folders, fga: Any) 
         row_of("fga-blip2"), Runtime(folders=folders["fga-blip2"], allow_pickle=True)
     )
     elements = (Element("1", "red cat (attribute)"), Element("2", "house (object)"))
-    with source.open() as asker:
-        ready = asker.ready(as_png(FIRST))
-        reply = asker.ask([Item("image", ready, (Asked("pair", "text", PROMPT, elements),))])
+    with source.open() as client:
+        ready = client.ready(as_png(FIRST))
+        reply = client.ask([Item("image", ready, (Asked("pair", "text", PROMPT, elements),))])
     prepared = [fga.prepare(FIRST)]
     assert reply.verdicts[0][0].score == pytest.approx(fga.score(prepared, [PROMPT])[0])
     assert reply.elements is not None

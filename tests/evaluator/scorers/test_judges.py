@@ -17,8 +17,13 @@ from evaluator.scorers.models.region_captions import CaptionModel, load_captions
 from evaluator.scorers.registry import Runtime, find_row, load_rows, load_scorer
 from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import CannedText, FakeAnswers
-from tests.evaluator.scorers.tiny_dual import picture, saved
-from tests.evaluator.scorers.tiny_qwen import qwen2_vl, qwen_tokenizer, text_settings
+from tests.evaluator.scorers.tiny_models import (
+    picture,
+    qwen2_vl,
+    qwen_tokenizer,
+    saved,
+    text_settings,
+)
 
 ratings = later("evaluator.scorers.families.text_judge")
 captions = later("evaluator.scorers.families.caption_judge")

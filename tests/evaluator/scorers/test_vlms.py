@@ -24,15 +24,24 @@ from evaluator.scorers.answering import (
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
-from tests.evaluator.scorers.tiny_blip import blip2_t5, blip_vqa, clip_flant5_folders
-from tests.evaluator.scorers.tiny_dual import SMALL, here, picture, row, saved
-from tests.evaluator.scorers.tiny_qwen import Tiny, qwen2_vl, qwen_tokenizer, text_settings
-from tests.evaluator.scorers.tiny_vlm import (
+from tests.evaluator.scorers.tiny_models import (
     MAKERS,
+    SMALL,
+    Tiny,
+    blip2_t5,
+    blip_vqa,
     chat_inputs,
+    clip_flant5_folders,
+    here,
     independent_logprobs,
     llava,
     paligemma,
+    picture,
+    qwen2_vl,
+    qwen_tokenizer,
+    row,
+    saved,
+    text_settings,
 )
 
 texts = later("evaluator.scorers.models.vlm_inputs")

@@ -13,7 +13,7 @@ from PIL import Image
 
 from benchmarks.schema import Element
 from evaluator.scorers.embeddings import EmbeddingCache
-from evaluator.scorers.in_process import ModelAsker
+from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Loaded, Runtime
 from evaluator.scoring.asking import Asked, Item, Reply
 from evaluator.scoring.contract import Scorer, Vectors
@@ -125,10 +125,10 @@ class ElementTiny(DualTiny):
         ]
 
 
-def asker_of(
+def client_of(
     scorer: Scorer, *, batch_texts: int = 64, cache: EmbeddingCache | None = None
-) -> ModelAsker:
-    return ModelAsker(Loaded(scorer, {}), Runtime(batch_texts=batch_texts), cache=cache)
+) -> ModelClient:
+    return ModelClient(Loaded(scorer, {}), Runtime(batch_texts=batch_texts), cache=cache)
 
 
 def photo(number: int, form: str = "PNG", **options: Any) -> bytes:
@@ -140,7 +140,7 @@ def photo(number: int, form: str = "PNG", **options: Any) -> bytes:
 
 
 def item_of(
-    asker: ModelAsker, data: bytes, prompts: Sequence[str], elements: Sequence[str] = ()
+    client: ModelClient, data: bytes, prompts: Sequence[str], elements: Sequence[str] = ()
 ) -> Item:
     """One image with prompts; ids follow from what they name."""
     image_id = hashlib.sha256(data).hexdigest()[:8]
@@ -148,7 +148,7 @@ def item_of(
     asked = tuple(
         Asked(f"{image_id}|{prompt}", f"text {prompt}", prompt, named) for prompt in prompts
     )
-    return Item(image_id, asker.ready(data), asked)
+    return Item(image_id, client.ready(data), asked)
 
 
 def scores_of(reply: Reply) -> list[float]:

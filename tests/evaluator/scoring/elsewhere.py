@@ -7,8 +7,8 @@ from pathlib import Path
 
 from evaluator.scoring.ray_cluster import RayCluster, RayOptions
 from evaluator.scoring.ray_engine import RayEngine
-from tests.evaluator.scoring.ray_askers import AccidentSource
-from tests.evaluator.scoring.test_ray_engine import run
+from tests.evaluator.scoring.ray_clients import AccidentSource
+from tests.evaluator.scoring.test_ray import run
 
 
 def main(address: str, folder: Path) -> None:

@@ -1,9 +1,10 @@
-"""One batch: whatever an item does, the others are scored, and no pair is lost."""
+"""Batches in one process: whatever an item does, the others are scored; made ready ahead, within bounds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.schema import Element
-from evaluator.scoring.asking import Answered, Asked, Batch, Item, RawItem, Reply
+from evaluator.scoring.asking import Answered, Asked, Batch, Item, RawItem, Ready, Reply
 from evaluator.scoring.batch_work import Room, answered
 from evaluator.scoring.contract import Verdict
-from tests.evaluator.scoring.asking import content_score, picture
-from tests.evaluator.scoring.fake_asker import UNSCORED, FakeAsker
+from evaluator.scoring.local import LocalEngine
+from tests.evaluator.scoring.fakes import UNSCORED, FakeClient, FakeSource, content_score, picture
 
 
 def batch_of(*sizes: int, bad: Sequence[int] = (), prompt: str = "") -> Batch:
@@ -56,26 +57,26 @@ def expected(batch: Batch) -> dict[str, float]:
 
 
 def test_a_batch_is_answered_item_by_item() -> None:
-    batch, asker = batch_of(2, 1, 3), FakeAsker()
-    answer = answered(asker, batch)
+    batch, client = batch_of(2, 1, 3), FakeClient()
+    answer = answered(client, batch)
     assert scores_of(batch, answer) == expected(batch)
     assert (answer.batch, answer.peak_memory_bytes) == (7, 1000)
     assert answer.environment == {"device": "cpu"}
     assert answer.reply.elements is None
-    assert len(asker.requests) == answer.reply.work.calls == 1
+    assert len(client.requests) == answer.reply.work.calls == 1
 
 
 def test_in_threads_as_without() -> None:
     batch = batch_of(2, 1, 3, bad=[1])
     with ThreadPoolExecutor(2) as pool:
-        there = answered(FakeAsker(), batch, pool)
-    here = answered(FakeAsker(), batch)
+        there = answered(FakeClient(), batch, pool)
+    here = answered(FakeClient(), batch)
     assert repr(there) == repr(here)
 
 
 def test_an_image_that_cannot_be_read_is_a_finding_and_the_rest_is_scored() -> None:
     batch = batch_of(2, 2, 1, bad=[1])
-    answer = answered(FakeAsker(elements=True), batch)
+    answer = answered(FakeClient(elements=True), batch)
     scores = scores_of(batch, answer)
     assert [pair for pair, score in scores.items() if math.isnan(score)] == ["pair-1-0", "pair-1-1"]
     (finding,) = answer.reply.findings
@@ -89,15 +90,15 @@ def test_an_image_that_cannot_be_read_is_a_finding_and_the_rest_is_scored() -> N
 
 
 def test_a_batch_without_one_readable_image_is_not_asked() -> None:
-    asker = FakeAsker()
-    answer = answered(asker, batch_of(2, 1, bad=[0, 1]))
-    assert asker.requests == []
+    client = FakeClient()
+    answer = answered(client, batch_of(2, 1, bad=[0, 1]))
+    assert client.requests == []
     assert [finding.item_id for finding in answer.reply.findings] == ["image-0", "image-1"]
     assert answer.reply.work.calls == 0
 
 
 def test_a_pair_without_a_number_is_a_finding_with_the_reason() -> None:
-    answer = answered(FakeAsker(), batch_of(1, prompt=UNSCORED))
+    answer = answered(FakeClient(), batch_of(1, prompt=UNSCORED))
     (finding,) = answer.reply.findings
     assert (finding.code, finding.item, finding.item_id) == ("no_score", "pair", "pair-0-0")
     assert finding.message == "No score: it has no words."
@@ -105,7 +106,7 @@ def test_a_pair_without_a_number_is_a_finding_with_the_reason() -> None:
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_a_score_that_is_no_number_ranks_nothing(value: float) -> None:
-    class Unbounded(FakeAsker):
+    class Unbounded(FakeClient):
         def ask(self, items: Sequence[Item]) -> Reply:
             return Reply(((Verdict(value),),))
 
@@ -118,42 +119,42 @@ def test_a_score_that_is_no_number_ranks_nothing(value: float) -> None:
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 12))
 def test_out_of_memory_loses_no_pair_and_asks_none_twice(sizes: list[int], fits: int) -> None:
-    batch, asker = batch_of(*sizes), FakeAsker(fits_pairs=fits)
-    answer = answered(asker, batch)
+    batch, client = batch_of(*sizes), FakeClient(fits_pairs=fits)
+    answer = answered(client, batch)
     assert scores_of(batch, answer) == expected(batch)
-    asked = [pair for request in asker.requests for _, pairs in request for pair in pairs]
+    asked = [pair for request in client.requests for _, pairs in request for pair in pairs]
     assert sorted(asked) == sorted(expected(batch))
     assert answer.reply.findings == ()
 
 
 def test_images_are_taken_apart_before_the_prompts_of_one_image_are() -> None:
-    asker = FakeAsker(fits_pairs=4)
-    answered(asker, batch_of(4, 4, 4))
-    assert [len(request) for request in asker.requests] == [1, 1, 1]
+    client = FakeClient(fits_pairs=4)
+    answered(client, batch_of(4, 4, 4))
+    assert [len(request) for request in client.requests] == [1, 1, 1]
 
 
 def test_the_size_that_worked_is_remembered() -> None:
-    asker, room = FakeAsker(fits_pairs=2), Room()
-    answered(asker, batch_of(*[1] * 8), room=room)
-    refused = asker.refused
+    client, room = FakeClient(fits_pairs=2), Room()
+    answered(client, batch_of(*[1] * 8), room=room)
+    refused = client.refused
     assert refused == 2
-    answered(asker, batch_of(*[1] * 8), room=room)
-    assert asker.refused == refused
-    assert [len(request) for request in asker.requests] == [2] * 8
+    answered(client, batch_of(*[1] * 8), room=room)
+    assert client.refused == refused
+    assert [len(request) for request in client.requests] == [2] * 8
 
 
 def test_after_a_while_more_is_tried_again() -> None:
-    asker, room = FakeAsker(fits_pairs=1), Room()
-    answered(asker, batch_of(*[1] * 4), room=room)
-    asker.fits_pairs = math.inf
+    client, room = FakeClient(fits_pairs=1), Room()
+    answered(client, batch_of(*[1] * 4), room=room)
+    client.fits_pairs = math.inf
     for _ in range(20):
-        answered(asker, batch_of(*[1] * 4), room=room)
-    assert len(asker.requests[-1]) == 4
+        answered(client, batch_of(*[1] * 4), room=room)
+    assert len(client.requests[-1]) == 4
 
 
 def test_a_single_pair_that_does_not_fit_is_a_finding_and_the_others_are_scored() -> None:
-    batch, asker = batch_of(3, 3), FakeAsker(never_fits="prompt 1")
-    answer = answered(asker, batch)
+    batch, client = batch_of(3, 3), FakeClient(never_fits="prompt 1")
+    answer = answered(client, batch)
     scores = scores_of(batch, answer)
     lost = {pair for pair, score in scores.items() if math.isnan(score)}
     assert lost == {"pair-0-1", "pair-1-1"}
@@ -164,7 +165,7 @@ def test_a_single_pair_that_does_not_fit_is_a_finding_and_the_others_are_scored(
 
 
 def test_what_several_requests_cost_is_added_up() -> None:
-    answer = answered(FakeAsker(fits_pairs=1), batch_of(2, 1))
+    answer = answered(FakeClient(fits_pairs=1), batch_of(2, 1))
     work = answer.reply.work
     assert (work.calls, work.images_encoded, work.texts_encoded) == (3, 3, 2)
     assert work.seconds == 0.75
@@ -172,4 +173,72 @@ def test_what_several_requests_cost_is_added_up() -> None:
 
 def test_a_failure_for_good_goes_through() -> None:
     with pytest.raises(RuntimeError, match="the scorer is gone"):
-        answered(FakeAsker(fails_after=0), batch_of(1))
+        answered(FakeClient(fails_after=0), batch_of(1))
+
+
+def batch(number: int, *, size: int = 0) -> Batch:
+    data = picture(number) + b"\0" * size
+    return Batch(number, (RawItem(f"i{number}", data, (Asked(f"p{number}", "t", "text"),)),))
+
+
+def counted(n: int, drawn: list[int], *, size: int = 0) -> Iterator[Batch]:
+    for number in range(n):
+        drawn.append(number)
+        yield batch(number, size=size)
+
+
+def test_all_batches_are_answered_in_their_order() -> None:
+    source = FakeSource()
+    answers = list(LocalEngine().run(counted(9, []), source))
+    assert [answer.batch for answer in answers] == list(range(9))
+    assert (source.opened, source.closed) == (1, 1)
+
+
+def test_nothing_is_opened_where_nothing_is_asked() -> None:
+    source = FakeSource()
+    assert list(LocalEngine().run(iter(()), source)) == []
+    assert source.opened == 0
+
+
+def test_the_next_batch_is_made_ready_while_this_one_is_asked() -> None:
+    second = threading.Event()
+
+    class Waiting(FakeClient):
+        def ready(self, data: bytes) -> Ready:
+            if data == picture(1):
+                second.set()
+            return super().ready(data)
+
+        def ask(self, items):  # type: ignore[no-untyped-def]
+            assert second.wait(60), "nobody made the next batch ready"
+            return super().ask(items)
+
+    assert len(list(LocalEngine().run(counted(3, []), FakeSource(Waiting())))) == 3
+
+
+@pytest.mark.parametrize(("size", "most"), [(0, 4), (10_000, 1)])
+def test_batches_are_drawn_a_bounded_way_ahead(size: int, most: int) -> None:
+    drawn: list[int] = []
+    engine = LocalEngine(ahead_batches=4, ahead_bytes=9_000)
+    for n, _ in enumerate(engine.run(counted(20, drawn, size=size), FakeSource()), start=1):
+        assert len(drawn) <= n + most
+    assert len(drawn) == 20
+
+
+def test_whoever_stops_listening_ends_everything() -> None:
+    source = FakeSource()
+    drawn: list[int] = []
+    answers = LocalEngine().run(counted(50, drawn), source)
+    next(iter(answers))
+    answers.close()  # type: ignore[attr-defined]
+    assert source.closed == 1
+    assert len(drawn) < 10
+
+
+def test_a_failure_goes_through_and_the_asker_is_closed() -> None:
+    source = FakeSource(FakeClient(fails_after=2))
+    answers = LocalEngine().run(counted(9, []), source)
+    assert [next(answers).batch, next(answers).batch] == [0, 1]
+    with pytest.raises(RuntimeError, match="the scorer is gone"):
+        next(answers)
+    assert source.closed == 1

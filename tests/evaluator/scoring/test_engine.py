@@ -1,4 +1,4 @@
-"""The engine: the same scores however a plan is run; nothing asked twice, nothing lost."""
+"""The engine: the same scores however a plan is run; nothing asked twice, nothing lost; progress."""
 
 from __future__ import annotations
 
@@ -16,17 +16,26 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Answered, AskerSource, Batch, Engine, Item, Ready, Reply
+from evaluator.scoring.asking import Answered, Batch, ClientSource, Engine, Item, Ready, Reply
 from evaluator.scoring.batch_work import answered
-from evaluator.scoring.box import BoxSource
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan
-from evaluator.scoring.progress import Progress
+from evaluator.scoring.progress import Progress, Tracker
+from evaluator.scoring.sandbox import SandboxSource
 from evaluator.scoring.shards import ShardFolder
-from tests.evaluator.scoring.asking import PAIRS, FakeSession, content_score, picture, questions_of
-from tests.evaluator.scoring.fake_asker import LONG, UNSCORED, FakeAsker, FakeSource
+from tests.evaluator.scoring.fakes import (
+    LONG,
+    PAIRS,
+    UNSCORED,
+    FakeClient,
+    FakeSession,
+    FakeSource,
+    content_score,
+    picture,
+    questions_of,
+)
 
 GRID = [(i, t) for i in range(12) for t in range(3)]
 SMALL = EngineOptions(batch_pairs=6, keep_every_s=0.0, ahead=2)
@@ -34,7 +43,7 @@ SMALL = EngineOptions(batch_pairs=6, keep_every_s=0.0, ahead=2)
 
 def run(
     questions: Questions,
-    asker: FakeAsker | FakeSession,
+    client: FakeClient | FakeSession,
     folder: Path,
     *,
     seed: bytes = b"seed",
@@ -45,7 +54,7 @@ def run(
     return run_plan(
         ScoringPlan.of(questions, seed),
         questions,
-        BoxSource(asker, "fake") if isinstance(asker, FakeSession) else FakeSource(asker),
+        SandboxSource(client, "fake") if isinstance(client, FakeSession) else FakeSource(client),
         ShardFolder(folder, "fingerprint"),
         None if heard is None else heard.append,
         engine=engine,
@@ -72,14 +81,14 @@ class Backwards:
     name: str = "backwards"
     seen: list[int] = field(default_factory=list)
 
-    def run(self, batches: Iterable[Batch], source: AskerSource) -> Iterator[Answered]:
-        with source.open() as asker:
+    def run(self, batches: Iterable[Batch], source: ClientSource) -> Iterator[Answered]:
+        with source.open() as client:
             drawn = list(batches)
             self.seen = [batch.number for batch in drawn]
             for batch in drawn[: 0 if self.forgets else None :][::-1]:
-                yield answered(asker, batch)
+                yield answered(client, batch)
                 if self.repeats:
-                    yield answered(asker, batch)
+                    yield answered(client, batch)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +106,14 @@ def test_however_batches_are_cut_a_pair_gets_the_same_score(
 ) -> None:
     questions = questions_of(GRID)
     for seed in (b"one", b"two"):
-        column = run(questions, FakeAsker(), tmp_path / seed.decode(), seed=seed, options=options)
+        column = run(questions, FakeClient(), tmp_path / seed.decode(), seed=seed, options=options)
         assert column.overall.to_dict() == plain(questions)
 
 
 def test_answers_may_come_in_any_order(tmp_path: Path) -> None:
     questions = questions_of(GRID)
     engine = Backwards()
-    column = run(questions, FakeAsker(), tmp_path, engine=engine)
+    column = run(questions, FakeClient(), tmp_path, engine=engine)
     assert engine.seen == list(range(6))
     assert column.overall.to_dict() == plain(questions)
     assert column.environment == {"device": "cpu", "engine": "backwards"}
@@ -118,19 +127,21 @@ def test_an_engine_that_loses_or_repeats_a_batch_is_caught(
     tmp_path: Path, engine: Backwards, code: str
 ) -> None:
     with pytest.raises(PlatformError) as caught:
-        run(questions_of(GRID), FakeAsker(), tmp_path, engine=engine)
+        run(questions_of(GRID), FakeClient(), tmp_path, engine=engine)
     assert caught.value.code == code
 
 
 def test_wherever_a_run_is_killed_it_goes_on_with_only_what_is_missing(tmp_path: Path) -> None:
     questions = questions_of(GRID, elements=True)
-    whole = run(questions, FakeAsker(elements=True, answers=True), tmp_path / "whole")
+    whole = run(questions, FakeClient(elements=True, answers=True), tmp_path / "whole")
     assert whole.elements is not None
     assert whole.answers is not None
     for n in range(6):
         with pytest.raises(RuntimeError):
-            run(questions, FakeAsker(elements=True, answers=True, fails_after=n), tmp_path / str(n))
-        again = FakeAsker(elements=True, answers=True)
+            run(
+                questions, FakeClient(elements=True, answers=True, fails_after=n), tmp_path / str(n)
+            )
+        again = FakeClient(elements=True, answers=True)
         column = run(questions, again, tmp_path / str(n), seed=b"another")
         assert sum(len(pairs) for r in again.requests for _, pairs in r) == 36 - 6 * n
         assert column.cost.resumed_pairs == 6 * n
@@ -146,20 +157,20 @@ def test_wherever_a_run_is_killed_it_goes_on_with_only_what_is_missing(tmp_path:
 
 def test_each_image_is_decoded_and_encoded_once_and_each_text_once(tmp_path: Path) -> None:
     questions = questions_of(GRID)
-    asker = FakeAsker()
-    column = run(questions, asker, tmp_path)
-    assert len(asker.made_ready) == len(set(asker.made_ready)) == 12
+    client = FakeClient()
+    column = run(questions, client, tmp_path)
+    assert len(client.made_ready) == len(set(client.made_ready)) == 12
     cost = column.cost
     assert cost.images_decoded == cost.images_encoded == cost.images == 12
     assert (cost.texts_encoded, cost.pairs) == (3, 36)
     assert cost.pairs_per_s == 36 / 1.5
 
-    source = FakeSource(FakeAsker(fails_after=0))
+    source = FakeSource(FakeClient(fails_after=0))
     second = run_plan(
         ScoringPlan.of(questions, b"x"), questions, source, ShardFolder(tmp_path, "fingerprint")
     )
     assert source.opened == 0
-    assert source.asker.made_ready == []
+    assert source.client.made_ready == []
     assert second.overall.equals(column.overall)
     assert replace(second.cost, resumed_pairs=0) == cost
 
@@ -182,7 +193,7 @@ class Alive(bytes):
 _LOCK = threading.RLock()
 
 
-class CountingAsker(FakeAsker):
+class CountingClient(FakeClient):
     """Its images, too, are counted while they are held."""
 
     def ready(self, data: bytes) -> Ready:
@@ -199,7 +210,7 @@ def test_images_held_at_once_do_not_grow_with_the_number_of_images(tmp_path: Pat
         Alive.now = Alive.most = 0
         column = run(
             replace(questions, images=images),
-            CountingAsker(),
+            CountingClient(),
             tmp_path / str(n_images),
             options=EngineOptions(batch_pairs=8, ahead=8, window=16, keep_every_s=1e9),
             engine=LocalEngine(ahead_batches=2),
@@ -216,7 +227,7 @@ def test_images_held_at_once_do_not_grow_with_the_number_of_images(tmp_path: Pat
 
 def test_what_is_wrong_with_an_item_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
     questions = _with_bad_items()
-    column = run(questions, FakeAsker(), tmp_path)
+    column = run(questions, FakeClient(), tmp_path)
     found = {(f.code, f.item, f.item_id): f.scored for f in column.findings}
     unscored = {("no_score", "pair", f"pair-{n}"): False for n in (9, 13, 17, 21)}
     assert found == unscored | {
@@ -257,10 +268,10 @@ def _with_bad_items() -> Questions:
 
 def test_findings_survive_a_restart(tmp_path: Path) -> None:
     questions = _with_bad_items()
-    whole = run(questions, FakeAsker(), tmp_path / "whole")
+    whole = run(questions, FakeClient(), tmp_path / "whole")
     with pytest.raises(RuntimeError):
-        run(questions, FakeAsker(fails_after=2), tmp_path / "cut")
-    resumed = run(questions, FakeAsker(), tmp_path / "cut")
+        run(questions, FakeClient(fails_after=2), tmp_path / "cut")
+    resumed = run(questions, FakeClient(), tmp_path / "cut")
     assert set(resumed.findings) == set(whole.findings)
     assert len(resumed.findings) == len(whole.findings)
     assert resumed.verdict == whole.verdict
@@ -269,10 +280,10 @@ def test_findings_survive_a_restart(tmp_path: Path) -> None:
 def test_a_file_that_could_not_be_read_is_tried_again_by_the_next_start(tmp_path: Path) -> None:
     questions = questions_of(GRID)
     broken = replace(questions, images={**questions.images, "image-3": _broken_disk})
-    assert run(broken, FakeAsker(), tmp_path).verdict.unscored == {"image_unreadable": 3}
-    asker = FakeAsker()
-    mended = run(questions, asker, tmp_path)
-    assert len(asker.made_ready) == 1
+    assert run(broken, FakeClient(), tmp_path).verdict.unscored == {"image_unreadable": 3}
+    client = FakeClient()
+    mended = run(questions, client, tmp_path)
+    assert len(client.made_ready) == 1
     assert mended.findings == ()
     assert mended.overall.to_dict() == plain(questions)
 
@@ -288,15 +299,15 @@ def test_a_benchmark_without_one_readable_image_is_our_fault(
     questions = questions_of(GRID)
     broken = replace(questions, images=dict.fromkeys(questions.images, read))
     with pytest.raises(PlatformError, match="12 images") as caught:
-        run(broken, FakeAsker(), tmp_path)
+        run(broken, FakeClient(), tmp_path)
     assert caught.value.code == "image_unreadable"
     # What was found while nothing could be read does not stay once it can.
-    assert run(questions, FakeAsker(), tmp_path).verdict.scored == 36
+    assert run(questions, FakeClient(), tmp_path).verdict.scored == 36
 
 
 def test_answers_are_kept_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
     questions = questions_of(GRID)
-    column = run(questions, FakeAsker(answers=True), tmp_path)
+    column = run(questions, FakeClient(answers=True), tmp_path)
     assert column.answers is not None
     assert list(column.answers.columns) == [
         "pair_id", "question_id", "question", "expected", "raw", "value", "valid",
@@ -304,35 +315,35 @@ def test_answers_are_kept_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
     assert list(column.answers["pair_id"]) == [pair.pair_id for pair in questions.pairs]
     assert column.answers["value"].tolist() == column.overall.tolist()
     assert column.answers["question"][0] == "prompt number 0?"
-    assert run(questions, FakeAsker(), tmp_path / "none").answers is None
+    assert run(questions, FakeClient(), tmp_path / "none").answers is None
 
 
 def test_memory_that_runs_out_loses_nothing(tmp_path: Path) -> None:
     questions = questions_of(GRID)
-    asker = FakeAsker(fits_pairs=2)
-    column = run(questions, asker, tmp_path, options=EngineOptions())
+    client = FakeClient(fits_pairs=2)
+    column = run(questions, client, tmp_path, options=EngineOptions())
     assert column.overall.to_dict() == plain(questions)
     assert column.findings == ()
-    assert asker.refused < 6
+    assert client.refused < 6
 
 
 def test_a_listener_hears_what_is_being_done(tmp_path: Path) -> None:
     heard: list[Progress] = []
-    run(questions_of(GRID), FakeAsker(), tmp_path, heard=heard)
+    run(questions_of(GRID), FakeClient(), tmp_path, heard=heard)
     assert (heard[0].stage, heard[0].done, heard[0].total) == ("starting", 0, 36)
     assert (heard[1].stage, heard[1].done) == ("scoring", 6)
     assert (heard[-1].stage, heard[-1].done, heard[-1].eta_s) == ("scoring", 36, 0.0)
 
 
 def test_starts_in_different_environments_are_all_named(tmp_path: Path) -> None:
-    class OnGpu(FakeAsker):
+    class OnGpu(FakeClient):
         @property
         def environment(self) -> dict[str, str]:
             return {"device": "cuda", "precision": "bf16"}
 
     questions = questions_of(GRID)
     with pytest.raises(RuntimeError):
-        run(questions, FakeAsker(fails_after=2), tmp_path)
+        run(questions, FakeClient(fails_after=2), tmp_path)
     column = run(questions, OnGpu(), tmp_path)
     assert column.environment == {"device": "cpu; cuda", "precision": "bf16", "engine": "local"}
 
@@ -342,7 +353,7 @@ def test_a_shuffled_benchmark_has_the_same_scores(tmp_path: Path) -> None:
     pairs = list(questions.pairs)
     random.Random(0).shuffle(pairs)
     shuffled = replace(questions, pairs=tuple(pairs))
-    column = run(shuffled, FakeAsker(), tmp_path, seed=b"other")
+    column = run(shuffled, FakeClient(), tmp_path, seed=b"other")
     assert list(column.overall.index) == [pair.pair_id for pair in pairs]
     assert column.overall.to_dict() == plain(questions)
 
@@ -392,3 +403,59 @@ def test_a_benchmark_without_pairs_has_an_empty_column(tmp_path: Path) -> None:
     assert column.overall.empty
     assert column.overall.dtype == "float64"
     assert column.cost.pairs_per_s == 0.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_rate_and_time_left_count_only_what_this_start_did() -> None:
+    clock = Clock()
+    tracker = Tracker(100, already_done=40, clock=clock)
+    assert tracker.now() == Progress(40, 100, 0.0, None, "scoring")
+    clock.now += 4
+    tracker.advance(20)
+    assert tracker.now() == Progress(60, 100, 5.0, 8.0, "scoring")
+
+
+def test_the_time_it_takes_to_load_a_model_spoils_no_estimate() -> None:
+    clock = Clock()
+    tracker = Tracker(1000, stage="starting", clock=clock)
+    clock.now += 290
+    tracker.enter("scoring")
+    clock.now += 10
+    tracker.advance(100)
+    assert tracker.now().eta_s == 2700
+    for _ in range(2):
+        clock.now += 10
+        tracker.advance(100)
+    assert tracker.now() == Progress(300, 1000, 10.0, 70.0, "scoring")
+
+
+def test_a_new_stage_is_told_at_once_with_the_next_pairs() -> None:
+    clock = Clock()
+    heard: list[Progress] = []
+    tracker = Tracker(9, heard.append, stage="starting", every_s=60.0, clock=clock)
+    tracker.enter("scoring")
+    tracker.advance(1)
+    tracker.advance(1)
+    assert [(p.done, p.stage) for p in heard] == [(0, "starting"), (1, "scoring")]
+
+
+def test_a_listener_hears_the_start_now_and_then_and_the_end() -> None:
+    clock = Clock()
+    heard: list[Progress] = []
+    tracker = Tracker(5, heard.append, every_s=1.0, clock=clock)
+    for step in (0.1, 0.1, 1.0, 0.1, 0.1):
+        clock.now += step
+        tracker.advance(1)
+    assert [progress.done for progress in heard] == [0, 3, 5]
+    assert heard[-1].eta_s == 0.0
+
+
+def test_a_run_that_is_done_already_has_nothing_left() -> None:
+    assert Tracker(3, already_done=3).now().eta_s == 0.0

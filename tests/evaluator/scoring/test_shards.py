@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from evaluator.scoring.asking import Finding
+from evaluator.scoring.asking import Finding, Work
 from evaluator.scoring.column import AnswerRow, ElementScore, Part, joined
 from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
@@ -29,11 +29,7 @@ PART = Part(
     environment={"device": "cpu"},
     asks_elements=True,
     images=2,
-    calls=3,
-    images_decoded=2,
-    images_encoded=2,
-    texts_encoded=1,
-    seconds=1.5,
+    work=Work(calls=3, images_decoded=2, images_encoded=2, texts_encoded=1, seconds=1.5),
     peak_memory_bytes=10,
 )
 WANTED = {"a", "b", "c", "d"}
@@ -51,10 +47,10 @@ def test_a_part_comes_back_to_the_bit(shards: ShardFolder) -> None:
 
 def test_parts_come_back_together(shards: ShardFolder) -> None:
     shards.write(PART)
-    shards.write(Part(scores={"c": 2.0}, images=1, seconds=0.5, peak_memory_bytes=30))
+    shards.write(Part(scores={"c": 2.0}, images=1, work=Work(seconds=0.5), peak_memory_bytes=30))
     whole = shards.load(WANTED)
     assert set(whole.scores) == {"a", "b", "c"}
-    assert (whole.images, whole.seconds, whole.peak_memory_bytes) == (3, 2.0, 30)
+    assert (whole.images, whole.work.seconds, whole.peak_memory_bytes) == (3, 2.0, 30)
 
 
 def test_a_run_without_shards_has_done_nothing(shards: ShardFolder) -> None:

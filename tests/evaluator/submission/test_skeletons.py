@@ -30,7 +30,7 @@ from leaderboard.publication.snapshot import read_snapshot
 from tests.benchmarks.toy import Toy
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.rig import ADA, Rig
-from tests.evaluator.scorers.tiny_qwen import qwen2_vl
+from tests.evaluator.scorers.tiny_models import qwen2_vl
 from tests.evaluator.submission.archives import folder_of
 
 MODULES = [kind for kind in SkeletonKind if kind is not SkeletonKind.GENERATIONS]

@@ -14,13 +14,7 @@ from evaluator.scorers.questions.files import Line, Question, QuestionFile, Reco
 
 
 class FakeAnswers:
-    """Gives known words, and known log-probabilities per candidate; keeps what it was asked.
-
-    Args:
-        words: (image, prompt) to answer, as a table or a function; images are whatever is passed.
-        logprobs: (image, prompt, candidate) to log p of each token.
-        longest: characters of a prompt that are read.
-    """
+    """Gives known words, and known log-probabilities per candidate; keeps what it was asked."""
 
     def __init__(
         self,
@@ -71,12 +65,7 @@ class FakeAnswers:
 
 
 class CannedText:
-    """A language model that answers from a list, in turn, or by a function; keeps what it was told.
-
-    Args:
-        answers: the answers, or one function of the prompt.
-        limit: characters of a prompt that fit.
-    """
+    """A language model that answers from a list, in turn, or by a function; keeps what it was told."""
 
     def __init__(self, *answers: str | Callable[[str], str], limit: int = 5000) -> None:
         self.answers = list(answers)

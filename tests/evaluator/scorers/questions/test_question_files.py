@@ -132,10 +132,7 @@ def test_questions_are_found_by_the_exact_text_and_the_first_id_of_a_prompt(path
             [yes_no(P, "1", "q", choices=("a", "b"), expected="c")],
             [("warning", "expected_not_a_choice", 1)],
         ),
-        (
-            [yes_no(P, "1", "q", choices=("a",), expected="a")],
-            [("warning", "single_choice", 1)],
-        ),
+        ([yes_no(P, "1", "q", choices=("a",), expected="a")], [("warning", "single_choice", 1)]),
         ([yes_no(P, "1", "a?"), NONE], [("error", "questions_and_none", 2)]),
         (
             [yes_no(P, "1", "a?", prompt_id="x"), yes_no(P, "1", "b?", prompt_id="y")],

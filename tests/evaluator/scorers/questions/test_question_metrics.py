@@ -49,9 +49,17 @@ from tests.evaluator.scorers.questions.fakes import (
     file_of,
     yes_no,
 )
-from tests.evaluator.scorers.tiny_blip import blip_vqa, t5_config, t5_tokenizer
-from tests.evaluator.scorers.tiny_dual import SMALL, bert_tokenizer, picture, row, saved
-from tests.evaluator.scorers.tiny_qwen import qwen2_vl
+from tests.evaluator.scorers.tiny_models import (
+    SMALL,
+    bert_tokenizer,
+    blip_vqa,
+    picture,
+    qwen2_vl,
+    row,
+    saved,
+    t5_config,
+    t5_tokenizer,
+)
 
 answering = later("evaluator.scorers.families.question_answering")
 bvqa = later("evaluator.scorers.families.bvqa")
@@ -435,8 +443,7 @@ CHOICES = {
     ("x", "Animal?", "dog"): [-1000.0],
     ("x", "Animal?", "cat"): [-1001.0],
 }
-ANIMAL = 1 / (1 + math.exp(-1))
-"""Of probabilities that are 0 as numbers."""
+ANIMAL = 1 / (1 + math.exp(-1))  # Of probabilities that are 0 as numbers
 
 
 def choose(*entailments: float | None) -> list[Question]:

@@ -19,7 +19,7 @@ from evaluator.scoring.images import ImageError, decode
 
 
 @dataclass(frozen=True)
-class Tried:
+class PairPreview:
     """One pair, scored."""
 
     image: str  # path as it was given
@@ -58,10 +58,10 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Preview:
     """Every image with every prompt, and what they were scored with."""
 
-    pairs: tuple[Tried, ...]
+    pairs: tuple[PairPreview, ...]
     environment: dict[str, str]
 
 
@@ -71,7 +71,7 @@ def try_out(
     images: Sequence[Path],
     prompts: Sequence[str],
     elements: Sequence[str] = (),
-) -> Trial:
+) -> Preview:
     """Score every image with every prompt."""
     named = tuple(Element(str(place), text) for place, text in enumerate(elements))
     items = tuple(
@@ -82,9 +82,9 @@ def try_out(
         )
         for i, path in enumerate(images)
     )
-    with ModelSource(row, runtime).open() as asker:
-        answered = batch_work.answered(asker, Batch(0, items))
-    return Trial(
+    with ModelSource(row, runtime).open() as client:
+        answered = batch_work.answered(client, Batch(0, items))
+    return Preview(
         tuple(
             _tried(answered, str(path), text, (i, j), elements)
             for i, path in enumerate(images)
@@ -111,7 +111,7 @@ def _read(path: Path) -> bytes:
 
 def _tried(
     answered: Answered, image: str, prompt: str, place: tuple[int, int], elements: Sequence[str]
-) -> Tried:
+) -> PairPreview:
     i, j = place
     reply = answered.reply
     verdict = reply.verdicts[i][j]
@@ -119,7 +119,7 @@ def _tried(
     of_text = _about(reply.findings, "text", str(j))
     of_pair = _about(reply.findings, "pair", f"{i}-{j}")
     found = reply.elements[i][j] if reply.elements is not None and elements else ()
-    return Tried(
+    return PairPreview(
         image,
         prompt,
         verdict.score,

@@ -1,7 +1,7 @@
-"""Asking a scorer in a box: canonical PNGs go in, and nothing but numbers comes back.
+"""Asking a scorer in a sandbox: canonical PNGs go in, and nothing but numbers comes back.
 
-What the box does with a request is up to its runner, which takes the cheapest of the ways that
-the scorer offers. Whether prompts were cut is not asked of a box: only numbers leave it.
+What the sandbox does with a request is up to its runner, which takes the cheapest of the ways that
+the scorer offers. Whether prompts were cut is not asked of a sandbox: only numbers leave it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import MAX_PIXELS, canonical_image
 
 USUAL_REQUEST = MAX_REQUEST // 4
-"""Bytes of a request, unless a single image has more: the box holds all of it at once,"""
+"""Bytes of a request, unless a single image has more: the sandbox holds all of it at once,"""
 USUAL_PIXELS = 4 * MAX_PIXELS  # and all of it decoded
 _OVERHEAD = 64  # At least what a request holds beside the bytes of each of its images and texts
 
@@ -29,13 +29,13 @@ Floats = NDArray[np.float64]
 
 
 class Session(Protocol):
-    """What is needed of a box; see `ScorerSession`."""
+    """What is needed of a sandbox; see `ScorerSession`."""
 
     def __enter__(self) -> Any:
         """Import and construct the scorer."""
 
     def __exit__(self, *reason: Any) -> Any:
-        """End the box."""
+        """End the sandbox."""
 
     @property
     def capabilities(self) -> Capability:
@@ -54,8 +54,8 @@ class Session(Protocol):
         """One score per element of each item."""
 
 
-class BoxSource:
-    """A box that is entered when the first question is asked.
+class SandboxSource:
+    """A sandbox that is entered when the first question is asked.
 
     The session belongs to whoever made it, who may read its log at any time.
     """
@@ -71,31 +71,31 @@ class BoxSource:
         self._fingerprint = fingerprint
         self._until = until
         self._environment = dict(environment or {})
-        self._asker: BoxAsker | None = None
+        self._client: SandboxClient | None = None
 
     @property
     def fingerprint(self) -> str:
-        """See `AskerSource`."""
+        """See `ClientSource`."""
         return self._fingerprint
 
-    def open(self) -> AbstractContextManager[BoxAsker]:
-        """See `AskerSource`."""
+    def open(self) -> AbstractContextManager[SandboxClient]:
+        """See `ClientSource`."""
         return self._opened()
 
     @contextmanager
-    def _opened(self) -> Iterator[BoxAsker]:
+    def _opened(self) -> Iterator[SandboxClient]:
         if self._until is None:
             with self._session:
-                yield BoxAsker(self._session, self._environment)
+                yield SandboxClient(self._session, self._environment)
             return
-        if self._asker is None:
+        if self._client is None:
             self._until.enter_context(self._session)
-            self._asker = BoxAsker(self._session, self._environment)
-        yield self._asker
+            self._client = SandboxClient(self._session, self._environment)
+        yield self._client
 
 
-class BoxAsker:
-    """Puts questions to a box that is open; see `Asker`."""
+class SandboxClient:
+    """Puts questions to a sandbox that is open; see `ScorerClient`."""
 
     def __init__(self, session: Session, environment: Mapping[str, str] | None = None) -> None:
         self._session = session
@@ -105,27 +105,27 @@ class BoxAsker:
 
     @property
     def asks_elements(self) -> bool:
-        """See `Asker`."""
+        """See `ScorerClient`."""
         return Capability.SCORE_ELEMENTS in self._can
 
     @property
     def peak_memory_bytes(self) -> int:
-        """See `Asker`."""
+        """See `ScorerClient`."""
         return self._session.peak_memory_bytes
 
     @property
     def environment(self) -> dict[str, str]:
-        """See `Asker`."""
+        """See `ScorerClient`."""
         return {**self._environment, "asked": _way(self._can)}
 
     def ready(self, data: bytes) -> Ready:
-        """See `Asker`."""
+        """See `ScorerClient`."""
         image = canonical_image(data)
         pixels = image.width * image.height
         return Ready(image.png, len(image.png), pixels, image.remarks)
 
     def ask(self, items: Sequence[Item]) -> Reply:
-        """See `Asker`; a box that ran out of memory is gone, so nothing smaller is tried."""
+        """See `ScorerClient`; a sandbox that ran out of memory is gone, so nothing smaller is tried."""
         started = time.monotonic()
         scores: dict[str, float] = {}
         elements: dict[str, Floats] = {}
@@ -161,14 +161,14 @@ class BoxAsker:
         ]
         if not asked:
             return {}
-        # None: the images of the request before, which the box has decoded already.
+        # None: the images of the request before, which the sandbox has decoded already.
         replies = self._session.score_elements(
             None, [(n, pair.prompt, [e.text for e in pair.elements]) for n, pair in asked]
         )
         return {pair.pair_id: values for (_, pair), values in zip(asked, replies, strict=True)}
 
     def _new_texts(self, request: Sequence[Item]) -> int:
-        """Texts that the box, which keeps their vectors, has to encode for this request."""
+        """Texts that the sandbox, which keeps their vectors, has to encode for this request."""
         texts = {pair.prompt for item in request for pair in item.asked} - self._texts_encoded
         self._texts_encoded |= texts
         return len(texts)

@@ -1,4 +1,4 @@
-"""The asker of the tests of Ray with a torch model, whose sums depend on batch and threads."""
+"""The client of the tests of Ray with a torch model, whose sums depend on batch and threads."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tests.evaluator.scoring.ray_askers import WIDTH, AccidentAsker, AccidentSource
+from tests.evaluator.scoring.ray_clients import WIDTH, AccidentClient, AccidentSource
 
 
 @dataclass(frozen=True)
 class TorchSource(AccidentSource):
     """Opens a torch model with fixed weights."""
 
-    def asker(self) -> AccidentAsker:
+    def client(self) -> AccidentClient:
         torch.manual_seed(1)
-        return TorchAsker(self)
+        return TorchClient(self)
 
 
-class TorchAsker(AccidentAsker):
+class TorchClient(AccidentClient):
     """A network of two layers."""
 
     def __init__(self, source: AccidentSource) -> None:

@@ -1,10 +1,11 @@
-"""What the tests of Ray send to actors: an asker with accidents, light enough to start often."""
+"""What the tests of Ray send to actors: an client with accidents, light enough to start often."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import os
+import secrets
 import signal
 import threading
 import time
@@ -22,44 +23,43 @@ from benchmarks.errors import SubmitterError
 from evaluator.scoring.asking import Finding, Item, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
 
+
+def keep_token_out_of_home() -> None:
+    """Have Ray take a token from the environment, where it would keep one in the home folder.
+
+    It stays there: Ray reads it once per process, and a second Ray of this process needs the same.
+    """
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+
+
 WIDTH = 96
 OTHERS_WITHIN_S = 120.0
 
 
 @dataclass(frozen=True)
 class AccidentSource:
-    """Opens an asker whose scores tell what it was asked with, and which meets accidents.
+    """Opens an client whose scores tell what it was asked with, and which meets accidents."""
 
-    Attributes:
-        folder: where each process leaves a file named by its pid, and one for each batch.
-        pause_s: that a batch takes at least.
-        deadly: image ids that kill the process that asks about them.
-        deadly_times: how often; later processes survive them.
-        refused: image ids that the asker refuses for good.
-        dies_when_opened: whether no process survives its start.
-        together: so many processes have to be open before any of them asks.
-    """
-
-    folder: Path
-    pause_s: float = 0.0
-    deadly: frozenset[str] = frozenset()
-    deadly_times: int = 1000
-    refused: frozenset[str] = frozenset()
-    dies_when_opened: bool = False
-    together: int = 0
-    fingerprint: str = field(default="asker of the tests")
+    folder: Path  # where each process leaves a file named by its pid, and one for each batch
+    pause_s: float = 0.0  # that a batch takes at least
+    deadly: frozenset[str] = frozenset()  # image ids that kill the process that asks about them
+    deadly_times: int = 1000  # how often; later processes survive them
+    refused: frozenset[str] = frozenset()  # image ids that the client refuses for good
+    dies_when_opened: bool = False  # whether no process survives its start
+    together: int = 0  # so many processes have to be open before any of them asks
+    fingerprint: str = field(default="client of the tests")
 
     @contextmanager
-    def open(self) -> Iterator[AccidentAsker]:
+    def open(self) -> Iterator[AccidentClient]:
         mark(self.folder / "opened" / str(os.getpid()))
         if self.dies_when_opened:
             os.kill(os.getpid(), signal.SIGKILL)
         self._wait_for_others()
-        yield self.asker()
+        yield self.client()
         mark(self.folder / "closed" / str(os.getpid()))
 
-    def asker(self) -> AccidentAsker:
-        return AccidentAsker(self)
+    def client(self) -> AccidentClient:
+        return AccidentClient(self)
 
     def _wait_for_others(self) -> None:
         deadline = time.monotonic() + OTHERS_WITHIN_S
@@ -67,7 +67,7 @@ class AccidentSource:
             time.sleep(0.05)
 
 
-class AccidentAsker:
+class AccidentClient:
     """Scores depend on the image and the text; a matrix product makes them of the whole batch."""
 
     asks_elements = True
@@ -135,7 +135,7 @@ class UnsendableSource:
         self.lock = threading.Lock()
 
     @contextmanager
-    def open(self) -> Iterator[AccidentAsker]:
+    def open(self) -> Iterator[AccidentClient]:
         raise AssertionError
         yield
 

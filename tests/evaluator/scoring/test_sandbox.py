@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from benchmarks.schema import Element
 from evaluator.isolation.inside import frames
 from evaluator.isolation.inside.frames import Capability
-from evaluator.scoring import box
+from evaluator.scoring import sandbox
 from evaluator.scoring.asking import Asked, Item, Ready
-from evaluator.scoring.box import BoxAsker, BoxSource, requests
 from evaluator.scoring.images import ImageError, is_canonical
-from tests.evaluator.scoring.asking import FakeSession, content_score, picture
+from evaluator.scoring.sandbox import SandboxClient, SandboxSource, requests
+from tests.evaluator.scoring.fakes import FakeSession, content_score, picture
 
 
-def items_of(asker: BoxAsker, *sizes: int, elements: bool = False) -> list[Item]:
+def items_of(client: SandboxClient, *sizes: int, elements: bool = False) -> list[Item]:
     parts = (Element("a", "part"),) if elements else ()
     return [
         Item(
             f"i{i}",
-            asker.ready(picture(i)),
+            client.ready(picture(i)),
             tuple(Asked(f"p{i}-{k}", f"t{k}", f"prompt {k}", parts) for k in range(n)),
         )
         for i, n in enumerate(sizes)
@@ -33,17 +33,17 @@ def items_of(asker: BoxAsker, *sizes: int, elements: bool = False) -> list[Item]
 
 
 def test_an_image_is_sent_in_its_canonical_form() -> None:
-    ready = BoxAsker(FakeSession()).ready(picture(1))
+    ready = SandboxClient(FakeSession()).ready(picture(1))
     assert is_canonical(ready.content)
     assert (ready.pixels, ready.n_bytes) == (4, len(ready.content))
     with pytest.raises(ImageError):
-        BoxAsker(FakeSession()).ready(b"no image")
+        SandboxClient(FakeSession()).ready(b"no image")
 
 
 def test_each_pair_gets_its_score_and_only_calls_and_images_are_counted() -> None:
-    asker = BoxAsker(FakeSession())
-    items = items_of(asker, 2, 1)
-    reply = asker.ask(items)
+    client = SandboxClient(FakeSession())
+    items = items_of(client, 2, 1)
+    reply = client.ask(items)
     assert [[v.score for v in row] for row in reply.verdicts] == [
         [content_score(i.image.content, p.prompt) for p in i.asked] for i in items
     ]
@@ -60,18 +60,18 @@ def test_each_pair_gets_its_score_and_only_calls_and_images_are_counted() -> Non
 def test_of_an_encoder_rows_are_counted_and_a_text_once_in_its_life() -> None:
     session = FakeSession()
     session.capabilities |= Capability.ENCODE
-    asker = BoxAsker(session)
-    first, second = asker.ask(items_of(asker, 2, 1)).work, asker.ask(items_of(asker, 3)).work
+    client = SandboxClient(session)
+    first, second = client.ask(items_of(client, 2, 1)).work, client.ask(items_of(client, 3)).work
     assert (first.images_encoded, first.texts_encoded) == (2, 2)
     assert (second.images_encoded, second.texts_encoded) == (1, 1)
-    assert asker.environment == {"asked": "encode_images, encode_texts, similarity"}
+    assert client.environment == {"asked": "encode_images, encode_texts, similarity"}
 
 
 def test_elements_follow_their_images() -> None:
-    asker = BoxAsker(FakeSession(elements=True))
-    items = items_of(asker, 2, 1, elements=True)
+    client = SandboxClient(FakeSession(elements=True))
+    items = items_of(client, 2, 1, elements=True)
     items[0] = replace(items[0], asked=(replace(items[0].asked[0], elements=()), items[0].asked[1]))
-    reply = asker.ask(items)
+    reply = client.ask(items)
     assert reply.elements is not None
     assert reply.elements[0][0].tolist() == []
     assert reply.elements[0][1].tolist() == [content_score(items[0].image.content, "part")]
@@ -83,11 +83,11 @@ def test_a_batch_that_is_too_large_for_a_request_is_sent_in_several(
     monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
     session = FakeSession()
-    asker = BoxAsker(session)
-    items = items_of(asker, 2, 1, 3, 1)
-    whole = asker.ask(items)
-    monkeypatch.setattr(box, limit, value)
-    parts = asker.ask(items)
+    client = SandboxClient(session)
+    items = items_of(client, 2, 1, 3, 1)
+    whole = client.ask(items)
+    monkeypatch.setattr(sandbox, limit, value)
+    parts = client.ask(items)
     assert parts.verdicts == whole.verdicts
     assert parts.work.calls == len(session.batches) - 1 > 1
 
@@ -112,9 +112,9 @@ ITEM = st.builds(
 @given(st.lists(ITEM, max_size=8), st.integers(1_000, 3_000))
 def test_every_request_fits_and_nothing_is_left_out(items: list[Item], most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(box, "MAX_REQUEST", most)
-        patch.setattr(box, "USUAL_REQUEST", 700)
-        patch.setattr(box, "USUAL_PIXELS", 40)
+        patch.setattr(sandbox, "MAX_REQUEST", most)
+        patch.setattr(sandbox, "USUAL_REQUEST", 700)
+        patch.setattr(sandbox, "USUAL_PIXELS", 40)
         sent = list(requests(items))
     assert [pair for part in sent for item in part for pair in item.asked] == [
         pair for item in items for pair in item.asked
@@ -132,22 +132,22 @@ def test_every_request_fits_and_nothing_is_left_out(items: list[Item], most: int
 
 def test_a_box_ends_with_its_run() -> None:
     session = FakeSession()
-    source = BoxSource(session, "content")
+    source = SandboxSource(session, "content")
     assert (source.fingerprint, session.entered) == ("content", 0)
-    with source.open() as asker:
+    with source.open() as client:
         assert session.entered == 1
-        assert not asker.asks_elements
-        assert asker.peak_memory_bytes == 1000
+        assert not client.asks_elements
+        assert client.peak_memory_bytes == 1000
     assert session.left == 1
 
 
 def test_a_box_may_serve_several_runs() -> None:
     session = FakeSession()
     with ExitStack() as stack:
-        source = BoxSource(session, "content", until=stack)
+        source = SandboxSource(session, "content", until=stack)
         for _ in range(3):
-            with source.open() as asker:
-                asker.ask(items_of(asker, 1))
+            with source.open() as client:
+                client.ask(items_of(client, 1))
         assert (session.entered, session.left) == (1, 0)
     assert session.left == 1
 
@@ -157,7 +157,7 @@ def test_no_score_is_told_as_such() -> None:
         def score(self, images, pairs):  # type: ignore[no-untyped-def]
             return np.full(len(pairs), np.nan)
 
-    asker = BoxAsker(Silent())
-    ((verdict,),) = asker.ask(items_of(asker, 1)).verdicts
+    client = SandboxClient(Silent())
+    ((verdict,),) = client.ask(items_of(client, 1)).verdicts
     assert np.isnan(verdict.score)
     assert verdict.problem == "the scorer gave no number"
