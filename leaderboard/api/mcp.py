@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from benchmarks.errors import AssayError, SubmitterError
 from benchmarks.schema import Selector
-from leaderboard.api.problems import refusal
+from leaderboard.api.replies import refusal
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons, models
 from leaderboard.publication.measure_names import skill_title

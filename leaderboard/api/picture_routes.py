@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks.errors import AssayError
-from leaderboard.api.problems import refusal
-from leaderboard.api.replies import SHARED, matches
+from leaderboard.api.replies import SHARED, matches, refusal
 from leaderboard.cache import MemoryCache
 from leaderboard.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 

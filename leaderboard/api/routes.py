@@ -11,8 +11,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.api.problems import HANDLERS, NO_STORE, refusal
-from leaderboard.api.replies import SHARED, Body
+from leaderboard.api.replies import (
+    HANDLERS,
+    NO_STORE,
+    SHARED,
+    Body,
+    refusal,
+)
 from leaderboard.api.serving import TableServer, json_body, server_of
 from leaderboard.api.source import Source
 from leaderboard.api.tables import activity, boards, catalogue, comparisons, items, models

@@ -17,8 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from leaderboard.api import schemas
-from leaderboard.api.problems import RefusedError, unknown_parameters
-from leaderboard.api.replies import JSON, Body, reply_bytes, response_of
+from leaderboard.api.replies import (
+    JSON,
+    Body,
+    RefusedError,
+    reply_bytes,
+    response_of,
+    unknown_parameters,
+)
 from leaderboard.api.schemas import LONGEST_QUERY, Format, Parameters
 from leaderboard.api.source import Source
 from leaderboard.cache import MemoryCache

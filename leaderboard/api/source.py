@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card
-from leaderboard.api.problems import BusyError
+from leaderboard.api.replies import BusyError
 from leaderboard.api.static_copy import StaticCopy
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.earlier_boards import EarlierBoards
@@ -24,7 +24,7 @@ from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
 from leaderboard.views.audit_log import ChronicleReader, Known
-from leaderboard.views.skill_choice import Prepared as PreparedSkills
+from leaderboard.views.skills import Prepared as PreparedSkills
 
 _Answer = TypeVar("_Answer")
 AT_ONCE = 2  # Answers that are being computed; the others wait for their turn

@@ -22,11 +22,11 @@ from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.skill_tests import TestedColumn
-from leaderboard.ranking.slices import Basis, Group, Ranked, groups, in_tiers, kept_in_tiers
+from leaderboard.ranking.slices import Basis, Ranked, groups, in_tiers, kept_in_tiers
 from leaderboard.text import clean, count, number, rate
 from leaderboard.views.boards import OWN, Arrangement, Choice, Filters, Layout
 from leaderboard.views.figures import Verdict, estimate, rank_range
-from leaderboard.views.skill_choice import GIGA
+from leaderboard.views.skills import GIGA
 
 STORED_ABOVE = 60
 """Entries of a board above which its headline is shown as the snapshot has it, without its tests."""
@@ -310,7 +310,11 @@ def _in_order(cells: Sequence[Cell], layout: Layout) -> list[tuple[str, Cell]]:
     if keys is None:
         found = groups(cells)
         tiered = any(group.tier is not None for group in found)
-        return [(_label(group) if tiered else "", cell) for group in found for cell in group.cells]
+        return [
+            ("" if not tiered else f"Tier {group.tier}" if group.tier else "Without a rank", cell)
+            for group in found
+            for cell in group.cells
+        ]
     known: Mapping[str, float | str] = {
         cell.entry_id: key for cell in cells if (key := keys(cell)) is not None
     }
@@ -345,10 +349,6 @@ def _sort_keys(layout: Layout) -> tuple[_SortKey | None, bool]:
     if column.words:
         return (lambda cell: found.words.get(cell.entry_id, "").casefold() or None), turned
     return (lambda cell: found.of(cell.entry_id)), column.column.higher_is_better is not turned
-
-
-def _label(group: Group) -> str:
-    return "Without a rank" if group.tier is None else f"Tier {group.tier}"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from leaderboard.records import Cost, Kind
 from leaderboard.text import clean
 from leaderboard.views.addresses import items_address, page_number, query_of
 from leaderboard.views.figures import in_words, named
-from leaderboard.views.skill_choice import GIGA
+from leaderboard.views.skills import GIGA
 
 MOST_PINS = 4  # As many as the page that compares takes
 MOST_COLUMNS = 60

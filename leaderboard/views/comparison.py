@@ -23,7 +23,7 @@ from leaderboard.publication.measure_names import in_order, nearest
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import Match, compare_cells
-from leaderboard.ranking.slices import Slice, mean_over_skills
+from leaderboard.ranking.slices import mean_over_skills
 from leaderboard.store.interface import NotFoundError, Repository
 from leaderboard.views.addresses import query_of
 from leaderboard.views.boards import Arrangement, BoardQuery, Choice, Filters, resolve
@@ -213,12 +213,8 @@ def _matches(
     for of_slice in cells:
         parts = [next(slices) for _ in of_slice]
         whole = all(len(part.cells) == len(entries) for part in parts)
-        found.append(_match(parts) if whole else None)
+        found.append(Match(mean_over_skills(parts), 0, 1) if whole else None)
     return found
-
-
-def _match(parts: Sequence[Slice]) -> Match:
-    return Match(mean_over_skills(parts), 0, 1)
 
 
 def of_entries(cells: Sequence[Cell], entries: Sequence[str]) -> tuple[Cell, ...]:
@@ -274,16 +270,14 @@ class ClusterValues:
         return found
 
 
-def _cluster_bytes(own: dict[str, float]) -> int:
-    return 64 + sum(len(name) + 120 for name in own)
-
-
 class ClusterReader:
     """Reads the clusters of runs, and keeps what was read for the next look."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._kept = MemoryCache(_cluster_bytes, _KEPT_CLUSTER_BYTES)
+        self._kept: MemoryCache[dict[str, float]] = MemoryCache(
+            lambda own: 64 + sum(len(name) + 120 for name in own), _KEPT_CLUSTER_BYTES
+        )
 
     def values(self, card: Card, cells: Sequence[Cell], version: str) -> ClusterValues | None:
         """The clusters behind the cells of one slice."""
@@ -323,16 +317,14 @@ _KEPT_SCORE_BYTES = 24 << 20
 _OF_ONE = 200  # Bytes that a pair id and its score take, about
 
 
-def _score_bytes(own: dict[str, float]) -> int:
-    return 64 + _OF_ONE * len(own)
-
-
 class PairScoreReader:
     """Reads the scores of some pairs, and keeps what was read for the next look."""
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._kept = MemoryCache(_score_bytes, _KEPT_SCORE_BYTES)
+        self._kept: MemoryCache[dict[str, float]] = MemoryCache(
+            lambda own: 64 + _OF_ONE * len(own), _KEPT_SCORE_BYTES
+        )
 
     def values(
         self, card: Card, entries: Sequence[Entry], lower: Mapping[str, Sequence[str]]

@@ -133,11 +133,9 @@ def in_order(found: Sequence[Ranked], choice: IndexChoice, base: IndexBase) -> t
         return of_board[one.who].value if one.who in of_board else math.nan
 
     # A stable sort: equal values stay in the order of the index.
-    return tuple(sorted(found, key=lambda one: (math.isnan(value(one)), -_zero_if_nan(value(one)))))
-
-
-def _zero_if_nan(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
+    there = [one for one in found if not math.isnan(value(one))]
+    missing = [one for one in found if math.isnan(value(one))]
+    return (*sorted(there, key=value, reverse=True), *missing)
 
 
 INDEX = "index"  # In the column `benchmark`: the line of the index itself

@@ -43,7 +43,12 @@ from leaderboard.views.metric import (
     on_boards,
     profile,
 )
-from leaderboard.views.skill_choice import DECLARED, GIGA, NOT_DECLARED, gigaflops_text
+from leaderboard.views.skills import (
+    DECLARED,
+    GIGA,
+    NOT_DECLARED,
+    gigaflops_text,
+)
 
 MOST_ROWS = 1200  # Of every measure and skill of one benchmark
 MOST_SHOWN = 6  # Rows of a benchmark that are not folded

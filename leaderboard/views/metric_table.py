@@ -34,8 +34,16 @@ from leaderboard.publication.skill_names import Skill, common_names, skills_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.text import count
 from leaderboard.views.rankings import Ranking, board_ranking
-from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA, MEMORY, SECONDS, Spent, spent
-from leaderboard.views.skills import measured_part
+from leaderboard.views.skills import (
+    COSTS,
+    FLOPS,
+    GIGA,
+    MEMORY,
+    SECONDS,
+    Spent,
+    measured_part,
+    spent,
+)
 
 
 @dataclass(frozen=True)

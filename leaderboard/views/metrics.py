@@ -19,12 +19,13 @@ from leaderboard.views.addresses import items_address, page_number, query_of
 from leaderboard.views.index import SIMULATED, IndexChoice, IndexQuery, resolve_index
 from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
 from leaderboard.views.rankings import INDEX, MEAN, Ranking, index_ranking, skill_ranking
-from leaderboard.views.skill_choice import (
+from leaderboard.views.skills import (
     COSTS,
     FLOPS,
     GIGA,
     SECONDS,
     Found,
+    Placed,
     Point,
     SkillsChoice,
     SkillsQuery,
@@ -32,8 +33,7 @@ from leaderboard.views.skill_choice import (
     found_for,
     resolve,
 )
-from leaderboard.views.skill_choice import Prepared as PreparedSkills
-from leaderboard.views.skills import Placed
+from leaderboard.views.skills import Prepared as PreparedSkills
 
 SKILL, BENCHMARK = "skill", "benchmark"  # Kinds of tabs beside the first one, as `skill:counting`
 MOST_OPEN = 20

@@ -20,9 +20,8 @@ from leaderboard.models.board_types import (
     PromptDifference,
     SeedReport,
 )
-from leaderboard.models.orderings import ModelOrderings, model_orderings
 from leaderboard.models.pair import pair_matrix, pair_report
-from leaderboard.models.people import PeopleBoard, people_boards
+from leaderboard.models.people import ModelOrderings, PeopleBoard, model_orderings, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.variation import Robustness, robustness, seed_report
 from leaderboard.publication.model_entries import ModelEntry

@@ -20,7 +20,10 @@ _LONGEST_NAME = 40
 def verdict_of_board(board: ModelBoard, title: str) -> Verdict:
     """Which model leads by the metrics that judge, and where no order can be given."""
     first, *others = board.skills.values()
-    judging = _judging(first, board.query.judge)
+    alone = board.query.judge
+    judging = tuple(
+        one for one in first.judges if (one.entry_id == alone if alone else one.trusted)
+    )
     said = [_order(first, board, judging)]
     if first.disagreements and not board.query.judge:
         pairs = count(len(first.disagreements), "pair")
@@ -35,10 +38,6 @@ def no_order(of: SkillBoard) -> bool:
     """Whether models are ranked on a skill and yet no two of them differ significantly."""
     ranked = [one for one in of.standings.values() if one.rank_low is not None]
     return len(ranked) > 1 and not of.disagreements and not any(one.better_than for one in ranked)
-
-
-def _judging(of: SkillBoard, alone: str) -> tuple[Judge, ...]:
-    return tuple(one for one in of.judges if (one.entry_id == alone if alone else one.trusted))
 
 
 def _order(of: SkillBoard, board: ModelBoard, judging: Sequence[Judge]) -> str:
@@ -155,7 +154,7 @@ def verdict_of_pair(report: PairReport, tests: Sequence[PairTest], title: str) -
                      f"{'the two' if lines else f'{first} and {second}'}")  # fmt: skip
     where = title[:1].lower() + title[1:]
     return Verdict(
-        f"{'; '.join(_lowered(lines))} ({where}, {count(tests[0].n_prompts, 'prompt')})."
+        f"{'; '.join([*lines[:1], *(f'{one[0].lower()}{one[1:]}' for one in lines[1:])])} ({where}, {count(tests[0].n_prompts, 'prompt')})."
     )
 
 
@@ -167,7 +166,3 @@ def differs(test: PairTest) -> bool:
 def _more(names: Sequence[str], what: str = "other") -> list[str]:
     left = len(names) - _MOST_NAMED
     return [count(left, what)] if left > 0 else []
-
-
-def _lowered(lines: Sequence[str]) -> list[str]:
-    return [*lines[:1], *(f"{one[0].lower()}{one[1:]}" for one in lines[1:])]

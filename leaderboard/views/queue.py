@@ -46,7 +46,9 @@ def outlooks(
     order = fair_order(statuses, now, waiting=lambda status: status.state in WAITING)
     living = alive(pulses, now)
     free_in = {
-        kind: [_free_in(pulse, each_s) for pulse in living if _may_run(pulse, kind)]
+        kind: [
+            _free_in(pulse, each_s) for pulse in living if pulse.isolation_ok or kind is Kind.SCORES
+        ]
         for kind in Kind
     }
     return {
@@ -57,16 +59,28 @@ def outlooks(
     }
 
 
+def in_turn(
+    statuses: Sequence[Status], found: Mapping[str, Outlook]
+) -> tuple[list[Status], list[Status], list[Status]]:
+    """Submissions in work, those that wait, next first, and those done, newest first."""
+
+    def place(status: Status) -> float:
+        outlook = found.get(status.submission.submission_id)
+        return math.inf if outlook is None else outlook.place
+
+    return (
+        [status for status in statuses if status.state in IN_WORK],
+        sorted((status for status in statuses if status.state in WAITING), key=place),
+        [status for status in reversed(statuses) if status.state not in IN_WORK | WAITING],
+    )
+
+
 def measured_s(entries: Iterable[Entry]) -> float | None:
     """What scoring took as a rule of what is published; None where nothing was measured."""
     seconds: Mapping[str, float] = {
         entry.submission_id: sum(cost.seconds for cost in entry.cost.values()) for entry in entries
     }
     return typical_s(seconds.values())
-
-
-def _may_run(pulse: Pulse, kind: Kind) -> bool:
-    return pulse.isolation_ok or kind is Kind.SCORES
 
 
 def _free_in(pulse: Pulse, each_s: float | None) -> float:

@@ -30,8 +30,13 @@ from leaderboard.ranking.cells import (
 from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.text import count
 from leaderboard.views.figures import Verdict, estimate
-from leaderboard.views.skill_choice import FLOPS, MEMORY, SECONDS, Found
-from leaderboard.views.skills import Placed
+from leaderboard.views.skills import (
+    FLOPS,
+    MEMORY,
+    SECONDS,
+    Found,
+    Placed,
+)
 
 INDEX, MEAN = "index", "mean"
 """Keys of the ranking over benchmarks, and of that over those of a skill."""
@@ -281,7 +286,8 @@ def _beside(ranking: Ranking, best: Place, cheapest: tuple[Place, str] | None) -
     others = sum(one.tier == 1 for one in ranking.ranked) - 1
     if not others:
         return "The next metric is significantly worse."
-    who = f"{_in_words(others)} {'other metric of its tier is' if others == 1 else 'others of its tier are'}"
+    n = _WORDS[others] if others < len(_WORDS) else f"{others:,}"
+    who = f"{n} {'other metric of its tier is' if others == 1 else 'others of its tier are'}"
     among = ""
     if cheapest is not None and cheapest[0] is not best:
         among = f", among them {metric_in_words(cheapest[0].entry)} at {cheapest[1]}"
@@ -297,10 +303,6 @@ def _nobody(ranking: Ranking) -> str:
     if not ranking.ranked:
         return "No metric has a rank"
     return nobody(but_templates=any(one.above and one.entry.template for one in ranking.ranked))
-
-
-def _in_words(n: int) -> str:
-    return _WORDS[n] if n < len(_WORDS) else f"{n:,}"
 
 
 def _of_cell(cell: Cell, card: Card, entry: Entry, leading: set[str]) -> Place:

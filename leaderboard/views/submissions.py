@@ -17,7 +17,7 @@ from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live.interface import Pulse, readable_text
 from leaderboard.text import duration
-from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, alive, outlooks, worker_of
+from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, alive, in_turn, outlooks, worker_of
 
 MOST_ROWS = 100  # Of each group of the queue
 MOST_RESULTS = 400
@@ -262,12 +262,7 @@ def queue_of(statuses: Sequence[Status], moment: Moment, *, most: int = MOST_ROW
     if moment.outlooks is None:
         found = outlooks(statuses, moment.pulses, moment.now, None)
         moment = replace(moment, outlooks=found)
-    in_work = [status for status in statuses if status.state in IN_WORK]
-    waiting = sorted(
-        (status for status in statuses if status.state in WAITING),
-        key=lambda status: _place(status, moment.outlooks or {}),
-    )
-    done = [status for status in reversed(statuses) if status.state not in IN_WORK | WAITING]
+    in_work, waiting, done = in_turn(statuses, moment.outlooks or {})
     groups = (
         _group("In work", in_work, moment, most),
         _group("Waiting, next first", waiting, moment, most),
@@ -357,11 +352,6 @@ def ordinal(place: int) -> str:
 def _group(title: str, statuses: Sequence[Status], moment: Moment, most: int) -> Group:
     rows = tuple(row_of(status, moment) for status in statuses[:most])
     return Group(title, rows, max(0, len(statuses) - most))
-
-
-def _place(status: Status, found: Mapping[str, Outlook]) -> float:
-    outlook = found.get(status.submission.submission_id)
-    return outlook.place if outlook is not None else float("inf")
 
 
 def _work(status: Status, moment: Moment) -> tuple[str, Progress | None, str]:

@@ -28,7 +28,7 @@ from leaderboard.views.addresses import compare_address, metric_address, submiss
 from leaderboard.views.benchmark_board import Part, window
 from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_in_query
 from leaderboard.views.figures import estimate, rank_range
-from leaderboard.views.skill_choice import GIGA
+from leaderboard.views.skills import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
 
 SCALE_MARGIN = 0.05

@@ -21,7 +21,7 @@ from leaderboard.ranking.cells import (
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import submission_address
 from leaderboard.views.rankings import Place, flops_text
-from leaderboard.views.skill_choice import FLOPS
+from leaderboard.views.skills import FLOPS
 from leaderboard.web.components import Column, Link, Scale, Tag, TextCell, ValueCell
 
 _PAD = 0.04

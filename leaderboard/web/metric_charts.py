@@ -11,7 +11,7 @@ from leaderboard.publication.identities import Identity
 from leaderboard.text import count
 from leaderboard.views.metric_table import MetricTable, short_title
 from leaderboard.views.rankings import Place, Ranking, flops_text, front, name_of
-from leaderboard.views.skill_choice import FLOPS, MEMORY
+from leaderboard.views.skills import FLOPS, MEMORY
 from leaderboard.web.components import Line, LineChart, Point, Scale, ScatterChart, Tick
 
 MOST_POINTS, MOST_LINES, MOST_STOPS, MOST_LABELS = 80, 16, 9, 6

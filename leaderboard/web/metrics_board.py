@@ -28,7 +28,7 @@ from leaderboard.views.rankings import (
     picks,
     verdict,
 )
-from leaderboard.views.skill_choice import COSTS, FLOPS
+from leaderboard.views.skills import COSTS, FLOPS
 from leaderboard.web.components import (
     Column,
     Link,

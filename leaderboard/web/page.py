@@ -25,7 +25,7 @@ from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
 from leaderboard.views.metric_table import PreparedMetrics
-from leaderboard.views.skill_choice import Prepared as PreparedSkills
+from leaderboard.views.skills import Prepared as PreparedSkills
 
 MOST_VISITORS = 64
 """Whose submissions are kept in memory between two looks."""

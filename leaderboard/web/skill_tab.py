@@ -33,8 +33,17 @@ from leaderboard.views.metrics import (
     skill_view,
 )
 from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words, name_of
-from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA, MEMORY, SECONDS, Found, Point
-from leaderboard.views.skills import Measured, Placed
+from leaderboard.views.skills import (
+    COSTS,
+    FLOPS,
+    GIGA,
+    MEMORY,
+    SECONDS,
+    Found,
+    Measured,
+    Placed,
+    Point,
+)
 from leaderboard.web.components import (
     Column,
     Link,

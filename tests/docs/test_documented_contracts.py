@@ -15,7 +15,7 @@ from benchmarks.schema import Card
 from evaluator.submission.making.skeletons import SkeletonKind
 from evaluator.submission.manifest import Manifest
 from leaderboard.api import picture_routes
-from leaderboard.api.problems import RETRY_AFTER_S
+from leaderboard.api.replies import RETRY_AFTER_S
 from leaderboard.api.routes import DOCUMENTS
 from leaderboard.api.schemas import LONGEST_QUERY, MOST_PER_PAGE
 from leaderboard.api.source import AT_ONCE, IN_LINE, WAIT_S

@@ -10,10 +10,10 @@ from leaderboard.api.schemas import MOST_PER_PAGE, Paged, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.records import Status
-from leaderboard.states import IN_WORK, WAITING, State
+from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.audit_log import PER_PAGE, LedgerQuery
-from leaderboard.views.queue import Outlook, measured_s, outlooks
+from leaderboard.views.queue import Outlook, in_turn, measured_s, outlooks
 
 NOT_LISTED = frozenset({State.HIDDEN, State.HELD})
 """What an operator took away, and what waits for its author alone."""
@@ -71,22 +71,12 @@ def queue(source: Source, query: QueueParameters) -> Table:
     each_s = measured_s(source.reader.view().entries.values())
     turns = outlooks(statuses, pulses, source.clock(), each_s)
     public = [s for s in statuses if not s.submission.private and s.state not in NOT_LISTED]
-    found = [s for s in _in_order(public, turns) if query.state in {None, s.state}]
+    ordered = (s for group in in_turn(public, turns) for s in group)
+    found = [s for s in ordered if query.state in {None, s.state}]
     rows = [_queued(s, turns.get(s.submission.submission_id)) for s in query.of(found)]
     latest = max((s.since for s in public), default=None)
     about = {"as_of": latest.isoformat() if latest else None, **query.about(len(found))}
     return Table("queue", columns_of(_QUEUE, _TYPES, _MEANINGS), rows, about)
-
-
-def _in_order(statuses: list[Status], turns: dict[str, Outlook]) -> list[Status]:
-    def place(status: Status) -> float:
-        found = turns.get(status.submission.submission_id)
-        return found.place if found else float("inf")
-
-    in_work = [s for s in statuses if s.state in IN_WORK]
-    waiting = sorted((s for s in statuses if s.state in WAITING), key=place)
-    done = [s for s in reversed(statuses) if s.state not in IN_WORK | WAITING]
-    return [*in_work, *waiting, *done]
 
 
 def _queued(status: Status, turn: Outlook | None) -> dict[str, Value]:

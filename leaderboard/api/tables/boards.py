@@ -14,7 +14,11 @@ from pydantic import Field, WithJsonSchema
 from benchmarks.errata import errata
 from benchmarks.published import PublishedCell, papers
 from benchmarks.statistics.multiplicity import holm_of_pairs
-from leaderboard.api.problems import RefusedError, bad_query, not_found
+from leaderboard.api.replies import (
+    RefusedError,
+    bad_query,
+    not_found,
+)
 from leaderboard.api.schemas import Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source

@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema
 
 from benchmarks.schema import Selector
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.replies import bad_query, not_found
 from leaderboard.api.schemas import Paged, Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source

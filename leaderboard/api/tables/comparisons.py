@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.replies import bad_query, not_found
 from leaderboard.api.schemas import Parameters, Rated, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
@@ -19,8 +19,13 @@ from leaderboard.views.boards import Choice
 from leaderboard.views.changes import MovedQuery, comparison, moved_table
 from leaderboard.views.comparison import COLUMNS, CompareQuery, Shown, opponents, shown
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
-from leaderboard.views.skill_choice import COSTS, SkillsQuery, found_for, skills_table
-from leaderboard.views.skill_choice import resolve as resolve_skills
+from leaderboard.views.skills import (
+    COSTS,
+    SkillsQuery,
+    found_for,
+    skills_table,
+)
+from leaderboard.views.skills import resolve as resolve_skills
 
 _TYPES = {
     Type.NUMBER: "value_a value_b difference ci_low ci_high percentile_low percentile_high p_value "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.replies import bad_query, not_found
 from leaderboard.api.schemas import Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source

@@ -11,7 +11,7 @@ from fastapi import Path
 
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SetPrompt
-from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.replies import bad_query, not_found
 from leaderboard.api.schemas import Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source

@@ -18,8 +18,8 @@ from leaderboard.views.changes import MovedQuery
 from leaderboard.views.examples import ItemsQuery
 from leaderboard.views.index import INDEX
 from leaderboard.views.metric import MetricQuery, OnBoard, Shown, on_boards, resolve
-from leaderboard.views.skill_choice import SkillsQuery
-from leaderboard.views.skill_choice import resolve as resolve_skills
+from leaderboard.views.skills import SkillsQuery
+from leaderboard.views.skills import resolve as resolve_skills
 from leaderboard.web.heads.head import Head, Line
 from leaderboard.web.heads.of_boards import MOST_LINES, as_of, name_of
 

@@ -31,7 +31,11 @@ from leaderboard.views.board_tables import board_table, pairs, pairs_table
 from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
 from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
-from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
+from leaderboard.views.skills import (
+    SkillsQuery,
+    found_for,
+    resolve,
+)
 from leaderboard.views.submissions import Moment, queue_of
 from leaderboard.web.benchmark_tab import board_html
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking

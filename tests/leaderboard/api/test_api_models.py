@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from leaderboard.api.mcp import Tools
-from leaderboard.api.problems import RefusedError
+from leaderboard.api.replies import RefusedError
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery
 from leaderboard.models.pair import pair_report

@@ -14,7 +14,7 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
 from leaderboard.api.mcp import MOST_BYTES, Tools, routes
-from leaderboard.api.problems import RefusedError
+from leaderboard.api.replies import RefusedError
 from leaderboard.api.tables.boards import RankingParameters, board_skills
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.service.serving import serving

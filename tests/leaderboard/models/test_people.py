@@ -23,10 +23,16 @@ from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.stored_scores import write_stored
 from benchmarks.tifa160.protocol import CARD, Tifa160
-from leaderboard.models import orderings
+from leaderboard.models import people as orderings
 from leaderboard.models.board_types import PairTest
-from leaderboard.models.orderings import ON_BOARD, ModelOrderings, model_orderings
-from leaderboard.models.people import PeopleBoard, people_boards, rated_sets
+from leaderboard.models.people import (
+    ON_BOARD,
+    ModelOrderings,
+    PeopleBoard,
+    model_orderings,
+    people_boards,
+    rated_sets,
+)
 from leaderboard.models.reading import ModelReader
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS

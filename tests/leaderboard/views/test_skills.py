@@ -20,22 +20,26 @@ from benchmarks.registry import load_registry
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_key, common_names, found_by, skills_of
 from leaderboard.tables import to_csv
-from leaderboard.views import skill_choice as found_module
+from leaderboard.views import skills as found_module
 from leaderboard.views.addresses import params_of
 from leaderboard.views.metrics import MetricsQuery, SkillRow, SkillView, fails_at
 from leaderboard.views.rankings import cost_words, skill_ranking
-from leaderboard.views.skill_choice import (
+from leaderboard.views.skills import (
+    NO_SCALE,
     Found,
+    Placed,
     Prepared,
+    SkillsBase,
     SkillsChoice,
     SkillsQuery,
     affordable,
+    disagreement,
     found_for,
     resolve,
+    skills_base,
     skills_table,
     spent,
 )
-from leaderboard.views.skills import NO_SCALE, Placed, SkillsBase, disagreement, skills_base
 from leaderboard.web.skill_tab import answers_of
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.skills_fixture import FLOPS, cards, skills_view_of

@@ -36,7 +36,7 @@ from leaderboard.views.metric import (
     resolve,
 )
 from leaderboard.views.metric_page import Around, metric_page
-from leaderboard.views.skill_choice import gigaflops_text
+from leaderboard.views.skills import gigaflops_text
 from leaderboard.web.copying import root_of
 from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import metric_html, people_html
