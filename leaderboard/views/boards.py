@@ -133,45 +133,35 @@ class Column:
     skill: str | None = None  # of the measure; None: all skills
 
 
+def _by_key(*columns: Column) -> dict[str, Column]:
+    return {column.key: column for column in columns}
+
+
 FLOPS = "cost:gflops_declared"
-COSTS = {
-    "cost:pairs_per_s": Column(
-        "cost:pairs_per_s", "Pairs/s", "Pairs scored in a second of the run here.", True
-    ),
-    "cost:seconds": Column(
-        "cost:seconds", "Seconds", "Time spent in the scorer on this benchmark.", False
-    ),
-    FLOPS: Column(
-        FLOPS,
-        "GFLOPs/pair, declared",
-        "Floating-point operations of one pair as its author declares them, not measured.",
-        False,
-    ),
-    "cost:memory_gib": Column(
-        "cost:memory_gib", "Memory, GiB", "Most memory the scorer held at a time.", False
-    ),
-}
+COSTS = _by_key(
+    Column("cost:pairs_per_s", "Pairs/s", "Pairs scored in a second of the run here.", True),
+    Column("cost:seconds", "Seconds", "Time spent in the scorer on this benchmark.", False),
+    Column(FLOPS, "GFLOPs/pair, declared",
+           "Floating-point operations of one pair as its author declares them, not measured.",
+           False),
+    Column("cost:memory_gib", "Memory, GiB", "Most memory the scorer held at a time.", False),
+)  # fmt: skip
 """Columns of what a run used, empty for scores that were not computed here; and what is declared."""
-METADATA = {
-    "meta:version": Column("meta:version", "Version", "As its submitter names it.", False),
-    "meta:submitter": Column(
-        "meta:submitter", "Submitter", "Who sent it, with the account.", False
-    ),
-    "meta:kind": Column(
-        "meta:kind", "Scores", "Computed by Assay, as submitted, or released by the authors.", False
-    ),
-    "meta:published": Column("meta:published", "Published", "Date of the result.", False),
-}
+METADATA = _by_key(
+    Column("meta:version", "Version", "As its submitter names it.", False),
+    Column("meta:submitter", "Submitter", "Who sent it, with the account.", False),
+    Column("meta:kind", "Scores", "Computed by Assay, as submitted, or released by the authors.",
+           False),
+    Column("meta:published", "Published", "Date of the result.", False),
+)  # fmt: skip
 """Columns of what is known of a metric, in words."""
-OWN = {
-    "metric": Column("metric", "Metric", "Its name.", False),
-    "value": Column("value", "Value", "Of the ranked measure.", True),
-    "p_best": Column(
-        "p_best", "P(best)",
-        "Share of the resamples in which it has the best value; a tie is shared out.", True,
-    ),
-    "n": Column("n", "n", "Clusters behind the value.", True),
-}  # fmt: skip
+OWN = _by_key(
+    Column("metric", "Metric", "Its name.", False),
+    Column("value", "Value", "Of the ranked measure.", True),
+    Column("p_best", "P(best)",
+           "Share of the resamples in which it has the best value; a tie is shared out.", True),
+    Column("n", "n", "Clusters behind the value.", True),
+)  # fmt: skip
 """What every board shows beside the columns that are chosen, and may be sorted by."""
 
 

@@ -19,7 +19,7 @@ from leaderboard.publication.measure_names import info, skill_title, title, toke
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
-from leaderboard.records import Cost, Findings, Kind, RunResult, Status, Submission
+from leaderboard.records import Cost, Findings, Kind, Provenance, RunResult, Status, Submission
 from leaderboard.text import MISSING, count
 from leaderboard.trust import TITLES, Check, TrustReport
 from leaderboard.views.addresses import (
@@ -88,10 +88,7 @@ class Recomputed:
 
     card: Card  # the benchmark
     commands: str  # for a terminal
-    seed: int | None = None  # of resamples and tests; None where nothing is stated
-    n_resamples: int = 0  # likewise
-    plan: str = ""  # hash of the resampling plan
-    versions: str = ""  # of the packages behind the figures
+    stated: Provenance | None  # seed, resamples, plan and versions; None where nothing is stated
 
 
 @dataclass(frozen=True)
@@ -425,12 +422,7 @@ def _recomputed(one: OnBoard, shown: Shown) -> Recomputed:
             f"{lines}\n# the same from its published scores alone, {how.scores} of the store:\n"
             f"{how.from_file}"
         )
-    stated = of.provenance.get(one.card.name)
-    if stated is None:
-        return Recomputed(one.card, lines)
-    return Recomputed(
-        one.card, lines, stated.seed, stated.n_resamples, stated.plan, stated.versions
-    )
+    return Recomputed(one.card, lines, of.provenance.get(one.card.name))
 
 
 # Against people.

@@ -372,12 +372,9 @@ class MetricTable:
         column = MetricColumn(
             f"{name}/{token(selector)}", shown, short_title(board.card), name, selector,
             group=board.card.title,
+            value=lambda row: _value(self.cells(column).get(row.who)),
         )  # fmt: skip
-
-        def value(row: MetricRow) -> Key:
-            return _value(self.cells(column).get(row.who))
-
-        return MetricColumn(**{**vars(column), "value": value})
+        return column
 
 
 class PreparedMetrics:
