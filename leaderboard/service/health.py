@@ -245,6 +245,7 @@ BEHIND_S = 60.0
 """A snapshot is built in the commit it tells of, a moment before the commit's own time."""
 FEW_COMMITS = 1
 
+_REBUILD = "Build the boards anew: python -m evaluator doctor --repair"
 _ORDER = (Level.OK, Level.DEGRADED, Level.DOWN)
 _Rule = Callable[[Health, Seen], Iterator[Problem]]
 
@@ -376,10 +377,9 @@ def _commits(health: Health, _: Seen) -> Iterator[Problem]:
 
 
 def _boards(_: Health, seen: Seen) -> Iterator[Problem]:
-    remedy = "Build the boards anew: python -m evaluator doctor --repair"
     if seen.boards_fault:
         yield Problem(
-            code="boards_damaged", level=Level.DOWN, message=seen.boards_fault, remedy=remedy
+            code="boards_damaged", level=Level.DOWN, message=seen.boards_fault, remedy=_REBUILD
         )
     if seen.boards is None:
         return
@@ -389,7 +389,7 @@ def _boards(_: Health, seen: Seen) -> Iterator[Problem]:
             code="boards_show_too_much",
             level=Level.DEGRADED,
             message=f"The boards show {len(ghosts)} submissions that were taken off.",
-            remedy=remedy,
+            remedy=_REBUILD,
         )
     published = [s.since for s in seen.statuses if s.state is State.PUBLISHED]
     behind = (max(published) - seen.boards.built_at).total_seconds() if published else 0.0
@@ -398,7 +398,7 @@ def _boards(_: Health, seen: Seen) -> Iterator[Problem]:
             code="boards_behind",
             level=Level.DEGRADED,
             message=f"The boards were built {behind:.0f} s before the newest result.",
-            remedy=remedy,
+            remedy=_REBUILD,
         )
 
 

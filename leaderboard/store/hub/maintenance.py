@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
@@ -22,7 +25,8 @@ from leaderboard.store.interface import ConflictError, NotFoundError
 
 CARD = "README.md"
 _DATASET = "dataset"
-_ROUNDS = 5
+_ROUNDS = 20  # Races that a commit may lose before it gives up
+_T = TypeVar("_T")
 
 
 def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
@@ -31,50 +35,50 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
         hidden = private or part is Part.SUBMISSIONS
         yield _repository(parts, part, hidden=hidden)
     for part in (*PAYLOAD, Part.SUBMISSIONS):
-        _begin(parts.repositories[part], last_note)
+        _in_rounds(partial(_begin, parts.repositories[part], last_note))
     decisive = parts.repositories[Part.REQUESTS]
     there = decisive.entries_at([PINS, LAST], decisive.fresh_head())
     if PINS not in there:
         _check_never_begun(decisive, there)
         pins = Pins(pins={part: parts.repositories[part].fresh_head() for part in PAYLOAD})
-        _begin(decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)})
+        _in_rounds(
+            partial(_begin, decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)})
+        )
         yield f"{decisive.name}: the first version is written."
         return
-    yield from _pinned_anew(parts)
+    for part in _in_rounds(partial(_pinned_anew, parts)):
+        yield (
+            f"{parts.repositories[part].name}: was made anew, and what it held before is gone; run "
+            "the submissions again whose results were in it (python -m evaluator rerun)."
+        )
 
 
 def write_cards(parts: HubParts, cards: Mapping[Part, bytes]) -> Iterator[str]:
     """Write the card of each repository, where it is another than the one there."""
     for part, card in cards.items():
         repository = parts.repositories[part]
-        done = _card(parts, part, card)
+        done = _in_rounds(partial(_card, parts, part, card))
         yield f"{repository.name}: the card {'is written' if done else 'was there already'}."
 
 
+def _in_rounds(step: Callable[[], _T]) -> _T:
+    """What a step that reads and commits comes to, again where somebody else committed first."""
+    for _ in range(_ROUNDS - 1):
+        with suppress(ConflictError):
+            return step()
+    return step()
+
+
 def _card(parts: HubParts, part: Part, card: bytes) -> bool:
+    """Whether the card is written now, and was not there already."""
     repository = parts.repositories[part]
-    for _ in range(_ROUNDS):
-        head = repository.fresh_head()
-        if _has(repository, head, card):
+    head = repository.fresh_head()
+    with suppress(NotFoundError):
+        if repository.read_at(CARD, head) == card:
             return False
-        note = parts.public.version(head).pins.note if part is Part.REQUESTS else last_note
-        try:
-            repository.commit_with({}, _with_card(note, card), head, "The card")
-        except ConflictError:
-            continue
-        return True
-    raise ConflictError("", "a later one")
-
-
-def _with_card(note: Control, card: bytes) -> Control:
-    return lambda nonce: {**note(nonce), CARD: card}
-
-
-def _has(repository: HubRepository, head: str, card: bytes) -> bool:
-    try:
-        return repository.read_at(CARD, head) == card
-    except NotFoundError:
-        return False
+    note = parts.public.version(head).pins.note if part is Part.REQUESTS else last_note
+    repository.commit_with({}, lambda nonce: {**note(nonce), CARD: card}, head, "The card")
+    return True
 
 
 def _repository(parts: HubParts, part: Part, *, hidden: bool) -> str:
@@ -117,27 +121,16 @@ def _check_never_begun(decisive: HubRepository, there: Container[str]) -> None:
         )
 
 
-def _pinned_anew(parts: HubParts) -> Iterator[str]:
+def _pinned_anew(parts: HubParts) -> list[Part]:
     """Pin what was deleted and made anew, since nothing else brings the store back to work."""
     decisive = parts.repositories[Part.REQUESTS]
-    for _ in range(_ROUNDS):
-        version = parts.public.version(decisive.fresh_head())
-        payload = {part: parts.repositories[part] for part in PAYLOAD}
-        lost = [p for p, repository in payload.items() if not _knows(repository, version.of(p))]
-        if not lost:
-            return
+    version = parts.public.version(decisive.fresh_head())
+    payload = {part: parts.repositories[part] for part in PAYLOAD}
+    lost = [p for p, repository in payload.items() if not _knows(repository, version.of(p))]
+    if lost:
         pins = version.pins.moved({part: payload[part].fresh_head() for part in lost})
-        try:
-            decisive.commit_with({}, pins.note, version.sha, "What was made anew is pinned")
-        except ConflictError:
-            continue
-        for part in lost:
-            yield (
-                f"{payload[part].name}: was made anew, and what it held before is gone; run the "
-                "submissions again whose results were in it (python -m evaluator rerun)."
-            )
-        return
-    raise ConflictError("", "a later one")
+        decisive.commit_with({}, pins.note, version.sha, "What was made anew is pinned")
+    return lost
 
 
 def _knows(repository: HubRepository, sha: str) -> bool:
@@ -150,16 +143,9 @@ def _knows(repository: HubRepository, sha: str) -> bool:
 
 def _begin(repository: HubRepository, control: Control) -> None:
     """The control file of a repository, where it has none."""
-    for _ in range(_ROUNDS):
-        head = repository.fresh_head()
-        if repository.entries_at(control(""), head):
-            return
-        try:
-            repository.commit_with({}, control, head, "The store begins")
-        except ConflictError:
-            continue
-        return
-    raise ConflictError("", "a later one")
+    head = repository.fresh_head()
+    if not repository.entries_at(control(""), head):
+        repository.commit_with({}, control, head, "The store begins")
 
 
 _COUNTED = 5000
@@ -206,7 +192,6 @@ _ENOUGH = timedelta(minutes=3)
 """What must be left of it for a squash to begin: the Hub may finish one after a minute."""
 _TAG = "assay-pinned-"
 _NONCES = 100
-_SQUASH_ROUNDS = 20
 _LOOKS = (2.0, 4.0, 8.0, 15.0, 30.0, 30.0)
 
 
@@ -215,13 +200,13 @@ def squash(parts: HubParts, *, take_over: bool = False) -> Iterator[str]:
 
     Safe to run again after it was stopped anywhere.
     """
-    version = _frozen(parts, take_over=take_over)
+    version = _in_rounds(partial(_frozen, parts, take_over=take_over))
     new: dict[Part, str] = {}
     for part in PAYLOAD:
         repository = parts.repositories[part]
         new[part], before = _payload_squashed(parts, repository, version.pins, part)
         yield f"{repository.name}: {before} commits became 1."
-    version = _thawed(parts, version.pins, new)
+    version = _in_rounds(partial(_thawed, parts, version.pins, new))
     for part in PAYLOAD:
         _drop_tags(parts.repositories[part], version.pins[part])
     for part in (Part.REQUESTS, Part.SUBMISSIONS):
@@ -233,42 +218,31 @@ def squash(parts: HubParts, *, take_over: bool = False) -> Iterator[str]:
 def _frozen(parts: HubParts, *, take_over: bool) -> Version:
     """Stop all commits of this store for a while."""
     decisive = parts.repositories[Part.REQUESTS]
-    for _ in range(_SQUASH_ROUNDS):
-        version = parts.public.version(decisive.fresh_head())
-        now = parts.client.clock()
-        until = version.pins.frozen_until
-        if until is not None and now < until and not take_over:
-            raise TransientError(
-                "store_squashing",
-                f"Another squash of this store is at work, until {until:%H:%M:%S} UTC at the "
-                "latest.",
-                "Wait for it; if it was stopped, add --force.",
-            )
-        pins = version.pins.model_copy(update={"frozen_until": now + FROZEN_FOR})
-        try:
-            sha = decisive.commit_with({}, pins.note, version.sha, "Commits stop for a squash")
-        except ConflictError:
-            continue
-        return Version(sha, pins)
-    raise ConflictError("", "a later one")
+    version = parts.public.version(decisive.fresh_head())
+    now = parts.client.clock()
+    until = version.pins.frozen_until
+    if until is not None and now < until and not take_over:
+        raise TransientError(
+            "store_squashing",
+            f"Another squash of this store is at work, until {until:%H:%M:%S} UTC at the latest.",
+            "Wait for it; if it was stopped, add --force.",
+        )
+    pins = version.pins.model_copy(update={"frozen_until": now + FROZEN_FOR})
+    sha = decisive.commit_with({}, pins.note, version.sha, "Commits stop for a squash")
+    return Version(sha, pins)
 
 
 def _thawed(parts: HubParts, frozen: Pins, new: dict[Part, str]) -> Version:
     """Pin the new commits and let commits go on, in one commit."""
     decisive = parts.repositories[Part.REQUESTS]
-    for _ in range(_SQUASH_ROUNDS):
-        version = parts.public.version(decisive.fresh_head())
-        if dict(version.pins.pins) != dict(frozen.pins):
-            raise TransientError(
-                "squash_overtaken", "The squash took too long; others committed.", "Run it again."
-            )
-        pins = version.pins.moved(new).model_copy(update={"frozen_until": None})
-        try:
-            sha = decisive.commit_with({}, pins.note, version.sha, "Histories squashed")
-        except ConflictError:
-            continue
-        return Version(sha, pins)
-    raise ConflictError("", "a later one")
+    version = parts.public.version(decisive.fresh_head())
+    if dict(version.pins.pins) != dict(frozen.pins):
+        raise TransientError(
+            "squash_overtaken", "The squash took too long; others committed.", "Run it again."
+        )
+    pins = version.pins.moved(new).model_copy(update={"frozen_until": None})
+    sha = decisive.commit_with({}, pins.note, version.sha, "Histories squashed")
+    return Version(sha, pins)
 
 
 def _payload_squashed(
