@@ -34,7 +34,7 @@ from benchmarks.settings.sources import load_process
 from benchmarks.settings.sources import read as read_settings
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
-from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.service import SubmissionService
 from leaderboard.api.mcp import routes as mcp_routes
 from leaderboard.api.picture_routes import routes as picture_routes
 from leaderboard.api.routes import routes as api_routes
@@ -118,7 +118,7 @@ def build(
     watch: HealthWatch | None = None,
 ) -> gr.Blocks:
     """The site over a store, with the evaluator's desk."""
-    desk = SubmissionDesk(store, load_registry(), settings.data, _gate, store.clock)
+    desk = SubmissionService(store, load_registry(), settings.data, _gate, store.clock)
     read = source or source_of(store, settings.data)
     return create_app(
         store,

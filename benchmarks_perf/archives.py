@@ -27,18 +27,15 @@ from benchmarks_perf.measuring import MIB, Figure, added_memory, alone, interlea
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.generation.rows import TABLE, ImageRow, encoded
 from evaluator.submission.archives.archive import taken_in
-from evaluator.submission.generations.checking import Check
-from evaluator.submission.generations.in_folder import FolderSource
-from evaluator.submission.generations.limits import GenerationsLimits
-from evaluator.submission.generations.parallel import in_order, usable_cores
-from evaluator.submission.generations.perceptual import (
+from evaluator.submission.generations.archive import write
+from evaluator.submission.generations.checking import Check, Wanted, in_order, usable_cores
+from evaluator.submission.generations.images import (
     ALIKE,
     distance,
     perceptual_hash,
     small_luma,
 )
-from evaluator.submission.generations.wanted import Wanted
-from evaluator.submission.generations_archive import write
+from evaluator.submission.generations.sources import FolderSource, GenerationsLimits
 
 MANY, GIB = 100_000, 1 << 30
 SEEDS = (1, 2, 3, 4)

@@ -26,7 +26,7 @@ import pandas as pd
 
 from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
 from benchmarks_perf.measuring import MIB, Figure, interleaved, memory_bytes
-from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.service import SubmissionService
 from leaderboard.api.source import Source
 from leaderboard.desk import Gate
 from leaderboard.publication.publisher import Publisher
@@ -141,7 +141,7 @@ def _make(folder: Path, size: Size) -> None:
 def _serve(folder: Path, port: int, size: Size, ready: Connection) -> None:
     keep_small()
     cards, store = cards_of_size(size), folder_store(folder)
-    desk = SubmissionDesk(store, {}, None, lambda: Gate(ok=True), store.clock)
+    desk = SubmissionService(store, {}, None, lambda: Gate(ok=True), store.clock)
     source = Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
     app = create_app(store, desk, cards, clock=store.clock, source=source)
     app.launch(

@@ -12,12 +12,15 @@ from benchmarks.released.bundle import read_manifest, released_bytes
 from benchmarks.schema import Benchmark, Card
 from benchmarks.settings.model import VARIABLES, Origin, Value, suggestion, unknown_variables
 from benchmarks.settings.sources import settings_file, value_of, values
-from evaluator.hub.model_shelf import ModelShelf
-from evaluator.hub.shelf_room import bytes_below
+from evaluator.hub.model_cache import ModelCache, bytes_below
 from evaluator.isolation.backend import IsolationStatus
 from evaluator.isolation.layers import LEGEND, Layer
-from evaluator.worker.upkeep.evictable import OUTBOX, SHARDS, UNPACKED
-from evaluator.worker.upkeep.log_files import LOGS, limits_of
+from evaluator.worker.disk import (
+    OUTBOX,
+    SHARDS,
+    UNPACKED,
+)
+from evaluator.worker.logs import LOGS, limits_of
 from leaderboard.governance.signing_in import read_sign_in
 from leaderboard.ledger.ledger import Ledger, faults
 from leaderboard.publication.rebuilding import (
@@ -200,7 +203,7 @@ def disk_rows(places: Mapping[str, Path]) -> Iterator[Row]:
         )
 
 
-def model_rows(shelf: ModelShelf) -> Iterator[Row]:
+def model_rows(shelf: ModelCache) -> Iterator[Row]:
     """Which models of the Hub are kept here.
 
     Args:

@@ -12,7 +12,7 @@ from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.archives.archive import content_hash
 from evaluator.submission.manifest import parse_manifest
-from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import read_policy
@@ -59,7 +59,7 @@ def send_new_versions(
     # Whatever became of it: what failed is sent again by an operator, not by every start.
     known = {status.submission.content_sha256 for status in own}
     new = [folder for folder in bundled_modules() if content_hash(folder) not in known]
-    desk = SubmissionDesk(opened, registry, data, isolation_gate, opened.clock)
+    desk = SubmissionService(opened, registry, data, isolation_gate, opened.clock)
     sent: list[str] = []
     for folder in new:
         if parse_manifest((folder / MANIFEST).read_bytes()).name not in names:

@@ -43,23 +43,28 @@ from evaluator.commands.common import (
 from evaluator.commands.progress import image_bar, local_source, run_bars
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest
-from evaluator.hub.model_shelf import ModelShelf
+from evaluator.hub.model_cache import ModelCache
 from evaluator.hub.source import PREFIX
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.limits import Limits
 from evaluator.scoring.progress import Progress
-from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
-from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
-from evaluator.submission.checking.expected import Expectation, expectation
-from evaluator.submission.generations.opening import opened_source as opened_images
-from evaluator.submission.generations.opening import says_generations
-from evaluator.submission.generations.taking import Taken, take
-from evaluator.submission.generations.targets import AnyPrompts, PromptSets
+from evaluator.submission.dry_run import (
+    USUAL_PAIRS,
+    Drawn,
+    DryRun,
+    Machine,
+    dry_run,
+    receipt_of,
+)
+from evaluator.submission.expected import Expectation, expectation
+from evaluator.submission.generations.intake import examination, listening
+from evaluator.submission.generations.sources import opened_source as opened_images
+from evaluator.submission.generations.sources import says_generations
+from evaluator.submission.generations.taking import AcceptedImages, AnyPrompts, PromptSets, take
 from evaluator.submission.receipts import SUFFIX, written
-from evaluator.submission.receiving.generations_desk import examination, listening
 from evaluator.submission.scores_file import examine_scores_file
 from evaluator.submission.validate import ScoringModule, opened_source
-from evaluator.worker.claims.heartbeat import RunProgress
+from evaluator.worker.liveness import RunProgress
 from leaderboard.desk import Examination, SaidOfImages, ScoresForm
 from leaderboard.records import Kind, Receipt
 
@@ -240,7 +245,7 @@ def _machine(wanted: Wanted, module: ScoringModule, limits: Limits) -> Iterator[
             f"{status.remedy} Code of your own also runs with --isolation none, as yourself.",
         )
     with tempfile.TemporaryDirectory(prefix="assay-check-") as scratch:
-        brought = ModelShelf(wanted.models).bring(module.manifest.models, _fetching)
+        brought = ModelCache(wanted.models).bring(module.manifest.models, _fetching)
         yield Machine(status.backend, status.layers, limits, brought, Path(scratch))
 
 
@@ -391,7 +396,7 @@ def check_generations(
     return not taken.problems
 
 
-def _print(taken: Taken) -> None:
+def _print(taken: AcceptedImages) -> None:
     out = console()
     if taken.manifest and taken.report:
         out.print(safe(_summary(taken.manifest, taken.report)))
@@ -413,7 +418,7 @@ def _summary(manifest: GenerationsManifest, report: GenerationsReport) -> str:
     )
 
 
-def _record(taken: Taken) -> dict[str, object]:
+def _record(taken: AcceptedImages) -> dict[str, object]:
     manifest, report = taken.manifest, taken.report
     return {
         "name": manifest.name if manifest else "",

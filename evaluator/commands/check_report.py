@@ -24,10 +24,14 @@ from evaluator.commands.status import duration
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.text import one_line
-from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs
-from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
-from evaluator.submission.checking.expected import Expectation
-from evaluator.submission.checking.projection import Projection
+from evaluator.submission.costs import (
+    LARGE_SIDE,
+    MEDIUM_SIDE,
+    Costs,
+    Projection,
+)
+from evaluator.submission.dry_run import BenchmarkRun, DryRun
+from evaluator.submission.expected import Expectation
 from leaderboard.desk import Examination
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt

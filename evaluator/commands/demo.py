@@ -31,7 +31,7 @@ from evaluator.commands.worker_loop import make_worker
 from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations
 from evaluator.isolation.gate import isolation_gate
 from evaluator.reevaluating import reevaluate_at_start
-from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import images_to_score
@@ -111,7 +111,7 @@ def _check_port(environment: Mapping[str, str]) -> None:
 
 
 def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
-    desk = SubmissionDesk(opened, registry, data, isolation_gate, opened.clock)
+    desk = SubmissionService(opened, registry, data, isolation_gate, opened.clock)
     for released in read_manifest().scores:
         desk.submit_released(released)
     for folder in bundled_modules():

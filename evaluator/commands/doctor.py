@@ -38,7 +38,7 @@ from evaluator.doctoring import (
     released_rows,
     settings_rows,
 )
-from evaluator.hub.model_shelf import ModelShelf
+from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.gate import machine_isolation
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of
@@ -81,7 +81,7 @@ def _here(store: StoreName, data: Path | None) -> Iterator[Row]:
     yield from released_rows()
     yield from benchmark_rows(load_registry(), data)
     yield from disk_rows({"the store": store.folder.resolve(), "models": models})
-    yield from model_rows(ModelShelf(models))
+    yield from model_rows(ModelCache(models))
     given = os.environ.get("ASSAY_SCRATCH", "").strip()
     scratch = scratch_of(store, Path(given) if given else None)
     yield from cache_rows(store.folder.resolve(), scratch, os.environ, on_hub=store.on_hub)

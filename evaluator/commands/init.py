@@ -14,11 +14,17 @@ from benchmarks.sources.output import write_new
 from evaluator.commands.common import DataOption, console
 from evaluator.commands.generate import prompts_by_name, seeds_of
 from evaluator.generation.prompts import Choice, ChosenPrompts, file_prompts
-from evaluator.hub.model_shelf import NAMED
+from evaluator.hub.model_cache import NAMED
 from evaluator.isolation.supervising.text import one_line
-from evaluator.submission.making.generations_folder import generations_files
-from evaluator.submission.making.skeletons import SkeletonKind, module_files, provided, taken_names
-from evaluator.submission.making.wrapping import ClassFile, read_class
+from evaluator.submission.templates import (
+    ClassFile,
+    SkeletonKind,
+    generations_files,
+    module_files,
+    provided,
+    read_class,
+    taken_names,
+)
 
 SEEDS = (42,)
 _WRAPPERS = (SkeletonKind.TS2, SkeletonKind.CROC)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evaluator.commands.common import JsonOption, console, models_folder
 from evaluator.doctoring import gib
-from evaluator.hub.model_shelf import ModelShelf
+from evaluator.hub.model_cache import ModelCache
 
 app = typer.Typer(
     help="Models of the Hub that are kept on this machine.",
@@ -27,7 +27,7 @@ def listed(as_json: JsonOption = False) -> None:
 
     Example: python -m evaluator models list
     """
-    models = ModelShelf(models_folder()).models()
+    models = ModelCache(models_folder()).models()
     if as_json:
         record = [
             {
@@ -57,7 +57,7 @@ def forget(
 
     Example: python -m evaluator models forget openai/clip-vit-base-patch32@3d74acf...
     """
-    freed = ModelShelf(models_folder()).forget(model)
+    freed = ModelCache(models_folder()).forget(model)
     console().print(Text(f"{gib(freed)} freed."))
 
 

@@ -20,9 +20,9 @@ from rich.text import Text
 
 from benchmarks.command_line import errors
 from evaluator.hub.source import PREFIX, Fetched, HubSource, Tell, fetched
-from evaluator.submission.archives.limits import ArchiveLimits
-from evaluator.submission.generations.limits import GenerationsLimits
-from evaluator.worker.claims.heartbeat import RunProgress
+from evaluator.submission.archives.entries import ArchiveLimits
+from evaluator.submission.generations.sources import GenerationsLimits
+from evaluator.worker.liveness import RunProgress
 from leaderboard.desk import Advance
 from leaderboard.desk import Tell as TellImages
 

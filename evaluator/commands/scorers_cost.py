@@ -130,7 +130,7 @@ def _sizes(names: Sequence[str], data: Path | None) -> dict[str, Size]:
     Raises:
         SubmitterError: `unknown_benchmark`, `size_unknown`.
     """
-    from evaluator.submission.checking.projection import size_of  # noqa: PLC0415 (loads NumPy)
+    from evaluator.submission.costs import size_of  # noqa: PLC0415 (loads NumPy)
 
     registry = load_registry()
     if names:

@@ -55,8 +55,8 @@ from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
-from evaluator.worker.claims.heartbeat import RunProgress
-from evaluator.worker.running.run_records import cost_record, findings_record
+from evaluator.submission.runs import cost_record, findings_record
+from evaluator.worker.liveness import RunProgress
 
 
 def run(

@@ -31,10 +31,10 @@ from evaluator.commands.status import exit_code_of, watched
 from evaluator.commands.worker_loop import make_worker
 from evaluator.hub.source import PREFIX, HubSource, fetched
 from evaluator.isolation.gate import IsolationChoice, isolation_gate
-from evaluator.submission.archives.limits import ArchiveLimits
-from evaluator.submission.generations.opening import says_generations
+from evaluator.submission.archives.entries import ArchiveLimits
+from evaluator.submission.generations.sources import says_generations
 from evaluator.submission.receipts import MAX_BYTES
-from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account
 from leaderboard.desk import Accepted, SaidOfImages
 from leaderboard.ledger.ledger import Ledger
@@ -96,7 +96,9 @@ def submit(
     _check_usage(path, kind, benchmark)
     _check_options(kind, name, version, description, lower_is_better, receipt)
     opened, registry, person = store.open(), load_registry(), this_person()
-    desk = SubmissionDesk(opened, registry, data, lambda: isolation_gate(isolation), opened.clock)
+    desk = SubmissionService(
+        opened, registry, data, lambda: isolation_gate(isolation), opened.clock
+    )
     if kind is Kind.METRIC:
         module = _Module(path, submitter, receipt, private=private)
         accepted = _send_module(desk, module, person)
@@ -183,7 +185,7 @@ class _Module:
     private: bool
 
 
-def _send_module(desk: SubmissionDesk, module: _Module, person: Account) -> Accepted:
+def _send_module(desk: SubmissionService, module: _Module, person: Account) -> Accepted:
     receipt = _read_receipt(module.receipt)
     limits = ArchiveLimits()
     if not module.path.startswith(PREFIX):
@@ -214,7 +216,7 @@ def _send_module(desk: SubmissionDesk, module: _Module, person: Account) -> Acce
 
 
 def _send_generations(
-    desk: SubmissionDesk,
+    desk: SubmissionService,
     named: str,
     person: Account,
     submitter: str,

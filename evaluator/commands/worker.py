@@ -31,9 +31,9 @@ from evaluator.commands.scorer_options import (
 )
 from evaluator.commands.worker_loop import Shift, Surroundings, scratch_of
 from evaluator.isolation.gate import IsolationChoice
-from evaluator.launching.settings import JobSettings
-from evaluator.worker.roles import WorkerRole
-from evaluator.worker.upkeep.structured_logs import LogFormat
+from evaluator.launching.planning import JobSettings
+from evaluator.worker.logs import LogFormat
+from evaluator.worker.tasks import WorkerRole
 from leaderboard.store.opening import HUB, StoreName
 
 if TYPE_CHECKING:

@@ -27,25 +27,25 @@ from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.launching.settings import WORKER, JobSettings
+from evaluator.launching.planning import WORKER, JobSettings
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
-from evaluator.worker.claims.heartbeat import RunProgress
-from evaluator.worker.roles import WorkerRole
-from evaluator.worker.running.scorer_role import ScorerRole
-from evaluator.worker.running.secrets_kept import SecretsKept
-from evaluator.worker.stopping import stop_on_signals
-from evaluator.worker.upkeep.disk_watch import DiskWatch
-from evaluator.worker.upkeep.evictable import DiskPlaces
-from evaluator.worker.upkeep.log_files import LOGS, limits_of
-from evaluator.worker.upkeep.structured_logs import (
+from evaluator.worker.disk import DiskPlaces, DiskWatch
+from evaluator.worker.liveness import RunProgress
+from evaluator.worker.logs import (
+    LOGS,
     Doing,
     LogFormat,
     Logged,
     RememberedClock,
+    SecretRedaction,
+    limits_of,
     logging_to,
 )
+from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.stopping import stop_on_signals
+from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.cleanup import sweep, tidy_all
 from leaderboard.ledger.ledger import Ledger
@@ -416,13 +416,13 @@ class Surroundings:
             pulse = made[0].heart.pulse
             return Doing(pulse.submission_id, pulse.attempt)
 
-        logged = Logged(name, clock, doing, SecretsKept.of(os.environ))
+        logged = Logged(name, clock, doing, SecretRedaction.of(os.environ))
         with logging_to(self.log_format, logged, self.scratch / LOGS, limits_of(os.environ)):
             yield made.append
 
     def _serve(self, around: ExitStack, own: str, opened: Store, hook: Webhook | None) -> None:
         # Only where it is wanted: the command line starts without it.
-        from evaluator.worker.upkeep.health_server import HealthServer  # noqa: PLC0415
+        from evaluator.worker.health_server import HealthServer  # noqa: PLC0415
         from leaderboard.service.looking import HealthWatch  # noqa: PLC0415
 
         watch = HealthWatch(opened, self.scratch, own=own)

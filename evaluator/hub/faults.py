@@ -29,19 +29,12 @@ _AGAIN = "Run the same command again; what was fetched so far is kept."
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How the one who asked is spoken to.
+    """How the one who asked is spoken to."""
 
-    Attributes:
-        code: of what is missing or refused.
-        otherwise: what else they can do than get access, as the end of a sentence.
-        token: whether a token of theirs is sent, so that access can be had by one.
-        own_disk: whether the disk is theirs, and not the operator's.
-    """
-
-    code: str
-    otherwise: str
-    token: bool = True
-    own_disk: bool = True
+    code: str  # of what is missing or refused
+    otherwise: str  # what else they can do than get access, as the end of a sentence
+    token: bool = True  # whether a token of theirs is sent, so that access can be had by one
+    own_disk: bool = True  # whether the disk is theirs, and not the operator's
 
 
 CHECKPOINT = Wording(
@@ -51,17 +44,7 @@ CHECKPOINT = Wording(
 
 @contextmanager
 def in_words(repository: str, revision: str, wording: Wording) -> Iterator[None]:
-    """Turn what the client raises into one sentence of the project's.
-
-    Args:
-        repository: that was asked for.
-        revision: of it.
-        wording: for whom.
-
-    Raises:
-        SubmitterError: asking again will not help until something is changed.
-        TransientError: the network or the server; asking again may help.
-    """
+    """Turn what the client raises into one sentence of the project's."""
     try:
         yield
     except HFValidationError as error:

@@ -33,30 +33,19 @@ def _nobody_listens(_name: str, _done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """A repository that holds a submission.
+    """A repository that holds a submission."""
 
-    Attributes:
-        repository: `owner/name`.
-        revision: branch, tag or commit; empty: the newest.
-        kind: of repository.
-        endpoint: address of the Hub; None: that of the environment.
-        token: whether the token of the environment is sent, for repositories of one's own; never
-            where somebody else asks.
-    """
-
-    repository: str
-    revision: str = ""
-    kind: Literal["model", "dataset", "space"] = "model"
-    endpoint: str | None = None
+    repository: str  # `owner/name`
+    revision: str = ""  # branch, tag or commit; empty: the newest
+    kind: Literal["model", "dataset", "space"] = "model"  # of repository
+    endpoint: str | None = None  # address of the Hub; None: that of the environment
+    # whether the token of the environment is sent, for repositories of one's own; never where
+    # somebody else asks
     token: bool = False
 
     @classmethod
     def parse(cls, text: str, *, token: bool = False, endpoint: str | None = None) -> Self:
-        """Read `hub:owner/name@revision`, `hub:datasets/owner/name@revision` and the like.
-
-        Raises:
-            SubmitterError: `bad_source`.
-        """
+        """Read `hub:owner/name@revision`, `hub:datasets/owner/name@revision` and the like."""
         named = _NAMED.fullmatch(text)
         if named is None:
             raise SubmitterError(
@@ -76,15 +65,10 @@ class HubSource:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A submission on this machine.
+    """A submission on this machine."""
 
-    Attributes:
-        folder: with its files, as they were in the repository: nothing was checked yet.
-        source: `hub:owner/name@commit`, for the record.
-    """
-
-    folder: Path
-    source: str
+    folder: Path  # with its files, as they were in the repository: nothing was checked yet
+    source: str  # `hub:owner/name@commit`, for the record
 
 
 @contextmanager
@@ -96,19 +80,7 @@ def fetched(
     scratch: Path | None = None,
     tell: Tell = _nobody_listens,
 ) -> Iterator[Fetched]:
-    """Fetch a repository to a folder that is removed afterwards.
-
-    Args:
-        source: what to fetch.
-        most_files: refused beyond, before anything is fetched.
-        most_bytes: of all files, likewise.
-        scratch: where the folder is made; None: where temporary files are.
-        tell: told of each file.
-
-    Raises:
-        SubmitterError: `repository_missing`, `too_many_files`, `too_large`, `unsafe_name`.
-        TransientError: `hub_unreachable`.
-    """
+    """Fetch a repository to a folder that is removed afterwards."""
     wording = _WITH_TOKEN if source.token else _WITHOUT_TOKEN
     with tempfile.TemporaryDirectory(prefix="assay-hub-", dir=scratch) as place:
         folder = Path(place) / "module"

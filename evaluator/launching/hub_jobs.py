@@ -15,13 +15,14 @@ from huggingface_hub.errors import HfHubHTTPError, JobNotFoundError
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.sources.client import httpx, limit_waiting
 from benchmarks.sources.remote import TRANSIENT_STATUS
-from evaluator.launching.planning import LIVE, SeenJob
-from evaluator.launching.settings import (
+from evaluator.launching.planning import (
+    LIVE,
     QUESTIONS_AT,
     SUBMISSION_LABEL,
     WORKER_LABEL,
     JobRequest,
     JobSettings,
+    SeenJob,
     store_label,
 )
 
@@ -37,15 +38,10 @@ class StartUnansweredError(TransientError):
 
 @dataclass(frozen=True)
 class HubJobs:
-    """The jobs of one store.
+    """The jobs of one store."""
 
-    Attributes:
-        api: the Hub's client, with the operator's token.
-        settings: how jobs are run.
-    """
-
-    api: HfApi
-    settings: JobSettings
+    api: HfApi  # the Hub's client, with the operator's token
+    settings: JobSettings  # how jobs are run
 
     @classmethod
     def on_the_hub(cls, settings: JobSettings, api: HfApi | None = None) -> HubJobs:
@@ -54,13 +50,7 @@ class HubJobs:
         return cls(api or HfApi(), settings)
 
     def start(self, request: JobRequest) -> SeenJob:
-        """Start a job; where the answer is lost, find it by its labels.
-
-        Raises:
-            StartUnansweredError: it may have been started, and is not listed (yet).
-            TransientError: it was not started; trying again may help.
-            PlatformError: `jobs_refused`.
-        """
+        """Start a job; where the answer is lost, find it by its labels."""
         try:
             started = self._run(request)
         except (HfHubHTTPError, httpx.HTTPError) as error:
@@ -91,12 +81,7 @@ class HubJobs:
         return min(found, key=lambda job: job.created_at) if found else None
 
     def cancel(self, job: SeenJob) -> None:
-        """End a job; harmless where it is gone already.
-
-        Raises:
-            TransientError: the Hub cannot be reached.
-            PlatformError: `jobs_refused`.
-        """
+        """End a job; harmless where it is gone already."""
         with _in_words("cancel a job"):
             try:
                 self.api.cancel_job(job_id=job.job_id, namespace=self.settings.namespace)
@@ -169,12 +154,7 @@ def _is_ours(job: JobInfo) -> bool:
 
 @contextmanager
 def _in_words(doing: str) -> Iterator[None]:
-    """Turn what the client raises into the project's errors.
-
-    Raises:
-        TransientError: the network or the Hub; trying again may help.
-        PlatformError: `jobs_refused`.
-    """
+    """Turn what the client raises into the project's errors."""
     try:
         yield
     except JobNotFoundError as error:

@@ -16,10 +16,17 @@ from datetime import datetime
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.launching.hub_jobs import HubJobs, StartUnansweredError
-from evaluator.launching.outcomes import last_lines, why_it_ended
-from evaluator.launching.planning import NOT_LISTED_YET, Plan, SeenJob, accounted, by_age, plan
-from evaluator.launching.recording import Failure, record
-from evaluator.launching.settings import PREFIX, JobRequest
+from evaluator.launching.outcomes import Failure, last_lines, record, why_it_ended
+from evaluator.launching.planning import (
+    NOT_LISTED_YET,
+    PREFIX,
+    JobRequest,
+    Plan,
+    SeenJob,
+    accounted,
+    by_age,
+    plan,
+)
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import read_bans
 from leaderboard.records import Status, Submission
@@ -55,19 +62,12 @@ class Turn:
 
 @dataclass
 class JobLauncher:
-    """Starts and follows the jobs of one store.
+    """Starts and follows the jobs of one store."""
 
-    Attributes:
-        store: where submissions wait.
-        jobs: those of the Hub.
-        registry: the benchmarks known here; what names others is left alone.
-        name_worker: gives the worker of each job its name.
-    """
-
-    store: Store
-    jobs: HubJobs
-    registry: Mapping[str, Benchmark]
-    name_worker: Callable[[], str] = new_name
+    store: Store  # where submissions wait
+    jobs: HubJobs  # those of the Hub
+    registry: Mapping[str, Benchmark]  # the benchmarks known here; what names others is left alone
+    name_worker: Callable[[], str] = new_name  # gives the worker of each job its name
     _unsure: dict[str, datetime] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,19 +82,7 @@ class JobLauncher:
         poll_s: float = POLL_S,
         wake: threading.Event | None = None,
     ) -> None:
-        """Take turns until told to stop, or with `once` until nothing waits and nothing runs.
-
-        Args:
-            stop: ends it; jobs that run go on, and are found again by their labels.
-            once: end when there is nothing left to do; what the Hub refuses ends it too.
-            between: what else is done after each turn: judging what came back. What fails for
-                now is tried again after the next turn.
-            poll_s: seconds between two turns.
-            wake: ends a pause early.
-
-        Raises:
-            PlatformError: with `once`, where the Hub refuses jobs.
-        """
+        """Take turns until told to stop, or with `once` until nothing waits and nothing runs."""
         while not stop.is_set():
             turn, pause_s = self._turn_or_pause(once=once)
             done = _done_or_passing(between)
@@ -105,12 +93,7 @@ class JobLauncher:
                 wake.clear()
 
     def turn(self) -> Turn:
-        """Look at the queue and at the jobs once, and do what is to be done.
-
-        Raises:
-            TransientError: the store or the Hub failed for now; the next turn makes up for it.
-            PlatformError: `jobs_refused`; starts come last, so all the rest was done.
-        """
+        """Look at the queue and at the jobs once, and do what is to be done."""
         # The jobs are read first: a submission handed over meanwhile is seen as it is after.
         live = self.jobs.live()
         statuses, now = self._ledger.statuses_with_records(), self.store.clock()

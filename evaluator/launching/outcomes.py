@@ -1,16 +1,23 @@
-"""Record of a job that ended without scores: an attempt, with a reason people can read."""
+"""Jobs that ended without scores, recorded as attempts with a reason people can read."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from benchmarks.errors import PlatformError, TransientError
 from evaluator.launching.planning import SeenJob
-from evaluator.worker.ending.concluding import MAX_ATTEMPTS
+from evaluator.worker.finalizer import MAX_ATTEMPTS
+from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.versions import Further, superseding
 from leaderboard.records import Event, Status
 from leaderboard.states import State
 from leaderboard.store.live.interface import readable
+
+log = logging.getLogger(__name__)
 
 LINES_TOLD = 5
 _CHARS = 600
@@ -21,12 +28,7 @@ _HINT = "The operator sees the whole log on the page of the job."
 
 
 def why_it_ended(job: SeenJob | None, lines: Sequence[str]) -> TransientError:
-    """A job's end in one sentence, with the last lines of its log.
-
-    Args:
-        job: None where the Hub knows of none.
-        lines: the end of its log, as far as it may be told; hostile.
-    """
+    """A job's end in one sentence, with the last lines of its log."""
     if job is None:
         return TransientError("job_gone", "Its job is not on the Hub any more.", _HINT)
     told = f" ({one_line(job.message)})" if job.message else ""
@@ -41,12 +43,7 @@ def why_it_ended(job: SeenJob | None, lines: Sequence[str]) -> TransientError:
 
 
 def last_lines(raw: Iterable[str], secrets: Iterable[str]) -> tuple[str, ...]:
-    """The end of a log as it may be shown: readable, short, and without any secret.
-
-    Args:
-        raw: lines as the Hub has them.
-        secrets: what the job was given, which it may have printed.
-    """
+    """The end of a log as it may be shown: readable, short, and without any secret."""
     hidden = sorted((each for each in secrets if each), key=len, reverse=True)
     found: list[str] = []
     for line in raw:
@@ -72,14 +69,7 @@ def one_line(text: str) -> str:
 def events_of_failure(
     status: Status, worker: str, error: TransientError, now: datetime
 ) -> list[Event]:
-    """The events by which a job counts as an attempt that failed, in its worker's name.
-
-    Args:
-        status: of its submission: held by that worker, or waiting because none took it.
-        worker: the name of the worker within the job.
-        error: why it ended.
-        now: the current time, by the store's clock.
-    """
+    """The events by which a job counts as an attempt that failed, in its worker's name."""
     held = status.held_by(worker)
     claim = Event(at=now, state=State.CLAIMED, by=worker, lease_until=now + timedelta(minutes=1))
     number = status.attempts + (0 if held else 1)
@@ -107,3 +97,57 @@ def _without(text: str, hidden: Sequence[str]) -> str:
     for secret in hidden:
         text = text.replace(secret, _HIDDEN)
     return text
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that failed its submission."""
+
+    submission_id: str  # what it was to score
+    worker: str  # the name of the worker within it
+    seen: State  # the state in which the submission was found: held by that worker, or waiting
+    error: TransientError  # why it ended
+
+    def counts(self, status: Status) -> bool:
+        """Whether its submission was not moved since."""
+        waits = self.seen is State.QUEUED
+        return status.state is self.seen and (waits or status.by == self.worker)
+
+
+def record(ledger: Ledger, failures: Sequence[Failure], now: datetime) -> int:
+    """Record failed attempts, but for those whose submission was moved meanwhile."""
+    recorded: list[Failure] = []
+
+    def batch() -> Batch:
+        recorded.clear()
+        events: dict[str, Sequence[Event]] = {}
+        for each in failures:
+            status = ledger.whole_status(each.submission_id)
+            if each.counts(status):
+                recorded.append(each)
+                events[each.submission_id] = events_of_failure(status, each.worker, each.error, now)
+        return Batch(events=events, further=_giving_way(recorded, now))
+
+    for each in failures:
+        log.warning("%s: %s", each.submission_id, each.error.message)
+    if failures:
+        ledger.write(batch, _message(failures))
+    return len(recorded)
+
+
+def _giving_way(failures: Sequence[Failure], now: datetime) -> Further:
+    """What all of them do to other versions; what several do to one happens once."""
+    each_does = [superseding(each.submission_id, now, each.worker) for each in failures]
+
+    def further(statuses: Sequence[Status]) -> dict[str, Sequence[Event]]:
+        found: dict[str, Sequence[Event]] = {}
+        for does in each_does:
+            found = {**does(statuses), **found}
+        return found
+
+    return further
+
+
+def _message(failures: Sequence[Failure]) -> str:
+    names = " ".join(each.submission_id for each in failures)
+    return f"failed {names}" if len(failures) == 1 else f"{len(failures)} failed jobs\n\n{names}"

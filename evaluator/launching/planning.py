@@ -1,20 +1,113 @@
-"""Decision which jobs to start, cancel and account for: a pure function of what is known.
+"""Settings of jobs, and the decision which to start, cancel and account for: a pure function.
 
-Nothing is remembered between two decisions: the events of the submissions and the labels of the
-jobs say everything, so a launcher that was killed goes on where it was.
+A job is given questions at most: never answers, never a key. Nothing is remembered between two
+decisions: the events of the submissions and the labels of the jobs say everything, so a launcher that
+was killed goes on where it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from evaluator.launching.settings import works_in_job
+from benchmarks.errors import SubmitterError
 from leaderboard.folding import asked_at, attempts_of
 from leaderboard.queueing import fair_order
 from leaderboard.records import Event, Kind, Status
 from leaderboard.states import State
+from leaderboard.store.opening import HUB
+
+QUESTIONS_AT = "/questions"
+"""Where a job finds exported questions."""
+WORKER = "ASSAY_WORKER"
+"""The variable that names the worker within a job; its start and its claim are matched by it."""
+PREFIX = "job-"
+"""Of the names of workers within jobs."""
+STORE_LABEL, SUBMISSION_LABEL, WORKER_LABEL = "assay-store", "assay-submission", "assay-worker"
+
+_JOB_WORKER = re.compile(re.escape(PREFIX) + "[0-9a-z]+")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """How the jobs of a store are run."""
+
+    store: str  # its name, `hub:OWNER/NAME`: a job reaches no folder of this machine
+    image: str  # with Assay installed, of a registry or of a Space
+    namespace: str  # who runs the jobs, and pays
+    flavor: str = "t4-small"  # of the machine
+    timeout_s: int = 6 * 3600  # after which a job is ended by the Hub
+    at_most: int = 4  # how many run at once
+    # dataset repository with exported questions; empty where the image has them
+    questions: str = ""
+    # further variables of every job, which anyone in the namespace can read
+    variables: Mapping[str, str] = field(default_factory=dict)
+    # variables that nobody can read; the token among them
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.store.startswith(HUB):
+            raise SubmitterError(
+                "store_out_of_reach",
+                f"A job of the Hub cannot reach the store {self.store!r}.",
+                "Keep the store on the Hub (--store hub:OWNER/NAME), or leave --launcher out.",
+            )
+        if self.questions and not _REPOSITORY.fullmatch(self.questions):
+            raise SubmitterError(
+                "bad_job_questions",
+                f"{self.questions[:120]!r} is no dataset repository.",
+                "Upload the folder of exported questions to one and give OWNER/NAME.",
+            )
+        if not self.secrets.get("HF_TOKEN"):
+            raise SubmitterError(
+                "no_job_token",
+                "A job has no token to hand its scores over with.",
+                "Set ASSAY_JOB_TOKEN to a fine-grained token that may write to NAME-requests and "
+                "NAME-submissions of the store, and to nothing else.",
+            )
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """One job, as the Hub is asked for it."""
+
+    submission_id: str  # what it scores
+    worker: str  # the name of the worker within it, unlike any other ever
+
+    def command(self, settings: JobSettings) -> list[str]:
+        """What runs in it: one worker that scores one submission and ends."""
+        command = ["python", "-m", "evaluator", "worker", "--role", "score"]
+        command += ["--submission", self.submission_id, "--once", "--store", settings.store]
+        return [*command, "--questions", QUESTIONS_AT] if settings.questions else command
+
+    def environment(self, settings: JobSettings) -> dict[str, str]:
+        """The variables that are no secret."""
+        return {**settings.variables, "ASSAY_STORE": settings.store, WORKER: self.worker}
+
+    def labels(self, settings: JobSettings) -> dict[str, str]:
+        """By which it is found again, whether or not its start was answered."""
+        return {
+            **store_label(settings),
+            SUBMISSION_LABEL: self.submission_id,
+            WORKER_LABEL: self.worker,
+        }
+
+
+def works_in_job(worker: str) -> bool:
+    """Whether a worker of this name is one within a job.
+
+    One elsewhere has further parts in its name, and may be on a machine called `job-7`.
+    """
+    return _JOB_WORKER.fullmatch(worker) is not None
+
+
+def store_label(settings: JobSettings) -> dict[str, str]:
+    """What the jobs of one store have in common."""
+    return {STORE_LABEL: settings.store.removeprefix(HUB).replace("/", "--")}
+
 
 OVERTIME = timedelta(minutes=15)
 """A job that outlives its time by so much is cancelled: the Hub did not end it."""
@@ -31,23 +124,14 @@ _WITH_WORKER = frozenset({State.CLAIMED, State.SCORING})
 
 @dataclass(frozen=True)
 class SeenJob:
-    """A job as the Hub tells of it.
+    """A job as the Hub tells of it."""
 
-    Attributes:
-        job_id: the Hub's name for it.
-        submission_id: what it scores.
-        worker: the name of the worker within it.
-        stage: `SCHEDULING`, `RUNNING`, `COMPLETED`, `ERROR`, `CANCELED` or `DELETED`.
-        message: why it ended, where the Hub says so.
-        created_at: when it was asked for, by the Hub's clock.
-    """
-
-    job_id: str
-    submission_id: str
-    worker: str
-    stage: str
-    message: str
-    created_at: datetime
+    job_id: str  # the Hub's name for it
+    submission_id: str  # what it scores
+    worker: str  # the name of the worker within it
+    stage: str  # `SCHEDULING`, `RUNNING`, `COMPLETED`, `ERROR`, `CANCELED` or `DELETED`
+    message: str  # why it ended, where the Hub says so
+    created_at: datetime  # when it was asked for, by the Hub's clock
 
     @property
     def live(self) -> bool:
@@ -65,21 +149,13 @@ class Unwanted:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done now.
+    """What is to be done now."""
 
-    Attributes:
-        cancel: live jobs nobody needs.
-        lost: submissions held by the worker of a job that is not live.
-        waiting: submissions without a job, in the order of their turns.
-        room: for how many of them a job may be started.
-        live: how many jobs go on.
-    """
-
-    cancel: tuple[Unwanted, ...]
-    lost: tuple[Status, ...]
-    waiting: tuple[Status, ...]
-    room: int
-    live: int
+    cancel: tuple[Unwanted, ...]  # live jobs nobody needs
+    lost: tuple[Status, ...]  # submissions held by the worker of a job that is not live
+    waiting: tuple[Status, ...]  # submissions without a job, in the order of their turns
+    room: int  # for how many of them a job may be started
+    live: int  # how many jobs go on
 
 
 def plan(
@@ -91,16 +167,7 @@ def plan(
     time_s: float,
     wanted: Callable[[Status], bool] = lambda _: True,
 ) -> Plan:
-    """Decide what to do about the submissions of a store and its live jobs.
-
-    Args:
-        statuses: all submissions, with their whole records.
-        live: the jobs that are scheduled or run.
-        now: the current time, by the store's clock.
-        at_most: how many jobs may be live at once.
-        time_s: how long a job may take.
-        wanted: which of those that wait may be run at all.
-    """
+    """Decide what to do about the submissions of a store and its live jobs."""
     by_id = {status.submission.submission_id: status for status in statuses}
     cancel = tuple(_unwanted(by_id, live, now, timedelta(seconds=time_s) + OVERTIME))
     stopped = {each.job.job_id for each in cancel}
@@ -121,12 +188,7 @@ def plan(
 
 
 def accounted(job: SeenJob, events: Sequence[Event]) -> bool:
-    """Whether the events tell how a job of the past ended, so that it counts as an attempt.
-
-    Args:
-        job: one that is over.
-        events: of its submission, which waits for another.
-    """
+    """Whether the events tell how a job of the past ended, so that it counts as an attempt."""
     if job.created_at < asked_at(events) - CLOCKS_DIFFER_BY:
         return True  # Of an earlier run.
     done = [event for event in events if event.by == job.worker]

@@ -63,25 +63,15 @@ Its settings, under *Variables and secrets*:
 
 @dataclass(frozen=True, slots=True)
 class SpaceFolder:
-    """A Space of one store.
+    """A Space of one store."""
 
-    Attributes:
-        store: the boards of which are shown; None: whichever ASSAY_STORE names.
-        title: of the Space; None: as in this project.
-        tree: the project's folder.
-    """
-
+    # the boards of which are shown; None: whichever ASSAY_STORE names
     store: StoreName | None = None
-    title: str | None = None
-    tree: Path = field(default=TREE)
+    title: str | None = None  # of the Space; None: as in this project
+    tree: Path = field(default=TREE)  # the project's folder
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """All files by their path, in order: the same for the same tree.
-
-        Raises:
-            PlatformError: `no_tree`, this is not run from a checkout of the project.
-            SubmitterError: `store_out_of_reach`.
-        """
+        """All files by their path, in order: the same for the same tree."""
         if self.store is not None and not self.store.on_hub:
             raise SubmitterError(
                 "store_out_of_reach",
@@ -96,18 +86,7 @@ class SpaceFolder:
         yield from sorted(copied.items())
 
     def write(self, out: Path) -> int:
-        """Write them into an empty folder.
-
-        Args:
-            out: is made where it is not there.
-
-        Returns:
-            How many bytes they have together.
-
-        Raises:
-            SubmitterError: `not_empty`, `not_writable`, or what `files` raises.
-            PlatformError: what `files` raises.
-        """
+        """Write them into an empty folder."""
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise SubmitterError(
                 "not_empty",
@@ -170,11 +149,7 @@ class SpaceFolder:
 
 
 def pins(lock: str) -> str:
-    """The pins of a lock file, one a line, without their hashes and remarks.
-
-    Args:
-        lock: text of the file.
-    """
+    """The pins of a lock file, one a line, without their hashes and remarks."""
     lines = [found[0].strip() for found in _PIN.finditer(lock)]
     note = f"# The pins of {LOCK}. Written by `python -m evaluator space`.\n"
     return note + "".join(f"{line}\n" for line in lines)

@@ -63,11 +63,7 @@ def written(receipt: Receipt) -> bytes:
 
 
 def read_receipt(content: bytes) -> Receipt:
-    """Read a receipt that somebody sent.
-
-    Raises:
-        SubmitterError: `bad_receipt`, saying what is wrong with it.
-    """
+    """Read a receipt that somebody sent."""
     if len(content) > MAX_BYTES:
         raise _bad(f"it has {len(content)} bytes, and none has more than {MAX_BYTES}")
     try:
@@ -89,16 +85,7 @@ def read_receipt(content: bytes) -> Receipt:
 def differences(
     receipt: Receipt, content_sha256: str, versions: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What was other when the author ran the dry run, in words; empty where nothing was.
-
-    Args:
-        receipt: as it was read.
-        content_sha256: of what is submitted with it.
-        versions: of this environment (`environment_versions`).
-
-    Raises:
-        SubmitterError: `receipt_mismatch`, it is the receipt of other files.
-    """
+    """What was other when the author ran the dry run, in words; empty where nothing was."""
     if receipt.content_sha256 != content_sha256:
         raise SubmitterError(
             "receipt_mismatch",

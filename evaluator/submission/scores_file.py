@@ -12,10 +12,10 @@ from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import check_metric_name, check_mostly_scored, load_bytes, parse_scores
-from evaluator.submission.receiving.identity import digest
-from evaluator.submission.receiving.labels import (
+from evaluator.submission.intake import (
     checked_description,
     checked_version,
+    digest,
     name_from,
 )
 from leaderboard.desk import Examination, Plan, ScoresForm
@@ -27,43 +27,21 @@ _Read = TypeVar("_Read")
 
 @dataclass(frozen=True)
 class ScoresFile:
-    """A scores file of which nothing is wrong.
+    """A scores file of which nothing is wrong."""
 
-    Attributes:
-        name: on the boards, of a file with one column `score`; else of the file.
-        version: as its author counts.
-        description: for the boards.
-        benchmark: the scores are for.
-        content: of the file.
-        content_sha256: of content, benchmark and directions: a file has none of these inside it.
-        table: the scores.
-    """
-
-    name: str
-    version: str
-    description: str
-    benchmark: str
-    content: bytes
-    content_sha256: str
-    table: ScoreTable
+    name: str  # on the boards, of a file with one column `score`; else of the file
+    version: str  # as its author counts
+    description: str  # for the boards
+    benchmark: str  # the scores are for
+    content: bytes  # of the file
+    content_sha256: str  # of content, benchmark and directions: a file has none of these inside it
+    table: ScoreTable  # the scores
 
 
 def read_scores_file(
     path: Path, form: ScoresForm, registry: Mapping[str, Benchmark], data: Path | None
 ) -> ScoresFile:
-    """Read a scores file with its form.
-
-    Args:
-        path: of the file.
-        form: what is said beside it.
-        registry: the benchmarks known here.
-        data: folder of benchmark data.
-
-    Raises:
-        SubmitterError: everything that is wrong with both, at once: `bad_metric_name`,
-            `bad_version`, `bad_description`, `unknown_benchmark`, `data_missing`, or whatever
-            `benchmarks.scores.read_scores` finds.
-    """
+    """Read a scores file with its form."""
     problems: list[Problem] = []
 
     def tried(act: Callable[[], _Read], otherwise: _Read) -> _Read:
@@ -87,14 +65,7 @@ def read_scores_file(
 def examine_scores_file(
     path: Path, form: ScoresForm, registry: Mapping[str, Benchmark], data: Path | None
 ) -> tuple[Examination, ScoresFile | None]:
-    """Everything that can be said of a scores file, and the file where nothing is wrong.
-
-    Args:
-        path: as for `read_scores_file`.
-        form: likewise.
-        registry: likewise.
-        data: likewise.
-    """
+    """Everything that can be said of a scores file, and the file where nothing is wrong."""
     try:
         found = read_scores_file(path, form, registry, data)
     except SubmitterError as error:

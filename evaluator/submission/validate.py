@@ -15,13 +15,12 @@ from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.schema import Benchmark
 from benchmarks.toml_lines import line_of
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
-from evaluator.submission.archives.archive import Looked, looked_into
+from evaluator.submission.archives.archive import Inspection, inspected
 from evaluator.submission.archives.content import Content
-from evaluator.submission.archives.kinds import WEIGHTS
-from evaluator.submission.archives.limits import ArchiveLimits
-from evaluator.submission.archives.weights import weights_problems
-from evaluator.submission.making.untouched import template_notes, template_of
+from evaluator.submission.archives.entries import ArchiveLimits
+from evaluator.submission.archives.refused import WEIGHTS, weights_problems
 from evaluator.submission.manifest import Manifest
+from evaluator.submission.templates import template_notes, template_of
 from leaderboard.desk import Examination
 
 Registry = Mapping[str, Benchmark]
@@ -29,34 +28,18 @@ Registry = Mapping[str, Benchmark]
 
 @dataclass(frozen=True)
 class ScoringModule:
-    """A scoring module whose form was checked; its code has not run.
+    """A scoring module whose form was checked; its code has not run."""
 
-    Attributes:
-        manifest: what it says of itself.
-        content: its files.
-        template: kind of the template whose code it is, unchanged; empty for code of its own.
-    """
-
-    manifest: Manifest
-    content: Content
+    manifest: Manifest  # what it says of itself
+    content: Content  # its files
+    # kind of the template whose code it is, unchanged; empty for code of its own
     template: str = ""
 
 
 def validated(
     content: Content, registry: Registry, limits: ArchiveLimits | None = None
 ) -> ScoringModule:
-    """Check manifest, entry point and weights without running anything.
-
-    Args:
-        content: as `taken_in` gave it.
-        registry: the benchmarks known here.
-        limits: of the intake.
-
-    Raises:
-        SubmitterError: the problem itself: `no_manifest`, `bad_manifest`, `no_entry_point`,
-            `no_weights`, `bad_weights` or `unknown_benchmark`; or `several_problems` with all of
-            them, one a line.
-    """
+    """Check manifest, entry point and weights without running anything."""
     return _module(content, _look(content, registry, limits))
 
 
@@ -67,19 +50,8 @@ def validated_source(
     scratch: Path | None = None,
     limits: ArchiveLimits | None = None,
 ) -> Iterator[ScoringModule]:
-    """`taken_in` and `validated` in one, so that whatever is wrong in either is told at once.
-
-    Args:
-        path: archive or folder.
-        registry: the benchmarks known here.
-        scratch: folder to unpack in; the system's own if None.
-        limits: how much may come.
-
-    Raises:
-        SubmitterError: as `looked_into` and `validated` do.
-        TransientError: as `looked_into` does.
-    """
-    with looked_into(path, scratch, limits) as looked:
+    """`taken_in` and `validated` in one, so that whatever is wrong in either is told at once."""
+    with inspected(path, scratch, limits) as looked:
         yield _module(looked.content, _look(looked.content, registry, limits, looked.problems))
 
 
@@ -89,17 +61,7 @@ def examine_source(
     scratch: Path | None = None,
     limits: ArchiveLimits | None = None,
 ) -> Examination:
-    """Everything that can be said of a scoring module without running it; all problems at once.
-
-    Args:
-        path: archive or folder.
-        registry: the benchmarks known here.
-        scratch: folder to unpack in; the system's own if None.
-        limits: how much may come.
-
-    Raises:
-        TransientError: this machine failed, and nothing can be said.
-    """
+    """Everything that can be said of a scoring module without running it; all problems at once."""
     with opened_source(path, registry, scratch, limits) as (seen, _):
         return seen
 
@@ -111,22 +73,12 @@ def opened_source(
     scratch: Path | None = None,
     limits: ArchiveLimits | None = None,
 ) -> Iterator[tuple[Examination, ScoringModule | None]]:
-    """`examine_source` and, where nothing is wrong, the module: unpacked and hashed once.
-
-    Args:
-        path: archive or folder.
-        registry: the benchmarks known here.
-        scratch: folder to unpack in; the system's own if None.
-        limits: how much may come.
-
-    Raises:
-        TransientError: this machine failed, and nothing can be said.
-    """
+    """`examine_source` and, where nothing is wrong, the module: unpacked and hashed once."""
     found: Examination
     module: ScoringModule | None = None
     with ExitStack() as stack:
         try:
-            looked = stack.enter_context(looked_into(path, scratch, limits))
+            looked = stack.enter_context(inspected(path, scratch, limits))
             seen = _look(looked.content, registry, limits, looked.problems)
             template = template_of(looked.content)
             found = _examination(seen, looked, registry, template)
@@ -147,7 +99,7 @@ class _Seen:
     name: str = ""
 
 
-def _examination(seen: _Seen, looked: Looked, registry: Registry, template: str) -> Examination:
+def _examination(seen: _Seen, looked: Inspection, registry: Registry, template: str) -> Examination:
     found = Examination(
         seen.problems,
         files=len(looked.content.files),

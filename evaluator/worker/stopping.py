@@ -29,14 +29,6 @@ def stop_on_signals(
     """Until this is left, the first signal to end sets the event, and the next one interrupts.
 
     Only the main thread may enter.
-
-    Args:
-        stop: what the worker looks at after every batch.
-        wake: what it waits on while there is nothing to do.
-        also: ends other waits.
-
-    Raises:
-        KeyboardInterrupt: at the second signal.
     """
     signals = 0
 

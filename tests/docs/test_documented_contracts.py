@@ -12,8 +12,8 @@ import pytest
 from benchmarks.errors import PlatformError
 from benchmarks.registry import BUILT_IN, load_registry
 from benchmarks.schema import Card
-from evaluator.submission.making.skeletons import SkeletonKind
 from evaluator.submission.manifest import Manifest
+from evaluator.submission.templates import SkeletonKind
 from leaderboard.api import picture_routes
 from leaderboard.api.replies import RETRY_AFTER_S
 from leaderboard.api.routes import DOCUMENTS

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluator.worker.ending.concluding import MAX_ATTEMPTS
+from evaluator.worker.finalizer import MAX_ATTEMPTS
 from leaderboard.store.interface import Store
 from tests.endurance.stages import Board, Stage
 from tests.endurance.worker_process import Given

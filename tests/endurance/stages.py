@@ -10,12 +10,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from evaluator.worker.claims.claiming import Claims
-from evaluator.worker.claims.hand import Hand
-from evaluator.worker.ending.outbox import Outbox
-from evaluator.worker.ending.publishing import RunPublisher
-from evaluator.worker.running.scoring_run import Scoring
-from evaluator.worker.upkeep.leftovers import Leftovers
+from evaluator.worker.claimed import ClaimedJobs
+from evaluator.worker.claims import Claims
+from evaluator.worker.leftovers import Leftovers
+from evaluator.worker.publishing import RunPublisher
+from evaluator.worker.spool import RunSpool
+from evaluator.worker.task_runner import Scoring
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
@@ -38,8 +38,8 @@ _STEPS: tuple[tuple[type, str, Stage], ...] = (
     (Claims, "more", Stage.CLAIM),
     (Claims, "take", Stage.CLAIM),
     (Scoring, "scores", Stage.SCORE),
-    (Outbox, "put", Stage.OUTBOX),
-    (Outbox, "take", Stage.OUTBOX),
+    (RunSpool, "put", Stage.OUTBOX),
+    (RunSpool, "take", Stage.OUTBOX),
     (RunPublisher, "judged", Stage.COMPUTE),
     (RunPublisher, "publish", Stage.PUBLISH),
     (Leftovers, "clear", Stage.CLEAR),
@@ -101,7 +101,7 @@ def _told(
 
 def _tell_attempts(board: Board, line: int) -> None:
     """Told before a claim is written, and taken back when nothing is held any more."""
-    write, tell = Ledger.write, Hand.let_go
+    write, tell = Ledger.write, ClaimedJobs.let_go
 
     def written(self: Ledger, batch: Callable[[], Batch], message: str) -> Any:
         def noted() -> Batch:
@@ -114,10 +114,10 @@ def _tell_attempts(board: Board, line: int) -> None:
 
         return write(self, noted, message)
 
-    def let_go(self: Hand, task: Any) -> None:
+    def let_go(self: ClaimedJobs, task: Any) -> None:
         tell(self, task)
         if self.empty:
             board.write(line, attempt=0)
 
     setattr(Ledger, "write", written)  # noqa: B010 (not a method of ours to assign)
-    setattr(Hand, "let_go", let_go)  # noqa: B010
+    setattr(ClaimedJobs, "let_go", let_go)  # noqa: B010

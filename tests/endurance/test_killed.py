@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.worker.ending.concluding import MAX_ATTEMPTS
+from evaluator.worker.finalizer import MAX_ATTEMPTS
 from tests.endurance.crew import Crew, Fell, Launcher
 from tests.endurance.ground import ground
 from tests.endurance.killing import Reaper

@@ -14,10 +14,9 @@ from typing import Any
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.limits import Limits
 from evaluator.scoring.engine import EngineOptions
-from evaluator.worker.running import runs
-from evaluator.worker.running.scorer_role import ScorerRole
-from evaluator.worker.upkeep.disk_watch import DiskWatch
-from evaluator.worker.upkeep.evictable import DiskPlaces
+from evaluator.submission import runs
+from evaluator.worker.disk import DiskPlaces, DiskWatch
+from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.store import interface
 from leaderboard.store.folder import folder_store

@@ -19,9 +19,9 @@ from benchmarks.questions import QuestionFolder
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
-from evaluator.submission.receiving.desk import SubmissionDesk
-from evaluator.worker.claims.pace import Pace
-from evaluator.worker.running.scorer_role import ScorerRole
+from evaluator.submission.service import SubmissionService
+from evaluator.worker.claims import Pace
+from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
@@ -205,9 +205,9 @@ class Rig:
         self.store = replace(self.store, clock=self.clock)
 
     @property
-    def desk(self) -> SubmissionDesk:
+    def desk(self) -> SubmissionService:
         gate = Gate(True) if self.isolated else Gate(False, "No box.", "Build one.")
-        return SubmissionDesk(self.store, {"toy": self.toy}, None, lambda: gate, self.clock)
+        return SubmissionService(self.store, {"toy": self.toy}, None, lambda: gate, self.clock)
 
     def worker(
         self, name: str = "w1", *, questions: QuestionFolder | None = None, **more: Any

@@ -14,8 +14,8 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from evaluator.bundled import bundled_hashes
 from evaluator.scoring.plan import PLAN_VERSION
-from evaluator.submission.receiving.desk import SubmissionDesk
-from evaluator.worker.roles import WorkerRole
+from evaluator.submission.service import SubmissionService
+from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import ASSAY
 from leaderboard.governance.acts import Acts
@@ -380,7 +380,7 @@ class Two(Rig):
         return {"toy": self.toy, "other": self.other}
 
     @property
-    def desk(self) -> SubmissionDesk:
+    def desk(self) -> SubmissionService:
         return replace(super().desk, registry=self.registry)
 
     def worker(self, name: str = "w1", **more: Any) -> Worker:

@@ -24,8 +24,8 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.supervising.session import ScorerSession
-from evaluator.submission.receiving.desk import SubmissionDesk
-from evaluator.worker.running.scorer_role import ScorerRole
+from evaluator.submission.service import SubmissionService
+from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
@@ -119,7 +119,7 @@ class Ground:
     decoys: Decoys
     backend: Watched
     worker: Worker
-    desk: SubmissionDesk
+    desk: SubmissionService
     since_good: int = 0
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -216,5 +216,5 @@ def _ground(folder: Path, laid: Decoys, backend: Watched, status: IsolationStatu
     registry = {BENCHMARK: Marked()}
     role = ScorerRole(status, PlainProcess(), folder / "scratch", QUICK)
     worker = Worker(f"worker-{os.getpid()}", store, registry=registry, data=None, scorers=role)
-    desk = SubmissionDesk(store, registry, None, lambda: role.gate, clock)
+    desk = SubmissionService(store, registry, None, lambda: role.gate, clock)
     return Ground(folder, laid, backend, worker, desk)

@@ -225,7 +225,7 @@ VARYING: Mapping[tuple[str, str], Mapping[str, str]] = {
         "duplicate_scores": "Keep one score of each image and prompt.",
     },
     ("evaluator/submission/generations/taking.py", "problem.kind"): OF_GENERATIONS,
-    ("evaluator/worker/claims/claiming.py", "BANNED"): {BANNED: "Ask the operator."},
+    ("evaluator/worker/claims.py", "BANNED"): {BANNED: "Ask the operator."},
 }
 """Place and expression to the codes that it stands for, each with what to do."""
 
@@ -234,7 +234,7 @@ PASSED_ON = frozenset({"error", "error.code", "only.code", "HTTPStatus.NOT_FOUND
 _FINDINGS = frozenset(
     {
         ("evaluator/submission/generations/checking.py", "kind"),
-        ("evaluator/submission/generations/rows_read.py", "kind"),
+        ("evaluator/submission/generations/checking.py", "kind"),
     }
 )
 """What becomes an error in `generations/taking.py`."""

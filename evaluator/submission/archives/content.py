@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, SubmitterError
-from evaluator.submission.archives.limits import PIECE, mb
+from evaluator.submission.archives.entries import PIECE, mb
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
@@ -22,27 +22,18 @@ _UNIX = 3
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What is known of one file.
+    """What is known of one file."""
 
-    Attributes:
-        n_bytes: its size.
-        sha256: hash of its bytes alone.
-    """
-
-    n_bytes: int
-    sha256: str
+    n_bytes: int  # its size
+    sha256: str  # hash of its bytes alone
 
 
 @dataclass(frozen=True)
 class Content:
-    """The files of a scoring module, in a folder of ours.
+    """The files of a scoring module, in a folder of ours."""
 
-    Attributes:
-        folder: where they are.
-        files: relative POSIX path to what is known of the file; nothing else lies in the folder.
-    """
-
-    folder: Path
+    folder: Path  # where they are
+    # relative POSIX path to what is known of the file; nothing else lies in the folder
     files: Mapping[str, FileFacts]
 
     @property
@@ -57,15 +48,7 @@ class Content:
         return files_sha256({name: self.folder / name for name in self.files}, sizes)
 
     def read(self, name: str, most: int) -> bytes:
-        """A small file as a whole.
-
-        Args:
-            name: one of `files`.
-            most: bytes it may have.
-
-        Raises:
-            SubmitterError: `too_large`.
-        """
+        """A small file as a whole."""
         n_bytes = self.files[name].n_bytes
         if n_bytes > most:
             raise SubmitterError(
@@ -105,15 +88,7 @@ def pieces_of(path: Path) -> Iterator[bytes]:
 
 
 def files_sha256(paths: Mapping[str, Path], sizes: Mapping[str, int]) -> str:
-    """Hash over paths and contents: what names a submission.
-
-    Args:
-        paths: name inside the submission to where the file is.
-        sizes: of the same files, in bytes; each stands in front of its file's bytes.
-
-    Raises:
-        PlatformError: `content_changed`, a file no longer has its size.
-    """
+    """Hash over paths and contents: what names a submission."""
     digest = hashlib.sha256()
     for name in sorted(paths):
         digest.update(f"{len(name.encode())}:{name}:{sizes[name]}:".encode())

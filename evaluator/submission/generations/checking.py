@@ -1,4 +1,4 @@
-"""The one check of generations: of `check`, of the page, of the desk and of `generate`.
+"""The one check of generations: of `check`, of the page, of the intake and of `generate`.
 
 Each image is read, decoded and looked at once, in several threads; what comes out is the same for
 any number of them. What is held of an image are some hundred bytes, never its pixels.
@@ -8,30 +8,283 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import os
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import numpy as np
 
+from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.generation.check import Findings, GenerationsReport, Problem
 from evaluator.generation.rows import TABLE, ImageRow
 from evaluator.scoring.progress import Listener, Tracker
-from evaluator.submission.generations.in_folder import FolderSource
-from evaluator.submission.generations.limits import GenerationsLimits
-from evaluator.submission.generations.looking import SUFFIXES, Look, look
-from evaluator.submission.generations.parallel import in_order, usable_cores
-from evaluator.submission.generations.rows_read import (
-    EXTRA_FILES,
-    IMAGES,
-    RowFacts,
-    TableRead,
-    read_table,
+from evaluator.submission.generations.images import SUFFIXES, Look, look
+from evaluator.submission.generations.sources import (
+    Fault,
+    FolderSource,
+    Found,
+    GenerationsLimits,
+    Source,
+    TableLine,
 )
-from evaluator.submission.generations.sources import Fault, Found, Source
-from evaluator.submission.generations.wanted import PromptLike, Wanted, named
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_AHEAD = 2
+
+
+def usable_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """What `work` makes of each item, in the order of the items."""
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="look") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > _AHEAD * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
+
+
+Key = tuple[str, int]
+MOST_SEEDS = 1000
+"""Images of one prompt are compared with all that others gave of it."""
+
+
+class PromptLike(Protocol):
+    """A prompt of whatever set."""
+
+    @property
+    def prompt_id(self) -> str:
+        """Stable and public."""
+
+    @property
+    def text(self) -> str:
+        """What is drawn."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for. An image's place is its number, prompt by prompt, seed by seed."""
+
+    # prompt id to text, in the order of the set; None where the text is not known
+    texts: Mapping[str, str | None]
+    seeds: tuple[int, ...]  # each once
+    least_side: int = 1  # of an image, in pixels
+    most_side: int | None = None  # likewise; None: any
+
+    @classmethod
+    def of(
+        cls,
+        prompts: Iterable[PromptLike],
+        seeds: Sequence[int],
+        least_side: int = 1,
+        most_side: int | None = None,
+    ) -> Wanted:
+        """Prompts of a set, with seeds."""
+        texts = {one.prompt_id: one.text for one in prompts}
+        return cls(texts, tuple(dict.fromkeys(seeds)), least_side, most_side)
+
+    def check_number(self, most: int) -> None:
+        """Whether so many images can be asked for."""
+        if len(self.seeds) > MOST_SEEDS:
+            raise SubmitterError(
+                "too_many_images",
+                f"{len(self.seeds):,} seeds are named; {MOST_SEEDS:,} are taken.",
+                "Name fewer seeds.",
+            )
+        if self.n_images > most:
+            raise SubmitterError(
+                "too_many_images",
+                f"{len(self.seeds):,} seeds of {len(self.texts):,} prompts are "
+                f"{self.n_images:,} images; {most:,} are taken.",
+                "Name fewer seeds.",
+            )
+
+    @property
+    def n_images(self) -> int:
+        """How many images that are."""
+        return len(self.texts) * len(self.seeds)
+
+    @cached_property
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(self.texts)
+
+    @cached_property
+    def _prompt_at(self) -> dict[str, int]:
+        return {prompt_id: at for at, prompt_id in enumerate(self.texts)}
+
+    @cached_property
+    def _seed_at(self) -> dict[int, int]:
+        return {seed: at for at, seed in enumerate(self.seeds)}
+
+    def place(self, key: Key) -> int | None:
+        """An image's place; None where nobody asked for it."""
+        prompt, seed = self._prompt_at.get(key[0]), self._seed_at.get(key[1])
+        return None if prompt is None or seed is None else prompt * len(self.seeds) + seed
+
+    def key(self, place: int) -> Key:
+        """The inverse of `place`."""
+        prompt, seed = divmod(place, len(self.seeds))
+        return self._ids[prompt], self.seeds[seed]
+
+    def why_not(self, key: Key) -> str:
+        """Why nobody asked for an image."""
+        if key[0] not in self.texts:
+            return "there is no such prompt in the set"
+        return f"seed {key[1]} is none of those that the manifest names"
+
+
+def named(key: Key) -> str:
+    """An image, for messages."""
+    return f"{key[0][:80]}, seed {key[1]}"
+
+
+BAD_ROWS, IMAGES, EXTRA_ROWS, EXTRA_FILES = range(4)
+"""The order in which problems are listed."""
+NOT_WANTED = -1
+_REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,39}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_LINES_FOR_EACH = 4
+_MOST_NAMED = 200_000
+
+
+@dataclass(slots=True)
+class RowFacts:
+    """What the row of an image says that is checked once its bytes are here."""
+
+    file: str
+    sha256: bytes | None
+    size: tuple[int | None, int | None]
+    right: bool
+    """Whether nothing is wrong with the row itself."""
+
+
+@dataclass
+class TableRead:
+    """What the table says."""
+
+    rows: dict[int, RowFacts] = field(default_factory=dict)  # place of an image to its row
+    # path to the place of the image; `NOT_WANTED` for files of rows nobody asked for
+    files: dict[str, int] = field(default_factory=dict)
+    # place of an image to why its maker withholds it
+    withheld: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Reason to the number of images withheld for it."""
+        return dict(Counter(self.withheld.values()))
+
+
+def read_table(lines: Iterable[TableLine], wanted: Wanted, findings: Findings) -> TableRead:
+    """Read the table."""
+    reading = _Reading(wanted, findings)
+    most = _LINES_FOR_EACH * wanted.n_images + 10_000
+    for number, line in enumerate(lines, start=1):
+        if number > most:
+            reading.note(
+                BAD_ROWS, "bad_row", line.where, f"it and what follows are beyond {most} lines"
+            )
+            break
+        reading.take(line)
+    for place in range(wanted.n_images):
+        if place not in reading.known:
+            reading.note(
+                IMAGES, "missing", named(wanted.key(place)), "the table has no row of it", place
+            )
+    return reading.table
+
+
+class _Reading:
+    def __init__(self, wanted: Wanted, findings: Findings) -> None:
+        self.table = TableRead()
+        self.known: set[int] = set()
+        self._wanted = wanted
+        self._findings = findings
+
+    def note(self, phase: int, kind: str, where: str, message: str, place: int = 0) -> None:
+        self._findings.add(Problem(kind, where, message), phase, place)  # type: ignore[arg-type]
+
+    def take(self, line: TableLine) -> None:
+        row = line.row
+        if isinstance(row, str):
+            self.note(BAD_ROWS, "bad_row", line.where, row)
+            return
+        where, place = named(row.key), self._wanted.place(row.key)
+        if place is None:
+            if row.file is not None:
+                self.table.files.setdefault(row.file, NOT_WANTED)
+            self.note(EXTRA_ROWS, "extra", where, self._wanted.why_not(row.key))
+        elif place in self.known:
+            self.note(BAD_ROWS, "bad_row", where, "there are two rows of it")
+        else:
+            self.known.add(place)
+            self._take_image(row, place, where)
+
+    def _take_image(self, row: ImageRow, place: int, where: str) -> None:
+        if row.problem:
+            if row.file is not None:
+                self.table.files.setdefault(row.file, NOT_WANTED)
+            if _REASON.fullmatch(row.problem):
+                self.table.withheld[place] = row.problem
+            else:
+                self.note(
+                    BAD_ROWS, "bad_row", where, "its `problem` is not a word or two, as nsfw is"
+                )
+            return
+        if row.file is None:
+            self.note(IMAGES, "missing", where, "its row names no file and no reason", place)
+            return
+        if self.table.files.setdefault(row.file, place) != place:
+            self.note(BAD_ROWS, "bad_row", where, f"{row.file[:200]} is another row's too")
+            return
+        text = self._wanted.texts[row.prompt_id]
+        right = row.prompt is None or text is None or row.prompt == text
+        if not right:
+            drawn = f"it was drawn for {(row.prompt or '')[:80]!r}"
+            self.note(IMAGES, "wrong_prompt", where, drawn, place)
+        sha256 = None
+        if row.sha256 is not None:
+            if _SHA256.fullmatch(row.sha256):
+                sha256 = bytes.fromhex(row.sha256)
+            else:
+                self.note(BAD_ROWS, "bad_row", where, "its sha256 is none")
+                right = False
+        self.table.rows[place] = RowFacts(row.file, sha256, (row.width, row.height), right)
+
+
+def wanted_by_table(source: Source, table: str) -> tuple[dict[str, str | None], tuple[int, ...]]:
+    """The prompts and seeds that the table itself names, each once, in the order of its lines."""
+    texts: dict[str, str | None] = {}
+    seeds: dict[int, None] = {}
+    lines = source.table(table)
+    for line in () if isinstance(lines, str) else lines:
+        if not isinstance(line.row, str):
+            if texts.get(line.row.prompt_id) is None:
+                texts[line.row.prompt_id] = line.row.prompt
+            seeds.setdefault(line.row.seed)
+            if len(texts) > _MOST_NAMED or len(seeds) > _MOST_NAMED:
+                raise SubmitterError(
+                    "too_many_images", f"The table names more than {_MOST_NAMED} prompts or seeds."
+                )
+    return texts, tuple(seeds)
+
 
 _NOT_SEEN = "no such file is there"
 _WRONG_BYTES = Fault("corrupt", "its bytes are not those that the table names")
@@ -39,17 +292,11 @@ _WRONG_BYTES = Fault("corrupt", "its bytes are not those that the table names")
 
 @dataclass(frozen=True)
 class Hashes:
-    """What is kept of the images to know them again.
+    """What is kept of the images to know them again."""
 
-    Attributes:
-        places: of the images, ascending.
-        alike: hash of each (`perceptual`).
-        pixels: of each, the same for equal pixels.
-    """
-
-    places: np.ndarray[tuple[int], np.dtype[np.int64]]
-    alike: np.ndarray[tuple[int], np.dtype[np.uint64]]
-    pixels: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    places: np.ndarray[tuple[int], np.dtype[np.int64]]  # of the images, ascending
+    alike: np.ndarray[tuple[int], np.dtype[np.uint64]]  # hash of each (`perceptual`)
+    pixels: np.ndarray[tuple[int], np.dtype[np.uint64]]  # of each, the same for equal pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +307,7 @@ class _Seen:
 
 
 class Check:
-    """One check; `stream` does it, what was found stands in the rest afterwards.
-
-    Args:
-        source: of the images.
-        wanted: what must be there.
-        threads: that decode; None: as many as there are cores.
-        listener: told how far it is.
-    """
+    """One check; `stream` does it, what was found stands in the rest afterwards."""
 
     def __init__(
         self,
@@ -96,18 +336,7 @@ class Check:
         """Of all images that are right."""
 
     def stream(self, table: str) -> Iterator[tuple[ImageRow, bytes | None]]:
-        """Look at every image.
-
-        Args:
-            table: its path, as the manifest says.
-
-        Yields:
-            Each image that is right, as it is kept, then those withheld; none any more once
-            something is wrong.
-
-        Raises:
-            SubmitterError: the source cannot be read to its end, or has no table.
-        """
+        """Look at every image."""
         lines = self._source.table(table)
         if isinstance(lines, str):
             self._findings.add(Problem("missing", table, lines), IMAGES)
@@ -237,13 +466,6 @@ class Check:
 def check_folder(
     folder: Path, prompts: Iterable[PromptLike], seeds: Sequence[int], table: str = TABLE
 ) -> GenerationsReport:
-    """Check a folder of generations against what is wanted, of whatever size the images are.
-
-    Args:
-        folder: with the table and the images.
-        prompts: every prompt that must have been drawn.
-        seeds: every seed it must have been drawn with.
-        table: the table's path inside the folder.
-    """
+    """Check a folder of generations against what is wanted, of whatever size the images are."""
     source = FolderSource(folder, GenerationsLimits())
     return Check(source, Wanted.of(prompts, seeds)).run(table)

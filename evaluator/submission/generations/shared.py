@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.errors import PlatformError
-from evaluator.submission.generations.checking import Hashes
-from evaluator.submission.generations.perceptual import ALIKE, NAME
-from evaluator.submission.generations.wanted import Key, Wanted
+from evaluator.submission.generations.checking import Hashes, Key, Wanted
+from evaluator.submission.generations.images import ALIKE, NAME
 from leaderboard.ledger.private_records import HASHES
 from leaderboard.records import SharedImages
 
@@ -36,19 +35,12 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class KeptHashes:
-    """The hashes of one submission.
+    """The hashes of one submission."""
 
-    Attributes:
-        submission_id: whose they are.
-        prompts: number of the prompt of each image in the set; -1 where the set lacks it now.
-        alike: perceptual hash of each.
-        pixels: of each.
-    """
-
-    submission_id: str
-    prompts: Numbers
-    alike: Words
-    pixels: Words
+    submission_id: str  # whose they are
+    prompts: Numbers  # number of the prompt of each image in the set; -1 where the set lacks it now
+    alike: Words  # perceptual hash of each
+    pixels: Words  # of each
 
 
 def hashes_path(submission_id: str) -> str:
@@ -73,16 +65,7 @@ def hashes_file(hashes: Hashes, wanted: Wanted) -> bytes:
 
 
 def kept_hashes(submission_id: str, content: bytes, prompt_ids: Sequence[str]) -> KeptHashes:
-    """Read what `hashes_file` wrote.
-
-    Args:
-        submission_id: whose it is.
-        content: of the file.
-        prompt_ids: of the set, in its order.
-
-    Raises:
-        PlatformError: `record_damaged`.
-    """
+    """Read what `hashes_file` wrote."""
     try:
         table = pq.read_table(io.BytesIO(content))
         comparable = (table.schema.metadata or {}).get(_NAME) == NAME.encode()
@@ -105,13 +88,7 @@ def kept_hashes(submission_id: str, content: bytes, prompt_ids: Sequence[str]) -
 def shared_images(
     hashes: Hashes, wanted: Wanted, others: Iterable[KeptHashes]
 ) -> tuple[SharedImages, ...]:
-    """What a submission shares with others, the most shared first.
-
-    Args:
-        hashes: of its images.
-        wanted: which images they are.
-        others: submissions of other models.
-    """
+    """What a submission shares with others, the most shared first."""
     prompts = hashes.places // max(1, len(wanted.seeds))
     found = []
     for other in others:

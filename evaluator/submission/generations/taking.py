@@ -11,20 +11,77 @@ import tomlkit
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.problems import Problem, problems_of
+from benchmarks.prompt_sets.prompt_set import PromptSet
+from benchmarks.prompt_sets.registry import find_prompt_set
+from benchmarks.schema import Benchmark
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest, manifest_text
+from evaluator.generation.prompts import Choice, benchmark_prompts
 from evaluator.generation.rows import TABLE
-from evaluator.manifest import FILE, manifest_reading
+from evaluator.manifest import FILE, manifest_reading, nearest
 from evaluator.scoring.progress import Listener
-from evaluator.submission.generations.checking import Check, Hashes
-from evaluator.submission.generations.limits import GenerationsLimits
-from evaluator.submission.generations.rows_read import wanted_by_table
-from evaluator.submission.generations.sources import Source
-from evaluator.submission.generations.targets import Target
-from evaluator.submission.generations.wanted import Wanted
-from evaluator.submission.generations_archive import write
+from evaluator.submission.generations.archive import write
+from evaluator.submission.generations.checking import Check, Hashes, Wanted, wanted_by_table
+from evaluator.submission.generations.sources import GenerationsLimits, Source
 from leaderboard.desk import SaidOfImages
 from leaderboard.records import ImagesSeen
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was to be drawn."""
+
+    name: str  # of the prompt set; empty for prompts of one's own
+    revision: str  # of it
+    # prompt id to text, in the order of the set; None: those that the table names
+    texts: Mapping[str, str | None] | None
+    least_side: int = 1  # of an image, in pixels
+    most_side: int | None = None  # likewise; None: any
+
+
+@dataclass(frozen=True)
+class PromptSets:
+    """Finds a manifest's prompt set: what a submission must be of."""
+
+    known: Mapping[str, PromptSet]  # prompt sets by name
+    data: Path | None  # folder of benchmark data, if there is one
+
+    def __call__(self, manifest: GenerationsManifest, source: Source) -> Target:
+        """Look it up."""
+        if not manifest.benchmark:
+            raise SubmitterError(
+                "no_prompt_set",
+                f"{FILE} of {source.name} does not say which prompt set was drawn.",
+                f'Write benchmark = "NAME". Prompt sets: {", ".join(self.known)}.',
+            )
+        try:
+            found = find_prompt_set(self.known, manifest.benchmark)
+        except SubmitterError as error:
+            hint = f"{nearest(manifest.benchmark, self.known)}{error.hint}"
+            raise SubmitterError(error.code, error.message, hint) from error
+        texts = {one.prompt_id: one.text for one in found.set_prompts(self.data)}
+        drawing = found.drawing
+        return Target(found.name, found.card.revision, texts, drawing.least_side, drawing.most_side)
+
+
+@dataclass(frozen=True)
+class AnyPrompts:
+    """Finds the prompts of whatever can be drawn: also of benchmarks of metrics, or one's own."""
+
+    sets: PromptSets  # prompt sets
+    registry: Mapping[str, Benchmark]  # benchmarks of metrics
+
+    def __call__(self, manifest: GenerationsManifest, source: Source) -> Target:
+        """Look it up."""
+        name = manifest.benchmark
+        if name in self.registry and name not in self.sets.known:
+            prompts = benchmark_prompts(self.registry[name], self.sets.data, Choice())
+            texts = {one.prompt_id: one.text for one in prompts.prompts}
+            return Target(name, prompts.revision, texts)
+        if not name:
+            return Target("", manifest.benchmark_revision, None)
+        return self.sets(manifest, source)
+
 
 MOST_SIZES = 50
 """Sizes that are told one by one."""
@@ -46,28 +103,18 @@ Resolve = Callable[[GenerationsManifest, Source], Target]
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What came out of a submission of generations.
+class AcceptedImages:
+    """What came out of a submission of generations."""
 
-    Attributes:
-        problems: what is wrong, manifest first; of very many the first that were found.
-        counts: kind of problem to the number of them, all of them.
-        manifest: as it is kept; None where it could not be read.
-        report: on the images; None where they were not looked at.
-        images: what they are; None likewise.
-        content_sha256: of manifest and images; empty where anything is wrong.
-        wanted: what was asked for.
-        hashes: to know the images again.
-    """
-
+    # what is wrong, manifest first; of very many the first that were found
     problems: tuple[Problem, ...]
-    counts: Mapping[str, int]
-    manifest: GenerationsManifest | None = None
-    report: GenerationsReport | None = None
-    images: ImagesSeen | None = None
-    content_sha256: str = ""
-    wanted: Wanted | None = None
-    hashes: Hashes | None = None
+    counts: Mapping[str, int]  # kind of problem to the number of them, all of them
+    manifest: GenerationsManifest | None = None  # as it is kept; None where it could not be read
+    report: GenerationsReport | None = None  # on the images; None where they were not looked at
+    images: ImagesSeen | None = None  # what they are; None likewise
+    content_sha256: str = ""  # of manifest and images; empty where anything is wrong
+    wanted: Wanted | None = None  # what was asked for
+    hashes: Hashes | None = None  # to know the images again
 
 
 def take(
@@ -79,22 +126,8 @@ def take(
     listener: Listener | None = None,
     threads: int | None = None,
     limits: GenerationsLimits | None = None,
-) -> Taken:
-    """Check all of a submission, and write what is kept of it.
-
-    Args:
-        source: of manifest and images.
-        resolve: finds the prompts.
-        said: the manifest of Parquet files that come without one.
-        target: where the archive is written (`generations_archive`), a new file; None: nowhere. It
-            is whole only where there are no problems.
-        listener: told how far it is.
-        threads: that decode.
-        limits: how many images are taken.
-
-    Raises:
-        TransientError: `no_room` for the archive.
-    """
+) -> AcceptedImages:
+    """Check all of a submission, and write what is kept of it."""
     try:
         content = _manifest_content(source, said)
     except SubmitterError as error:
@@ -137,7 +170,7 @@ def take(
 
 def _taken(
     problems: list[Problem], manifest: GenerationsManifest, check: Check, found: Target
-) -> Taken:
+) -> AcceptedImages:
     report = check.report()
     if report.complete and report.n_withheld == report.wanted:
         none = "Every image is withheld, so that there is none to be judged."
@@ -155,7 +188,9 @@ def _taken(
         n_bytes=check.n_bytes,
         sizes=_sizes(check.sizes),
     )
-    return Taken(listed, counts, manifest, report, images, sha256, check.wanted, check.hashes())
+    return AcceptedImages(
+        listed, counts, manifest, report, images, sha256, check.wanted, check.hashes()
+    )
 
 
 def _manifest_content(source: Source, said: SaidOfImages | None) -> bytes | Problem:
@@ -210,8 +245,10 @@ def _listed(report: GenerationsReport) -> Iterator[Problem]:
         yield Problem(problem.kind, message, HINTS[problem.kind], file=problem.where)
 
 
-def _refused(problems: list[Problem], manifest: GenerationsManifest | None = None) -> Taken:
-    return Taken(tuple(problems), _counted(problems, {}), manifest)
+def _refused(
+    problems: list[Problem], manifest: GenerationsManifest | None = None
+) -> AcceptedImages:
+    return AcceptedImages(tuple(problems), _counted(problems, {}), manifest)
 
 
 def _counted(problems: list[Problem], further: Mapping[str, int]) -> dict[str, int]:

@@ -20,7 +20,7 @@ from benchmarks.settings.model import KEYS
 from benchmarks.settings.sources import SettingsFile
 from benchmarks.ts2.protocol import Ts2
 from evaluator.commands.demo import with_absolute_paths
-from evaluator.hub.model_shelf import ModelShelf
+from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.backend import IsolationStatus, Probe
 from leaderboard.publication.snapshot import PATH
 from leaderboard.store.folder import folder_store
@@ -145,7 +145,7 @@ def test_models_are_listed_and_forgotten(
     assert model in run("models", "list").out
     other = run("models", "forget", f"owner/other@{'0' * 40}")
     assert other.code == 1 and "unknown_model" in other.err
-    with ModelShelf(tmp_path / "models").lent([model]):
+    with ModelCache(tmp_path / "models").lent([model]):
         used = run("models", "forget", model)
     assert used.code == 3 and "model_in_use" in used.err
     assert len(run("models", "list", "--json").json) == 1

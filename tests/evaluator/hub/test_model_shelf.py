@@ -15,8 +15,8 @@ import pytest
 from filelock import FileLock
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from evaluator.hub import shelf_room
-from evaluator.hub.model_shelf import ModelShelf
+from evaluator.hub import model_cache as shelf_room
+from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
@@ -46,8 +46,8 @@ def added(hub: HubServer, files: dict[str, bytes] = FILES) -> str:
     return f"{REPO}@{hub.add(REPO, files).branches['main']}"
 
 
-def shelf_of(hub: HubServer, folder: Path, **more: int) -> ModelShelf:
-    return ModelShelf(folder / "models", hub.endpoint, **more)
+def shelf_of(hub: HubServer, folder: Path, **more: int) -> ModelCache:
+    return ModelCache(folder / "models", hub.endpoint, **more)
 
 
 def refused(code: str) -> pytest.RaisesExc[SubmitterError]:
@@ -113,7 +113,7 @@ def test_what_is_too_large_or_would_fill_the_disk_is_refused_before_it_is_fetche
     with refused("model_too_large"):
         shelf_of(hub, tmp_path, most_bytes=2000).bring([named])
     full = shutil.disk_usage(tmp_path)._replace(free=1 << 30)
-    monkeypatch.setattr("evaluator.hub.model_shelf.shutil.disk_usage", lambda _: full)
+    monkeypatch.setattr("evaluator.hub.model_cache.shutil.disk_usage", lambda _: full)
     with pytest.raises(PlatformError) as caught:
         shelf_of(hub, tmp_path).bring([named])
     assert caught.value.code == "disk_full"
@@ -176,7 +176,7 @@ def test_a_scorer_finds_its_model_without_network(hub: HubServer, tmp_path: Path
 OLD, NEW = f"old/model@{'0' * 40}", f"new/model@{'1' * 40}"
 
 
-def put(shelf: ModelShelf, model: str, used_at: float, n_bytes: int = 4096, end: str = "") -> Path:
+def put(shelf: ModelCache, model: str, used_at: float, n_bytes: int = 4096, end: str = "") -> Path:
     place = shelf.folder / f"{model.replace('/', '--')}{end}"
     place.mkdir(parents=True)
     (place / "model.safetensors").write_bytes(b"w" * n_bytes)
@@ -187,15 +187,15 @@ def put(shelf: ModelShelf, model: str, used_at: float, n_bytes: int = 4096, end:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> ModelShelf:
-    made = ModelShelf(tmp_path / "models")
+def shelf(tmp_path: Path) -> ModelCache:
+    made = ModelCache(tmp_path / "models")
     assert made.models() == (), "one that is not there is empty"
     put(made, NEW, used_at=2000.0)
     put(made, OLD, used_at=1000.0, n_bytes=8192)
     return made
 
 
-def test_models_are_listed_with_size_and_last_use_the_oldest_first(shelf: ModelShelf) -> None:
+def test_models_are_listed_with_size_and_last_use_the_oldest_first(shelf: ModelCache) -> None:
     found = [(one.model, one.n_bytes, one.last_used, one.in_use) for one in shelf.models()]
     assert found == [(OLD, 8192, 1000.0, False), (NEW, 4096, 2000.0, False)]
     with shelf.lent([OLD]):
@@ -204,7 +204,7 @@ def test_models_are_listed_with_size_and_last_use_the_oldest_first(shelf: ModelS
 
 
 def test_a_model_that_is_forgotten_frees_its_bytes_but_not_while_a_box_uses_it(
-    shelf: ModelShelf,
+    shelf: ModelCache,
 ) -> None:
     with shelf.lent([OLD]) as (model,):
         assert {one.model: one.in_use for one in shelf.models()} == {OLD: True, NEW: False}
@@ -218,7 +218,7 @@ def test_a_model_that_is_forgotten_frees_its_bytes_but_not_while_a_box_uses_it(
         shelf.forget(OLD)
 
 
-def test_a_model_that_is_being_fetched_cannot_be_taken_away(shelf: ModelShelf) -> None:
+def test_a_model_that_is_being_fetched_cannot_be_taken_away(shelf: ModelCache) -> None:
     part = put(shelf, f"part/model@{'2' * 40}", 1.0, end=".part")
     (one, *_) = shelf.models()
     assert (one.place, one.whole) == (part, False)
@@ -228,7 +228,7 @@ def test_a_model_that_is_being_fetched_cannot_be_taken_away(shelf: ModelShelf) -
     assert not part.exists()
 
 
-def test_what_a_removal_left_that_was_cut_off_is_swept(shelf: ModelShelf) -> None:
+def test_what_a_removal_left_that_was_cut_off_is_swept(shelf: ModelCache) -> None:
     left = shelf.folder / "0123.gone"
     left.mkdir()
     (left / "model.safetensors").write_bytes(b"w" * 4096)

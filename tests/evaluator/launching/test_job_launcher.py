@@ -14,9 +14,13 @@ import pytest
 from benchmarks.errors import PlatformError, TransientError
 from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher, Turn
-from evaluator.launching.planning import SeenJob
-from evaluator.launching.settings import WORKER, JobRequest, JobSettings
-from evaluator.worker.roles import WorkerRole
+from evaluator.launching.planning import (
+    WORKER,
+    JobRequest,
+    JobSettings,
+    SeenJob,
+)
+from evaluator.worker.tasks import WorkerRole
 from leaderboard.folding import attempts_of
 from leaderboard.records import Event, Status
 from leaderboard.states import State

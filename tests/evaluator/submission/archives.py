@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.archives.archive import looked_into, taken_in
-from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.archives.archive import inspected, taken_in
+from evaluator.submission.archives.entries import ArchiveLimits
 
 Files = Mapping[str, bytes]
 FILES: Files = {"assay.toml": b'name = "m"', "scorer.py": b"class Scorer: ...", "data/x.txt": b"x"}
@@ -72,7 +72,7 @@ def refused(path: Path, code: str, limits: ArchiveLimits | None = None) -> str:
 
 def problems(path: Path, limits: ArchiveLimits | None = None) -> list[tuple[str, str]]:
     """Code and file of everything that is wrong with the files of an archive."""
-    with looked_into(path, path.parent / "scratch", limits) as looked:
+    with inspected(path, path.parent / "scratch", limits) as looked:
         return [(problem.code, problem.file) for problem in looked.problems]
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.receiving.allowance import allowed
+from evaluator.submission.intake import allowed
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.ledger import Ledger

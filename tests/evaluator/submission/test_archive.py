@@ -14,9 +14,8 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.submission.archives.archive import content_hash, taken_in
-from evaluator.submission.archives.entries import Entry
-from evaluator.submission.archives.folders import folder_entries
-from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.archives.entries import ArchiveLimits, Entry
+from evaluator.submission.archives.readers import folder_entries
 from evaluator.submission.validate import examine_source
 from tests.benchmarks.toy import Toy
 from tests.evaluator.submission.archives import (
@@ -206,7 +205,7 @@ def test_a_full_disk_is_no_submitters_fault(
         raise OSError(28, "No space left on device")
 
     archive = zipped(tmp_path / "a.zip", {"x": random.Random(1).randbytes(100)})
-    monkeypatch.setattr("evaluator.submission.archives.intake.os.write", full)
+    monkeypatch.setattr("evaluator.submission.archives.archive.os.write", full)
     with pytest.raises(TransientError, match="space"), taken_in(archive, tmp_path / "s"):
         raise AssertionError
     assert not list((tmp_path / "s").iterdir())

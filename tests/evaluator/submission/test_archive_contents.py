@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from evaluator.submission.archives.archive import taken_in
-from evaluator.submission.archives.limits import ArchiveLimits
-from evaluator.submission.archives.weights import check_header, weights_problems
+from evaluator.submission.archives.entries import ArchiveLimits
+from evaluator.submission.archives.refused import check_header, weights_problems
 from tests.evaluator.submission.archives import FILES, contents, problems, refused, tarred, zipped
 
 OUT = ["../x.py", "/etc/x.py", "a/../../x.py", "./../x"]

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.archives.archive import looked_into, taken_in
-from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.archives.archive import inspected, taken_in
+from evaluator.submission.archives.entries import ArchiveLimits
 from tests.evaluator.submission.archives import (
     FILES,
     MIB,
@@ -462,7 +462,7 @@ def test_a_damaged_archive_is_a_content_or_an_error_of_its_submitter(data: bytes
     with walled_place() as (place, scratch):
         (place / "x.zip").write_bytes(data)
         try:
-            with looked_into(place / "x.zip", scratch, SMALL) as looked:
+            with inspected(place / "x.zip", scratch, SMALL) as looked:
                 inside = {p for p in looked.content.folder.rglob("*") if not p.is_dir()}
                 assert all(p.is_file() and not p.is_symlink() for p in inside)
                 assert inside == {looked.content.folder / n for n in looked.content.files}

@@ -14,11 +14,10 @@ from benchmarks.registry import load_registry
 from benchmarks.released import bundle
 from benchmarks.released.bundle import ReleasedScores, read_manifest
 from evaluator.bundled import bundled_modules
-from evaluator.submission.archives.limits import ArchiveLimits
-from evaluator.submission.receiving import desk as desk_module
-from evaluator.submission.receiving.desk import SubmissionDesk
-from evaluator.submission.receiving.identity import Identity
-from evaluator.submission.receiving.labels import checked_signature
+from evaluator.submission import service as desk_module
+from evaluator.submission.archives.entries import ArchiveLimits
+from evaluator.submission.intake import Identity, checked_signature
+from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account, Origin
 from leaderboard.desk import UNNAMED, Accepted, Gate
 from leaderboard.ledger.ledger import Ledger
@@ -248,13 +247,13 @@ def test_only_what_was_not_asked_for_is_left_out_where_images_are_missing(rig: R
 
 
 @pytest.fixture
-def released_desk(rig: Rig) -> SubmissionDesk:
-    return SubmissionDesk(rig.store, load_registry(), None, lambda: Gate(True), rig.clock)
+def released_desk(rig: Rig) -> SubmissionService:
+    return SubmissionService(rig.store, load_registry(), None, lambda: Gate(True), rig.clock)
 
 
 @pytest.mark.parametrize("one", read_manifest().scores, ids=lambda one: one.name)
 def test_released_scores_say_whose_they_are(
-    released_desk: SubmissionDesk, one: ReleasedScores
+    released_desk: SubmissionService, one: ReleasedScores
 ) -> None:
     record = released_desk.submit_released(one).status.submission
     paper = papers()[one.paper]
@@ -267,7 +266,7 @@ def test_released_scores_say_whose_they_are(
 
 
 def test_a_changed_released_file_is_refused_by_name_and_nothing_is_queued(
-    rig: Rig, released_desk: SubmissionDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, released_desk: SubmissionService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = read_manifest().scores[0]
     shutil.copytree(bundle.FOLDER, tmp_path / "released")
@@ -331,14 +330,14 @@ REPO = "ada/metric"
 
 
 @pytest.fixture
-def hub_desk(rig: Rig, hub: HubServer) -> SubmissionDesk:
+def hub_desk(rig: Rig, hub: HubServer) -> SubmissionService:
     (rig.folder / "unpacked").mkdir()
     return replace(rig.desk, hub=hub.endpoint, scratch=rig.folder / "unpacked")
 
 
 @pytest.mark.parametrize("named", [REPO, f"{REPO}@main", f"hub:{REPO}", f"datasets/{REPO}"])
 def test_a_repository_is_queued_and_its_commit_recorded(
-    rig: Rig, hub: HubServer, hub_desk: SubmissionDesk, named: str
+    rig: Rig, hub: HubServer, hub_desk: SubmissionService, named: str
 ) -> None:
     sha = hub.add(REPO, MODULE).branches["main"]
     accepted = hub_desk.submit_repository(named, account=ADA, submitter="A group")
@@ -351,7 +350,7 @@ def test_a_repository_is_queued_and_its_commit_recorded(
 
 
 def test_a_check_lists_what_is_wrong_with_a_repository_and_keeps_nothing(
-    rig: Rig, hub: HubServer, hub_desk: SubmissionDesk
+    rig: Rig, hub: HubServer, hub_desk: SubmissionService
 ) -> None:
     hub.add(REPO, {"assay.toml": b'name = "grey"\nnonsense = 1\n', "model.pkl": b"x"})
     before = rig.store.private.head()
@@ -363,7 +362,7 @@ def test_a_check_lists_what_is_wrong_with_a_repository_and_keeps_nothing(
 
 
 def test_what_is_private_to_the_operators_token_is_not_fetched(
-    hub: HubServer, hub_desk: SubmissionDesk, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, hub_desk: SubmissionService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.add(REPO, MODULE).private = True
     monkeypatch.setenv("HF_TOKEN", hub.token)
@@ -375,7 +374,7 @@ def test_what_is_private_to_the_operators_token_is_not_fetched(
 
 
 def test_what_will_not_be_taken_is_not_fetched(
-    rig: Rig, hub: HubServer, hub_desk: SubmissionDesk, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, hub: HubServer, hub_desk: SubmissionService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.add(REPO, MODULE)
     acts(rig).ban(ADA.key, ROOT, "Spam.")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.submission.generations_archive import opened
-from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.generations.archive import opened
+from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.desk import UNNAMED, Advance, SaidOfImages
 from leaderboard.ledger.cleanup import GRACE, sweep
@@ -28,19 +28,19 @@ from tests.hub.server import HubServer
 
 
 @pytest.fixture
-def desk(rig: Rig) -> SubmissionDesk:
+def desk(rig: Rig) -> SubmissionService:
     (rig.folder / "unpacked").mkdir()
     return replace(rig.desk, prompt_sets=SETS, scratch=rig.folder / "unpacked")
 
 
 def send(
-    desk: SubmissionDesk, rig: Rig, one: Made, account: Account = ADA, *, private: bool = False
+    desk: SubmissionService, rig: Rig, one: Made, account: Account = ADA, *, private: bool = False
 ) -> Submission:
     path = one.zipped(rig.folder / "sent.zip")
     return desk.submit_generations(path, account=account, private=private).status.submission
 
 
-def test_the_record_says_what_model_and_images_are(rig: Rig, desk: SubmissionDesk) -> None:
+def test_the_record_says_what_model_and_images_are(rig: Rig, desk: SubmissionService) -> None:
     one = made()
     one.manifest |= {
         "version": "2", "model": "ada/painter", "revision": "0" * 40, "steps": 20,
@@ -61,7 +61,7 @@ def test_the_record_says_what_model_and_images_are(rig: Rig, desk: SubmissionDes
     assert list((rig.folder / "unpacked").iterdir()) == []
 
 
-def test_the_rules_of_all_submissions_hold(rig: Rig, desk: SubmissionDesk) -> None:
+def test_the_rules_of_all_submissions_hold(rig: Rig, desk: SubmissionService) -> None:
     send(desk, rig, made())
     with refusing("version_taken"):
         send(desk, rig, made(50))
@@ -77,7 +77,9 @@ def test_the_rules_of_all_submissions_hold(rig: Rig, desk: SubmissionDesk) -> No
         send(desk, rig, made(), BOB)
 
 
-def test_all_that_is_wrong_is_one_refusal_with_nothing_kept(rig: Rig, desk: SubmissionDesk) -> None:
+def test_all_that_is_wrong_is_one_refusal_with_nothing_kept(
+    rig: Rig, desk: SubmissionService
+) -> None:
     one = made()
     one.files.popitem()
     one.rows["p0", 1]["prompt"] = "another"
@@ -115,7 +117,7 @@ def shared(own: Submission) -> list[tuple[str, int]]:
     return [(one.submission_id, one.n_images) for one in own.images.shared]
 
 
-def test_images_of_anothers_model_are_flagged_and_taken(rig: Rig, desk: SubmissionDesk) -> None:
+def test_images_of_anothers_model_are_flagged_and_taken(rig: Rig, desk: SubmissionService) -> None:
     first = send(desk, rig, made())
     path = re_encoded("copy").zipped(rig.folder / "copy.zip")
     accepted = desk.submit_generations(path, account=BOB)
@@ -124,7 +126,7 @@ def test_images_of_anothers_model_are_flagged_and_taken(rig: Rig, desk: Submissi
     assert accepted.status.submission.same_content_as == ()
 
 
-def test_what_is_private_says_nothing_and_is_not_named(rig: Rig, desk: SubmissionDesk) -> None:
+def test_what_is_private_says_nothing_and_is_not_named(rig: Rig, desk: SubmissionService) -> None:
     own = send(desk, rig, made(), private=True)
     public = Ledger(rig.store).status(own.submission_id).submission
     assert (public.images, public.model_card, public.name) == (None, None, "private submission")
@@ -133,7 +135,7 @@ def test_what_is_private_says_nothing_and_is_not_named(rig: Rig, desk: Submissio
 
 
 def test_own_versions_withdrawn_ones_and_ours_are_not_compared(
-    rig: Rig, desk: SubmissionDesk
+    rig: Rig, desk: SubmissionService
 ) -> None:
     sent = [
         (send(desk, rig, made()), ADA),
@@ -146,7 +148,7 @@ def test_own_versions_withdrawn_ones_and_ours_are_not_compared(
     assert shared(send(desk, rig, re_encoded("copy"), BOB)) == []
 
 
-def test_hashes_stay_as_long_as_the_submission(rig: Rig, desk: SubmissionDesk) -> None:
+def test_hashes_stay_as_long_as_the_submission(rig: Rig, desk: SubmissionService) -> None:
     path = f"hashes/{send(desk, rig, made()).submission_id}.parquet"
     private = rig.store.private
     private.commit({"hashes/gone-0123456789.parquet": b"x"}, parent=private.head(), message="left")
@@ -158,7 +160,7 @@ def test_hashes_stay_as_long_as_the_submission(rig: Rig, desk: SubmissionDesk) -
 
 @pytest.mark.parametrize("parquet", [True, False])
 def test_a_dataset_of_the_hub_is_taken_and_its_commit_recorded(
-    rig: Rig, desk: SubmissionDesk, hub: HubServer, parquet: bool
+    rig: Rig, desk: SubmissionService, hub: HubServer, parquet: bool
 ) -> None:
     one = made()
     files = dict(one.all_files())

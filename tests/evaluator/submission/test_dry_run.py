@@ -25,10 +25,22 @@ from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.plan import Size
-from evaluator.submission.checking import projection
-from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Rates, measured
-from evaluator.submission.checking.drawn import Drawn, evenly
-from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
+from evaluator.submission import costs as projection
+from evaluator.submission.costs import (
+    LARGE_SIDE,
+    MEDIUM_SIDE,
+    Costs,
+    Rates,
+    measured,
+)
+from evaluator.submission.dry_run import (
+    Drawn,
+    DryRun,
+    Machine,
+    dry_run,
+    evenly,
+    receipt_of,
+)
 from evaluator.submission.receipts import (
     MAX_BYTES,
     differences,

@@ -19,9 +19,13 @@ from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.submission.archives.archive import taken_in
-from evaluator.submission.making.skeletons import SkeletonKind, module_files
-from evaluator.submission.making.untouched import template_notes, template_of
-from evaluator.submission.making.wrapping import ClassFile
+from evaluator.submission.templates import (
+    ClassFile,
+    SkeletonKind,
+    module_files,
+    template_notes,
+    template_of,
+)
 from evaluator.submission.validate import examine_source, validated_source
 from evaluator.templates.wrapped.picture_files import PictureFiles
 from leaderboard.ledger.ledger import Ledger

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import TransientError
-from evaluator.worker.roles import WorkerRole
+from evaluator.worker.tasks import WorkerRole
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import ASKED, Killed, Rig

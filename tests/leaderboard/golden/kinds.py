@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
-from evaluator.worker.ending.handed_over import HandedOver, read_record
-from evaluator.worker.ending.handed_over import record_path as handed_over_path
-from evaluator.worker.ending.owed import Owed
+from evaluator.worker.handoff import ScoreBundle, read_record
+from evaluator.worker.handoff import record_path as handed_over_path
+from evaluator.worker.spool import PendingEvent
 from leaderboard.ledger import judge_pins as pins
 from leaderboard.ledger import policy
 from leaderboard.ledger.audit_log import Line, read_lines, segment_path
@@ -90,7 +90,7 @@ def _queue(content: bytes) -> Sequence[Status]:
     return read_queue(repository, repository.head()).statuses
 
 
-def _handed_over(content: bytes) -> Sequence[HandedOver]:
+def _handed_over(content: bytes) -> Sequence[ScoreBundle]:
     named = str(samples.HANDED_OVER["submission_id"]), str(samples.HANDED_OVER["benchmark"])
     return (read_record(_holding(handed_over_path(*named), content), *named),)
 
@@ -144,8 +144,8 @@ KINDS: Mapping[str, Kind] = {
         Line, samples.LINE, lambda line: line.model_dump_json().encode() + b"\n",
         lambda content: read_lines(_holding(segment_path(1), content)), ".jsonl",
     ),
-    "handed_over": Kind(HandedOver, samples.HANDED_OVER, _indented, _handed_over),
-    "owed": Kind(Owed, samples.OWED, lambda owed: owed.model_dump_json().encode(), _json_of(Owed)),
+    "handed_over": Kind(ScoreBundle, samples.HANDED_OVER, _indented, _handed_over),
+    "owed": Kind(PendingEvent, samples.OWED, lambda owed: owed.model_dump_json().encode(), _json_of(PendingEvent)),
     "announced": Kind(
         Announced, samples.ANNOUNCED, lambda one: history_file({}, [one])[EDITIONS], _announced
     ),

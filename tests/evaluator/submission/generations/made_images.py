@@ -19,10 +19,8 @@ from PIL import Image
 
 from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, image_file
 from benchmarks.prompt_sets.registry import load_prompt_sets
-from evaluator.submission.generations.limits import GenerationsLimits
-from evaluator.submission.generations.opening import opened_source
-from evaluator.submission.generations.taking import Taken, take
-from evaluator.submission.generations.targets import PromptSets
+from evaluator.submission.generations.sources import GenerationsLimits, opened_source
+from evaluator.submission.generations.taking import AcceptedImages, PromptSets, take
 
 PROMPTS = tuple(SetPrompt(f"p{i}", f"prompt {i}") for i in range(4))
 SEEDS = (1, 2)
@@ -144,11 +142,11 @@ def made_of_demo(seeds: tuple[int, ...] = (1,)) -> Made:
     return _made(DEMO.set_prompts(None), seeds, "painter")
 
 
-def taken(path: Path, target: Path | None = None, **options: Any) -> Taken:
+def taken(path: Path, target: Path | None = None, **options: Any) -> AcceptedImages:
     limits = options.pop("limits", GenerationsLimits())
     with opened_source(path, limits) as source:
         return take(source, PromptSets(SETS, None), target=target, limits=limits, **options)
 
 
-def codes(found: Taken) -> list[str]:
+def codes(found: AcceptedImages) -> list[str]:
     return [problem.code for problem in found.problems]

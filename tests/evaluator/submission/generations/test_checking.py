@@ -14,13 +14,9 @@ from PIL import Image
 
 from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.scoring.progress import Progress
-from evaluator.submission.generations.checking import Check, check_folder
-from evaluator.submission.generations.in_folder import FolderSource
-from evaluator.submission.generations.limits import GenerationsLimits
-from evaluator.submission.generations.looking import Look, look
-from evaluator.submission.generations.parallel import in_order
-from evaluator.submission.generations.sources import Fault
-from evaluator.submission.generations.wanted import Wanted
+from evaluator.submission.generations.checking import Check, Wanted, check_folder, in_order
+from evaluator.submission.generations.images import Look, look
+from evaluator.submission.generations.sources import Fault, FolderSource, GenerationsLimits
 from tests.evaluator.submission.generations.made_images import (
     PROMPTS,
     SEEDS,

@@ -11,10 +11,14 @@ import pytest
 from PIL import Image, ImageFilter
 
 from benchmarks.errors import PlatformError
-from evaluator.submission.generations.checking import Hashes
-from evaluator.submission.generations.perceptual import ALIKE, distance, perceptual_hash, small_luma
+from evaluator.submission.generations.checking import Hashes, Wanted
+from evaluator.submission.generations.images import (
+    ALIKE,
+    distance,
+    perceptual_hash,
+    small_luma,
+)
 from evaluator.submission.generations.shared import hashes_file, kept_hashes, shared_images
-from evaluator.submission.generations.wanted import Wanted
 from tests.evaluator.submission.generations.made_images import encoded, picture
 
 WANTED = Wanted({f"p{i}": None for i in range(50)}, (1, 2))

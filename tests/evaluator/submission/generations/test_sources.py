@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaluator.submission.generations.limits import GenerationsLimits
-from evaluator.submission.generations.opening import says_generations
-from evaluator.submission.generations_archive import opened
+from evaluator.submission.generations.archive import opened
+from evaluator.submission.generations.sources import GenerationsLimits, says_generations
 from leaderboard.desk import SaidOfImages
 from tests.evaluator.submission.generations.made_images import SET, Made, codes, made, taken
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
 from leaderboard.governance.signing_in import SignIn, Way
@@ -162,7 +162,7 @@ def store() -> Store:
 
 @pytest.fixture(scope="module")
 def site(store: Store, serve: Serve) -> str:
-    desk = SubmissionDesk(store, {}, None, lambda: Gate(True), store.clock, prompt_sets=SETS)
+    desk = SubmissionService(store, {}, None, lambda: Gate(True), store.clock, prompt_sets=SETS)
     return serve(app_of(store, cards(), desk=desk, clock=store.clock))
 
 

@@ -1,1 +1,0 @@
-"""Writing a submission to begin with."""

@@ -1,1 +1,0 @@
-"""The desk: who may send what, and what is kept of it."""

@@ -1,0 +1,240 @@
+"""Run of one submission: a file that is read, or a module that is asked."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks.questions import QuestionFolder
+from benchmarks.schema import Benchmark, Questions, ScoreTable
+from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
+from evaluator.scoring.asking import ClientSource, Engine, Finding
+from evaluator.scoring.column import Cost as RunCost
+from evaluator.scoring.column import ScoreColumn
+from evaluator.scoring.engine import EngineOptions, run_plan
+from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
+from evaluator.scoring.progress import Progress
+from evaluator.scoring.shards import ShardFolder, run_fingerprint
+from evaluator.trust import Trial, sampled, tried
+from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Submission
+from leaderboard.trust import TrustReport
+
+MOST_EXAMPLES = 50
+
+
+def cost_record(cost: RunCost) -> Cost:
+    """What a run used."""
+    return Cost(
+        pairs=cost.pairs,
+        images=cost.images,
+        seconds=cost.seconds,
+        pairs_per_s=cost.pairs_per_s,
+        peak_memory_bytes=cost.peak_memory_bytes,
+        calls=cost.calls,
+        images_decoded=cost.images_decoded,
+        images_encoded=cost.images_encoded,
+        texts_encoded=cost.texts_encoded,
+    )
+
+
+def findings_record(column: ScoreColumn) -> Findings:
+    """How much of a run was scored, and what was found on the way: counts and some examples."""
+    return Findings(
+        pairs=column.verdict.pairs,
+        scored=column.verdict.scored,
+        unscored=dict(column.verdict.unscored),
+        counts=dict(Counter(finding.code for finding in column.findings).most_common()),
+        examples=tuple(
+            FindingExample(
+                code=finding.code,
+                item=finding.item,
+                item_id=finding.item_id,
+                message=finding.message,
+                scored=finding.scored,
+            )
+            for finding in _examples(column.findings)
+        ),
+        environment=dict(column.environment),
+    )
+
+
+def _examples(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """As many of each code as there is room for, so that a frequent one hides no other."""
+    codes = Counter(finding.code for finding in findings)
+    room = MOST_EXAMPLES
+    for place, (code, n) in enumerate(sorted(codes.items(), key=lambda item: item[1])):
+        share = min(n, room // (len(codes) - place))
+        room -= share
+        yield from [finding for finding in findings if finding.code == code][:share]
+
+
+AS_SUBMITTED = ("scores as submitted, not re-run",)
+IN_PLAN_ORDER = EngineOptions(window=1)
+"""A stranger's module sees images in the order of a keyed hash and in no other."""
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of one submission on one benchmark, and how they came about."""
+
+    benchmark: str  # the benchmark's name
+    table: ScoreTable  # the scores
+    isolation: tuple[str, ...]  # layers in force while the scorer ran
+    cost: Cost | None = None  # what the run used; None where no code was run
+    findings: Findings | None = None  # what is to be known of its items; None where no code was run
+    trust: TrustReport | None = None  # what the scorer was put through; None where no code was run
+    # of the export whose opaque ids the scores are under; empty: they are under their own
+    tag: str = ""
+    contract: int | None = None  # version of what the scorer was given; None where no code was run
+    # of generations: entry id to the run of each metric that scored them; the table has a column of
+    # each that gave scores
+    judges: Mapping[str, JudgeRun] = field(default_factory=dict)
+
+
+class Run(Protocol):
+    """One submission, opened for scoring."""
+
+    @property
+    def log(self) -> str:
+        """What the scorer printed so far."""
+
+    def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
+        """The scores on one benchmark."""
+
+
+@dataclass(frozen=True)
+class FileRun:
+    """A scores file: nothing is run."""
+
+    submission: Submission
+    upload: Path
+    log: str = ""
+
+    def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
+        """See `Run`."""
+        table = parse_scores(
+            load_bytes(self.upload),
+            self.upload.name,
+            benchmark,
+            benchmark.answers(data),
+            metric=self.submission.name,
+            lower_is_better=self.submission.lower_is_better,
+        )
+        n = len(table.overall)
+        for metric in table.metrics:
+            check_mostly_scored(
+                int(table.overall[metric].notna().sum()), n, f"{metric} on {benchmark.name}"
+            )
+        tell(Progress(done=n, total=n, rate=0.0, eta_s=0.0, stage="reading"))
+        return Scored(benchmark.name, table, AS_SUBMITTED)
+
+
+@dataclass(frozen=True)
+class ModuleWork:
+    """What is to be done with a module."""
+
+    submission: Submission  # whose it is
+    layers: tuple[str, ...]  # what isolates it
+    shards: Path  # folder of what is finished
+    engine: Engine  # carries its batches
+    # what is asked under opaque ids; None: what the benchmark itself gives
+    questions: QuestionFolder | None = None
+
+    def asked(self, benchmark: Benchmark, data: Path | None) -> Questions:
+        """The questions of a benchmark."""
+        if self.questions is None:
+            return benchmark.questions(data)
+        return self.questions.questions(benchmark)
+
+    def tag(self, benchmark: Benchmark) -> str:
+        """Of the export the questions are from; empty where they are under their own ids."""
+        return "" if self.questions is None else self.questions.about(benchmark.name).tag
+
+
+class ModuleRun:
+    """A scoring module in its box; one box serves all benchmarks of a submission."""
+
+    def __init__(
+        self,
+        work: ModuleWork,
+        source: ClientSource,
+        log: Callable[[], str] = str,
+        trial: ClientSource | None = None,
+    ) -> None:
+        self._work = work
+        self._source = source
+        self._log = log
+        self._trial = trial or source
+        self._trust: TrustReport | None = None
+
+    @property
+    def log(self) -> str:
+        """See `Run`; what a module prints on another machine stays there."""
+        return self._log()
+
+    def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
+        """See `Run`."""
+        work = self._work
+        questions, tag = work.asked(benchmark, data), work.tag(benchmark)
+        total = len(questions.pairs)
+        tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
+        trial = None if self._trust else self._tried(questions, benchmark.name, tell)
+        revision = " ".join(filter(None, (benchmark.card.revision, tag)))
+        column = self.column(questions, (benchmark.name, revision), tell)
+        verdict = column.verdict
+        check_mostly_scored(verdict.scored, verdict.pairs, benchmark.name, verdict.unscored)
+        if trial is not None:
+            self._trust = trial.after({str(pair): score for pair, score in column.overall.items()})
+        return Scored(
+            benchmark.name,
+            self._table(column),
+            work.layers,
+            cost_record(column.cost),
+            findings_record(column),
+            self._trust,
+            tag,
+            contract=PLAN_VERSION,
+        )
+
+    def column(self, questions: Questions, of: tuple[str, str], tell: Tell) -> ScoreColumn:
+        """The scores of any questions; what was scored before is kept."""
+        name, revision = of
+        return run_plan(
+            ScoringPlan.of(questions, secrets.token_bytes(32)),
+            questions,
+            self._source,
+            ShardFolder(
+                self._work.shards / name,
+                run_fingerprint(
+                    submission=self._source.fingerprint, benchmark=name, revision=revision
+                ),
+            ),
+            tell,
+            engine=self._work.engine,
+            options=IN_PLAN_ORDER,
+        )
+
+    def _tried(self, questions: Questions, benchmark: str, tell: Tell) -> Trial:
+        """The trust checks, on pairs of the first benchmark; they stand for the whole run."""
+        total = len(questions.pairs)
+
+        def told(_done: int, _of: int) -> None:
+            tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
+
+        few = sampled(questions, secrets.token_bytes(32))
+        with self._trial.open() as asker:
+            return tried(asker, few, benchmark, told)
+
+    def _table(self, column: ScoreColumn) -> ScoreTable:
+        name = self._work.submission.metrics[0]
+        return ScoreTable(
+            column.overall.to_frame(name),
+            elements={} if column.elements is None else {name: column.elements},
+            directions=dict.fromkeys(self._work.submission.lower_is_better, -1),
+        )

@@ -1,0 +1,510 @@
+"""Takes submissions: the page and the command line both come through here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.errors import SubmitterError
+from benchmarks.problems import Problem, problems_of
+from benchmarks.prompt_sets.prompt_set import PromptSet
+from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.released.bundle import FOLDER, ReleasedScores, released_bytes
+from benchmarks.schema import Benchmark, ScoreTable
+from evaluator.generation.manifest import GenerationsManifest
+from evaluator.hub.source import Fetched
+from evaluator.submission.archives.content import Content
+from evaluator.submission.archives.entries import ArchiveLimits
+from evaluator.submission.generations.archive import SUFFIX
+from evaluator.submission.generations.intake import (
+    GenerationsDesk,
+    fetched_for_others,
+    sharing_notes,
+)
+from evaluator.submission.generations.shared import hashes_path
+from evaluator.submission.generations.taking import PromptSets
+from evaluator.submission.intake import (
+    Identity,
+    SubmissionIntake,
+    checked_signature,
+    kept_suffix,
+    same_content,
+)
+from evaluator.submission.manifest import Manifest
+from evaluator.submission.receipts import differences, environment_versions, read_receipt
+from evaluator.submission.scores_file import ScoresFile, examine_scores_file, read_scores_file
+from evaluator.submission.templates import template_notes
+from evaluator.submission.validate import ScoringModule, opened_source, validated_source
+from leaderboard.accounts import ASSAY, Account
+from leaderboard.desk import Accepted, Examination, Gate, Plan, SaidOfImages, ScoresForm, Tell
+from leaderboard.ledger.private_records import private_id
+from leaderboard.records import ImagesSeen, Kind, Receipt, Submission
+from leaderboard.store.interface import Store
+
+
+@dataclass(frozen=True)
+class SubmissionMetadata:
+    """What is said about a submission by whoever sends it, not by its content."""
+
+    identity: Identity  # of the submission
+    signed: str  # how it is signed on the boards
+    private: bool  # whether it stays with its author
+    received_at: datetime  # the current time
+    same_content_as: tuple[str, ...] = ()  # see `Submission`
+    receipt: Receipt | None = None  # of the author's own check
+    source: str = ""  # see `Submission`
+    private_id: str = field(default_factory=private_id)  # its id if it is private
+
+    def record(self, *, suffix: str, metrics: tuple[str, ...]) -> Submission:
+        """The record as far as the envelope tells it."""
+        identity = self.identity
+        return Submission(
+            submission_id=self.private_id if self.private else identity.submission_id,
+            kind=identity.kind,
+            name=identity.name,
+            version=identity.version,
+            metrics=metrics,
+            benchmarks=(),
+            submitter=self.signed,
+            account=identity.account,
+            private=self.private,
+            same_content_as=self.same_content_as,
+            receipt=self.receipt,
+            source=self.source,
+            content_sha256=identity.content_sha256,
+            archive=f"uploads/{identity.content_sha256}{suffix}",
+            received_at=self.received_at,
+        )
+
+
+def module_record(
+    envelope: SubmissionMetadata, module: ScoringModule, benchmarks: tuple[str, ...]
+) -> Submission:
+    """The record of a scoring module."""
+    manifest = module.manifest
+    lower = manifest.direction == "lower_is_better"
+    return envelope.record(suffix=".zip", metrics=(manifest.name,)).model_copy(
+        update={
+            "benchmarks": benchmarks,
+            "description": manifest.description,
+            "authors": manifest.authors,
+            "licence": manifest.licence,
+            "links": manifest.links,
+            "lower_is_better": (manifest.name,) if lower else (),
+            "trained_on": manifest.trained_on,
+            "flops_per_pair": manifest.flops_of_metrics,
+            "models": manifest.models,
+            "entry_point": manifest.entry_point,
+            "weights": manifest.weights,
+            "template": module.template,
+        }
+    )
+
+
+def scores_record(
+    envelope: SubmissionMetadata,
+    table: ScoreTable,
+    *,
+    suffix: str,
+    description: str,
+    released: ReleasedScores | None = None,
+) -> Submission:
+    """The record of a scores file."""
+    lower = tuple(m for m in table.metrics if table.directions.get(m) == -1)
+    return envelope.record(suffix=suffix, metrics=table.metrics).model_copy(
+        update={
+            "benchmarks": (envelope.identity.benchmark,),
+            "description": description,
+            "lower_is_better": lower,
+            **({} if released is None else _release(released)),
+        }
+    )
+
+
+def _release(released: ReleasedScores) -> dict[str, object]:
+    file, paper = released.file, released.printed_in
+    return {
+        "authors": released.authors,
+        "licence": file.licence,
+        "links": {"paper": paper.url, f"data at {file.commit}": file.source},
+        "released_with": paper.citation,
+    }
+
+
+def generations_record(
+    envelope: SubmissionMetadata, manifest: GenerationsManifest, images: ImagesSeen
+) -> Submission:
+    """The record of a model's images."""
+    return envelope.record(suffix=SUFFIX, metrics=(manifest.name,)).model_copy(
+        update={
+            "benchmarks": (images.prompt_set,),
+            "description": manifest.description,
+            "authors": manifest.authors,
+            "licence": manifest.licence,
+            "links": manifest.links,
+            "model_card": manifest.model_card(),
+            "images": images,
+        }
+    )
+
+
+def benchmarks_of(
+    manifest: Manifest, registry: Mapping[str, Benchmark], data: Path | None
+) -> tuple[str, ...]:
+    """Those a module asks for, or all whose images are here if it asks for none."""
+    wanted = manifest.benchmarks or tuple(sorted(registry))
+    here = tuple(n for n in wanted if registry[n].has_questions(data))
+    if here and (here == wanted or not manifest.benchmarks):
+        return here
+    absent = [n for n in wanted if n not in here]
+    raise SubmitterError(
+        "images_missing",
+        f"The images of {', '.join(absent)} are not on this machine.",
+        "Submit scores computed elsewhere, or name other benchmarks in assay.toml.",
+    )
+
+
+@dataclass(frozen=True)
+class SubmissionService:
+    """Checks what comes in, keeps it and queues it. Whatever is wrong leaves the store as it was.
+
+    It refuses for one reason after the other: the account is banned, no code is taken here, the
+    form is wrong (all of it told at once), the allowance is used up, the version is taken, the
+    benchmarks' data is not here.
+    """
+
+    store: Store  # where submissions are kept
+    registry: Mapping[str, Benchmark]  # the benchmarks known here
+    data: Path | None  # folder of benchmark data, if there is one
+    # says whether code can be isolated here; asked at each submission of code
+    gate_of: Callable[[], Gate]
+    clock: Callable[[], datetime]  # the current time, with a time zone
+    # makes ids of private submissions, which nobody can guess
+    fresh_id: Callable[[], str] = private_id
+    scratch: Path | None = None  # folder to unpack in; the system's own if None
+    hub: str | None = None  # address of the Hub; that of the environment if None
+    # those of which generations are taken
+    prompt_sets: Mapping[str, PromptSet] = field(default_factory=load_prompt_sets)
+
+    def gate(self) -> Gate:
+        """See `leaderboard.desk.Desk`."""
+        return self.gate_of()
+
+    def score_benchmarks(self) -> tuple[str, ...]:
+        """See `leaderboard.desk.Desk`."""
+        return tuple(n for n, b in sorted(self.registry.items()) if b.has_answers(self.data))
+
+    def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
+        """See `leaderboard.desk.Desk`."""
+        with opened_source(path, self.registry, self.scratch) as (seen, module):
+            if module is None:
+                return seen
+            manifest = module.manifest
+            try:
+                here = benchmarks_of(manifest, self.registry, self.data)
+            except SubmitterError as error:
+                return replace(seen, problems=problems_of(error))
+            absent = [name for name in seen.benchmarks if name not in here]
+            plan = Plan(
+                metrics=(manifest.name,),
+                left_out=dict.fromkeys(absent, "its images are not on this machine"),
+                marks=tuple(f"trained on {name}" for name in manifest.trained_on),
+            )
+            identity = Identity(
+                Kind.METRIC, manifest.name, manifest.version, _key(account), seen.content_sha256
+            )
+            return self._previewed(replace(seen, benchmarks=here, plan=plan), identity, account)
+
+    def submit_metric(
+        self,
+        path: Path,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+        source: str = "",
+    ) -> Accepted:
+        """Check and queue a scoring module; see `leaderboard.desk.Desk`.
+
+        The gate, allowances and versions are not for what Assay itself sends (`ASSAY`).
+        """
+        reception = SubmissionIntake(self.store, account, self.clock)
+        reception.check_not_banned()
+        self._check_gate(account)
+        signed = checked_signature(submitter, account, reception.visible())
+        read = None if receipt is None else read_receipt(receipt)
+        with validated_source(path, self.registry, self.scratch) as module:
+            manifest, content = module.manifest, module.content
+            identity = Identity(
+                Kind.METRIC, manifest.name, manifest.version, account.key, content.sha256
+            )
+            notes = (*template_notes(module.template), *_differences(read, content.sha256))
+            if known := reception.known(identity, private=private):
+                return known
+            reception.check(identity)
+            envelope = self._envelope(reception, identity, signed, private=private)
+            submission = module_record(
+                replace(envelope, receipt=read, source=source),
+                module,
+                benchmarks_of(manifest, self.registry, self.data),
+            )
+            with _packed(content, self.scratch) as upload:
+                return reception.receive(identity, submission, upload, notes)
+
+    def examine_repository(self, source: str, account: Account | None = None) -> Examination:
+        """See `leaderboard.desk.Desk`."""
+        with self._fetched(source) as found:
+            return self.examine_metric(found.folder, account)
+
+    def submit_repository(
+        self,
+        source: str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+    ) -> Accepted:
+        """Fetch, check and queue a scoring module; see `leaderboard.desk.Desk`."""
+        # Nothing is fetched for those who may send nothing.
+        SubmissionIntake(self.store, account, self.clock).check_not_banned()
+        self._check_gate(account)
+        with self._fetched(source) as found:
+            return self.submit_metric(
+                found.folder,
+                account=account,
+                submitter=submitter,
+                private=private,
+                receipt=receipt,
+                source=found.source,
+            )
+
+    def examine_scores(
+        self, path: Path, form: ScoresForm, account: Account | None = None
+    ) -> Examination:
+        """See `leaderboard.desk.Desk`."""
+        seen, file = examine_scores_file(path, form, self.registry, self.data)
+        if file is None:
+            return seen
+        return self._previewed(seen, _identity(file, account), account)
+
+    def submit_scores(
+        self,
+        path: Path,
+        *,
+        benchmark: str,
+        account: Account,
+        submitter: str = "",
+        name: str = "",
+        version: str = "",
+        description: str = "",
+        lower_is_better: tuple[str, ...] = (),
+        private: bool = False,
+    ) -> Accepted:
+        """Check and queue a scores file; see `leaderboard.desk.Desk`."""
+        return self._submit_scores(
+            path,
+            benchmark=benchmark,
+            account=account,
+            submitter=submitter,
+            name=name,
+            version=version,
+            description=description,
+            lower_is_better=lower_is_better,
+            private=private,
+        )
+
+    def _submit_scores(
+        self,
+        path: Path,
+        *,
+        benchmark: str,
+        account: Account,
+        submitter: str = "",
+        name: str,
+        version: str,
+        description: str,
+        lower_is_better: tuple[str, ...],
+        private: bool = False,
+        released: ReleasedScores | None = None,
+    ) -> Accepted:
+        reception = SubmissionIntake(self.store, account, self.clock)
+        reception.check_not_banned()
+        signed = checked_signature(submitter, account, reception.visible())
+        form = ScoresForm(benchmark, name, version, description, lower_is_better)
+        file = read_scores_file(path, form, self.registry, self.data)
+        identity = _identity(file, account)
+        if known := reception.known(identity, private=private):
+            return known
+        reception.check(identity)
+        submission = scores_record(
+            self._envelope(reception, identity, signed, private=private),
+            file.table,
+            suffix=kept_suffix(path, file.content),
+            description=file.description,
+            released=released,
+        )
+        return reception.receive(identity, submission, file.content)
+
+    def submit_released(self, released: ReleasedScores) -> Accepted:
+        """Check and queue a scores file of the bundle, for the authors who released it."""
+        released_bytes(released.path)
+        return self._submit_scores(
+            FOLDER / released.path,
+            benchmark=released.benchmark,
+            account=ASSAY,
+            name=released.name,
+            version=released.version,
+            description=released.description,
+            lower_is_better=released.lower_is_better,
+            released=released,
+        )
+
+    def prompt_set_names(self) -> tuple[str, ...]:
+        """See `leaderboard.desk.Desk`."""
+        return tuple(n for n, one in self.prompt_sets.items() if one.has_answers(self.data))
+
+    def examine_generations(
+        self,
+        where: Path | str,
+        said: SaidOfImages | None = None,
+        tell: Tell | None = None,
+        account: Account | None = None,
+    ) -> Examination:
+        """See `leaderboard.desk.Desk`."""
+        with self._generations.at(where) as (path, _):
+            seen = self._generations.examine(path, said, tell)
+        if seen.problems or seen.images is None:
+            return seen
+        prompt_set = seen.images.prompt_set
+        identity = Identity(
+            Kind.GENERATIONS,
+            seen.name,
+            seen.version,
+            _key(account),
+            seen.content_sha256,
+            prompt_set,
+        )
+        plan = Plan(metrics=(seen.name,), pairs={prompt_set: seen.images.present})
+        return self._previewed(replace(seen, plan=plan), identity, account)
+
+    def submit_generations(
+        self,
+        where: Path | str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        source: str = "",
+        said: SaidOfImages | None = None,
+        tell: Tell | None = None,
+    ) -> Accepted:
+        """Check and queue the images of a model; see `leaderboard.desk.Desk`."""
+        reception = SubmissionIntake(self.store, account, self.clock)
+        reception.check_not_banned()
+        signed = checked_signature(submitter, account, reception.visible())
+        desk = self._generations
+        with desk.at(where) as (path, fetched_from), desk.taken(path, said, tell) as whole:
+            name, version = whole.manifest.name, whole.manifest.version
+            content, prompt_set = whole.content_sha256, whole.images.prompt_set
+            identity = Identity(Kind.GENERATIONS, name, version, account.key, content, prompt_set)
+            if known := reception.known(identity, private=private):
+                return known
+            reception.check(identity)
+            envelope = self._envelope(reception, identity, signed, private=private)
+            shared = whole.shared(self.store.private, identity, reception.statuses())
+            submission = generations_record(
+                replace(envelope, source=source or fetched_from),
+                whole.manifest,
+                whole.images.model_copy(update={"shared": shared}),
+            )
+            return reception.receive(
+                identity,
+                submission,
+                whole.archive,
+                sharing_notes(shared),
+                {hashes_path(submission.submission_id): whole.hashes_file()},
+            )
+
+    @cached_property
+    def _generations(self) -> GenerationsDesk:
+        return GenerationsDesk(PromptSets(self.prompt_sets, self.data), self.scratch, self.hub)
+
+    def _fetched(self, source: str) -> AbstractContextManager[Fetched]:
+        """A repository that somebody else names: whatever a token opens is none of theirs."""
+        return fetched_for_others(source, ArchiveLimits(), self.scratch, self.hub)
+
+    def _previewed(
+        self, seen: Examination, identity: Identity, account: Account | None
+    ) -> Examination:
+        """With what an account would be refused, or told, if it sent this now."""
+        if account is None:
+            return seen
+        problems: list[Problem] = []
+        notes: tuple[str, ...] = ()
+        try:
+            if identity.kind is Kind.METRIC:
+                self._check_gate(account)
+        except SubmitterError as error:
+            problems += problems_of(error)
+        try:
+            notes = SubmissionIntake(self.store, account, self.clock).preview(identity)
+        except SubmitterError as error:
+            problems += problems_of(error)
+        return replace(seen, problems=tuple(problems), notes=(*seen.notes, *notes))
+
+    def _check_gate(self, account: Account) -> None:
+        gate = self.gate()
+        if account.key != ASSAY.key and not gate.ok:
+            raise SubmitterError(
+                "code_refused",
+                f"This installation takes no code now: {gate.reason}",
+                f"{gate.remedy} Scores files are taken all the same.",
+            )
+
+    def _envelope(
+        self, reception: SubmissionIntake, identity: Identity, signed: str, *, private: bool
+    ) -> SubmissionMetadata:
+        return SubmissionMetadata(
+            identity,
+            signed,
+            private,
+            received_at=self.clock(),
+            same_content_as=same_content(
+                identity.kind, identity.content_sha256, identity.account, reception.statuses()
+            ),
+            private_id=self.fresh_id(),
+        )
+
+
+def _key(account: Account | None) -> str:
+    return account.key if account else ""
+
+
+def _identity(file: ScoresFile, account: Account | None) -> Identity:
+    return Identity(
+        Kind.SCORES, file.name, file.version, _key(account), file.content_sha256, file.benchmark
+    )
+
+
+def _differences(receipt: Receipt | None, content_sha256: str) -> tuple[str, ...]:
+    """How this installation differs from the one the author checked with, in sentences."""
+    if receipt is None:
+        return ()
+    found = differences(receipt, content_sha256, environment_versions())
+    return tuple(f"{text[0].upper()}{text[1:]}." for text in found)
+
+
+@contextmanager
+def _packed(content: Content, scratch: Path | None) -> Iterator[Path]:
+    """The archive that is kept, in a folder that is gone afterwards."""
+    with TemporaryDirectory(prefix="assay-", dir=scratch) as place:
+        archive = Path(place) / "upload.zip"
+        content.pack_to(archive)
+        yield archive

@@ -1,1 +1,0 @@
-"""Claims of a worker: made, held and released, with its sign of life."""

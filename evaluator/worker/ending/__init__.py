@@ -1,1 +1,0 @@
-"""From scores to a published result or a stated end, kept on disk until the store has it."""

@@ -1,0 +1,443 @@
+"""Handoff of scores from a worker that runs code to one that judges: their files, both sides."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, Protocol
+
+import pandas as pd
+import pyarrow as pa
+from pandas.api.types import is_float_dtype
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from benchmarks.parquet import parquet_frame
+from benchmarks.questions import Key, key_path
+from benchmarks.schema import Benchmark, ScoreTable
+from benchmarks.scores import parse_scores, write_scores
+from benchmarks.stored_scores import read_stored, write_stored
+from evaluator.submission.runs import Scored
+from evaluator.worker.tasks import Finished, Setting, begun_events
+from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.cleanup import tidy
+from leaderboard.ledger.private_records import results_folder, scored_folder
+from leaderboard.publication.results import read_result
+from leaderboard.records import (
+    Cost,
+    Event,
+    FindingExample,
+    Findings,
+    JudgeRun,
+    Kind,
+    Submission,
+)
+from leaderboard.states import FINISHED, TO_JUDGE, State
+from leaderboard.store.interface import Changes, NotFoundError, Store, transact
+from leaderboard.trust import Check, TrustReport
+
+log = logging.getLogger(__name__)
+
+
+class ScoreBundle(BaseModel):
+    """All a judge needs of a run beside its scores."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    schema_version: Literal[1] = 1
+    submission_id: str
+    benchmark: str
+    revision: str
+    """Of the benchmark's data."""
+    tag: str
+    """Of the exported questions; empty where the scores are under the benchmark's own ids."""
+    worker: str
+    """Who made the scores."""
+    scores_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Of the scores file beside it."""
+    isolation: tuple[str, ...]
+    cost: Cost | None
+    findings: Findings | None
+    trust: TrustReport | None
+    contract: int | None = None
+    judges: dict[str, JudgeRun] = Field(default_factory=dict)
+    """Of generations: see `Scored`."""
+    output: str
+    """The end of what the scorer printed, as far as it may be kept."""
+
+    def scored(self, table: ScoreTable) -> Scored:
+        """The run with its scores."""
+        return Scored(
+            self.benchmark,
+            table,
+            self.isolation,
+            self.cost,
+            self.findings,
+            self.trust,
+            self.tag,
+            self.contract,
+            self.judges,
+        )
+
+
+class Readable(Protocol):
+    """Where the files of a hand-over lie: the private repository, or a worker's own disk."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file."""
+
+
+def record_path(submission_id: str, benchmark: str) -> str:
+    """Where the record of a run is."""
+    return f"{scored_folder(submission_id)}{benchmark}.json"
+
+
+def scores_path(submission_id: str, benchmark: str) -> str:
+    """Where its scores are."""
+    return f"{scored_folder(submission_id)}{benchmark}.scores.parquet"
+
+
+def handover_files(
+    submission: Submission, scored: Scored, revision: str, worker: str, output: str
+) -> dict[str, bytes]:
+    """The two files of one run, by path."""
+    name = submission.submission_id
+    if submission.kind is Kind.GENERATIONS:
+        content = write_stored(
+            scored.table, submission_id=name, benchmark=scored.benchmark, revision=revision
+        )
+    else:
+        content = write_scores(scored.table)
+    record = ScoreBundle(
+        submission_id=name,
+        benchmark=scored.benchmark,
+        revision=revision,
+        tag=scored.tag,
+        worker=worker,
+        scores_sha256=hashlib.sha256(content).hexdigest(),
+        isolation=scored.isolation,
+        cost=scored.cost,
+        findings=scored.findings,
+        trust=scored.trust,
+        contract=scored.contract,
+        judges=dict(scored.judges),
+        output=output,
+    )
+    return {
+        record_path(name, scored.benchmark): record.model_dump_json(indent=1).encode(),
+        scores_path(name, scored.benchmark): content,
+    }
+
+
+def read_record(private: Readable, submission_id: str, benchmark: str) -> ScoreBundle:
+    """The record of a run."""
+    path = record_path(submission_id, benchmark)
+    try:
+        record = ScoreBundle.model_validate_json(private.read(path))
+    except ValidationError as error:
+        raise damaged(path, str(error.errors()[0]["msg"])) from error
+    if (record.submission_id, record.benchmark) != (submission_id, benchmark):
+        raise damaged(path, f"it is of {record.submission_id} on {record.benchmark}")
+    return record
+
+
+def read_table(private: Readable, submission: Submission, record: ScoreBundle) -> ScoreTable:
+    """The scores of a run, under the ids they were made with."""
+    path = scores_path(record.submission_id, record.benchmark)
+    content = private.read(path)
+    if hashlib.sha256(content).hexdigest() != record.scores_sha256:
+        raise damaged(path, "it is not the file its record names")
+    if submission.kind is Kind.GENERATIONS:
+        return _of_images(content, path, record.judges)
+    try:
+        frame = parquet_frame(content)
+        metric = submission.metrics[0]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(path, str(error)) from error
+    parts = ["element_id", "element_score"] if "element_id" in frame else []
+    if list(frame.columns) != ["pair_id", metric, *parts]:
+        raise damaged(path, f"its columns are {ascii(list(frame.columns))[:200]}")
+    whole = frame[frame["element_id"].isna()] if parts else frame
+    elements = frame[frame["element_id"].notna()] if parts else frame[:0]
+    numbers = [metric, *parts[1:]]
+    if any(not is_float_dtype(frame[name]) for name in numbers):
+        raise damaged(path, "its scores are not all numbers")
+    return ScoreTable(
+        whole.set_index("pair_id")[[metric]],
+        elements={metric: _elements(elements)} if parts else {},
+        directions=dict.fromkeys(submission.lower_is_better, -1),
+    )
+
+
+def _of_images(content: bytes, path: str, judges: Mapping[str, JudgeRun]) -> ScoreTable:
+    try:
+        table = read_stored(content)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(path, str(error)) from error
+    if unknown := [metric for metric in table.metrics if metric not in judges]:
+        raise damaged(path, f"nothing is said of the run of {ascii(unknown)[:200]}")
+    lower = (name for name, run in judges.items() if run.lower_is_better)
+    return replace(table, directions=dict.fromkeys(lower, -1))
+
+
+def _elements(rows: pd.DataFrame) -> pd.DataFrame:
+    named = rows[["pair_id", "element_id", "element_score"]].reset_index(drop=True)
+    return named.rename(columns={"element_score": "score"})
+
+
+def restored(scored: Scored, key: Key) -> Scored:
+    """The same run under the benchmark's own ids."""
+    findings, trust = scored.findings, scored.trust
+    return Scored(
+        scored.benchmark,
+        key.restore_table(scored.table),
+        scored.isolation,
+        scored.cost,
+        findings and _named_findings(findings, key),
+        _named_trust(trust, key) if trust and trust.benchmark == key.benchmark else trust,
+        contract=scored.contract,
+    )
+
+
+def _named_findings(findings: Findings, key: Key) -> Findings:
+    def named(example: FindingExample) -> FindingExample:
+        return example.model_copy(update={"item_id": key.original(example.item_id)})
+
+    return findings.model_copy(update={"examples": tuple(map(named, findings.examples))})
+
+
+def _named_trust(trust: TrustReport, key: Key) -> TrustReport:
+    def named(check: Check) -> Check:
+        if check.example is None:
+            return check
+        pair = key.original(check.example.pair_id)
+        example = check.example.model_copy(update={"pair_id": pair})
+        return check.model_copy(update={"example": example})
+
+    return trust.model_copy(update={"checks": tuple(map(named, trust.checks))})
+
+
+def damaged(path: str, what: str) -> PlatformError:
+    """The error of a file that cannot be judged."""
+    return PlatformError(
+        "handover_damaged",
+        f"The scores in {path} cannot be judged: {what}.",
+        "Have the submission run again: python -m evaluator rerun",
+    )
+
+
+def kept_scores(
+    store: Store, submission: Submission, benchmark: Benchmark, data: Path | None
+) -> Scored:
+    """The scores behind a submission's latest result on a benchmark, and how they came about."""
+    result = read_result(store, submission, benchmark.name)
+    if result is None:
+        raise _scores_missing(submission, benchmark)
+    content, answers = _content(store, submission, benchmark), benchmark.answers(data)
+    try:
+        table = parse_scores(
+            content,
+            f"{benchmark.name}.scores.parquet",
+            benchmark,
+            answers,
+            metric=submission.metrics[0],
+            lower_is_better=submission.lower_is_better,
+        )
+    except SubmitterError as error:
+        raise PlatformError(
+            "scores_damaged",
+            f"The scores of {submission.submission_id} on {benchmark.name} cannot be judged "
+            f"again: {error.message}",
+            "Have the submission run again: python -m evaluator rerun",
+        ) from error
+    return Scored(
+        benchmark.name,
+        table,
+        result.isolation,
+        result.cost,
+        result.findings,
+        result.trust,
+        contract=result.contract,
+    )
+
+
+def _content(store: Store, submission: Submission, benchmark: Benchmark) -> bytes:
+    name, file = submission.submission_id, f"{benchmark.name}.scores.parquet"
+    places = (
+        [(store.private, f"{results_folder(name)}{file}")]
+        if submission.private
+        else [(store.public, f"results/{name}/{file}"), (store.private, f"results/{name}/{file}")]
+    )
+    for repository, path in places:
+        try:
+            return repository.read(path)
+        except NotFoundError:
+            continue
+    raise _scores_missing(submission, benchmark)
+
+
+def _scores_missing(submission: Submission, benchmark: Benchmark) -> PlatformError:
+    return PlatformError(
+        "scores_missing",
+        f"The scores of {submission.submission_id} on {benchmark.name} are not in the store.",
+        "Have the submission run again: python -m evaluator rerun",
+    )
+
+
+WAITING_FOR_A_JUDGE = "Waiting for a judge."
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """Both sides of the hand-over of one worker."""
+
+    at: Setting
+
+    def give(self, finished: Sequence[Finished]) -> frozenset[str]:
+        """Keep scores privately, then say in public that they wait for a judge: a commit each."""
+        files = {one.submission_id: self._files(one) for one in finished}
+        names = " ".join(files)
+
+        def change() -> Changes:
+            # What another worker has handed over meanwhile may be under judgement already.
+            mine = [one.submission_id for one in finished if self._is_mine(one)]
+            changes: dict[str, bytes | Path | None] = {}
+            for name in mine:
+                changes |= dict.fromkeys(self.at.store.private.list(scored_folder(name)))
+                changes |= files[name]
+            return changes
+
+        given: set[str] = set()
+
+        def batch() -> Batch:
+            mine = [one for one in finished if self._is_mine(one)]
+            given.clear()
+            given.update(one.submission_id for one in mine)
+            if not mine:
+                raise TransientError("lost_race", f"{names} moved on.")
+            return Batch(events={one.submission_id: self._events(one) for one in mine})
+
+        transact(self.at.store.private, change, f"scores of {names}")
+        try:
+            self.at.ledger.write(batch, f"scored {names}")
+        except TransientError as error:
+            if error.code != "lost_race":
+                raise
+            return frozenset()
+        return frozenset(given)
+
+    def _is_mine(self, one: Finished) -> bool:
+        return self.at.holds(self.at.ledger.whole_status(one.submission_id))
+
+    def _files(self, one: Finished) -> dict[str, bytes]:
+        files: dict[str, bytes] = {}
+        for scored in one.scored:
+            revision = self.at.registry[scored.benchmark].card.revision
+            files |= handover_files(one.task.submission, scored, revision, self.at.name, one.output)
+        return files
+
+    def _events(self, one: Finished) -> list[Event]:
+        handed = Event(
+            at=self.at.now(),
+            state=State.SCORED,
+            by=self.at.name,
+            code=TO_JUDGE,
+            reason=WAITING_FOR_A_JUDGE,
+            log=one.output,
+        )
+        return [*begun_events(one, self.at.name), handed]
+
+    def can_take(self, submission: Submission) -> bool:
+        """Whether the scores that wait can be given their own ids here."""
+        if self._kept(submission):
+            return True
+        try:
+            records = [
+                read_record(self.at.store.private, submission.submission_id, name)
+                for name in submission.benchmarks
+            ]
+        except PlatformError as error:
+            log.warning("%s is taken to be failed: %s", submission.submission_id, error)
+            return True  # So that it ends, with this as its reason, and does not wait for ever.
+        return all(not record.tag or self._has_key(record.benchmark) for record in records)
+
+    def take(self, submission: Submission) -> tuple[list[Scored], str]:
+        """The scores that wait, under the benchmarks' own ids, and the scorer's output."""
+        if self._kept(submission):
+            named = [self.at.registry[name] for name in submission.benchmarks]
+            return [kept_scores(self.at.store, submission, one, self.at.data) for one in named], ""
+        records = [self._record(submission, name) for name in submission.benchmarks]
+        author = self._scored_by(submission)
+        for record in records:
+            if record.worker != author:
+                path = record_path(record.submission_id, record.benchmark)
+                raise damaged(path, f"{record.worker} made them, but {author} handed them over")
+        return [self._scored(submission, record) for record in records], records[-1].output
+
+    def remove(self, submission_id: str) -> None:
+        """Remove scores that wait no more."""
+        tidy(self.at.store, submission_id)
+
+    def _record(self, submission: Submission, benchmark: str) -> ScoreBundle:
+        try:
+            return read_record(self.at.store.private, submission.submission_id, benchmark)
+        except NotFoundError as error:
+            raise _gone(error) from error
+
+    def _scored(self, submission: Submission, record: ScoreBundle) -> Scored:
+        benchmark = self.at.registry[record.benchmark]
+        path = record_path(record.submission_id, record.benchmark)
+        if record.revision != benchmark.card.revision:
+            found, here = record.revision, benchmark.card.revision
+            raise damaged(path, f"they are of revision {found}, and revision {here} is here")
+        try:
+            table = read_table(self.at.store.private, submission, record)
+        except NotFoundError as error:
+            raise _gone(error) from error
+        scored = record.scored(table)
+        if record.tag:
+            scored = restored(scored, self._key(record.benchmark))
+        if benchmark.track == "models":
+            return scored
+        ids = benchmark.answers(self.at.data).pair_ids
+        overall = scored.table.overall
+        if len(overall) != len(ids) or set(overall.index) != set(ids):
+            raise damaged(path, f"they are not of the {len(ids)} pairs of {record.benchmark}")
+        return replace(scored, table=replace(scored.table, overall=overall.loc[list(ids)]))
+
+    def _has_key(self, benchmark: str) -> bool:
+        return self.at.keys is not None and key_path(self.at.keys, benchmark).is_file()
+
+    def _key(self, benchmark: str) -> Key:
+        if self.at.keys is None:
+            raise PlatformError(
+                "key_unreadable",
+                f"The scores on {benchmark} are under opaque ids, and no key is here.",
+                "Give the folder of the keys with --keys.",
+            )
+        return Key.read(key_path(self.at.keys, benchmark))
+
+    def _kept(self, submission: Submission) -> bool:
+        """Whether nobody hands scores over: those of its last results are judged again."""
+        steps = pairwise(self.at.ledger.events(submission.submission_id))
+        # A judge may have given them back since.
+        asked = [b.state for b, e in steps if e.to_judge and b.state is not State.JUDGING]
+        return asked[-1:] != [] and asked[-1] in FINISHED
+
+    def _scored_by(self, submission: Submission) -> str:
+        """Who handed the scores over last; a judge may have given them back since."""
+        steps = pairwise(self.at.ledger.events(submission.submission_id))
+        handed = [e.by for before, e in steps if e.to_judge and before.state is State.SCORING]
+        return handed[-1] if handed else ""
+
+
+def _gone(error: NotFoundError) -> TransientError:
+    return TransientError(
+        "handover_missing",
+        f"Scores that were handed over are not there: {error.message}",
+        "Have the submission run again: python -m evaluator rerun",
+    )

@@ -1,0 +1,392 @@
+"""Liveness of workers: process locks, heartbeats, and who is gone by them."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from benchmarks.errors import TransientError
+from evaluator.scoring.progress import Progress
+from leaderboard.records import Status
+from leaderboard.states import State
+from leaderboard.store.live.interface import Live, Pulse
+
+log = logging.getLogger(__name__)
+
+
+class Backoff:
+    """How long to wait before the next try."""
+
+    def __init__(
+        self,
+        first_s: float = 1.0,
+        most_s: float = 60.0,
+        draw: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self._first_s = first_s
+        self._most_s = most_s
+        self._draw = draw
+        self._failures = 0
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last try failed."""
+        return self._failures > 0
+
+    def next_s(self) -> float:
+        """Seconds to wait after one more failure; half of it is chance, so that many spread."""
+        bound = min(self._most_s, self._first_s * 2.0 ** min(self._failures, 30))
+        self._failures += 1
+        return self._draw(bound / 2.0, bound)
+
+    def reset(self) -> None:
+        """It worked."""
+        self._failures = 0
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+FORGOTTEN_AFTER_S = 7 * 24 * 3600.0
+_TRIES = 50
+_PAUSE_S = 0.02
+
+
+class ProcessLock:
+    """A lock that a worker holds while it works, in a folder that workers of a machine share.
+
+    The kernel gives the lock up when the process ends, however it ends, so whoever can take it
+    knows at once that the worker is gone. Across machines locks tell nothing: a file of another
+    machine, or of an earlier start of this one, is not judged by.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._fd: int | None = None
+
+    def __enter__(self) -> Self:
+        """Take the lock; where that cannot be, the worker is known by its pulse alone."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._fd = self._locked()
+        except OSError as error:
+            log.warning("No lock shows that this worker lives: %s", error)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd is not None:
+            os.close(self._fd)  # The file stays: that it can be locked says that we are gone.
+            self._fd = None
+
+    def ended(self, name: str) -> bool:
+        """Whether a worker's process has certainly ended; False where nothing is known of it."""
+        if not _NAME.fullmatch(name) or name == self._name:
+            return False
+        with self._left(name) as left:
+            return left
+
+    def sweep(self, now_s: float) -> None:
+        """Remove locks of workers that ended long ago."""
+        for file in self._folder.glob("*.lock"):
+            with suppress(OSError):
+                old = file.stat().st_mtime < now_s - FORGOTTEN_AFTER_S
+                if old:
+                    self._remove(file)
+
+    def _remove(self, file: Path) -> None:
+        name = file.name.removesuffix(".lock")
+        # While it is locked: a worker that takes it up again finds that it is gone (`_locked`).
+        with self._left(name) as left:
+            if left and name != self._name:
+                file.unlink()
+
+    @contextmanager
+    def _left(self, name: str) -> Iterator[bool]:
+        """Hold the lock of a worker that has certainly ended; False where that is not known."""
+        try:
+            fd = os.open(self._file(name), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            yield False
+            return
+        try:
+            yield _taken(fd) and self._is_file(fd, name) and _of_this_start(fd)
+        finally:
+            os.close(fd)
+
+    def _locked(self) -> int:
+        """This worker's file, locked, and named for this start.
+
+        Whoever looks whether a worker has ended holds its lock for a moment, and whoever cleans up
+        may have removed the file between its opening and its locking: then it is tried again.
+        """
+        for _ in range(_TRIES):
+            fd = os.open(self._file(self._name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if _taken(fd) and self._is_file(fd, self._name):
+                    os.ftruncate(fd, 0)
+                    os.write(fd, _this_start().encode())
+                    return fd
+            except OSError:
+                os.close(fd)
+                raise
+            os.close(fd)
+            time.sleep(_PAUSE_S)
+        raise OSError(f"another process holds the lock of {self._name}")
+
+    def _is_file(self, fd: int, name: str) -> bool:
+        """Whether a file that is open is the one of that name now."""
+        try:
+            return os.path.samestat(os.fstat(fd), self._file(name).stat())
+        except FileNotFoundError:
+            return False
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.lock"
+
+
+def _taken(fd: int) -> bool:
+    """Take the lock of a file, unless somebody has it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _of_this_start(fd: int) -> bool:
+    try:
+        return os.pread(fd, 200, 0).decode(errors="replace") == _this_start()
+    except OSError:
+        return False
+
+
+def _this_start() -> str:
+    """Names this start of this machine's kernel; empty where that is not told."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return "no name"
+
+
+BEAT_S = 2.0
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """Where a run (one submission on one benchmark) stands, for whoever listens."""
+
+    submission: str  # its id
+    metric: str  # its name on the boards; says nothing where it is private
+    benchmark: str  # the benchmark
+    progress: Progress  # of this run
+
+
+class Heartbeat:
+    """Beats while entered, so that a long batch is no silence; may be entered within itself."""
+
+    def __init__(self, live: Live, idle: Pulse, clock: Callable[[], datetime]) -> None:
+        self._live = live
+        self._idle = idle
+        self._pulse = idle
+        self._claimed: tuple[str, ...] = ()
+        self._attempt = 0
+        self._beaten = False
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._depth = 0
+        self._thread: threading.Thread | None = None
+
+    @property
+    def pulse(self) -> Pulse:
+        """What is told of the worker now."""
+        with self._lock:
+            return self._pulse
+
+    def idle_as(self, idle: Pulse) -> None:
+        """From now on the worker waits with this pulse, for example because it can do less."""
+        self._idle = idle
+        self._replace()
+
+    def holding(self, submission_ids: Iterable[str]) -> None:
+        """From now on the pulse names these as claimed; public ids."""
+        self._claimed = tuple(submission_ids)
+        self._replace(keep=True)
+
+    def working_on(self, submission_id: str, attempt: int = 0) -> None:
+        """From now on the pulse names this submission; empty: the worker waits.
+
+        A worker that beats does so at once: whatever kills it next is known by what it was at.
+        """
+        self._attempt = attempt
+        self._replace(submission_id=submission_id, attempt=attempt)
+        if submission_id and self._beaten:
+            self.beat()
+
+    def waiting(self, why: str) -> None:
+        """From now on the pulse says why nothing is done."""
+        self._replace(stage=why)
+
+    def tell(self, run: RunProgress, last_line: str = "") -> None:
+        """From now on the pulse shows this progress, and the last line that the scorer printed."""
+        progress = run.progress
+        self._replace(
+            submission_id=run.submission,
+            stage=f"{run.benchmark}: {progress.stage}",
+            done=progress.done,
+            total=progress.total,
+            rate_per_s=progress.rate,
+            eta_s=progress.eta_s,
+            attempt=self._attempt,
+            last_line=last_line,
+        )
+
+    def beat(self) -> None:
+        """One beat now. A pulse may be lost: a fault of the store is logged, no more."""
+        with self._lock:
+            pulse = self._pulse
+        self._beaten = True
+        try:
+            self._live.beat(pulse.model_copy(update={"at": self._clock()}))
+        except (OSError, TransientError) as error:
+            log.warning("No heartbeat: %s", error)
+
+    def __enter__(self) -> Self:
+        self._depth += 1
+        if self._depth == 1:
+            self.beat()
+            self._stop.clear()
+            self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._thread is not None:
+            self._stop.set()
+            self._thread.join()
+
+    def _replace(self, *, keep: bool = False, **shown: object) -> None:
+        with self._lock:
+            base = self._pulse if keep else self._idle
+            self._pulse = base.model_copy(update={**shown, "claimed": self._claimed})
+
+    def _go_on(self) -> None:
+        while not self._stop.wait(BEAT_S):
+            self.beat()
+
+
+SILENT_AFTER = timedelta(seconds=60)
+"""A worker that has not beaten for so long is dead, whatever its lease says."""
+LEASE_SLACK = timedelta(minutes=2)
+"""A lease that has just run out may be of somebody whose clock reads a little less."""
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Why a claim holds no more."""
+
+    why: str  # for people, one sentence
+    begun: bool  # whether its worker had begun with it, as far as can be told
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """Judges other workers. All times are the medium's: whose own clock is wrong loses nothing."""
+
+    name: str  # of the worker that judges
+    live: Live  # where pulses are
+    presence: ProcessLock  # the locks of this machine
+    beat: Callable[[], None]  # makes this worker beat once
+    clock: Callable[[], datetime]  # of the medium
+    silent_after: timedelta = SILENT_AFTER  # how long a pulse may be missing
+
+    def look(self) -> Look:
+        """A look at all workers as they are now."""
+        return Look(self)
+
+    def workers(self) -> int:
+        """How many workers beat now, this one included."""
+        now = self.clock()
+        beating = {
+            pulse.worker for pulse in self.pulses() if abs(now - pulse.at) <= self.silent_after
+        }
+        return len(beating | {self.name})
+
+    def others_idle(self) -> bool:
+        """Whether another worker beats, may run code, and holds nothing."""
+        now = self.clock()
+        return any(
+            pulse.isolation_ok and not pulse.submission_id and not pulse.claimed
+            for pulse in self.pulses()
+            if pulse.worker != self.name and abs(now - pulse.at) <= self.silent_after
+        )
+
+    def pulses(self) -> tuple[Pulse, ...]:
+        """The latest of every worker; none where they cannot be read, so that leases decide."""
+        try:
+            return self.live.pulses()
+        except (OSError, TransientError):
+            return ()
+
+
+class Look:
+    """One look at all workers; pulses are read once, and only if they matter."""
+
+    def __init__(self, liveness: Liveness) -> None:
+        self._by = liveness
+
+    def gone(self, status: Status) -> Gone | None:
+        """Why a submission that is in work may be taken from whoever holds it; None: it may not."""
+        by, pulse, now = self._by, self._pulses.get(status.by), self._now
+        if by.presence.ended(status.by):
+            return Gone(f"The process of {status.by} ended.", _begun(status, pulse))
+        # What claims to come from the future says nothing about when its worker beat.
+        if pulse is not None and pulse.at <= now + by.silent_after:
+            if pulse.at >= now - by.silent_after:
+                return None
+            if self._is_heard:
+                why = f"{status.by} was silent since {_told(pulse.at)}."
+                return Gone(why, _begun(status, pulse))
+        if status.expired(now - LEASE_SLACK):
+            until = "" if status.lease_until is None else f" at {_told(status.lease_until)}"
+            return Gone(f"The lease of {status.by} ran out{until}.", begun=True)
+        return None
+
+    @cached_property
+    def _now(self) -> datetime:
+        return self._by.clock()
+
+    @cached_property
+    def _pulses(self) -> dict[str, Pulse]:
+        return {pulse.worker: pulse for pulse in self._by.pulses()}
+
+    @cached_property
+    def _is_heard(self) -> bool:
+        """Whether this worker's own pulse arrives: if not, the silence of others proves nothing."""
+        self._by.beat()
+        own = {pulse.worker: pulse for pulse in self._by.pulses()}.get(self._by.name)
+        return own is not None and own.at >= self._now - self._by.silent_after
+
+
+def _begun(status: Status, pulse: Pulse | None) -> bool:
+    """Whether the last a worker told was that it is at it; what nobody told of counts as begun."""
+    if pulse is None or status.state is State.SCORING:
+        return True
+    return pulse.submission_id == status.submission.submission_id
+
+
+def _told(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,383 @@
+"""From scores to what is in the store: results, boards, flags, and the state that says so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.errors import TransientError
+from benchmarks.stored_scores import read_overall
+from evaluator.submission.dry_run import agreement
+from evaluator.submission.intake import owner_of
+from evaluator.submission.runs import Scored
+from evaluator.worker.judging import (
+    Judged,
+    judge,
+    judge_generations,
+    kept_pictures,
+    score_hashes,
+    with_pictures,
+)
+from evaluator.worker.tasks import Finished, Setting, begun_events
+from leaderboard.accounts import ASSAY
+from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.cleanup import tidy
+from leaderboard.ledger.versions import Further, superseding
+from leaderboard.publication.item_scores import CaseFiles
+from leaderboard.publication.origins import Origin, scores_sha256
+from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.results import Displaced, ResultFiles, displaced, read_result
+from leaderboard.records import Event, Kind, RunResult, Status, Submission
+from leaderboard.states import State
+from leaderboard.store.interface import Changes, NotFoundError, Store, transact
+
+log = logging.getLogger(__name__)
+
+
+class PublishedHashes:
+    """Hashes of the scores behind published results.
+
+    The snapshot says them of most runs, so that a publication reads no more files the more there
+    are. The others are of results whose answers are private, or that are older than that: each is
+    read once.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read: dict[tuple[str, str, str], frozenset[str]] = {}
+
+    def on(
+        self, like: RunResult, origins: Mapping[str, Origin]
+    ) -> Callable[[Submission], frozenset[str]]:
+        """From a published submission to the hashes of its scores on the benchmark of a run."""
+
+        def hashes(other: Submission) -> frozenset[str]:
+            name = other.submission_id
+            if name not in origins:
+                return self._found(other, like)
+            run = origins[name].runs.get(like.benchmark)
+            if run is None or run.revision != like.revision:
+                return frozenset()
+            key = name, like.benchmark, run.sha256
+            if not run.scores and key not in self._read:
+                self._read[key] = self._found(other, like)
+            return frozenset(run.scores) or self._read[key]
+
+        return hashes
+
+    def _found(self, other: Submission, like: RunResult) -> frozenset[str]:
+        """The same from the files of a run; none where they cannot be read."""
+        try:
+            return frozenset(_published(self._store, other, like))
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            # It is another's run that is damaged, and a flag that is missing: no reason to fail.
+            log.warning("Scores of %s are not compared: %s", other.submission_id, error)
+            return frozenset()
+
+
+def same_scores(
+    submission: Submission,
+    hashes: Mapping[str, str],
+    statuses: Iterable[Status],
+    published: Callable[[Submission], frozenset[str]],
+) -> tuple[str, ...]:
+    """Ids of submissions by others whose published scores on this benchmark are the same."""
+    if owner_of(submission) == ASSAY.key:
+        return ()
+    wanted = frozenset(hashes.values())
+    return tuple(
+        status.submission.submission_id
+        for status in statuses
+        if status.on_boards
+        and owner_of(status.submission) != owner_of(submission)
+        and wanted & published(status.submission)
+    )
+
+
+def same_among(
+    submission: Submission,
+    result: RunResult,
+    hashes: Mapping[str, str],
+    earlier: Iterable[tuple[Submission, RunResult, Mapping[str, str]]],
+) -> tuple[str, ...]:
+    """Ids of submissions by others with the same scores that are published in the same commit."""
+    if owner_of(submission) == ASSAY.key:
+        return ()
+    wanted = set(hashes.values())
+    return tuple(
+        other.submission_id
+        for other, theirs, found in earlier
+        if not other.private
+        and owner_of(other) != owner_of(submission)
+        and (theirs.benchmark, theirs.revision) == (result.benchmark, result.revision)
+        and wanted & set(found.values())
+    )
+
+
+def _published(store: Store, other: Submission, like: RunResult) -> Iterator[str]:
+    """Hashes of the scores that another submission published on the benchmark of a run."""
+    stem = f"results/{other.submission_id}/{like.benchmark}"
+    try:
+        theirs = RunResult.model_validate_json(store.public.read(f"{stem}.json"))
+    except NotFoundError:
+        return
+    if theirs.revision != like.revision:
+        return
+    yield from theirs.scores_sha256.values() or _recomputed(store, f"{stem}.scores.parquet")
+
+
+def _recomputed(store: Store, path: str) -> Iterator[str]:
+    """Hashes that no result names: it is older than they are, or its answers are private."""
+    for repository in (store.public, store.private):
+        try:
+            scores = read_overall(repository.read(path))
+        except NotFoundError:
+            continue
+        for metric in scores.columns:
+            yield scores_sha256(scores[metric])
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A finished submission with all its measures, ready to be published."""
+
+    finished: Finished  # what was judged
+    runs: Sequence[Judged]  # its runs, one for each benchmark
+    agrees: str  # what is to be said of its author's own receipt
+
+    @property
+    def submission(self) -> Submission:
+        """Its whole record, with the benchmarks it was run on."""
+        return self.finished.task.submission
+
+    @property
+    def results(self) -> list[RunResult]:
+        """Of its runs."""
+        return [one.published.result for one in self.runs]
+
+    @cached_property
+    def files(self) -> ResultFiles:
+        """Of all its runs."""
+        public: dict[str, bytes | Path] = {}
+        private: dict[str, bytes | Path] = {}
+        for one in self.runs:
+            files = one.files()
+            public |= files.public
+            private |= files.private
+        return ResultFiles(public, private)
+
+
+@dataclass(frozen=True)
+class RunPublisher:
+    """Judges finished runs and puts them where they belong."""
+
+    at: Setting
+    publisher: Publisher
+
+    @cached_property
+    def published(self) -> PublishedHashes:
+        """Of the scores that are on the boards."""
+        return PublishedHashes(self.at.store)
+
+    @cached_property
+    def case_files(self) -> CaseFiles:
+        """What people said of the benchmarks that are known here, as files of the store."""
+        return CaseFiles(self.at.registry, self.at.data)
+
+    def judged(self, finished: Finished) -> JudgedRun:
+        """Compute every measure of a finished submission."""
+        task, now = finished.task, self.at.now()
+        runs = [self._judged(task.submission, one, now) for one in finished.scored]
+        return JudgedRun(finished, runs, self._agreement(task.submission, finished.scored))
+
+    def _judged(self, submission: Submission, scored: Scored, now: datetime) -> Judged:
+        benchmark = self.at.registry[scored.benchmark]
+        if submission.kind is not Kind.GENERATIONS:
+            return judge(submission, scored, benchmark, self.at.data, now)
+        made = judge_generations(submission, scored, benchmark, self.at.data, now)
+        before = read_result(self.at.store, submission, scored.benchmark)
+        if before is not None:
+            return kept_pictures(made, before)
+        # Beside its finished shards, with which it is removed.
+        place = self.at.scratch / "shards" / submission.submission_id / "pictures"
+        return with_pictures(made, self.at.ledger.fetch_upload, place)
+
+    def publish(self, judged: Sequence[JudgedRun]) -> frozenset[str]:
+        """Show finished submissions, all in one public commit: to all, or to their author alone.
+
+        What is private is written first, since the public commit is what makes it count.
+        """
+        now = self.at.now()
+        flagged = self._flagged(judged)
+        self._keep_private(flagged)
+        published: set[str] = set()
+
+        def batch() -> Batch:
+            mine = [one for one in flagged if self._is_mine(one)]
+            published.clear()
+            published.update(one.finished.submission_id for one in mine)
+            if not mine:
+                raise TransientError("lost_race", "All that was to be published was moved.")
+            return self._batch(mine, now)
+
+        names = " ".join(one.finished.submission_id for one in flagged)
+        states = dict.fromkeys(e.state for one in flagged for e in self._events(one, now))
+        try:
+            self.at.ledger.write(batch, f"{'+'.join(states)} {names}")
+        except TransientError as error:
+            if error.code != "lost_race":
+                raise
+            return frozenset()
+        return frozenset(published)
+
+    def discard(self, status: Status) -> None:
+        """Remove what was kept of a run whose submission was taken back meanwhile."""
+        name = status.submission.submission_id
+        tidy(self.at.store, name)
+        if status.scored_at is not None:
+            return  # What was published before stays in the history, as it does for all others.
+
+        def change() -> Changes:
+            return dict.fromkeys(self.at.store.private.list(f"results/{name}/"))
+
+        transact(self.at.store.private, change, f"nothing is kept of {name}")
+
+    def _batch(self, mine: Sequence[JudgedRun], now: datetime) -> Batch:
+        shown = [one for one in mine if not one.submission.private]
+
+        def files(after: Sequence[Status]) -> Changes:
+            if not shown:
+                return {}
+            runs = [run.published for one in shown for run in one.runs]
+            changes: dict[str, bytes | Path | None] = {}
+            changes |= self.publisher.snapshot_files(now, after, runs)
+            judged = {run.result.benchmark for run in runs}
+            changes |= self.case_files.missing(self.at.store.public, judged)
+            for one in shown:
+                changes |= self._displaced(one).public
+                changes |= one.files.public
+            return changes
+
+        return Batch(
+            events={one.finished.submission_id: self._events(one, now) for one in mine},
+            further=one_after_another(
+                [superseding(one.finished.submission_id, now, self.at.name) for one in shown]
+            ),
+            files=files,
+        )
+
+    def _is_mine(self, one: JudgedRun) -> bool:
+        return self.at.holds(self.at.ledger.whole_status(one.finished.submission_id))
+
+    def _displaced(self, one: JudgedRun) -> Displaced:
+        """What becomes of earlier results; nothing is looked for where there were none."""
+        first = one.finished.task.status.scored_at is None
+        # What metrics gave for images stays in the new result, beside what further ones give.
+        if first or one.submission.kind is Kind.GENERATIONS:
+            return Displaced({}, {})
+        return displaced(self.at.store, one.submission, one.results)
+
+    def _keep_private(self, judged: Sequence[JudgedRun]) -> None:
+        kept = {one.finished.submission_id: _kept(one) for one in judged}
+        kept = {name: files for name, files in kept.items() if files}
+        if not kept:
+            return
+
+        def change() -> Changes:
+            changes: dict[str, bytes | Path | None] = {}
+            for one in judged:
+                # What another worker has finished meanwhile is not written over.
+                if one.finished.submission_id in kept and self._is_mine(one):
+                    changes |= self._displaced(one).private
+                    changes |= kept[one.finished.submission_id]
+            return changes
+
+        transact(self.at.store.private, change, f"results of {' '.join(kept)}")
+
+    def _flagged(self, judged: Sequence[JudgedRun]) -> list[JudgedRun]:
+        """The same with what their scores are equal to: on the boards, or among themselves."""
+        statuses, origins = self.at.ledger.statuses(), self.publisher.origins()
+        flagged: list[JudgedRun] = []
+        for one in judged:
+            runs: list[Judged] = []
+            for run in one.runs:
+                result = run.published.result
+                hashes = _hashes(one.submission, run)
+                known = self.published.on(result, origins)
+                found = same_scores(one.submission, hashes, statuses, known)
+                earlier = [
+                    (e.submission, r.published.result, _hashes(e.submission, r))
+                    for e in flagged
+                    for r in e.runs
+                ]
+                found += tuple(
+                    name
+                    for name in same_among(one.submission, result, hashes, earlier)
+                    if name not in found
+                )
+                result = result.model_copy(update={"same_scores_as": found})
+                runs.append(replace(run, published=replace(run.published, result=result)))
+            flagged.append(replace(one, runs=runs))
+        return flagged
+
+    def _events(self, one: JudgedRun, now: datetime) -> list[Event]:
+        task = one.finished.task
+        shown = State.HELD if one.submission.private else State.PUBLISHED
+        last = Event(at=now, state=shown, by=self.at.name, reason=one.agrees)
+        if task.handed_over:
+            return [last]
+        return [
+            *begun_events(one.finished, self.at.name),
+            Event(at=one.finished.at, state=State.SCORED, by=self.at.name, log=one.finished.output),
+            Event(at=now, state=State.JUDGING, by=self.at.name),
+            last,
+        ]
+
+    def _agreement(self, submission: Submission, scored: Sequence[Scored]) -> str:
+        with_images = all(
+            self.at.registry[one.benchmark].has_questions(self.at.data) for one in scored
+        )
+        if submission.receipt is None or not with_images:
+            return ""
+        columns = {one.benchmark: one.table.overall.iloc[:, 0] for one in scored}
+        return agreement(submission.receipt, columns, self.at.registry, self.at.data)
+
+
+def one_after_another(parts: Sequence[Further]) -> Further:
+    """Several consequences in one commit, each in the state that those before it leave."""
+
+    def further(statuses: Sequence[Status]) -> Mapping[str, Sequence[Event]]:
+        found: dict[str, list[Event]] = {}
+        seen = tuple(statuses)
+        for part in parts:
+            new = part(seen)
+            for name, events in new.items():
+                found.setdefault(name, []).extend(events)
+            gone = {name: events[-1].state for name, events in new.items() if events}
+            seen = tuple(_taken_off(status, gone) for status in seen)
+        return found
+
+    return further
+
+
+def _taken_off(status: Status, gone: Mapping[str, State]) -> Status:
+    state = gone.get(status.submission.submission_id)
+    if state is None:
+        return status
+    return status.model_copy(update={"state": state, "on_boards": False})
+
+
+def _hashes(submission: Submission, run: Judged) -> dict[str, str]:
+    """None of generations: a metric that looks at prompts alone gives every model the same."""
+    return {} if submission.kind is Kind.GENERATIONS else score_hashes(run.table)
+
+
+def _kept(one: JudgedRun) -> Mapping[str, bytes | Path]:
+    """What the private repository keeps of it."""
+    return one.files.held if one.submission.private else one.files.private

@@ -1,1 +1,0 @@
-"""Running one submission: its code in a box, or its file."""

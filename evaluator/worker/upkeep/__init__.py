@@ -1,1 +1,0 @@
-"""Disk, logs and health of a worker."""
