@@ -468,10 +468,8 @@ def _in_sample(row: Row, search: Search) -> Iterator[Estimate]:
     threshold = float(search.grid[search.best])
     right = search.elements.right_at(threshold)
     shown = search.elements.sign * threshold
-    for part, members in _parts(row, search.elements.table):
-        found = search.elements.row(part, right, members, f"threshold {shown:.2f}")
-        prompts = search.elements.prompts_of(members)
-        yield Estimate(found, partial(search.drawn_in_sample, members), prompts)
+    note = f"threshold {shown:.2f}"
+    yield from _by_part(row, search.elements, right, note, search.drawn_in_sample)
 
 
 def _held_out(row: Row, search: Search) -> Iterator[Estimate]:
@@ -488,10 +486,7 @@ def _held_out(row: Row, search: Search) -> Iterator[Estimate]:
     right = elements.right_at(of_element)
     low, high = sorted(elements.sign * np.array([of_element.min(), of_element.max()]))
     note = f"thresholds {low:.2f} to {high:.2f}"
-    for part, members in _parts(row, elements.table):
-        found = elements.row(part, right, members, note)
-        draw = partial(search.drawn_held_out, members)
-        yield Estimate(found, draw, elements.prompts_of(members))
+    yield from _by_part(row, elements, right, note, search.drawn_held_out)
 
 
 def _fixed(row: Row, elements: ScoredElements) -> Iterator[Estimate]:
@@ -502,18 +497,23 @@ def _fixed(row: Row, elements: ScoredElements) -> Iterator[Estimate]:
         by_cluster = elements.by_cluster(right.astype(np.float64), members)
         return Drawn(elements.share(elements.plan.counts @ by_cluster, members))
 
-    for part, members in _parts(row, elements.table):
-        found = elements.row(part, right, members, "")
-        yield Estimate(found, partial(drawn, members), elements.prompts_of(members))
+    yield from _by_part(row, elements, right, "", drawn)
 
 
-def _parts(row: Row, table: ElementTable) -> Iterator[tuple[Row, BoolArray]]:
-    """The row of each split and skill that has elements, with its members."""
-    for split, members in table.splits:
-        if members.any():
-            yield replace(row, split=split), members
-    for skill, members in table.skills:
-        yield replace(row, skill=skill), members
+def _by_part(
+    row: Row,
+    elements: ScoredElements,
+    right: BoolArray,
+    note: str,
+    draw: Callable[[BoolArray], Drawn],
+) -> Iterator[Estimate]:
+    """The row of each split that has elements, then of each skill."""
+    table = elements.table
+    parts = [(replace(row, split=name), members) for name, members in table.splits if members.any()]
+    parts += [(replace(row, skill=name), members) for name, members in table.skills]
+    for part, members in parts:
+        found = elements.row(part, right, members, note)
+        yield Estimate(found, partial(draw, members), elements.prompts_of(members))
 
 
 # Facts of the human labels alone.

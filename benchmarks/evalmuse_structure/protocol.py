@@ -44,10 +44,11 @@ class _Part:
     size: FloatArray
 
     @classmethod
-    def of(cls, scores: FloatArray, clusters: IntArray, plan: ResamplingPlan) -> _Part:
+    def of(cls, asked: _Slice, plan: ResamplingPlan) -> _Part:
         n = len(plan.clusters)
-        sizes = np.bincount(clusters, minlength=n).astype(np.float64)
-        return cls(plan.draws @ yes_by_cluster(scores, clusters, n), plan.draws @ sizes)
+        sizes = np.bincount(asked.clusters, minlength=n).astype(np.float64)
+        yes = yes_by_cluster(asked.scores, asked.clusters, n)
+        return cls(plan.draws @ yes, plan.draws @ sizes)
 
     @property
     def share(self) -> FloatArray:
@@ -73,9 +74,6 @@ class _Slice:
 
     def where(self, chosen: NDArray[np.bool_]) -> _Slice:
         return _Slice(self.questions[chosen], self.scores[chosen], self.clusters[chosen])
-
-    def part(self, chosen: NDArray[np.bool_], plan: ResamplingPlan) -> _Part:
-        return _Part.of(self.scores[chosen], self.clusters[chosen], plan)
 
     @property
     def yes(self) -> NDArray[np.bool_]:
@@ -112,9 +110,7 @@ def _add_threshold_rows(
         named = replace(row, measure="accuracy", skill=skill)
         reason = "" if not defined[0] else _one_sided(part)
         _add(builder, named, part, np.where(defined, accuracy, np.nan), notes(reason, at))
-    yes = np.where(
-        defined, _Part.of(problems.scores, problems.clusters, plan).share_at(chosen), np.nan
-    )
+    yes = np.where(defined, _Part.of(problems, plan).share_at(chosen), np.nan)
     reason = "" if problems.scores.size else "no problem is annotated"
     _add(builder, replace(row, measure="recall"), problems, yes, notes(reason, at))
     _add_recall_by_problem(builder, row, problems, np.where(defined, chosen, -1), plan, at=at)
@@ -134,11 +130,9 @@ def _add_recall_by_problem(
     at: str,
 ) -> None:
     """Recall per kind of problem, a summary of ours; `chosen` is -1 where no threshold exists."""
-    kinds = problems.questions["skill"].to_numpy(object)
-    for skill in dict.fromkeys(kinds):
-        part = problems.where(np.asarray(kinds == skill, bool))
-        share = _Part.of(part.scores, part.clusters, plan).share_at(np.maximum(chosen, 0))
-        named = replace(row, measure="recall", skill=str(skill), variant="assay")
+    for skill, part in _by_kind(problems):
+        share = _Part.of(part, plan).share_at(np.maximum(chosen, 0))
+        named = replace(row, measure="recall", skill=skill, variant="assay")
         _add(builder, named, part, np.where(chosen >= 0, share, np.nan), at)
 
 
@@ -159,15 +153,22 @@ def _add_undefined(
         _add(builder, named, part, nothing, reason)
     for measure_name, part in (("recall", problems), ("f1", categories), ("threshold", categories)):
         _add(builder, replace(row, measure=measure_name), part, nothing, reason)
-    kinds = problems.questions["skill"].to_numpy(object)
-    for kind in dict.fromkeys(kinds):
-        part = problems.where(np.asarray(kinds == kind, bool))
-        named = replace(row, measure="recall", skill=str(kind), variant="assay")
+    for skill, part in _by_kind(problems):
+        named = replace(row, measure="recall", skill=skill, variant="assay")
         _add(builder, named, part, nothing, reason)
 
 
+def _by_kind(problems: _Slice) -> Iterator[tuple[str, _Slice]]:
+    """The annotated problems of each kind."""
+    kinds = problems.questions["skill"].to_numpy(object)
+    for kind in dict.fromkeys(kinds):
+        yield str(kind), problems.where(np.asarray(kinds == kind, bool))
+
+
 def _parts(part: _Slice, plan: ResamplingPlan) -> tuple[_Part, _Part]:
-    return part.part(part.yes, plan), part.part(~part.yes, plan)
+    """The questions with the answer yes, and those with no."""
+    yes, no = part.where(part.yes), part.where(~part.yes)
+    return _Part.of(yes, plan), _Part.of(no, plan)
 
 
 def _accuracy(part: _Slice, chosen: IntArray, plan: ResamplingPlan) -> FloatArray:
