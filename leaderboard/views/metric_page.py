@@ -287,7 +287,7 @@ def _verdict(entry: Entry, boards: Sequence[OnBoard]) -> str:
         return f"{name} {'; '.join(parts)}."
     one = next((one for one in boards if one.headline is not None), None)
     if one is None or one.headline is None:
-        return f"{name} has no values on the boards of now."
+        return f"{name} has no results on the current boards."
     if one.headline.rank is None:
         return f"{name} has no rank on {one.card.title}: {one.headline.why_unranked}."
     if one.ranked < 2:

@@ -79,9 +79,9 @@ _MEANINGS = {
     "metric_rank": "By this metric alone.",
     "rank_low": "Best rank by all metrics that judge the skill.",
     "rank_high": "Worst rank by all metrics that judge the skill.",
-    "tier": "Likewise: models that are not told apart from its first.",
+    "tier": "Likewise: no model of it differs significantly from its first.",
     "unranked": "Why it has no rank; empty where it has one.",
-    "better_than": "Submission ids, joined by commas: a trusted metric says so with significance, "
+    "better_than": "Submission ids, joined by commas: a qualified metric says so with significance, "
     "and none the contrary.",
     "worse_than": "Likewise.",
 }

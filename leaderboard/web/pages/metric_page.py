@@ -135,8 +135,8 @@ def _missing(found: Gone | Unknown, statuses: Sequence[Status]) -> str:
     over = standing_over(status.submission, statuses)
     before = superseded_versions(status.submission, statuses) if status.scored_at else ()
     versions = (
-        ("Its place was taken by", (over,) if over else ()),
-        ("It took the place of", before),
+        ("Superseded by", (over,) if over else ()),
+        ("Supersedes", before),
     )
     return render(
         "metric/missing.html", gone=found, unknown=None, search="", named=named,
