@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
+_Item = TypeVar("_Item")
 _PLAIN = "~:,/"  # Characters that may stand in a query as they are
 
 
@@ -39,6 +41,13 @@ def with_state(link: str, **state: str) -> str:
 def query_string(link: str) -> str:
     """The query of a link with its question mark; empty where it has none."""
     return link[link.index("?") :] if "?" in link else ""
+
+
+def paged(found: Sequence[_Item], asked: int, size: int) -> tuple[Sequence[_Item], int, int]:
+    """What stands on a page, or on the last where it lies beyond; its number, and how many are."""
+    pages = max(1, -(-len(found) // size))
+    page = min(asked, pages)
+    return found[(page - 1) * size : page * size], page, pages
 
 
 def metric_address(entry_id: str) -> str:

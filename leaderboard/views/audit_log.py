@@ -15,7 +15,7 @@ from leaderboard.publication.reader import View, headline_cells
 from leaderboard.states import State
 from leaderboard.store.interface import Repository
 from leaderboard.text import count
-from leaderboard.views.addresses import metric_address, page_number, query_of
+from leaderboard.views.addresses import metric_address, page_number, paged, query_of
 from leaderboard.views.changes import moved_address
 
 PER_PAGE = 50
@@ -85,11 +85,8 @@ class LedgerPage:
 def page_of(lines: Sequence[Line], query: LedgerQuery) -> LedgerPage:
     """The page that is asked for, or the last one where it lies beyond."""
     found = [line for line in reversed(lines) if query.matches(line)]
-    pages = max(1, -(-len(found) // PER_PAGE))
-    page = min(query.page, pages)
-    return LedgerPage(
-        tuple(found[(page - 1) * PER_PAGE : page * PER_PAGE]), len(found), page, pages
-    )
+    shown, page, pages = paged(found, query.page, PER_PAGE)
+    return LedgerPage(tuple(shown), len(found), page, pages)
 
 
 def _asked(params: Mapping[str, str], name: str) -> str:

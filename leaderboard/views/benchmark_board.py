@@ -16,7 +16,7 @@ from benchmarks.published import PublishedCell, published
 from benchmarks.schema import Card, Selector
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import is_trained_on
-from leaderboard.publication.measure_names import info, nearest, title
+from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.ranking.cells import Cell, too_few
@@ -106,8 +106,7 @@ def title_of(choice: Choice) -> str:
     """What is shown, for the title of the page; empty where a query asks for what is not there."""
     if choice.remarks or choice.selector is None:
         return ""
-    measure = title(choice.board.card, choice.selector, choice.board.every_selector())
-    return f"{choice.board.card.title}: {measure}, {choice.title}"
+    return f"{choice.board.card.title}: {choice.measure_title}, {choice.title}"
 
 
 def is_stored(choice: Choice) -> bool:
@@ -142,8 +141,8 @@ def ranks_among(cells: Iterable[Cell]) -> dict[str, int]:
 
 def verdict_of(choice: Choice, view: View) -> BoardVerdict:
     """What the whole board says by the chosen measure and skills; a filter does not change it."""
-    card, entries, selector = choice.board.card, view.entries, choice.selector
-    if selector is None:
+    card, entries = choice.board.card, view.entries
+    if choice.selector is None:
         return BoardVerdict(f"No metric has results on {card.title} yet.")
     whole = ranking_of(replace(choice, filters=Filters()), view)
     if few := too_few(whole.cells, card.cluster):
@@ -157,11 +156,10 @@ def verdict_of(choice: Choice, view: View) -> BoardVerdict:
     first = min(able, key=lambda cell: cell.rank or 0)
     equal = equal_to(first, whole)
     scope = f"{card.title}, {choice.title}" if choice.skills else card.title
-    measure = title(card, selector, choice.board.every_selector())
     ahead = [one for one in whole.cells if one.rank is not None and one.rank < (first.rank or 0)]
     place = "is the highest-ranked qualified metric" if ahead else "ranks first"
     sentence = (
-        f"{_name(entries, first)} {place} on {scope} by {measure}: {estimate(first.value, first.ci_low, first.ci_high)}. "
+        f"{_name(entries, first)} {place} on {scope} by {choice.measure_title}: {estimate(first.value, first.ci_low, first.ci_high)}. "
         f"{_others(first, whole, equal)}"
     )
     among = [one for one in able if one.entry_id in equal or one == first]

@@ -428,6 +428,13 @@ class Choice:
         """What the measure is shown of: one skill, all, or the mean of several."""
         return skills_title(self.board.card, self.skills)
 
+    @property
+    def measure_title(self) -> str:
+        """The name of the measure; empty where there is none."""
+        if self.selector is None:
+            return ""
+        return title(self.board.card, self.selector, self.board.every_selector())
+
     def slices(self) -> list[tuple[Cell, ...]]:
         """The cells of each skill that is shown."""
         if self.selector is None:

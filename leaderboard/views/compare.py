@@ -286,13 +286,6 @@ def skill_options(choice: Choice) -> tuple[Option, ...]:
     return tuple(Option(skill, skill_title(card, skill)) for skill in choice.board.skills())
 
 
-def measure_title(choice: Choice) -> str:
-    """The name of the chosen measure; empty where there is none."""
-    if choice.selector is None:
-        return ""
-    return title(choice.board.card, choice.selector, choice.board.every_selector())
-
-
 def measure_name(choice: Choice) -> str:
     """The bare name of the chosen measure; empty where there is none."""
     return info(choice.board.card, choice.selector.measure).title if choice.selector else ""

@@ -19,7 +19,7 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.skill_names import common_key
 from leaderboard.records import Status
 from leaderboard.tables import Column, Table, Type, Value
-from leaderboard.views.addresses import page_number, query_of
+from leaderboard.views.addresses import page_number, paged, query_of
 from leaderboard.views.figures import named
 
 Show = Literal["failures", "disagreements", "all"]
@@ -89,8 +89,8 @@ def resolve(
 ) -> Choice:
     """Find what a query asks for, saying so wherever something else is shown instead."""
     said, entries = list(remarks), entries_on(board)
-    a = _entry(query.a, entries, said) or (entries[0] if entries else "")
-    b = _entry(query.b, entries, said)
+    a = _known(query.a, entries, "metric", said) or (entries[0] if entries else "")
+    b = _known(query.b, entries, "metric", said)
     if b and b == a:
         said.append("A metric is not held against itself; choose another as B.")
         b = ""
@@ -128,10 +128,6 @@ def _show(asked: str, b: str, remarks: list[str]) -> Show:
         remarks.append("Disagreements need a second metric; choose one as B.")
         return "failures"
     return show or ("disagreements" if b else "failures")
-
-
-def _entry(asked: str, entries: Sequence[str], remarks: list[str]) -> str:
-    return _known(asked, entries, "metric", remarks)
 
 
 def _known(asked: str, known: Sequence[str], what: str, remarks: list[str]) -> str:
@@ -586,6 +582,7 @@ class ExampleList:
     examples: tuple[CaseShown, ...] = ()  # those of this page
     total: int = 0  # how many are listed on all pages
     page: int = 1  # which this is, from 1
+    pages: int = 1  # how many there are
     n_cases: int = 0  # with the skill and the split, listed or not
     summaries: tuple[Summary, ...] = ()  # of each metric, over those
     gap: Share | None = None  # difference of two metrics
@@ -595,11 +592,6 @@ class ExampleList:
     # the first benchmark on which metric A fails, where it does not here
     elsewhere: ItemsQuery | None = None
     sought: bool = False  # whether such a benchmark was looked for
-
-    @property
-    def pages(self) -> int:
-        """How many pages there are."""
-        return max(1, -(-self.total // PER_PAGE))
 
 
 def list_examples(query: ItemsQuery, view: View, sources: ExampleSources) -> ExampleList | None:
@@ -618,15 +610,15 @@ def list_examples(query: ItemsQuery, view: View, sources: ExampleSources) -> Exa
     if choice.query.case:
         return replace(_alone(choice, cases, view, sources), absent=absent)
     found = look(choice, cases, view, sources.reader, sources.lower())
-    number = min(choice.query.page, max(1, -(-len(found.order) // PER_PAGE)))
-    on_page = found.order[(number - 1) * PER_PAGE : number * PER_PAGE]
-    shown = [case_shown(cases, int(case), found.standings, MOST_TILES) for case in on_page]
+    on_page, number, pages = paged(found.order.tolist(), choice.query.page, PER_PAGE)
+    shown = [case_shown(cases, case, found.standings, MOST_TILES) for case in on_page]
     none_fails = choice.show == "failures" and bool(choice.a) and not len(found.order)
     return ExampleList(
         choice=choice,
         examples=tuple(_example(one, card, here) for one in shown),
         total=len(found.order),
         page=number,
+        pages=pages,
         n_cases=int(found.chosen.sum()),
         summaries=tuple(summary(cases, one, found.chosen) for one in found.standings),
         gap=difference(cases, *found.standings, found.chosen)

@@ -28,6 +28,7 @@ from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.records import JudgeRun
 from leaderboard.text import clean
+from leaderboard.views.addresses import paged
 from leaderboard.views.models import (
     PER_PAGE,
     Choice,
@@ -122,9 +123,8 @@ def gallery_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: V
         chosen = _one_by_skill(choice, top, ranked)
         page, pages = 1, 1
     else:
-        pages = max(1, -(-len(ranked) // PER_PAGE))
-        page = min(query.page, pages)
-        chosen = [(at, "") for at in ranked[(page - 1) * PER_PAGE : page * PER_PAGE]]
+        shown, page, pages = paged(ranked, query.page, PER_PAGE)
+        chosen = [(at, "") for at in shown]
     places = [at for at, _ in chosen]
     drawn = [drawn_of(reader, one, judge, choice.prompts, places) for one in entries]
     cases = tuple(
@@ -405,9 +405,7 @@ def model_view(query: ModelQuery, reader: ModelReader, view: View) -> ModelView 
     seeds = seed_report(reader, view, replace(every_prompt, judge=judge))
     drawn = drawn_of(reader, entry, judge, choice.prompts, choice.places)
     order = in_order(drawn, query)
-    pages = max(1, -(-len(order) // PER_PAGE))
-    page = min(query.page, pages)
-    shown = order[(page - 1) * PER_PAGE : page * PER_PAGE]
+    shown, page, pages = paged(order, query.page, PER_PAGE)
     images = tuple((choice.places[at], drawn[at]) for at in shown)
     return ModelView(query, entry, choice, track.entries, runs, whole, seeds, changes, judge,
                      images, page, pages)  # fmt: skip

@@ -153,7 +153,7 @@ def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> He
 def citation(choice: Choice, view: View, site: str) -> tuple[str, str]:
     """What to cite a board with: a sentence, and BibTeX."""
     card = choice.board.card
-    measure = title(card, choice.selector, choice.board.every_selector()) if choice.selector else ""
+    measure = choice.measure_title
     at = f"{view.built_at:%Y-%m-%d}" if view.built_at else "not dated"
     year = f"{view.built_at:%Y}" if view.built_at else ""
     address = f"{site}{choice.query.to_link().removeprefix('./')}" if site else ""

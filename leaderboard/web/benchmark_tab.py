@@ -134,7 +134,7 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
         )  # fmt: skip
     ranking, layout = ranking_of(choice, view), layout_of(choice, view)
     measure = info(card, choice.selector.measure)
-    name = title(card, choice.selector, choice.board.every_selector())
+    name = choice.measure_title
     table = board_table(
         ranking.shown, view.entries, card, measure, f"{card.title}: {name}, {choice.title}",
         layout=layout, places=ranking.places,

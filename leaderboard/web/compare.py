@@ -39,7 +39,6 @@ from leaderboard.views.compare import (
     higher_is_better,
     measure_name,
     measure_options,
-    measure_title,
     moved_along,
     named_metric,
     resolve_place,
@@ -143,7 +142,7 @@ class ComparePlace:
         values: dict[str, Any] = {
             "reason": reason, "advice": advice, "board_href": "", "several": None, "two": None,
             "verdict": None, "metrics": (), "legend": (), "tally": None, "uncounted": "", "sizes": (),
-            "measure": measure_title(choice), "skill_title": choice.title,
+            "measure": choice.measure_title, "skill_title": choice.title,
             "measure_name": measure_name(choice),
             "lower_is_better": not higher_is_better(choice), "evidence": "", "better_on": (),
             "names": {},
@@ -497,7 +496,7 @@ def _skills(pair: Opponents, state: PlaceQuery, view: View) -> dict[str, Any]:
             for one in found
         ],
         "numbered": numbered,
-        "chart": _chart(found, metrics, measure_title(pair.choice), numbered=numbered),
+        "chart": _chart(found, metrics, pair.choice.measure_title, numbered=numbered),
         "others": others,
     }  # fmt: skip
 

@@ -22,7 +22,7 @@ from leaderboard.api.replies import (
 from leaderboard.api.schemas import Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.publication.measure_names import skill_title, title, token
+from leaderboard.publication.measure_names import skill_title, token
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import read_pairs
@@ -164,9 +164,7 @@ class Chosen:
             "revision": card.revision,
             "simulated": card.simulated,
             "measure": token(selector) if selector else None,
-            "measure_title": title(card, selector, choice.board.every_selector())
-            if selector
-            else None,
+            "measure_title": choice.measure_title or None,
             "higher_is_better": card.higher_is_better(selector.measure) if selector else None,
             "skills": list(choice.skills),
             "filters": {k: v for k, v in choice.filters.to_params().items() if v},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.schema import Card
-from leaderboard.publication.measure_names import title
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.ranking.cells import Cell
@@ -34,12 +33,12 @@ def board_head(params: Mapping[str, str], view: View) -> Head | None:
     shown = "" if kept is None else f"{len(kept):,} of "
     better = "higher" if card.higher_is_better(choice.selector.measure) else "lower"
     said = [
-        f"{shown}{count(len(everyone), 'metric')} by {_measure(choice)} "
+        f"{shown}{count(len(everyone), 'metric')} by {choice.measure_title} "
         f"({better} is better), {choice.title}.",
         _said_of(cells, card, view, ranked=whole),
         note_of(choice, view),
     ]
-    return Head(title_of(choice), " ".join(filter(None, said)), lines, _measure(choice),
+    return Head(title_of(choice), " ".join(filter(None, said)), lines, choice.measure_title,
                 note_of(choice, view))  # fmt: skip
 
 
@@ -55,8 +54,8 @@ def compare_head(params: Mapping[str, str], view: View) -> Head | None:
     names = [clean(view.entries[entry].metric) for entry in chosen]
     heading = f"{', '.join(names[:-1])} and {names[-1]} on {choice.board.card.title}"
     values = "; ".join(_value(line) for line in lines)
-    said = [f"{_measure(choice)}, {choice.title}: {values}.", note_of(choice, view)]
-    return Head(heading, " ".join(said), lines, _measure(choice),
+    said = [f"{choice.measure_title}, {choice.title}: {values}.", note_of(choice, view)]
+    return Head(heading, " ".join(said), lines, choice.measure_title,
                 note_of(choice, view))  # fmt: skip
 
 
@@ -117,12 +116,6 @@ def _value(line: Line) -> str:
     if line.value is None:
         return line.name
     return f"{line.name} {number(line.value)} {interval(line.low, line.high)}".strip()
-
-
-def _measure(choice: Choice) -> str:
-    if choice.selector is None:
-        return ""
-    return title(choice.board.card, choice.selector, choice.board.every_selector())
 
 
 def note_of(choice: Choice, view: View) -> str:

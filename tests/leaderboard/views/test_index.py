@@ -142,12 +142,6 @@ def test_without_stored_resamples_there_are_values_without_intervals_and_a_warni
     assert math.isfinite(first.index.value) and math.isnan(first.index.low)
 
 
-# Who is ranked, and what is missing.
-
-
-# Tiers.
-
-
 # Links and controls.
 
 
