@@ -24,7 +24,7 @@ from leaderboard.ledger.policy import POLICY_PATH, Ban, Policy, bans_file, read_
 from leaderboard.ledger.private_records import BANNED, submission_file
 from leaderboard.ledger.versions import Further, restoring, superseding
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.results import Published, held_archive, held_results, with_draws
+from leaderboard.publication.results import AT, Published, held_results, with_draws
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.states import WAITING, State
 from leaderboard.store.interface import Changes, Store, transact
@@ -281,20 +281,19 @@ def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Pu
     nothing reads it.
     """
     record = held.model_copy(update={"private": False})
-    files, old = held_results(store, held, cards), held_archive(store, held, cards)
-    private = {**files.private, **old.private}
-    if private:
+    files = held_results(store, held, cards)
+    if files.private:
         message = f"draws of private answers of {held.submission_id}"
-        transact(store.private, lambda: private, message)
+        transact(store.private, lambda: files.private, message)
     later = Store(Overlay(store.public, files.public), store.private, store.live)
     results = [
         RunResult.model_validate_json(content)
         for path, content in files.public.items()
-        if path.endswith(".json")
+        if path.endswith(".json") and f"/{AT}" not in path
     ]
     return Publication(
         records={held.submission_id: record},
-        files={**files.public, **old.public, **submission_file(record)},
+        files={**files.public, **submission_file(record)},
         runs=[with_draws(later, record, result, cards) for result in results],
     )
 

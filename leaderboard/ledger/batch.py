@@ -68,15 +68,6 @@ def event_deed(submission_id: str, event: Event) -> Deed:
     )
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What is to be committed."""
-
-    changes: Changes  # all files
-    # the submissions with further events as they are afterwards, in public form
-    touched: Mapping[str, Status]
-
-
 class Drafting:
     """One batch over one version of the store."""
 
@@ -87,8 +78,8 @@ class Drafting:
         self._batch = batch
         self._raw: dict[str, bytes] = {}
 
-    def draft(self) -> Draft:
-        """The commit."""
+    def draft(self) -> tuple[Changes, Mapping[str, Status]]:
+        """All files, and the submissions with further events as they are then, in public form."""
         added = {name: list(events) for name, events in self._batch.events.items()}
         touched = self._folded(added)
         afterwards = self._with(touched)
@@ -111,7 +102,7 @@ class Drafting:
             changes[QUEUE] = queue_bytes(Queue(afterwards, segments))
             if self._queue.old:
                 changes[OLD_QUEUE] = None
-        return Draft(changes, touched)
+        return changes, touched
 
     def _event_file(self, name: str, new: Sequence[Event]) -> tuple[dict[str, bytes], list[Deed]]:
         before = self._before(name)

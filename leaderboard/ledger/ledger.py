@@ -177,9 +177,8 @@ class Ledger:
             nonlocal touched
             wanted = batch()
             drafting = Drafting(self._store.public, self._held, self._queue(), wanted)
-            draft = drafting.draft()
-            touched = draft.touched
-            return draft.changes
+            changes, touched = drafting.draft()
+            return changes
 
         transact(self._store.public, change, message)
         return touched

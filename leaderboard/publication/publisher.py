@@ -156,9 +156,9 @@ class Update:
             return Board(card, load=lambda: columns.table)
         cells, hashes = self._last_cells(card), dict(before)
         there = [self._run(card, one, run, cells, hashes) for one, run in runs]
-        found = ranked_board(card, there, self._known_pairs(card, runs, cells, hashes))
-        self.ranked[card.name] = found.pairs
-        return found.board
+        known_pairs = self._known_pairs(card, runs, cells, hashes)
+        board, self.ranked[card.name] = ranked_board(card, there, known_pairs)
+        return board
 
     def _known_pairs(
         self,

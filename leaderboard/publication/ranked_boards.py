@@ -72,16 +72,10 @@ def headline(card: Card) -> SliceKey:
     return (one.measure, one.variant, one.split, one.facet, None)
 
 
-@dataclass(frozen=True)
-class RankedBoard:
-    """A board, and the tests its tiers were made from."""
-
-    board: Board  # with every value, ranked within its slice
-    pairs: Pairs | None  # the tests of its headline; None where it has no entry
-
-
-def ranked_board(card: Card, runs: Sequence[BoardRun], known: Pairs | None = None) -> RankedBoard:
-    """The board of a benchmark."""
+def ranked_board(
+    card: Card, runs: Sequence[BoardRun], known: Pairs | None = None
+) -> tuple[Board, Pairs | None]:
+    """The board of a benchmark, and the tests of its headline; None where that has no entry."""
     slices: dict[SliceKey, list[tuple[RunDraws | None, Cell]]] = {}
     for run in runs:
         draws = run.draws()
@@ -96,7 +90,7 @@ def ranked_board(card: Card, runs: Sequence[BoardRun], known: Pairs | None = Non
             cells += ranked(one, card, tests=pairs.tests).cells
         else:
             cells += ranked(one, card, tested=False).cells
-    return RankedBoard(Board(card, cells), pairs)
+    return Board(card, cells), pairs
 
 
 def _slice(found: Sequence[tuple[RunDraws | None, Cell]], *, tested: bool) -> Slice:
@@ -211,7 +205,7 @@ def build_snapshot(
     boards = {
         name: ranked_board(
             card, [_on_board(r, card) for r in current if r.result.benchmark == name]
-        ).board
+        )[0]
         for name, card in cards.items()
     }
     return Snapshot(built_at=built_at, entries=_entries(current), boards=boards)

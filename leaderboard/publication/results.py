@@ -135,7 +135,7 @@ def read_result(store: Store, submission: Submission, benchmark: str) -> RunResu
 
 
 def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]) -> HeldFiles:
-    """What a submission's held results become when it is published."""
+    """What a submission's held results, old ones too, become when it is published."""
     name = submission.submission_id
     files, of_model = HeldFiles({}, {}), submission.kind is Kind.GENERATIONS
     for benchmark in submission.benchmarks:
@@ -156,6 +156,13 @@ def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]
             public = of_model or cards[benchmark].answers_public or file == f"{benchmark}.json"
             part = files.public if public else files.private
             part[f"results/{name}/{file}"] = store.private.read(path)
+    folder = results_folder(name)
+    for path in store.private.list(f"{folder}{AT}"):
+        file = path.rpartition("/")[2]
+        card = cards.get(file.partition(".")[0])
+        public = file.endswith(".json") or (card is not None and card.answers_public)
+        part = files.public if public else files.private
+        part[f"results/{name}/{path.removeprefix(folder)}"] = store.private.read(path)
     return files
 
 
@@ -242,20 +249,6 @@ def old_results(store: Store, submission: Submission, revision: str) -> tuple[Ar
             if revision in (tag, result.revision):
                 found.append(Archived(tag, result))
     return tuple(found)
-
-
-def held_archive(store: Store, submission: Submission, cards: Mapping[str, Card]) -> HeldFiles:
-    """What a private submission's old results become when it is published."""
-    folder = results_folder(submission.submission_id)
-    files = HeldFiles({}, {})
-    for path in store.private.list(f"{folder}{AT}"):
-        name = path.rpartition("/")[2]
-        card = cards.get(name.partition(".")[0])
-        public = name.endswith(".json") or (card is not None and card.answers_public)
-        part = files.public if public else files.private
-        place = path.removeprefix(folder)
-        part[f"results/{submission.submission_id}/{place}"] = store.private.read(path)
-    return files
 
 
 def _place(store: Store, submission: Submission) -> tuple[Repository, str]:
