@@ -1,4 +1,4 @@
-"""Answers over HTTP: what their bytes are is their tag; and refusals, in one shape whatever is wrong."""
+"""Answers over HTTP, tagged by their bytes; and refusals, in one shape whatever is wrong."""
 
 from __future__ import annotations
 

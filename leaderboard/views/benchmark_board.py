@@ -159,7 +159,8 @@ def verdict_of(choice: Choice, view: View) -> BoardVerdict:
     ahead = [one for one in whole.cells if one.rank is not None and one.rank < (first.rank or 0)]
     place = "is the highest-ranked qualified metric" if ahead else "ranks first"
     sentence = (
-        f"{_name(entries, first)} {place} on {scope} by {choice.measure_title}: {estimate(first.value, first.ci_low, first.ci_high)}. "
+        f"{_name(entries, first)} {place} on {scope} by {choice.measure_title}: "
+        f"{estimate(first.value, first.ci_low, first.ci_high)}. "
         f"{_others(first, whole, equal)}"
     )
     among = [one for one in able if one.entry_id in equal or one == first]
@@ -205,7 +206,8 @@ def _ahead(ahead: Sequence[Cell], entries: Mapping[str, Entry], card: Card) -> s
     if not ahead:
         return ""
     said = [
-        f"{_name(entries, cell)} ({estimate(cell.value, cell.ci_low, cell.ci_high)}; {_why_not(entries[cell.entry_id], card)})"
+        f"{_name(entries, cell)} ({estimate(cell.value, cell.ci_low, cell.ci_high)}; "
+        f"{_why_not(entries[cell.entry_id], card)})"
         for cell in ahead[:_MOST_AHEAD]
     ]
     left = len(ahead) - len(said)

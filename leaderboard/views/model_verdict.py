@@ -153,9 +153,8 @@ def verdict_of_pair(report: PairReport, tests: Sequence[PairTest], title: str) -
         lines.append(f"By {in_words(sides[''])} there is no significant difference between "
                      f"{'the two' if lines else f'{first} and {second}'}")  # fmt: skip
     where = title[:1].lower() + title[1:]
-    return Verdict(
-        f"{'; '.join([*lines[:1], *(f'{one[0].lower()}{one[1:]}' for one in lines[1:])])} ({where}, {count(tests[0].n_prompts, 'prompt')})."
-    )
+    lines = [*lines[:1], *(f"{one[0].lower()}{one[1:]}" for one in lines[1:])]
+    return Verdict(f"{'; '.join(lines)} ({where}, {count(tests[0].n_prompts, 'prompt')}).")
 
 
 def differs(test: PairTest) -> bool:
