@@ -299,6 +299,21 @@ def test_a_leader_that_is_interrupted_leaves_the_lead_to_another(room: Room) -> 
     assert room.store.read("log") == b"012"
 
 
+def test_an_interrupt_ends_the_leader_whoever_s_change_it_evaluates(room: Room) -> None:
+    asked: list[int] = []
+
+    def interrupted() -> Changes:
+        asked.append(1)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        return {"a": b"1"}
+
+    errors = [future.exception(60) for future in room.together(room.log(b"."), interrupted)]
+    assert sorted(map(type, errors), key=str) == [KeyboardInterrupt, type(None)]
+    assert room.store._queue.waiting() == ()
+    assert len(room.store.list()) == 2
+
+
 def test_who_stops_before_leading_leaves_the_lead(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
