@@ -70,10 +70,7 @@ def plan_hash(plan: PerturbedPlan) -> str:
 
 
 def versions(*more: str) -> dict[str, str]:
-    """Versions of what the figures depend on.
-
-    `more`: further packages they depend on.
-    """
+    """Versions of what the figures depend on."""
     packages = (*FIGURES_DEPEND_ON, *more)
     return {"python": platform.python_version()} | {name: _installed(name) for name in packages}
 

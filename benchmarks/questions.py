@@ -420,7 +420,6 @@ def export_questions(
     earlier copy of the folder, and scores under way, stay valid.
 
     `rng`: of the shuffle; None: the random numbers of the operating system.
-    Returns: The folder.
     """
     target = out / benchmark.name
     _check_target(target, benchmark, force=force)

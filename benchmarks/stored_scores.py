@@ -96,8 +96,6 @@ def widened(frame: pd.DataFrame, name: str = "the file", most_cells: int = 1 << 
     """The rows of a stored file as those of a scores file: one column per metric.
 
     A pair that stands twice does so afterwards.
-
-    `frame`: with the columns of `SCHEMA`.
     """
     if frame[["metric", "pair_id"]].isna().any(axis=None):
         raise ValueError("a row names no metric or no pair")

@@ -154,10 +154,7 @@ def compare_sides(
     tolerance: float = 0.0,
     ignored: Sequence[str] = (),
 ) -> tuple[Comparison, list[str]]:
-    """Run both sides, one after the other, and compare their rows.
-
-    Returns: What was found, and notes about the whole.
-    """
+    """Run both sides, one after the other, and compare their rows."""
     listed = {side.name: released_scores(side) for side in (a, b)}
     missing = [f"{name} has no bundle ({INDEX})" for name, one in listed.items() if one is None]
     if missing and only is Part.BUNDLE:

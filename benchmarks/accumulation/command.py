@@ -32,10 +32,7 @@ from benchmarks.sources.output import check_output, write_whole
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Read a CSV file, all cells as text; empty cells are empty.
-
-    `columns`: what must be there; other columns are kept.
-    """
+    """Read a CSV file, all cells as text; empty cells are empty."""
     if not path.is_file():
         raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
     try:

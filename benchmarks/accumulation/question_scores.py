@@ -21,10 +21,7 @@ Correctness = Literal["equals_yes", "contains_yes", "tifa", "given"]
 
 
 def equals_yes(answers: pd.Series) -> BoolArray:
-    """The answer is exactly `yes` (DSG, Cho et al. 2024, released evaluation).
-
-    `answers` (n,), text; an empty answer is not correct.
-    """
+    """The answer is exactly `yes` (DSG, Cho et al. 2024, released evaluation)."""
     return np.asarray(answers == "yes", bool)
 
 
@@ -32,8 +29,6 @@ def contains_yes(answers: pd.Series) -> BoolArray:
     """The answer has the letters `yes` in it, in any case (T2IScoreScore, its DSG metrics).
 
     So `Yes, there is` is correct, but `her eyes` too: the published scores count it.
-
-    `answers` (n,), text; an empty answer is not correct.
     """
     return np.asarray(answers.str.lower().str.contains("yes", regex=False), bool)
 

@@ -154,7 +154,7 @@ def describe(
 def _of_models(benchmark: PromptSet, data: Path | None) -> Mapping[str, pd.DataFrame]:
     """Tables of what papers and people say of models on a prompt set."""
     # These load the benchmarks whose ratings they sum up, which no other command needs at once.
-    from benchmarks.model_boards.rated_models import rating_benchmarks  # noqa: PLC0415
+    from benchmarks.model_boards import rating_benchmarks  # noqa: PLC0415
     from benchmarks.prompt_sets.reference import reference_frames  # noqa: PLC0415
 
     found = dict(reference_frames(benchmark.name))

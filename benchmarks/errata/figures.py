@@ -520,11 +520,7 @@ class RecomputedCell:
 
 
 def recompute(entry: Erratum, data: Path | None) -> tuple[RecomputedCell, ...]:
-    """Compute the figures of an erratum from public data.
-
-    `data`: folder of data; may be None where the erratum needs none.
-    Returns: One cell for each of the erratum, in its order.
-    """
+    """Compute the figures of an erratum from public data."""
     if not entry.recompute:
         raise SubmitterError(
             "not_recomputable",

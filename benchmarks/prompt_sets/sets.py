@@ -81,7 +81,10 @@ def _of_dsg(folder: DataFolder) -> list[SetPrompt]:
     _check_questions(folder, table)
     prompts = [
         SetPrompt(
-            str(item_id), str(rows["text"].iloc[0]), _source(folder, str(item_id)), _asked(rows)
+            str(item_id),
+            str(rows["text"].iloc[0]),
+            _source(folder, str(item_id)),
+            _question_skills(rows),
         )
         for item_id, rows in table.groupby("item_id", sort=False)
     ]
@@ -112,7 +115,7 @@ def _source(folder: DataFolder, item_id: str) -> str:
     )
 
 
-def _asked(rows: pd.DataFrame) -> tuple[str, ...]:
+def _question_skills(rows: pd.DataFrame) -> tuple[str, ...]:
     """Each broad category of the prompt's questions, and the detailed ones, in the card's order."""
     found: set[str] = set(rows["category_broad"])
     for broad, detailed in zip(rows["category_broad"], rows["category_detailed"], strict=True):

@@ -120,10 +120,7 @@ class DataFolder:
     def read_table(
         self, path: str, columns: Sequence[str], *, separator: str = ","
     ) -> pd.DataFrame:
-        """A table, all cells as text (empty cells are empty), in the file's order.
-
-        `columns`: columns that must be there; others are kept.
-        """
+        """A table, all cells as text (empty cells are empty), in the file's order."""
         try:
             table = pd.read_csv(self.path(path), sep=separator, dtype=str, keep_default_na=False)
         except ValueError as error:  # not CSV, not UTF-8, or empty

@@ -373,8 +373,6 @@ class Transfer:
         """Download a file into its place.
 
         What arrives is kept beside it in a hidden part file until it is complete and right.
-
-        Returns: SHA-256 of the content.
         """
         part = part_of(target, source)
         with translate_disk_errors(target):

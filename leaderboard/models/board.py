@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.model_boards.estimates import (
+from benchmarks.model_boards import (
     LEVEL,
     Consensus,
     Estimates,
+    SliceScores,
     Tests,
     combine_tests,
     compared,
@@ -20,7 +21,6 @@ from benchmarks.model_boards.estimates import (
     estimates,
     tiers_down,
 )
-from benchmarks.model_boards.rated_models import SliceScores
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.paired import PairedMany, TStatistics
 from leaderboard.models.board_types import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.errors import SubmitterError
-from benchmarks.model_boards.estimates import compared, holm_over_metrics
+from benchmarks.model_boards import compared, holm_over_metrics
 from benchmarks.statistics.paired import paired_many
 from leaderboard.models.board import lead_of, model_board, pair_test, reasons_for
 from leaderboard.models.board_types import (

@@ -12,11 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.errors import SubmitterError
-from benchmarks.model_boards.estimates import LEVEL, PairRelation, compared, ordering_record
-from benchmarks.model_boards.rated_models import (
+from benchmarks.model_boards import (
+    LEVEL,
     TITLES,
+    PairRelation,
     RatedModels,
     SliceScores,
+    compared,
+    ordering_record,
     rating_benchmarks,
     ratings_by_gold,
     readers,

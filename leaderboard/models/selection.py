@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.errors import SubmitterError
-from benchmarks.model_boards.rated_models import SliceScores
+from benchmarks.model_boards import SliceScores
 from benchmarks.prompt_sets.means import over_seeds
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt, skills_of
 from benchmarks.prompt_sets.registry import find_prompt_set

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.model_boards.estimates import LEVEL
+from benchmarks.model_boards import LEVEL
 from leaderboard.models.board_types import Judge, ModelBoard, PairReport, PairTest, SkillBoard
 from leaderboard.models.people import PeopleBoard
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS

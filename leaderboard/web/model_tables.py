@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from benchmarks.model_boards.estimates import LEVEL
+from benchmarks.model_boards import LEVEL
 from benchmarks.prompt_sets.reference import ReferenceRow, ReferenceTable
 from benchmarks.rethinking.measures import MetricStability
 from benchmarks.schema import Card

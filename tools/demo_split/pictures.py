@@ -419,11 +419,7 @@ _ZLIB_HEADER = b"\x78\x01"  # deflate, 32 KiB window, lowest compression level
 
 
 def encode(pixels: NDArray[np.uint8]) -> bytes:
-    """Encode an RGB picture.
-
-    `pixels` (height, width, 3).
-    Returns: A complete PNG file without any metadata.
-    """
+    """Encode an RGB picture."""
     height, width, _ = pixels.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     rows = np.zeros((height, 1 + width * 3), np.uint8)  # each row begins with filter type 0, none

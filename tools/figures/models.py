@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.arrays import FloatArray
-from benchmarks.model_boards.estimates import consensus
+from benchmarks.model_boards import consensus
 from benchmarks.statistics.concordance import competition_ranks, seed_stability
 from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
 from benchmarks.statistics.resampling import resampled_mean, seed_of

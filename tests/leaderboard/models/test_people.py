@@ -16,7 +16,7 @@ from scipy import stats
 from benchmarks.errors import SubmitterError
 from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.genai_bench.protocol import CARD_1600
-from benchmarks.model_boards.rated_models import rated_models
+from benchmarks.model_boards import rated_models
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.multiplicity import holm

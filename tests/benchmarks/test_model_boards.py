@@ -18,8 +18,12 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from benchmarks.evalmuse.load import EvalMuseAnswers
-from benchmarks.model_boards.estimates import (
+from benchmarks.model_boards import (
+    COMPARED_BY,
+    TITLES,
     Consensus,
+    RatedModels,
+    SliceScores,
     Tests,
     combine_tests,
     compared,
@@ -27,16 +31,10 @@ from benchmarks.model_boards.estimates import (
     estimates,
     holm_over_metrics,
     ordering_record,
-    tiers_down,
-)
-from benchmarks.model_boards.rated_models import (
-    COMPARED_BY,
-    TITLES,
-    RatedModels,
-    SliceScores,
     rated_models,
     ratings_by_gold,
     readers,
+    tiers_down,
 )
 from benchmarks.schema import Answers
 from benchmarks.statistics.multiplicity import holm

@@ -1,1 +1,0 @@
-"""Boards of text-to-image models: means, tests, consensus of metrics."""
