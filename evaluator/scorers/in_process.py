@@ -251,7 +251,8 @@ class ModelClient:
         able = offers(self._scorer, "score_elements")
         self._elements = ElementClient(self._scorer, self._meter, _raise_if_final) if able else None
         self._prepares = offers(self._scorer, "prepare")
-        self._environment = {
+        self.asks_elements = self._elements is not None
+        self.environment: dict[str, str] = {
             **loaded.environment,
             **model_device.versions(),
             **model_device.device_description(runtime.device),
@@ -262,19 +263,9 @@ class ModelClient:
         model_device.forget_peak(runtime.device)
 
     @property
-    def asks_elements(self) -> bool:
-        """See `ScorerClient`."""
-        return self._elements is not None
-
-    @property
     def peak_memory_bytes(self) -> int:
         """See `ScorerClient`."""
         return model_device.peak_memory_bytes(self._device)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """See `ScorerClient`."""
-        return dict(self._environment)
 
     def ready(self, data: bytes) -> Ready:
         """See `ScorerClient`; an image whose embedding is kept is not decoded."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
+from typing import ClassVar
 
 from evaluator.scoring.asking import Answered, Batch, ClientSource, ScorerClient
 from evaluator.scoring.batch_work import ReadyBatch, Room, asked, made_ready
@@ -18,14 +19,10 @@ _MIB = 1024 * 1024
 class LocalEngine:
     """Asks in the order of the plan; nothing is opened where nothing is to be asked."""
 
+    name: ClassVar[str] = "local"
     threads: int = 2  # that make images ready
     ahead_batches: int = 4  # batches that wait, ready or in work, for the client
     ahead_bytes: int = 512 * _MIB  # about how much they may hold; one batch waits in any case
-
-    @property
-    def name(self) -> str:
-        """See `Engine`."""
-        return "local"
 
     def run(self, batches: Iterable[Batch], source: ClientSource) -> Iterator[Answered]:
         """See `Engine`."""

@@ -256,14 +256,11 @@ def _first_line(error: RayError) -> str:
 class RayEngine:
     """Asks through actors; see `Engine`."""
 
+    name = "ray"
+
     def __init__(self, cluster: RayCluster, options: RayOptions | None = None) -> None:
         self._cluster = cluster
         self._options = options or RayOptions()
-
-    @property
-    def name(self) -> str:
-        """See `Engine`."""
-        return "ray"
 
     def run(self, batches: Iterable[Batch], source: ClientSource) -> Iterator[Answered]:
         """See `Engine`; answers come in any order."""

@@ -68,15 +68,10 @@ class SandboxSource:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._session = session
-        self._fingerprint = fingerprint
+        self.fingerprint = fingerprint
         self._until = until
         self._environment = dict(environment or {})
         self._client: SandboxClient | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """See `ClientSource`."""
-        return self._fingerprint
 
     def open(self) -> AbstractContextManager[SandboxClient]:
         """See `ClientSource`."""
@@ -100,23 +95,14 @@ class SandboxClient:
     def __init__(self, session: Session, environment: Mapping[str, str] | None = None) -> None:
         self._session = session
         self._can = session.capabilities
-        self._environment = dict(environment or {})
+        self.asks_elements = Capability.SCORE_ELEMENTS in self._can
+        self.environment = {**(environment or {}), "asked": _way(self._can)}
         self._texts_encoded: set[str] = set()
-
-    @property
-    def asks_elements(self) -> bool:
-        """See `ScorerClient`."""
-        return Capability.SCORE_ELEMENTS in self._can
 
     @property
     def peak_memory_bytes(self) -> int:
         """See `ScorerClient`."""
         return self._session.peak_memory_bytes
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """See `ScorerClient`."""
-        return {**self._environment, "asked": _way(self._can)}
 
     def ready(self, data: bytes) -> Ready:
         """See `ScorerClient`."""

@@ -78,14 +78,8 @@ class Towers(Protocol):
     """A loaded model."""
 
     sharpness: Sharpness
-
-    @property
-    def device(self) -> torch.device:
-        """Where it computes."""
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Of its weights."""
+    device: torch.device
+    dtype: torch.dtype  # of its weights
 
     def images(self, pixels: Tensor) -> Tensor:
         """Projected features, shape (n, d), of pixels (n, 3, height, width)."""

@@ -50,16 +50,11 @@ class ChatVLM:
     ) -> None:
         self._model = model
         self._text = text
-        self._environment = environment
+        self.environment = environment
         self._decoder = CachingDecoder(model, _pad_id(text.tokenizer))
         self._leads = Leads(model, self._decoder, text, sharing, images_together)
         self._context = context_length(model)
         self._image_length = 0
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Device, precision, checkpoint, template, and what prompts to an image share."""
-        return dict(self._environment)
 
     def prepare(self, image: Image.Image) -> SeenImage:
         """The image after the checkpoint's image processor, on the CPU."""

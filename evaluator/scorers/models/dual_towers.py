@@ -173,19 +173,9 @@ class HfTowers:
         self._model = model
         # SigLIP was trained without a mask: it reads its padding, and pools the last place.
         self.sees_padding = kind == "siglip"
+        self.device: torch.device = model.device
+        self.dtype: torch.dtype = model.dtype
         self.sharpness = _sharpness(model)
-
-    @property
-    def device(self) -> torch.device:
-        """Where it computes."""
-        found: torch.device = self._model.device
-        return found
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Of its weights."""
-        found: torch.dtype = self._model.dtype
-        return found
 
     def images(self, pixels: Tensor) -> Tensor:
         """Projected features, shape (n, d), of pixels (n, 3, height, width)."""
@@ -290,6 +280,8 @@ class OpenClipTowers:
         self._model = model
         self._text = model if isinstance(model, open_clip.CLIP) else model.text
         self.length: int = self._text.context_length
+        self.device: torch.device = next(model.parameters()).device
+        self.dtype: torch.dtype = next(model.visual.parameters()).dtype
         self.ignores_padding = _ignores_padding(self._text)
         self.sharpness = _sharpness(model)
 
@@ -297,18 +289,6 @@ class OpenClipTowers:
     def image_settings(self) -> Mapping[str, Any]:
         """Size and colours of images, as the configuration says."""
         found: Mapping[str, Any] = self._model.visual.preprocess_cfg
-        return found
-
-    @property
-    def device(self) -> torch.device:
-        """Where it computes."""
-        found: torch.device = next(self._model.parameters()).device
-        return found
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Of its weights."""
-        found: torch.dtype = next(self._model.visual.parameters()).dtype
         return found
 
     def images(self, pixels: Tensor) -> Tensor:

@@ -55,14 +55,9 @@ class EncoderDecoderVLM(ABC):
         self.tokenizer = tokenizer
         self.reading = reading
         self.device = device
-        self._environment = environment
+        self.environment = environment
         self._start = start
         self._ends = ends
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Device, precision, checkpoint, and what prompts to an image share."""
-        return dict(self._environment)
 
     @abstractmethod
     def prepare(self, image: Image.Image) -> Tensor:
