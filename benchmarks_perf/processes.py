@@ -18,7 +18,7 @@ from benchmarks_perf.made_up import noise_jpeg
 from benchmarks_perf.measuring import Figure, interleaved
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers.backends import Containers, docker, gvisor
+from evaluator.isolation.containers.backend import Containers, docker, gvisor
 from evaluator.isolation.containers.engine import Engine as ContainerEngine
 from evaluator.isolation.job import Job
 from evaluator.isolation.plain import PlainProcess

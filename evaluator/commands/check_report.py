@@ -23,7 +23,7 @@ from benchmarks.scores import MOST_MISSING
 from evaluator.commands.status import duration
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import MIB, Limits
-from evaluator.isolation.supervising.text import one_line
+from evaluator.isolation.supervising.log import one_line
 from evaluator.submission.costs import (
     LARGE_SIDE,
     MEDIUM_SIDE,

@@ -9,27 +9,19 @@ from typing import Protocol
 from benchmarks.errors import PlatformError
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
-from evaluator.isolation.supervising import broken, failures
+from evaluator.isolation.supervising import failures, processes
 from evaluator.isolation.supervising.session import ScorerSession
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a real box of this backend was found to be.
+    """What a real box of this backend was found to be."""
 
-    Attributes:
-        ok: whether strangers' code may run in it.
-        layers: what was checked from inside and holds; stored with each result.
-        reason: why not, in one sentence; empty where it may.
-        remedy: what an operator can do about it; empty where nothing is needed.
-        notes: what else an operator may want to know.
-    """
-
-    ok: bool
-    layers: tuple[str, ...] = ()
-    reason: str = ""
-    remedy: str = ""
-    notes: tuple[str, ...] = ()
+    ok: bool  # whether strangers' code may run in it
+    layers: tuple[str, ...] = ()  # what was checked from inside and holds; stored with each result
+    reason: str = ""  # why not, in one sentence; empty where it may
+    remedy: str = ""  # what an operator can do about it; empty where nothing is needed
+    notes: tuple[str, ...] = ()  # what else an operator may want to know
 
 
 class Backend(Protocol):
@@ -43,29 +35,20 @@ class Backend(Protocol):
         """Start a box that holds nothing and look around inside; tens of milliseconds."""
 
     def start(self, job: Job) -> ScorerSession:
-        """Start a box; nothing of the submission runs before the session is entered.
-
-        Raises:
-            PlatformError: the box cannot be set up on this machine.
-        """
+        """Start a box; nothing of the submission runs before the session is entered."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsolationStatus:
-    """Whether strangers' code can run here; made once at start and passed to who asks.
+    """Whether strangers' code can run here; made once at start and passed to who asks."""
 
-    Attributes:
-        backend: the first that may run it, or None.
-        probes: name and findings of each backend that was looked at.
-    """
-
-    backend: Backend | None
-    probes: tuple[tuple[str, Probe], ...]
+    backend: Backend | None  # the first that may run it, or None
+    probes: tuple[tuple[str, Probe], ...]  # name and findings of each backend that was looked at
 
     @property
     def ok(self) -> bool:
         """Whether code can be run here: now, as a box may have failed to end since."""
-        return self.backend is not None and not broken.survivors()
+        return self.backend is not None and not processes.survivors()
 
     @property
     def isolates(self) -> bool:
@@ -101,11 +84,7 @@ class IsolationStatus:
         return " ".join(probe.remedy for _, probe in self.probes)
 
     def require(self) -> Backend:
-        """The backend.
-
-        Raises:
-            PlatformError: `isolation_unavailable`, with reason and remedy.
-        """
+        """The backend."""
         if self.backend is None or not self.ok:
             message = f"Code cannot be scored on this machine. {self.reason}"
             raise PlatformError("isolation_unavailable", message, self.remedy)
@@ -115,12 +94,7 @@ class IsolationStatus:
 def isolation_status(
     backends: Sequence[Backend], required: Collection[str] = ()
 ) -> IsolationStatus:
-    """Probe the backends in order of preference, up to the first that holds.
-
-    Args:
-        backends: to be probed.
-        required: layers without which one does not hold, beside those it requires itself.
-    """
+    """Probe the backends in order of preference, up to the first that holds."""
     probes: list[tuple[str, Probe]] = []
     for backend in backends:
         probe = _held_to(backend.probe(), required)

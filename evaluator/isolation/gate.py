@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from evaluator.isolation.backend import Backend, IsolationStatus, Probe, isolation_status
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers import backends as containers
+from evaluator.isolation.containers import backend as containers
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.plain import PlainProcess
 from leaderboard.desk import Gate
@@ -37,14 +37,7 @@ def machine_isolation(
     choice: IsolationChoice = IsolationChoice.AUTO,
     required: Collection[str] = (),
 ) -> IsolationStatus:
-    """Probe this machine's ways to isolate code.
-
-    Args:
-        hidden: folders that code must not see, beside the project and the home folder.
-        choice: the one way to try; by itself bubblewrap, then the container engines that are
-            installed. `none` isolates nothing, and only a command line may say so.
-        required: layers that must hold beside those that always must.
-    """
+    """Probe this machine's ways to isolate code."""
     if choice is IsolationChoice.NONE:
         return unsandboxed()
     if choice is IsolationChoice.AUTO:

@@ -10,17 +10,12 @@ from evaluator.isolation.limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A public model of the Hub, fetched before the box starts.
+    """A public model of the Hub, fetched before the box starts."""
 
-    Attributes:
-        repo: `owner/name`.
-        revision: the commit, 40 hexadecimal digits.
-        folder: here; holds `refs/main` with the revision and `snapshots/<revision>/` with the
-            files, as a cache of the Hub's client does.
-    """
-
-    repo: str
-    revision: str
+    repo: str  # `owner/name`
+    revision: str  # the commit, 40 hexadecimal digits
+    # here; holds `refs/main` with the revision and `snapshots/<revision>/` with the files, as a
+    # cache of the Hub's client does
     folder: Path
 
     @property
@@ -36,20 +31,11 @@ class ModelFiles:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One submission to be run.
+    """One submission to be run."""
 
-    Attributes:
-        folder: the module's, unpacked; the box sees it read-only.
-        entry_point: `module:Class`.
-        weights: a file inside the folder, as the manifest names it, or None.
-        limits: what the job may use.
-        device: handed to the constructor if it names it.
-        models: of the Hub, as the manifest names them.
-    """
-
-    folder: Path
-    entry_point: str = "scorer:Scorer"
-    weights: str | None = None
-    limits: Limits = field(default_factory=Limits)
-    device: str = "cpu"
-    models: tuple[ModelFiles, ...] = ()
+    folder: Path  # the module's, unpacked; the box sees it read-only
+    entry_point: str = "scorer:Scorer"  # `module:Class`
+    weights: str | None = None  # a file inside the folder, as the manifest names it, or None
+    limits: Limits = field(default_factory=Limits)  # what the job may use
+    device: str = "cpu"  # handed to the constructor if it names it
+    models: tuple[ModelFiles, ...] = ()  # of the Hub, as the manifest names them

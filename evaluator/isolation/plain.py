@@ -12,8 +12,8 @@ import subprocess
 from dataclasses import dataclass
 
 from evaluator.isolation.backend import Probe
-from evaluator.isolation.interpreter import BUNDLE_FOLDER, Interpreter, runner_arguments
 from evaluator.isolation.job import Job
+from evaluator.isolation.layout import BUNDLE_FOLDER, Interpreter, runner_arguments
 from evaluator.isolation.supervising.box import SessionBox
 from evaluator.isolation.supervising.session import ScorerSession
 
@@ -36,11 +36,7 @@ class PlainProcess:
         )
 
     def start(self, job: Job) -> ScorerSession:
-        """Start one of OUR scorers; see `Backend.start`.
-
-        Raises:
-            PlatformError: `box_not_started`.
-        """
+        """Start one of OUR scorers; see `Backend.start`."""
         interpreter = Interpreter.running()
         words = runner_arguments(
             submission=str(job.folder.resolve()),

@@ -7,10 +7,19 @@ is refused until somebody has looked at it. Calls of another architecture kill t
 from __future__ import annotations
 
 import errno
+import functools
+import importlib
+import os
+import platform
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
+from types import ModuleType
+from typing import Any
+
+from benchmarks.errors import PlatformError
 
 _LOW_32 = 0xFFFFFFFF
 _NEW_NAMESPACES = 0x7E020000
@@ -35,17 +44,11 @@ class Test(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """When a call is refused, where not always.
+    """When a call is refused, where not always."""
 
-    Attributes:
-        argument: position, from 0.
-        test: how it is looked at.
-        value: what it is held against.
-    """
-
-    argument: int
-    test: Test
-    value: int
+    argument: int  # position, from 0
+    test: Test  # how it is looked at
+    value: int  # what it is held against
 
     def refuses(self, argument: int) -> bool:
         """Whether a call with this argument is refused."""
@@ -58,21 +61,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """System calls that are refused.
+    """System calls that are refused."""
 
-    Attributes:
-        names: of the calls.
-        stops: what would be possible otherwise.
-        code: the error number that the caller sees.
-        when: only then; None for always.
-        needed_by_gpu: whether the libraries of a graphics card need it, so that it is refused on
-            the processor alone.
-    """
-
-    names: tuple[str, ...]
-    stops: str
-    code: int = errno.EPERM
-    when: Condition | None = None
+    names: tuple[str, ...]  # of the calls
+    stops: str  # what would be possible otherwise
+    code: int = errno.EPERM  # the error number that the caller sees
+    when: Condition | None = None  # only then; None for always
+    # whether the libraries of a graphics card need it, so that it is refused on the processor
+    # alone
     needed_by_gpu: bool = False
 
 
@@ -188,14 +184,206 @@ ALLOWED: frozenset[str] = frozenset(
 
 
 def denied(*, gpu: bool) -> Iterator[Rule]:
-    """The rules for a box.
-
-    Args:
-        gpu: whether it is given a graphics card.
-    """
+    """The rules for a box."""
     return (rule for rule in DENIED if not (gpu and rule.needed_by_gpu))
 
 
 def known() -> frozenset[str]:
     """Every call of the two tables; no other exists inside."""
     return ALLOWED.union(*(rule.names for rule in DENIED))
+
+
+_BINARY_TREE = 2
+
+
+@functools.cache
+def filter_programs(*, gpu: bool = False) -> tuple[bytes, ...]:
+    """The filter, as filter_programs that are all asked; the strictest answer counts.
+
+    Two, because one cannot both know every call and refuse two values of one argument: the first
+    answers calls that are in no table, the second those that are refused.
+    """
+    seccomp = _library()
+    return (_of_known(seccomp), _of_denied(seccomp, gpu=gpu))
+
+
+def _library() -> ModuleType:
+    try:
+        # Looks for a shared library when it is imported, which takes a while.
+        return importlib.import_module("pyseccomp")
+    except (ImportError, RuntimeError) as error:
+        raise PlatformError(
+            "no_system_call_filter",
+            f"The system-call filter of a box cannot be made ({error}).",
+            "Install libseccomp (apt install libseccomp2) and pyseccomp (pip install pyseccomp).",
+        ) from error
+
+
+def _of_known(seccomp: ModuleType) -> bytes:
+    made = _filter(seccomp, seccomp.ERRNO(errno.ENOSYS))
+    for number in _numbers(seccomp, known()):
+        made.add_rule(seccomp.ALLOW, number)
+    return _exported(made)
+
+
+def _of_denied(seccomp: ModuleType, *, gpu: bool) -> bytes:
+    made = _filter(seccomp, seccomp.ALLOW)
+    for rule in denied(gpu=gpu):
+        for number in _numbers(seccomp, rule.names):
+            for arguments in _alternatives(seccomp, rule):
+                made.add_rule(seccomp.ERRNO(rule.code), number, *arguments)
+    return _exported(made)
+
+
+def _filter(seccomp: ModuleType, otherwise: int) -> Any:
+    made = seccomp.SyscallFilter(otherwise)
+    made.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.KILL_PROCESS)
+    made.set_attr(seccomp.Attr.CTL_OPTIMIZE, _BINARY_TREE)
+    return made
+
+
+def _numbers(seccomp: ModuleType, names: Iterable[str]) -> Iterator[int]:
+    """Of the calls that this architecture has."""
+    resolved = (seccomp.resolve_syscall(seccomp.Arch.NATIVE, name) for name in sorted(names))
+    return (number for number in resolved if number >= 0)
+
+
+def _alternatives(seccomp: ModuleType, rule: Rule) -> Iterator[tuple[Any, ...]]:
+    """Comparisons, any of which refuses the call."""
+    when = rule.when
+    if when is None:
+        yield ()
+    elif when.test is Test.OTHER_THAN:
+        yield (seccomp.Arg(when.argument, seccomp.NE, when.value),)
+    elif when.test is Test.EQUAL_LOW:
+        yield (seccomp.Arg(when.argument, seccomp.MASKED_EQ, _LOW_32, when.value),)
+    else:
+        for bit in (1 << n for n in range(when.value.bit_length()) if when.value >> n & 1):
+            yield (seccomp.Arg(when.argument, seccomp.MASKED_EQ, bit, bit),)
+
+
+def _exported(made: Any) -> bytes:
+    descriptor = os.memfd_create("filter")
+    with os.fdopen(descriptor, "w+b") as file:
+        made.export_bpf(file)
+        file.seek(0)
+        return file.read()
+
+
+_ARCHITECTURES = {"x86_64": "SCMP_ARCH_X86_64", "aarch64": "SCMP_ARCH_AARCH64"}
+_LOW_BITS = 32
+_LOW_MASK = (1 << _LOW_BITS) - 1
+
+_Argument = dict[str, Any]
+
+
+def oci_profile(*, gpu: bool = False, machine: str | None = None) -> dict[str, Any]:
+    """The filter as a profile for `--security-opt seccomp=FILE`."""
+    here = machine or platform.machine()
+    if here not in _ARCHITECTURES:
+        raise PlatformError(
+            "no_system_call_filter",
+            f"There is no system-call filter for the architecture {here!r}.",
+            f"Run the worker on one of {', '.join(sorted(_ARCHITECTURES))}.",
+        )
+    rules = list(denied(gpu=gpu))
+    sometimes = _sometimes(rules)
+    return {
+        # A call that is in neither table does not exist inside.
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": errno.ENOSYS,
+        "architectures": [_ARCHITECTURES[here]],  # calls of any other end the process
+        "syscalls": [
+            _allow(sorted(ALLOWED | _left_out(gpu=gpu))),
+            *(_refuse(rule, []) for rule in rules if rule.when is None),
+            *(part for name, found in sometimes.items() for part in _conditional(name, found)),
+        ],
+    }
+
+
+def _left_out(*, gpu: bool) -> frozenset[str]:
+    """Calls that are refused elsewhere but not in this box."""
+    every = {name for rule in denied(gpu=False) for name in rule.names}
+    return frozenset(every - {name for rule in denied(gpu=gpu) for name in rule.names})
+
+
+def _sometimes(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+    found: dict[str, list[Rule]] = {}
+    for rule in rules:
+        if rule.when is not None:
+            for name in rule.names:
+                found.setdefault(name, []).append(rule)
+    return found
+
+
+def _conditional(name: str, rules: Sequence[Rule]) -> Iterator[dict[str, Any]]:
+    """Rules for one call that is refused sometimes; each condition is about the same argument."""
+    conditions = [rule.when for rule in rules if rule.when is not None]
+    for rule, condition in zip(rules, conditions, strict=True):
+        for argument in refusals(condition):
+            yield _refuse(rule, [argument], name)
+    for argument in permissions(conditions):
+        yield _allow([name], [argument])
+
+
+def refusals(condition: Condition) -> Iterator[_Argument]:
+    """Tests that together hold exactly where a condition refuses."""
+    if condition.test is Test.OTHER_THAN:
+        yield _argument(condition, "SCMP_CMP_NE", condition.value)
+    elif condition.test is Test.BITS:
+        for bit in _bits(condition.value):
+            yield _argument(condition, "SCMP_CMP_MASKED_EQ", bit, bit)
+    else:
+        yield _argument(condition, "SCMP_CMP_MASKED_EQ", _LOW_MASK, condition.value)
+
+
+def permissions(conditions: Sequence[Condition]) -> Iterator[_Argument]:
+    """Tests of which at least one holds exactly where none of the conditions refuses."""
+    first, tests = conditions[0], {condition.test for condition in conditions}
+    if tests == {Test.EQUAL_LOW} and len({condition.argument for condition in conditions}) == 1:
+        for mask, value in others({condition.value for condition in conditions}):
+            yield _argument(first, "SCMP_CMP_MASKED_EQ", mask, value)
+    elif len(conditions) > 1:
+        raise ValueError("several conditions on one call must be values of one argument")
+    elif first.test is Test.OTHER_THAN:
+        yield _argument(first, "SCMP_CMP_EQ", first.value)
+    else:
+        yield _argument(first, "SCMP_CMP_MASKED_EQ", first.value, 0)
+
+
+def others(values: set[int]) -> Iterator[tuple[int, int]]:
+    """(mask, value) pairs: a number of 32 bits matches one exactly where it is none of the values.
+
+    It differs from all of them in a bit that they share, or in what they have in the other bits.
+    """
+    one = min(values)
+    apart = 0
+    for value in values:
+        apart |= one ^ value
+    for bit in _bits(_LOW_MASK & ~apart):
+        yield bit, ~one & bit
+    taken = {value & apart for value in values}
+    for chosen in product(*((0, bit) for bit in _bits(apart))):
+        if apart and sum(chosen) not in taken:
+            yield apart, sum(chosen)
+
+
+def _bits(mask: int) -> list[int]:
+    return [1 << place for place in range(64) if mask >> place & 1]
+
+
+def _argument(condition: Condition, test: str, value: int, second: int = 0) -> _Argument:
+    return {"index": condition.argument, "op": test, "value": value, "valueTwo": second}
+
+
+def _allow(names: Sequence[str], arguments: Sequence[_Argument] = ()) -> dict[str, Any]:
+    return {"names": list(names), "action": "SCMP_ACT_ALLOW", "args": list(arguments)}
+
+
+def _refuse(rule: Rule, arguments: Sequence[_Argument], name: str | None = None) -> dict[str, Any]:
+    return {
+        "names": [name] if name else list(rule.names),
+        "action": "SCMP_ACT_ERRNO",
+        "errnoRet": rule.code,
+        "args": list(arguments),
+    }

@@ -26,8 +26,7 @@ from typing import Any
 
 import yaml
 
-from evaluator.isolation.containers.engine import Engine
-from evaluator.isolation.containers.image import Skeleton
+from evaluator.isolation.containers.engine import Engine, Skeleton
 from tests.conftest import REPOSITORY
 from tests.evaluator.isolation.engines import client_environment, docker_daemon
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.isolation.bubblewrap.box import NamespaceBox
 from evaluator.isolation.supervising import processes
-from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
 
 _PROC = Path("/proc")

@@ -7,30 +7,29 @@ there are any; and, where the worker is root, a user of its own for every box.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import layout
+from evaluator.isolation import cgroups, layout, users
 from evaluator.isolation.backend import Probe
-from evaluator.isolation.bubblewrap import cgroups, graphics
-from evaluator.isolation.bubblewrap.cgroup_places import Places
-from evaluator.isolation.bubblewrap.faults import diagnose, not_started
-from evaluator.isolation.bubblewrap.launch import Look, launch, nothing
-from evaluator.isolation.bubblewrap.outside import Finding, kernel_notes, seen, sweep
-from evaluator.isolation.bubblewrap.words import Plan
-from evaluator.isolation.interpreter import Interpreter
+from evaluator.isolation.bubblewrap.box import NamespaceBox
+from evaluator.isolation.bubblewrap.launch import Look, Plan, diagnose, launch, not_started, nothing
+from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import REQUIRED, Layer
+from evaluator.isolation.layout import PACKAGE, Interpreter, usually_hidden
 from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising.box import NamespaceBox
+from evaluator.isolation.supervising import processes
+from evaluator.isolation.supervising.log import one_line
 from evaluator.isolation.supervising.session import ScorerSession
-from evaluator.isolation.supervising.text import one_line
-from evaluator.isolation.unseen import usually_hidden
 
 _SET_UP_S = 30.0
 _UNBOUNDED = 1 << 40
@@ -52,20 +51,15 @@ SWITCHABLE = frozenset(
 
 @dataclass(frozen=True)
 class Bubblewrap:
-    """The backend for strangers' code.
+    """The backend for strangers' code."""
 
-    Attributes:
-        executable: how bubblewrap is called here.
-        hidden: folders that a box must not see; a probe that sees one refuses.
-        without: layers that are turned off, of `SWITCHABLE`: for tests only. A probe then refuses.
-        places: where cgroups may be made.
-    """
-
-    executable: str = "bwrap"
+    executable: str = "bwrap"  # how bubblewrap is called here
+    # folders that a box must not see; a probe that sees one refuses
     hidden: tuple[Path, ...] = field(default_factory=usually_hidden)
     name: str = "bubblewrap"
+    # layers that are turned off, of `SWITCHABLE`: for tests only. A probe then refuses
     without: frozenset[Layer] = frozenset()
-    places: Callable[[], Places] = cgroups.machine_cgroups
+    places: Callable[[], Places] = cgroups.machine_cgroups  # where cgroups may be made
 
     def __post_init__(self) -> None:
         if fixed := self.without - SWITCHABLE:
@@ -103,18 +97,13 @@ class Bubblewrap:
         return judge(told.decode(errors="replace"), found, without=self.without)
 
     def start(self, job: Job) -> ScorerSession:
-        """Start a box; see `Backend.start`.
-
-        Raises:
-            PlatformError: `box_not_started`, `device_unavailable`, `not_readable`,
-                `no_user_for_box`, `no_system_call_filter` or `bound_refused`.
-        """
+        """Start a box; see `Backend.start`."""
         interpreter = Interpreter.running_inside()
-        here = replace(job, device=graphics.inside(job.device))
+        here = replace(job, device=layout.device_inside(job.device))
         command = layout.runner_command(interpreter, here)
         box = self._spawn(self._plan(interpreter, job, job.limits), command)
         limits = _loosened(job.limits, self.without)
-        session = ScorerSession(box, limits, bounds_data=job.device == graphics.CPU)
+        session = ScorerSession(box, limits, bounds_data=job.device == layout.CPU)
         try:
             return session.await_box()
         except PlatformError as error:
@@ -125,7 +114,7 @@ class Bubblewrap:
             interpreter=interpreter,
             limits=limits,
             job=job,
-            devices=graphics.nodes(job.device) if job else (),
+            devices=layout.device_nodes(job.device) if job else (),
             hidden=self.hidden,
             without=self.without,
             root_to_kernel=os.geteuid() == 0 and Layer.KERNEL_UID in self.without,
@@ -148,13 +137,7 @@ class Bubblewrap:
 def judge(
     printed: str, found: Sequence[Finding] = (), *, without: frozenset[Layer] = frozenset()
 ) -> Probe:
-    """What the findings about a box mean.
-
-    Args:
-        printed: by `inspection`, inside.
-        found: outside.
-        without: what was turned off, and is missing whatever else was found.
-    """
+    """What the findings about a box mean."""
     rows = [line.split("\t", 2) for line in printed.splitlines()]
     if not rows or any(len(row) != 3 for row in rows):
         return Probe(
@@ -182,3 +165,99 @@ def _loosened(limits: Limits, without: frozenset[Layer]) -> Limits:
     if Layer.MEMORY_WATCHDOG in without:
         limits = replace(limits, memory_bytes=_UNBOUNDED)
     return limits
+
+
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_VERSION = 1
+_BUBBLEWRAP = "bwrap"
+_NAMESPACES = ("pid", "net", "mnt", "uts", "user")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A layer that was looked at."""
+
+    layer: str  # its name
+    fault: str = ""  # what is wrong with it; empty where it holds
+
+
+def seen(box: NamespaceBox) -> Iterator[Finding]:
+    """Look at a box that has started and runs nothing yet."""
+    shared = [name for name in _NAMESPACES if _is_shared(box.init_pid, name)]
+    yield Finding(Layer.PROCESS, f"it shares namespaces: {', '.join(shared)}" if shared else "")
+    yield Finding(
+        Layer.IPC, "it shares the ipc namespace" if _is_shared(box.init_pid, "ipc") else ""
+    )
+    told = Path(f"/proc/{box.init_pid}/environ").read_bytes()
+    yield Finding(Layer.ENVIRONMENT, "its first process has the worker's variables" if told else "")
+    root = processes.user_of(box.init_pid) == 0
+    yield Finding(Layer.KERNEL_UID, "the kernel sees root in it" if root else "")
+    bounded = box.held.cgroup.folders if box.held.cgroup else {}
+    yield Finding(Layer.MEMORY_CGROUP if "memory" in bounded else Layer.MEMORY_WATCHDOG)
+    yield Finding(Layer.CPU_CGROUP if "cpu" in bounded else Layer.CPU_NICENESS)
+
+
+def kernel_notes() -> tuple[str, ...]:
+    """What this kernel could do besides, and is not asked to."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
+    return (f"Landlock {version} is there, and not used",) if version > 0 else ()
+
+
+def sweep(places: Places) -> None:
+    """End and remove what workers left that were killed."""
+    cgroups.sweep(places)
+    for pid in orphans():
+        _kill(pid)
+    if os.geteuid() == 0:
+        for pid in processes.pids_where(lambda pid: processes.user_of(pid) in users.UIDS):
+            _end_if_left(pid)
+
+
+def _end_if_left(pid: int) -> None:
+    try:
+        user = processes.user_of(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return
+    with users.left_by_nobody(user) as left:
+        if left:
+            _kill(pid)
+
+
+def orphans() -> list[int]:
+    """First processes of boxes whose worker was killed in the very moment that it started them.
+
+    Bubblewrap follows its worker at once, and may leave its child waiting for a word from it. Such a
+    child has nothing of a submission in it, and never will; it only has to be taken away.
+    """
+    return processes.pids_where(_is_orphan)
+
+
+def _is_orphan(pid: int) -> bool:
+    if not _may_be_ours(processes.user_of(pid)):
+        return False  # somebody else's, whatever it is made to look like
+    folder = processes.PROC / str(pid)
+    if (folder / "comm").read_text().strip() != _BUBBLEWRAP:
+        return False
+    if PACKAGE.encode() not in (folder / "cmdline").read_bytes():
+        return False
+    lines = (line.split() for line in (folder / "status").read_text().splitlines())
+    told = {words[0]: words[1:] for words in lines if words}
+    first = len(told["NSpid:"]) > 1 and told["NSpid:"][-1] == "1"
+    parent = (processes.PROC / told["PPid:"][0] / "comm").read_text().strip()
+    return first and parent != _BUBBLEWRAP
+
+
+def _may_be_ours(user: int) -> bool:
+    me = os.geteuid()
+    return user == me or (me == 0 and user in users.UIDS)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _is_shared(pid: int, name: str) -> bool:
+    here = Path("/proc/self/ns", name).stat().st_ino
+    return Path(f"/proc/{pid}/ns", name).stat().st_ino == here

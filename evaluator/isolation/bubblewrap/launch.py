@@ -1,4 +1,4 @@
-"""Starting bubblewrap, and bounding its box before anything runs in it."""
+"""Plan and launch of a box by bubblewrap, bounded before anything runs in it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,194 @@ import json
 import os
 import select
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evaluator.isolation import layout
-from evaluator.isolation.bubblewrap import cgroups, seccomp_bpf
-from evaluator.isolation.bubblewrap.cgroup_places import Places
-from evaluator.isolation.bubblewrap.faults import not_started
-from evaluator.isolation.bubblewrap.slots import take_slot
-from evaluator.isolation.bubblewrap.staging import require_readable, require_way, stage
-from evaluator.isolation.bubblewrap.starter import Starter
-from evaluator.isolation.bubblewrap.words import Descriptors, Plan, arguments
-from evaluator.isolation.interpreter import BUNDLE_FOLDER
+from benchmarks.errors import PlatformError
+from evaluator.isolation import cgroups, layout
+from evaluator.isolation.bubblewrap.box import Held, NamespaceBox, Starter
+from evaluator.isolation.cgroups import Places
+from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
-from evaluator.isolation.supervising.box import Held, NamespaceBox
-from evaluator.isolation.supervising.text import one_line
+from evaluator.isolation.layout import BUNDLE_FOLDER, Interpreter
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.supervising.log import one_line
+from evaluator.isolation.syscalls import filter_programs
+from evaluator.isolation.users import require_readable, require_way, stage, take_slot
+
+_UNREAL = {"proc", "dev", "sys", "tmp", "usr", "bin", "sbin", "lib", "lib64", "opt", "runner"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One box."""
+
+    interpreter: Interpreter  # by the names it has inside
+    limits: Limits  # sizes of what is writable
+    job: Job | None = None  # what is run; None for a box that is only looked at
+    devices: tuple[Path, ...] = ()  # nodes of a graphics card
+    hidden: tuple[Path, ...] = ()  # folders that no box may see
+    without: frozenset[Layer] = frozenset()  # layers that are turned off
+    root_to_kernel: bool = False  # whether the kernel sees root in the box
+
+    def sources(self) -> tuple[Path, ...]:
+        """Files and folders of this machine that the box sees, beside `/usr`."""
+        shown = tuple(bind.source for bind in layout.binds(self.interpreter, self.job))
+        return shown + (self.hidden if Layer.FILESYSTEM in self.without else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """Open files that bubblewrap is told of by number."""
+
+    info: int  # where it says which process is the first inside
+    block: int  # where it waits for a word before it runs the command
+    filters: tuple[int, ...] = ()  # programs of the system-call filter
+
+
+def arguments(
+    plan: Plan,
+    descriptors: Descriptors,
+    *,
+    usr_links: Sequence[tuple[str, str]],
+    placed: Mapping[Path, Path] | None = None,
+) -> list[str]:
+    """What bubblewrap is told; the order matters to it."""
+    return [
+        *_walls(plan.without),
+        *_mounts(plan, usr_links, placed or {}),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *_devices(plan.devices),
+        *_memory_folders(plan),
+        *_seals(plan),
+        *("--chdir", layout.SCRATCH),
+        *_variables(plan),
+        *("--info-fd", str(descriptors.info), "--block-fd", str(descriptors.block)),
+        *(word for fd in descriptors.filters for word in ("--add-seccomp-fd", str(fd))),
+    ]
+
+
+def _walls(without: frozenset[Layer]) -> Iterator[str]:
+    yield from ("--unshare-user", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
+    if Layer.IPC not in without:
+        yield "--unshare-ipc"
+    if Layer.NETWORK not in without:
+        yield "--unshare-net"
+    if Layer.USER_NAMESPACES not in without:
+        yield "--disable-userns"
+    if Layer.ENVIRONMENT not in without:
+        yield "--clearenv"
+    yield from ("--cap-add" if Layer.CAPABILITIES in without else "--cap-drop", "ALL")
+    yield from ("--die-with-parent", "--new-session", "--hostname", "sandbox")
+    yield from ("--uid", "1000", "--gid", "1000")
+
+
+def _mounts(
+    plan: Plan, usr_links: Sequence[tuple[str, str]], placed: Mapping[Path, Path]
+) -> Iterator[str]:
+    yield from ("--ro-bind", "/usr", "/usr")
+    for target, name in usr_links:
+        yield from ("--symlink", target, name)
+    yield from ("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache")
+    if Layer.FILESYSTEM in plan.without:
+        yield from _whole_machine(plan, placed)
+    yield from ("--perms", "0755", "--dir", layout.RUNNER)
+    for bind in layout.binds(plan.interpreter, plan.job):
+        yield from ("--ro-bind", str(placed.get(bind.source, bind.source)), bind.target)
+
+
+def _whole_machine(plan: Plan, placed: Mapping[Path, Path]) -> Iterator[str]:
+    for entry in sorted(Path("/").iterdir()):
+        if entry.is_dir() and entry.name not in _UNREAL | {layout.SCRATCH.strip("/")}:
+            yield from ("--ro-bind-try", str(entry), str(entry))
+    for folder in plan.hidden:
+        if folder.is_relative_to("/tmp"):  # noqa: S108 - the name inside
+            yield from ("--ro-bind-try", str(placed.get(folder, folder)), str(folder))
+
+
+def _devices(nodes: Sequence[Path]) -> Iterator[str]:
+    for node in nodes:  # not an ordinary bind, which would make them useless (nodev)
+        yield from ("--dev-bind", str(node), str(node))
+    if nodes:
+        yield from ("--ro-bind", "/sys", "/sys")
+
+
+def _memory_folders(plan: Plan) -> Iterator[str]:
+    bounded = Layer.MEMORY_FOLDERS not in plan.without
+    for folder, n_bytes in layout.memory_folders(plan.limits).items():
+        if bounded:
+            yield from ("--size", str(n_bytes))
+        yield from ("--perms", "1777", "--tmpfs", folder)
+
+
+def _seals(plan: Plan) -> Iterator[str]:
+    # Where root is whom the kernel sees in the box, capabilities or not, the settings of the whole
+    # machine, under /proc/sys, are writable. A card's driver writes names of threads there.
+    if Layer.KERNEL_SETTINGS not in plan.without and (plan.root_to_kernel or not plan.devices):
+        yield from ("--remount-ro", "/proc")
+    if Layer.MEMORY_FOLDERS not in plan.without:
+        yield from ("--remount-ro", "/dev", "--remount-ro", "/")
+
+
+def _variables(plan: Plan) -> Iterator[str]:
+    for name, value in layout.variables(plan.interpreter, plan.limits).items():
+        yield from ("--setenv", name, value)
+
+
+_NAMESPACES = (
+    "this system does not let bubblewrap make namespaces",
+    "Set sysctl user.max_user_namespaces above 0 and, on Debian, "
+    "kernel.unprivileged_userns_clone=1; in a container also allow the calls unshare, mount "
+    "and pivot_root.",
+)
+_READING = (
+    "the user that a box runs as cannot read the Python installation",
+    "Install Python and the virtual environment where others may read them, or let them: "
+    "chmod -R o+rX on their folders.",
+)
+_REMEDIES: tuple[tuple[str, str, str], ...] = (
+    (
+        "setting up uid map",
+        "this system does not let bubblewrap use user namespaces",
+        "On Ubuntu 23.10 or later install an AppArmor profile for bubblewrap that holds `userns,`, "
+        "or set sysctl kernel.apparmor_restrict_unprivileged_userns=0.",
+    ),
+    (
+        "mount proc on",
+        "the worker runs in a container that hides parts of /proc",
+        "Run the worker outside a container, or start its container with unmasked paths "
+        "(--security-opt systempaths=unconfined).",
+    ),
+    ("creating new namespace failed", *_NAMESPACES),
+    ("no permissions to create", *_NAMESPACES),
+    ("unknown option", "bubblewrap is older than 0.8", "Install bubblewrap 0.8 or later."),
+    ("can't find source path", *_READING),
+    ("execvp", *_READING),
+    (
+        "seccomp",
+        "this kernel does not take the system-call filter",
+        "Use a kernel that was built with CONFIG_SECCOMP_FILTER.",
+    ),
+)
+
+
+def diagnose(printed: str) -> tuple[str, str]:
+    """Reason and remedy for what bubblewrap printed when it failed."""
+    said = printed.lower()
+    for sign, reason, remedy in _REMEDIES:
+        if sign in said:
+            return f"{reason.capitalize()} ({printed}).", remedy
+    told = printed or "it printed nothing"
+    return f"Bubblewrap could not start a box ({told}).", "Run bubblewrap by hand to see why."
+
+
+def not_started(printed: str) -> PlatformError:
+    """The error for what bubblewrap printed."""
+    reason, remedy = diagnose(printed)
+    return PlatformError("box_not_started", reason, remedy)
+
 
 _SET_UP_S = 30.0
 _NICENESS = 10
@@ -38,21 +209,9 @@ def nothing(box: NamespaceBox) -> None:
 def launch(
     executable: str, plan: Plan, command: list[str], *, places: Places, look: Look = nothing
 ) -> NamespaceBox:
-    """Start a box, bound it, look at it, and only then let it run the command.
-
-    Args:
-        executable: bubblewrap.
-        plan: of the box.
-        command: what is run inside.
-        places: where cgroups may be made.
-        look: called while nothing runs in the box.
-
-    Raises:
-        PlatformError: `box_not_started`, `not_readable`, `no_user_for_box`,
-            `no_system_call_filter` or `bound_refused`.
-    """
+    """Start a box, bound it, look at it, and only then let it run the command."""
     filtered = Layer.SYSTEM_CALLS not in plan.without
-    programs = seccomp_bpf.programs(gpu=bool(plan.devices)) if filtered else ()
+    programs = filter_programs(gpu=bool(plan.devices)) if filtered else ()
     with ExitStack() as opened, ExitStack() as given, ExitStack() as unused:
         info, tell_info = _pipe(opened, given)
         wait, let_go = _pipe(given, opened)
@@ -150,11 +309,7 @@ def _started(starter: Starter) -> subprocess.Popen[bytes]:
 
 
 def _adopt(process: subprocess.Popen[bytes], info: int, held: Held, plan: Plan) -> NamespaceBox:
-    """Learn which process is the first inside, so that all of them can be ended from here on.
-
-    Raises:
-        PlatformError: bubblewrap gave up before it had one.
-    """
+    """Learn which process is the first inside, so that all of them can be ended from here on."""
     try:
         pid = _first_pid(info)
         namespace_fd = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from evaluator.isolation.bubblewrap.cgroups import Cgroup
-from evaluator.isolation.containers.cgroup import cgroup_of, held_bytes
+from evaluator.isolation.cgroups import Cgroup, cgroup_of, held_bytes
 from evaluator.isolation.containers.engine import Engine, EngineError
-from evaluator.isolation.containers.pipes import Pipes
+from evaluator.isolation.containers.plan import Pipes
 from evaluator.isolation.supervising.box import Piped
 
 _GONE_WITHIN_S = 10.0
@@ -35,18 +34,12 @@ class ContainerBox(Piped):
 
     Its processes and their memory are what its cgroups count. With gVisor that is the whole
     sandbox: gVisor's own processes and memory, among them everything the scorer holds.
-
-    Attributes:
-        engine: that runs it.
-        name: of the container.
-        pipes: that carry the protocol, where it does not go through the client.
-        let_go: called once when nothing of it is left.
     """
 
-    engine: Engine
-    name: str
-    pipes: Pipes | None = None
-    let_go: Callable[[], None] = lambda: None
+    engine: Engine  # that runs it
+    name: str  # of the container
+    pipes: Pipes | None = None  # that carry the protocol, where it does not go through the client
+    let_go: Callable[[], None] = lambda: None  # called once when nothing of it is left
     counts_processes: bool = False  # its cgroup does
     known: _Known = field(default_factory=_Known)
 
@@ -66,11 +59,7 @@ class ContainerBox(Piped):
         return self.known.cgroup is not None
 
     def adopt(self) -> int:
-        """Learn where its processes are counted; the process id of its first, 0 if there is none.
-
-        Raises:
-            EngineError: the engine does not answer.
-        """
+        """Learn where its processes are counted; the process id of its first, 0 if there is none."""
         found = self.engine.container(self.name)
         if found is None or not found.pid:
             return 0

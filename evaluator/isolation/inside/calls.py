@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
+import os
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -24,8 +28,132 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from .frames import Capability, ErrorKind
-from .reporting import ScorerFailure, inside, place_of, reporting
-from .returned import as_list, numbers, wrong_count
+
+
+class ScorerFailure(Exception):  # noqa: N818 - an outcome to be reported, not a defect of ours
+    """What the author of the module is told."""
+
+    def __init__(self, kind: ErrorKind, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.text = text
+
+
+@contextmanager
+def reporting(kind: ErrorKind, root: Path, doing: str) -> Iterator[None]:
+    """Turn whatever a stranger's code raises into a report that names its line."""
+    try:
+        yield
+    except ScorerFailure:
+        raise
+    except BaseException as error:  # sys.exit in a module is also just a failure of it
+        with suppress(Exception):  # what it prints to may be the submission's as well
+            traceback.print_exc()
+        actual = ErrorKind.OUT_OF_MEMORY if _is_out_of_memory(error) else kind
+        text = f"{doing} raised {_one_line(error)}{_where(error, root)}"
+        raise ScorerFailure(actual, text) from error
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or (
+        type(error).__name__ in {"OutOfMemoryError", "RuntimeError"}
+        and ("can't allocate memory" in str(error) or "out of memory" in str(error))
+    )
+
+
+def _one_line(error: BaseException) -> str:
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - __str__ is the submission's code as well
+        text = "(its message cannot be read)"
+    name = type(error).__name__
+    return f"{name}: {text[:1000]}" if text else name
+
+
+def _where(error: BaseException, root: Path) -> str:
+    """` (file:line)` of the deepest line inside the submission, or nothing."""
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        places.append((error.filename, error.lineno))
+    for filename, line in reversed(places):
+        if relative := inside(filename, root):
+            return f" ({relative}:{line})"
+    return ""
+
+
+def place_of(method: Callable[..., Any], root: Path) -> str:
+    """` (file:line)` of a method's definition, or nothing where it is not plain Python."""
+    code = getattr(inspect.unwrap(method), "__code__", None)
+    relative = inside(code.co_filename, root) if code else None
+    return f" ({relative}:{code.co_firstlineno})" if code and relative else ""
+
+
+def inside(filename: str, root: Path) -> str | None:
+    """A file of the submission by its name there; None for any other."""
+    prefix = str(root) + os.sep
+    return filename.removeprefix(prefix) if filename.startswith(prefix) else None
+
+
+def numbers(returned: Any, wanted: int, what: str, place: str, *, of: str = "pairs") -> list[float]:
+    """What a method returned, as so many floats."""
+    values = as_list(returned, what, place)
+    if len(values) != wanted:
+        raise wrong_count(what, len(values), wanted, of, place)
+    return [_number(value, i, what, place) for i, value in enumerate(values)]
+
+
+def as_list(returned: Any, what: str, place: str) -> list[Any]:
+    """Lists and tuples as they are; arrays, series and tensors by their own `tolist`."""
+    if isinstance(returned, (list, tuple)):
+        return list(returned)
+    if callable(getattr(returned, "tolist", None)):
+        listed = returned.tolist()
+        if isinstance(listed, list):
+            return listed
+    raise ScorerFailure(
+        ErrorKind.WRONG_TYPE, f"{what} returned {article(returned)}, not a list of floats{place}"
+    )
+
+
+def _number(value: Any, position: int, what: str, place: str) -> float:
+    if value is not None and not isinstance(value, (int, float)):
+        value = _unwrapped(value)
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ScorerFailure(
+            ErrorKind.WRONG_TYPE,
+            f"{what} returned {article(value)} at position {position}, not a float{place}",
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise ScorerFailure(
+            ErrorKind.NOT_FINITE,
+            f"{what} returned an infinite value at position {position}{place}",
+        )
+    return number
+
+
+def _unwrapped(value: Any) -> Any:
+    """A numpy or torch scalar as the Python number it holds; anything else as it is."""
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
+
+
+def wrong_count(what: str, got: int, wanted: int, of: str, place: str) -> ScorerFailure:
+    """Said of a method that returned too little or too much."""
+    return ScorerFailure(
+        ErrorKind.WRONG_COUNT, f"{what} returned {got} values for {wanted} {of}{place}"
+    )
+
+
+def article(value: Any) -> str:
+    """Name of a value's type, with its article."""
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
+
 
 OPTIONAL_KEYWORDS = ("device", "models", "weights")
 _METHODS = (
@@ -45,11 +173,7 @@ class _FromSource(SourceFileLoader):
 
 
 def import_scorer(root: Path, entry_point: str) -> type:
-    """Import `module:Class` from the submission; other imports find its folder last of all.
-
-    Raises:
-        ScorerFailure: `IMPORT_FAILED`, with the line of the submission where there is one.
-    """
+    """Import `module:Class` from the submission; other imports find its folder last of all."""
     module_name, _, class_name = entry_point.partition(":")
     _read_submission_from_source(root)
     with reporting(ErrorKind.IMPORT_FAILED, root, f"Importing {module_name}"):
@@ -75,18 +199,7 @@ def construct(
     weights: str | None,
     models: Mapping[str, str] | None = None,
 ) -> Any:
-    """Make the scorer, with whichever of `device`, `weights`, `models` its constructor names.
-
-    Args:
-        scorer: the class.
-        root: folder of the submission.
-        device: where it is to compute.
-        weights: a file of the submission, or None.
-        models: repository of the Hub to the folder that holds its files.
-
-    Raises:
-        ScorerFailure: `INIT_FAILED` or `OUT_OF_MEMORY`.
-    """
+    """Make the scorer, with whichever of `device`, `weights`, `models` its constructor names."""
     offered: dict[str, Any] = {"device": device, "models": dict(models or {})}
     if weights is not None:
         path = root / weights
@@ -107,11 +220,7 @@ def capabilities(scorer: Any) -> Capability:
 
 
 def call_score(scorer: Any, root: Path, images: list[Any], prompts: list[str]) -> list[float]:
-    """One float per pair; NaN where the scorer gave none.
-
-    Raises:
-        ScorerFailure: the call raised, or what it returned is not one number per pair.
-    """
+    """One float per pair; NaN where the scorer gave none."""
     with reporting(ErrorKind.SCORER_RAISED, root, "score"):
         returned = scorer.score(images, prompts)
         place = place_of(scorer.score, root)
@@ -121,11 +230,7 @@ def call_score(scorer: Any, root: Path, images: list[Any], prompts: list[str]) -
 def call_score_elements(
     scorer: Any, root: Path, images: list[Any], prompts: list[str], elements: list[list[str]]
 ) -> list[float]:
-    """One float per element of each item, one after the other.
-
-    Raises:
-        ScorerFailure: the call raised, or what it returned is not one number per element.
-    """
+    """One float per element of each item, one after the other."""
     with reporting(ErrorKind.SCORER_RAISED, root, "score_elements"):
         returned = scorer.score_elements(images, prompts, elements)
         place = place_of(scorer.score_elements, root)

@@ -25,12 +25,7 @@ _ORPHANED = 70
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a module of the bundle as a child.
-
-    Args:
-        arguments: `--wait` to begin only when a byte comes in; `--pipes` where the protocol has
-            pipes of its own; the module; what it is given.
-    """
+    """Run a module of the bundle as a child."""
     module, *rest = [word for word in arguments if word not in {"--wait", "--pipes"}]
     if "--wait" in arguments and not os.read(0, 1):
         os._exit(_ORPHANED)

@@ -117,11 +117,7 @@ def encode_header(magic: bytes, seq: int, word: int = 0) -> bytes:
 
 
 def decode_header(data: bytes) -> Header:
-    """Read a header.
-
-    Raises:
-        FrameError: not 12 bytes.
-    """
+    """Read a header."""
     if len(data) != HEADER.size:
         raise FrameError(f"a header has {HEADER.size} bytes, not {len(data)}")
     return Header(*HEADER.unpack(data))
@@ -134,22 +130,14 @@ def encode_go(go: Go) -> bytes:
 
 
 def decode_go(body: bytes) -> Go:
-    """Read the body of a go frame.
-
-    Raises:
-        FrameError: of another length.
-    """
+    """Read the body of a go frame."""
     if len(body) != _GO.size:
         raise FrameError("a go frame of another length")
     return Go(*_GO.unpack(body))
 
 
 def encode_score(seq: int, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> bytes:
-    """A request for one score per pair.
-
-    Raises:
-        FrameError: an index without an image, or more than a request may hold.
-    """
+    """A request for one score per pair."""
     parts = [*_image_table(images), _U32.pack(len(pairs))]
     for image, prompt in pairs:
         _check_index(image, len(images))
@@ -163,11 +151,7 @@ def encode_elements(
     images: Sequence[bytes] | None,
     items: Sequence[tuple[int, str, Sequence[str]]],
 ) -> bytes:
-    """A request for one score per element of each item; no images: those of the request before.
-
-    Raises:
-        FrameError: an index without an image, or more than a request may hold.
-    """
+    """A request for one score per element of each item; no images: those of the request before."""
     parts = [_U32.pack(SAME_IMAGES)] if images is None else _image_table(images)
     parts.append(_U32.pack(len(items)))
     for image, prompt, elements in items:
@@ -182,11 +166,7 @@ def encode_elements(
 
 
 def decode_score(body: bytes) -> ScoreRequest:
-    """Read the body of a score request.
-
-    Raises:
-        FrameError: cut short, too long, or an index without an image.
-    """
+    """Read the body of a score request."""
     cursor = _Cursor(body)
     images = cursor.images(cursor.u32())
     pairs = []
@@ -199,11 +179,7 @@ def decode_score(body: bytes) -> ScoreRequest:
 
 
 def decode_elements(body: bytes) -> ElementsRequest:
-    """Read the body of an elements request.
-
-    Raises:
-        FrameError: cut short, too long, or an index without an image.
-    """
+    """Read the body of an elements request."""
     cursor = _Cursor(body)
     n_images = cursor.u32()
     images = None if n_images == SAME_IMAGES else cursor.images(n_images)
@@ -223,11 +199,7 @@ def encode_reply(seq: int, values: Sequence[float]) -> bytes:
 
 
 def decode_values(data: bytes, n: int) -> array[float]:
-    """Read the n float64 behind a reply header.
-
-    Raises:
-        FrameError: not 8n bytes, or an infinity among them (NaN stands for "no score").
-    """
+    """Read the n float64 behind a reply header."""
     if len(data) != 8 * n:
         raise FrameError(f"{n} values have {8 * n} bytes, not {len(data)}")
     values = array("d", struct.unpack(f"<{n}d", data))
@@ -243,11 +215,7 @@ def encode_error(seq: int, kind: ErrorKind, text: str) -> bytes:
 
 
 def split_error_word(word: int) -> tuple[ErrorKind, int]:
-    """Kind and length of the text of an error reply.
-
-    Raises:
-        FrameError: a kind or a length that does not exist.
-    """
+    """Kind and length of the text of an error reply."""
     kind, length = word >> 16, word & 0xFFFF
     if length > MAX_ERROR_TEXT:
         raise FrameError(f"an error text of {length} bytes")
@@ -258,11 +226,7 @@ def split_error_word(word: int) -> tuple[ErrorKind, int]:
 
 
 def decode_capabilities(word: int) -> Capability:
-    """The bits of a ready frame.
-
-    Raises:
-        FrameError: a bit without a meaning, or a scorer that cannot score.
-    """
+    """The bits of a ready frame."""
     if word & ~_ALL_CAPABILITIES or not word & Capability.SCORE:
         raise FrameError(f"unknown capabilities {word:#x}")
     return Capability(word)

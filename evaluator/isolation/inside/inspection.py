@@ -45,11 +45,7 @@ _ALLOWED_VARIABLES = {
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the findings.
-
-    Args:
-        arguments: pairs `--site FOLDER` and `--sized FOLDER=BYTES`, then folders to be unseen.
-    """
+    """Print the findings."""
     site, sized, hidden = _split(arguments)
     sys.path.extend(site)
     checks: dict[str, Callable[[], str]] = {

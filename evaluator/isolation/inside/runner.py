@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import calls, frames, reporting, ways
+from . import calls, frames, scoring_path
 
 HIGH_FD = 200
 """Out of the way of whatever counts descriptors from below, and within any open-file limit."""
@@ -39,11 +39,7 @@ class Wire:
     replies: int
 
     def read(self, size: int) -> bytes:
-        """Exactly so many bytes.
-
-        Raises:
-            _EndOfInput: the pipe was closed.
-        """
+        """Exactly so many bytes."""
         parts: list[bytes] = []
         while size:
             part = os.read(self.requests, min(size, 1 << 20))
@@ -144,27 +140,27 @@ def _serve(wire: Wire, options: argparse.Namespace) -> None:
             models=dict(options.model),
         )
         # A method may be a property, so that to look for it runs the submission's code.
-        with reporting.reporting(frames.ErrorKind.INIT_FAILED, options.submission, "A property"):
+        with calls.reporting(frames.ErrorKind.INIT_FAILED, options.submission, "A property"):
             ready = calls.capabilities(scorer)
-            desk = _Desk(scorer, options.submission)
+            answers = _Answers(scorer, options.submission)
         wire.send(frames.encode_header(frames.READY, 0, ready))
         while True:
             header = frames.decode_header(wire.read(frames.HEADER.size))
             seq = header.seq
-            values = desk.answer(header.magic, wire.read(header.word))
+            values = answers.answer(header.magic, wire.read(header.word))
             wire.send(frames.encode_reply(seq, values))
-    except reporting.ScorerFailure as failure:
+    except calls.ScorerFailure as failure:
         wire.send(frames.encode_error(seq, failure.kind, failure.text))
     except MemoryError:
         text = "No memory was left to decode the images of a batch"
         wire.send(frames.encode_error(seq, frames.ErrorKind.OUT_OF_MEMORY, text))
 
 
-class _Desk:
+class _Answers:
     """Answers requests, and keeps the images of the last one, decoded and prepared."""
 
     def __init__(self, scorer: Any, root: Path) -> None:
-        self._scorer = ways.CheapestWay(scorer, root)
+        self._scorer = scoring_path.ScoringPath(scorer, root)
         self._images: list[Any] = []
 
     def answer(self, magic: bytes, body: bytes) -> list[float]:

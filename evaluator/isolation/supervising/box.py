@@ -7,17 +7,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
-from evaluator.isolation import memory
-from evaluator.isolation.bubblewrap.cgroups import Cgroup
-from evaluator.isolation.bubblewrap.slots import Slot
-from evaluator.isolation.bubblewrap.starter import Starter
 from evaluator.isolation.supervising import processes
 
 _GONE_WITHIN_S = 10.0
-_FOLLOWS_WITHIN_S = 1.0
 _LOOK_EVERY_S = 0.01
 
 
@@ -61,30 +56,6 @@ class Box(Protocol):
 
     def exit_code(self, timeout_s: float) -> int | None:
         """Exit code as a shell gives it (128 + signal), or None while it runs."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a box has on this machine, beside its processes.
-
-    Attributes:
-        slot: its user, where the worker is root.
-        cgroup: its bounds, where the kernel has any.
-        starter: the thread that it is tied to.
-    """
-
-    slot: Slot | None = None
-    cgroup: Cgroup | None = None
-    starter: Starter | None = None
-
-    def release(self) -> None:
-        """Give all of it back."""
-        if self.cgroup is not None:
-            self.cgroup.remove()
-        if self.slot is not None:
-            self.slot.release()
-        if self.starter is not None:
-            self.starter.release()
 
 
 @dataclass(frozen=True)
@@ -133,74 +104,6 @@ class Piped:
 
 
 @dataclass(frozen=True)
-class NamespaceBox(Piped):
-    """Processes in a PID namespace of their own: none can leave it, and all end with its first.
-
-    Attributes:
-        init_pidfd: stands for the first process of the namespace, safe against reuse of its pid.
-        init_pid: the same as a number, for looking at what it sees.
-        namespace: inode of the namespace.
-        namespace_fd: keeps it, so that no other namespace is given this inode meanwhile.
-        memory_folders: folders inside whose content is memory.
-        counts_processes: see `Box`.
-        memory_limit: of all its processes together.
-        held: what belongs to the box on this machine and is given back after it.
-    """
-
-    init_pidfd: int
-    init_pid: int
-    namespace: int
-    namespace_fd: int
-    memory_folders: tuple[str, ...]
-    counts_processes: bool
-    memory_limit: int = 0
-    held: Held = field(default_factory=Held)
-
-    @property
-    def bounds_memory(self) -> bool:
-        """Whether the kernel bounds the memory of all its processes together."""
-        return self.held.cgroup is not None and "memory" in self.held.cgroup.folders
-
-    def out_of_memory(self) -> bool:
-        """Whether the kernel ended something in it for lack of memory."""
-        return self.held.cgroup is not None and self.held.cgroup.out_of_memory()
-
-    def pids(self) -> list[int]:
-        """Living processes of the box."""
-        return processes.pids_in_namespace(self.namespace)
-
-    def memory_bytes(self, pids: Sequence[int]) -> int:
-        """Memory they hold together."""
-        held = processes.resident_bytes(pids)
-        if self.init_pid in pids:  # else it ended, and its number may be another process's by now
-            held += memory.mounted_bytes(self.init_pid, self.memory_folders)
-            if not self.bounds_memory:
-                held += memory.sockets_bytes(self.init_pid)
-        if self.bounds_memory:
-            return held
-        return held + memory.unseen_bytes(pids, self.memory_limit - held)
-
-    def end(self) -> bool:
-        """Kill and reap everything; False if something survived."""
-        if self.held.cgroup is not None:
-            self.held.cgroup.kill()
-        kill_by_pidfd(self.init_pidfd)
-        # Its parent reaps it and follows at once; if not, it goes the same way.
-        if self.exit_code(_FOLLOWS_WITHIN_S) is None:
-            self.process.kill()
-            self.process.wait()
-        return _all_gone(self)
-
-    def release(self) -> None:
-        """Close the descriptors, and give back what belonged to the box if nothing is left of it."""
-        super().release()
-        os.close(self.init_pidfd)
-        if not self.pids():
-            self.held.release()
-        os.close(self.namespace_fd)
-
-
-@dataclass(frozen=True)
 class SessionBox(Piped):
     """Processes in a session of their own: enough for code we trust, no wall for any other."""
 
@@ -220,15 +123,7 @@ class SessionBox(Piped):
             _kill(pid)
         self.process.kill()
         self.process.wait()
-        return _all_gone(self)
-
-
-def kill_by_pidfd(pidfd: int) -> None:
-    """SIGKILL; nothing happens if it is gone already."""
-    try:
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+        return all_gone(self)
 
 
 def _kill(pid: int) -> None:
@@ -238,7 +133,8 @@ def _kill(pid: int) -> None:
         return
 
 
-def _all_gone(box: Box) -> bool:
+def all_gone(box: Box) -> bool:
+    """Wait until no process of a box is left; False where one stays."""
     deadline = time.monotonic() + _GONE_WITHIN_S
     while box.pids():
         if time.monotonic() > deadline:

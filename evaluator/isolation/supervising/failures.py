@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from evaluator.isolation.inside.frames import ErrorKind
-from evaluator.isolation.supervising.watchdog import Breach
 
 _MIB = 1024 * 1024
 _SIGNALLED = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """Which limit was passed, and by how much."""
+
+    what: Literal["memory", "processes"]
+    seen: int
+    limit: int
 
 
 class Code(StrEnum):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +18,9 @@ from benchmarks.errors import AssayError, PlatformError
 from evaluator.isolation.inside import frames
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising import broken, failures
+from evaluator.isolation.supervising import failures, processes
 from evaluator.isolation.supervising.box import Box
-from evaluator.isolation.supervising.channel import Channel, ChannelClosedError, ChannelTimeoutError
-from evaluator.isolation.supervising.log import LogDrain
-from evaluator.isolation.supervising.text import one_line
-from evaluator.isolation.supervising.watchdog import Watchdog
+from evaluator.isolation.supervising.log import LogDrain, one_line
 
 _SET_UP_S = 30.0
 _LOG_ENDS_WITHIN_S = 5.0
@@ -63,11 +63,7 @@ class ScorerSession:
         self._capabilities: Capability | None = None
 
     def await_box(self) -> Self:
-        """Wait until the box is set up; called by backends.
-
-        Raises:
-            PlatformError: `box_not_started`, with what it printed.
-        """
+        """Wait until the box is set up; called by backends."""
         try:
             deadline = self._clock() + _SET_UP_S
             header = frames.decode_header(self._channel.receive(frames.HEADER.size, deadline))
@@ -79,11 +75,7 @@ class ScorerSession:
         return self
 
     def __enter__(self) -> Self:
-        """Import and construct the scorer.
-
-        Raises:
-            SubmitterError: `import_failed`, `init_failed`, `timeout`, `out_of_memory`, ...
-        """
+        """Import and construct the scorer."""
         self._job_ends = self._clock() + self._limits.job_s
         self._watchdog.start()
         with self._judging("importing and constructing the scorer", self._limits.start_s) as by:
@@ -119,11 +111,7 @@ class ScorerSession:
         return self._watchdog.peak_bytes
 
     def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> Floats:
-        """One score per (index into images, prompt); NaN where the scorer gave none.
-
-        Raises:
-            SubmitterError: with one of `failures.Code`; the box is gone after it.
-        """
+        """One score per (index into images, prompt); NaN where the scorer gave none."""
         seq = self._next_seq()
         request = frames.encode_score(seq, images, pairs)
         return self._ask(request, seq, len(pairs))
@@ -133,16 +121,7 @@ class ScorerSession:
         images: Sequence[bytes] | None,
         items: Sequence[tuple[int, str, Sequence[str]]],
     ) -> list[Floats]:
-        """One array per item of (image index, prompt, elements), one score per element.
-
-        Args:
-            images: distinct images; None for those of the request before, which are then
-                neither sent nor decoded again.
-            items: what is asked.
-
-        Raises:
-            SubmitterError: with one of `failures.Code`; the box is gone after it.
-        """
+        """One array per item of (image index, prompt, elements), one score per element."""
         counts = [len(elements) for _, _, elements in items]
         seq = self._next_seq()
         request = frames.encode_elements(seq, images, items)
@@ -150,11 +129,7 @@ class ScorerSession:
         return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
 
     def close(self) -> None:
-        """End every process of the box; may be called again.
-
-        Raises:
-            PlatformError: `box_not_ended` where something survived.
-        """
+        """End every process of the box; may be called again."""
         if not self._open:
             return
         self._open = False
@@ -163,7 +138,7 @@ class ScorerSession:
         if self._log.finish(_LOG_ENDS_WITHIN_S):
             self._box.release()
         if not gone:
-            broken.mark(self._box.pids())
+            processes.mark_survivors(self._box.pids())
             raise failures.box_not_ended()
 
     def _go(self) -> frames.Go:
@@ -250,3 +225,112 @@ class _ReportedError(Exception):
         super().__init__(text)
         self.kind = kind
         self.text = text
+
+
+_CHUNK = 1 << 20
+
+
+class ChannelTimeoutError(Exception):
+    """The deadline passed."""
+
+
+class ChannelClosedError(Exception):
+    """The other end is gone."""
+
+
+class Channel:
+    """Two pipe ends with deadlines instead of blocking."""
+
+    def __init__(
+        self, write_fd: int, read_fd: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        os.set_blocking(write_fd, False)
+        os.set_blocking(read_fd, False)
+        self._write_fd = write_fd
+        self._read_fd = read_fd
+        self._clock = clock
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Write all of it."""
+        view = memoryview(data)
+        while view:
+            self._wait(self._write_fd, select.POLLOUT, deadline)
+            try:
+                view = view[os.write(self._write_fd, view[:_CHUNK]) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError as error:
+                raise ChannelClosedError from error
+
+    def receive(self, size: int, deadline: float) -> bytes:
+        """Read exactly so many bytes."""
+        parts: list[bytes] = []
+        while size:
+            self._wait(self._read_fd, select.POLLIN, deadline)
+            part = os.read(self._read_fd, min(size, _CHUNK))
+            if not part:
+                raise ChannelClosedError
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def has_unasked_bytes(self) -> bool:
+        """Whether something can be read now (not counting the end of the pipe)."""
+        poll = select.poll()
+        poll.register(self._read_fd, select.POLLIN)
+        return any(event & select.POLLIN for _, event in poll.poll(0))
+
+    def _wait(self, fd: int, event: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(fd, event)
+        left = deadline - self._clock()
+        if left <= 0 or not poll.poll(left * 1000):
+            raise ChannelTimeoutError
+
+
+_EVERY_S = 0.1
+
+
+class Watchdog:
+    """Looks ten times a second, and kills the box that takes too much."""
+
+    def __init__(self, box: Box, limits: Limits) -> None:
+        self._box = box
+        self._limits = limits
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="box watchdog", daemon=True)
+        self.breach: failures.Breach | None = None
+        self.peak_bytes = 0
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Cease; after this the box is no longer touched from here."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def look(self) -> failures.Breach | None:
+        """One look: remembers the peak, and says which limit is passed."""
+        pids = self._box.pids()
+        memory = self._box.memory_bytes(pids)
+        ended = self._box.out_of_memory()
+        if ended:  # between two looks
+            memory = max(memory, self._limits.memory_bytes)
+        self.peak_bytes = max(self.peak_bytes, memory)
+        # Pages that processes share count once for each here, once in all where the kernel counts.
+        if ended or (memory > self._limits.memory_bytes and not self._box.bounds_memory):
+            return failures.Breach("memory", memory, self._limits.memory_bytes)
+        if len(pids) > self._limits.processes:
+            return failures.Breach("processes", len(pids), self._limits.processes)
+        return None
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_EVERY_S):
+            if breach := self.look():
+                # Set before the kill, so that whoever sees the end also sees the reason.
+                self.breach = breach
+                self._box.end()
+                return

@@ -15,13 +15,13 @@ import pytest
 
 from benchmarks.errors import AssayError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.containers.arguments import BOX_LABEL
-from evaluator.isolation.containers.backends import Containers
+from evaluator.isolation.bubblewrap.box import NamespaceBox
+from evaluator.isolation.containers.backend import Containers
 from evaluator.isolation.containers.box import ContainerBox
 from evaluator.isolation.containers.engine import Engine
+from evaluator.isolation.containers.plan import BOX_LABEL
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation import inquiry
 from tests.evaluator.isolation.boxes import png

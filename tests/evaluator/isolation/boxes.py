@@ -8,8 +8,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from evaluator.isolation.bubblewrap.box import NamespaceBox
 from evaluator.isolation.limits import MIB, Limits
-from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
 
 SHORT = Limits(start_s=20.0, batch_s=20.0, job_s=60.0, memory_bytes=1024 * MIB)

@@ -11,7 +11,7 @@ import pytest
 
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers.backends import Containers, docker, gvisor
+from evaluator.isolation.containers.backend import Containers, docker, gvisor
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess

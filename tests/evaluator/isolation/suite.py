@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.containers.backends import Containers
+from evaluator.isolation.containers.backend import Containers
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB
 from evaluator.isolation.supervising import processes

@@ -11,13 +11,11 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation.backend import isolation_status
-from evaluator.isolation.bubblewrap.backend import Bubblewrap, judge
-from evaluator.isolation.bubblewrap.faults import diagnose
-from evaluator.isolation.bubblewrap.outside import Finding
-from evaluator.isolation.bubblewrap.words import Descriptors, Plan, arguments
-from evaluator.isolation.interpreter import Interpreter
+from evaluator.isolation.bubblewrap.backend import Bubblewrap, Finding, judge
+from evaluator.isolation.bubblewrap.launch import Descriptors, Plan, arguments, diagnose
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import REQUIRED, Layer
+from evaluator.isolation.layout import Interpreter
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 

@@ -16,15 +16,13 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation.bubblewrap import launch as bubblewrap_launch
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.bubblewrap.cgroup_places import Places
-from evaluator.isolation.bubblewrap.outside import sweep
-from evaluator.isolation.bubblewrap.slots import UIDS, left_by_nobody, take_slot
-from evaluator.isolation.bubblewrap.staging import require_readable, require_way
-from evaluator.isolation.bubblewrap.starter import Starter
+from evaluator.isolation.bubblewrap.backend import Bubblewrap, sweep
+from evaluator.isolation.bubblewrap.box import Starter
+from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job
 from evaluator.isolation.supervising import processes
 from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.users import UIDS, left_by_nobody, require_readable, require_way, take_slot
 from tests.evaluator.isolation.boxes import CONSTANT, Submit, box_of, png
 from tests.processes import finished, running
 
@@ -52,7 +50,7 @@ def test_the_user_of_a_killed_worker_is_free_again(tmp_path: Path) -> None:
     program = f"""
         import os, signal
         from pathlib import Path
-        from evaluator.isolation.bubblewrap.slots import take_slot
+        from evaluator.isolation.users import take_slot
         print(take_slot(Path({str(tmp_path)!r}), range(70000, 70001)).uid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     """

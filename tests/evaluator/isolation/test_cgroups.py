@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
-from evaluator.isolation.bubblewrap import cgroups
+from evaluator.isolation import cgroups
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.bubblewrap.cgroup_places import Places, find
-from evaluator.isolation.bubblewrap.cgroups import (
+from evaluator.isolation.cgroups import (
     Cgroup,
+    Places,
+    find,
     held,
     machine_cgroups,
     make,

@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers.backends import Containers
+from evaluator.isolation.containers.backend import Containers
 from evaluator.isolation.plain import PlainProcess
 from tests.evaluator.isolation.suite import Answers, Walls
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation.containers.cgroup import Bounds, bounds, cgroup_of, held_bytes
-from evaluator.isolation.containers.probe import Outside, seen_outside, verdict
+from evaluator.isolation.cgroups import Bounds, bounds, cgroup_of, held_bytes
+from evaluator.isolation.containers.backend import Outside, seen_outside, verdict
 from evaluator.isolation.layers import REQUIRED, Layer
 from evaluator.isolation.limits import Limits
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.containers import sweep as container_sweep
-from evaluator.isolation.containers.backends import Containers, docker
-from evaluator.isolation.containers.engine import Engine, EngineError
-from evaluator.isolation.containers.image import OperatorImage
+from evaluator.isolation.containers import backend as container_sweep
+from evaluator.isolation.containers.backend import Containers, docker
+from evaluator.isolation.containers.engine import Engine, EngineError, OperatorImage
 from evaluator.isolation.job import Job
 from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.asking import boxes_known_to

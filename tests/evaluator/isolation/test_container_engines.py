@@ -17,13 +17,24 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation.containers import box
-from evaluator.isolation.containers.backends import docker, podman
+from evaluator.isolation.containers.backend import (
+    docker,
+    podman,
+    start_folder,
+    sweep_folders,
+    this_supervisor,
+)
 from evaluator.isolation.containers.box import ContainerBox
-from evaluator.isolation.containers.engine import Container, Engine, EngineError, EngineKind
-from evaluator.isolation.containers.image import OperatorImage, skeleton
-from evaluator.isolation.containers.pipes import named_pipes
-from evaluator.isolation.containers.sweep import start_folder, sweep_folders, this_supervisor
-from evaluator.isolation.containers.trouble import diagnose
+from evaluator.isolation.containers.engine import (
+    Container,
+    Engine,
+    EngineError,
+    EngineKind,
+    OperatorImage,
+    diagnose,
+    skeleton,
+)
+from evaluator.isolation.containers.plan import named_pipes
 from tests.evaluator.isolation.inquiry import REPOSITORY
 
 
@@ -54,8 +65,8 @@ def test_what_a_worker_killed_during_a_start_left_is_swept_by_the_next(tmp_path:
     source = f"""
 import os, signal
 from pathlib import Path
-from evaluator.isolation.containers.pipes import named_pipes
-from evaluator.isolation.containers.sweep import start_folder
+from evaluator.isolation.containers.plan import named_pipes
+from evaluator.isolation.containers.backend import start_folder
 with start_folder(Path({str(tmp_path)!r})) as folder:
     named_pipes(folder)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -16,13 +16,12 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.bubblewrap.cgroups import machine_cgroups
-from evaluator.isolation.bubblewrap.outside import orphans, sweep
+from evaluator.isolation.bubblewrap.backend import Bubblewrap, orphans, sweep
+from evaluator.isolation.bubblewrap.box import NamespaceBox
+from evaluator.isolation.cgroups import machine_cgroups
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import MIB
-from evaluator.isolation.supervising import broken, processes
-from evaluator.isolation.supervising.box import NamespaceBox
+from evaluator.isolation.supervising import processes
 from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.asking import remains, soon
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Open, Submit, box_of
@@ -95,27 +94,27 @@ def waiting(pids: list[int]) -> list[int]:
 
 def test_a_process_that_survived_is_remembered_until_it_ends(tmp_path: Path) -> None:
     with running(["sleep", "60"]) as survivor:
-        broken.mark([survivor.pid, 2**22 + 1], tmp_path)
-        assert broken.survivors(tmp_path) == (survivor.pid,)
+        processes.mark_survivors([survivor.pid, 2**22 + 1], tmp_path)
+        assert processes.survivors(tmp_path) == (survivor.pid,)
         survivor.kill()
-    assert broken.survivors(tmp_path) == ()
+    assert processes.survivors(tmp_path) == ()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_number_that_another_process_has_by_now_is_no_survivor(tmp_path: Path) -> None:
     (tmp_path / f"{os.getpid()}-1").touch()
-    assert broken.survivors(tmp_path) == ()
+    assert processes.survivors(tmp_path) == ()
 
 
 def test_no_job_is_taken_beside_processes_that_did_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broken, "marks_folder", lambda: tmp_path)
+    monkeypatch.setattr(processes, "marks_folder", lambda: tmp_path)
     status = IsolationStatus(Bubblewrap(), (("bubblewrap", Probe(ok=True, layers=("pid",))),))
     assert status.ok
     assert status.require() is status.backend
     with running(["sleep", "60"]) as survivor:
-        broken.mark([survivor.pid])
+        processes.mark_survivors([survivor.pid])
         assert not status.ok
         assert "still running" in status.reason
         assert "Restart" in status.remedy
@@ -130,7 +129,7 @@ def test_no_job_is_taken_beside_processes_that_did_not_end(
 def test_a_box_that_does_not_end_is_marked(
     bubblewrap: Bubblewrap, submit: Submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broken, "marks_folder", lambda: tmp_path / "marks")
+    monkeypatch.setattr(processes, "marks_folder", lambda: tmp_path / "marks")
     folder = submit(CONSTANT)
     session = bubblewrap.start(Job(folder))
     with running(["sleep", "60"]) as survivor:
@@ -139,7 +138,7 @@ def test_a_box_that_does_not_end_is_marked(
         with pytest.raises(PlatformError) as caught:
             session.close()
         assert caught.value.code == "box_not_ended"
-        assert broken.survivors() == (survivor.pid,)
+        assert processes.survivors() == (survivor.pid,)
         survivor.kill()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
+from evaluator.isolation import layout
 from evaluator.isolation.backend import Probe, isolation_status
-from evaluator.isolation.bubblewrap import graphics
 from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
@@ -91,17 +91,17 @@ def test_a_run_without_isolation_is_kept_from_ranking_whatever_its_trust() -> No
 def test_a_card_is_given_its_own_node_and_the_shared_ones(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
-    names = [path.name for path in graphics.nodes("cuda:1", tmp_path)]
+    names = [path.name for path in layout.device_nodes("cuda:1", tmp_path)]
     assert names == ["nvidia1", "nvidiactl", "nvidia-uvm"]
-    assert graphics.nodes("cuda", tmp_path)[0].name == "nvidia0"
-    assert graphics.nodes("cpu", tmp_path) == ()
-    assert graphics.inside("cuda:1") == "cuda"
+    assert layout.device_nodes("cuda", tmp_path)[0].name == "nvidia0"
+    assert layout.device_nodes("cpu", tmp_path) == ()
+    assert layout.device_inside("cuda:1") == "cuda"
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:3", "tpu", "cuda:../../sda", ""])
 def test_a_device_that_is_not_here_is_refused(tmp_path: Path, device: str) -> None:
     with pytest.raises(PlatformError) as caught:
-        graphics.nodes(device, tmp_path)
+        layout.device_nodes(device, tmp_path)
     assert caught.value.code == "device_unavailable"
 
 

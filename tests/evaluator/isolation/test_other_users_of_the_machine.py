@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation.bubblewrap import outside, slots
-from evaluator.isolation.interpreter import PACKAGE
-from evaluator.isolation.supervising import broken, processes
+from evaluator.isolation import users
+from evaluator.isolation.bubblewrap import backend as outside
+from evaluator.isolation.layout import PACKAGE
+from evaluator.isolation.supervising import processes
 
 SOMEBODY = 65533
 
@@ -40,7 +41,7 @@ def a_link(folder: Path) -> None:
 
 
 def test_marks_of_our_own_count(mark: Path) -> None:
-    assert broken.survivors(mark) == (os.getpid(),)
+    assert processes.survivors(mark) == (os.getpid(),)
 
 
 @pytest.mark.parametrize("change", [by_somebody, for_everybody, a_link])
@@ -49,21 +50,21 @@ def test_marks_that_others_can_make_stop_no_worker(
     mark: Path, change: Callable[[Path], None], which: str
 ) -> None:
     change(mark if which == "the folder" else mark.parent)
-    assert broken.survivors(mark) == ()
+    assert processes.survivors(mark) == ()
 
 
 def test_a_place_for_marks_that_cannot_be_used_is_said_and_hides_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "broken").write_text("a file where the folder should be")
-    broken.mark([os.getpid()], tmp_path / "broken")
+    processes.mark_survivors([os.getpid()], tmp_path / "broken")
     assert "cannot be marked" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("me", "user", "ours"),
-    [(1000, 1000, True), (1000, SOMEBODY, False), (0, 0, True), (0, slots.UIDS[0], True),
-     (0, SOMEBODY, False), (1000, slots.UIDS[0], False)],
+    [(1000, 1000, True), (1000, SOMEBODY, False), (0, 0, True), (0, users.UIDS[0], True),
+     (0, SOMEBODY, False), (1000, users.UIDS[0], False)],
 )  # fmt: skip
 def test_only_boxes_of_our_own_are_taken_for_left_behind(
     monkeypatch: pytest.MonkeyPatch, me: int, user: int, ours: bool

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from evaluator.isolation.inside import calls
-from evaluator.isolation.inside.reporting import ScorerFailure
+from evaluator.isolation.inside.calls import ScorerFailure
 
 ROOT = Path(__file__).parent
 PROMPTS = ["a cat", "a dog", "a cow"]

@@ -9,13 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.containers.seccomp_profile import (
+from evaluator.isolation.syscalls import (
+    ALLOWED,
+    DENIED,
+    Condition,
+    Test,
+    known,
     oci_profile,
     others,
     permissions,
     refusals,
 )
-from evaluator.isolation.syscalls import ALLOWED, DENIED, Condition, Test, known
 
 ARGUMENT = st.integers(0, 2**64 - 1)
 CONDITIONS = [rule.when for rule in DENIED if rule.when is not None]

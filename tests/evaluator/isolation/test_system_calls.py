@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.bubblewrap import seccomp_bpf
+from evaluator.isolation import syscalls
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.syscalls import ALLOWED, DENIED, Condition, Rule, Test, denied, known
@@ -65,7 +65,7 @@ def test_a_condition_cannot_be_passed_by_the_upper_half_of_a_register(
 def test_a_card_needs_memory_files_and_nothing_else() -> None:
     more = set(denied(gpu=False)) - set(denied(gpu=True))
     assert [rule.names for rule in more] == [("memfd_create",)]
-    assert seccomp_bpf.programs(gpu=True)[1] != seccomp_bpf.programs(gpu=False)[1]
+    assert syscalls.filter_programs(gpu=True)[1] != syscalls.filter_programs(gpu=False)[1]
 
 
 @pytest.mark.isolation
@@ -160,7 +160,7 @@ def test_without_the_library_nothing_is_run_and_the_remedy_is_told(
         return load(name, package)
 
     load = importlib.import_module
-    seccomp_bpf.programs.cache_clear()
+    syscalls.filter_programs.cache_clear()
     monkeypatch.setattr(importlib, "import_module", missing)
     try:
         # `env` is there where bubblewrap is not: it must not come to be started.
@@ -169,7 +169,7 @@ def test_without_the_library_nothing_is_run_and_the_remedy_is_told(
         with pytest.raises(PlatformError) as caught:
             backend.start(Job(tmp_path))
     finally:
-        seccomp_bpf.programs.cache_clear()
+        syscalls.filter_programs.cache_clear()
     assert not probe.ok
     assert "Unable to find libseccomp" in probe.reason
     assert "apt install libseccomp2" in probe.remedy

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.isolation import memory
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB
+from evaluator.isolation.supervising import processes
 from tests.evaluator.isolation.boxes import SHORT, Submit, box_of
 
 SMALL = replace(SHORT, start_s=60.0, memory_bytes=192 * MIB)
@@ -108,30 +108,30 @@ def test_a_box_that_is_only_watched_goes_first_when_the_machine_has_no_memory_le
 
 def test_page_tables_count_and_what_is_mapped_without_a_file_only_where_it_matters() -> None:
     me = [os.getpid()]
-    tables = memory.unseen_bytes(me, 1 << 60)
+    tables = processes.unseen_bytes(me, 1 << 60)
     assert 0 < tables < 1 << 30
     with mmap.mmap(-1, 64 * MIB):
-        assert memory.unseen_bytes(me, 1 << 60) < tables + 64 * MIB
-        assert memory.unseen_bytes(me, 0) >= 64 * MIB
+        assert processes.unseen_bytes(me, 1 << 60) < tables + 64 * MIB
+        assert processes.unseen_bytes(me, 0) >= 64 * MIB
 
 
 def test_a_piece_of_shared_memory_counts_once_for_all_that_share_it() -> None:
-    before = memory.shared_bytes([os.getpid()])
+    before = processes.shared_bytes([os.getpid()])
     with mmap.mmap(-1, 64 * MIB):
         child = os.fork()
         if child == 0:
             signal.pause()
         try:
-            assert memory.shared_bytes([os.getpid(), child]) - before == 64 * MIB
+            assert processes.shared_bytes([os.getpid(), child]) - before == 64 * MIB
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
 
 
 def test_sockets_count_as_if_they_were_full() -> None:
-    before = memory.sockets_bytes(os.getpid())
+    before = processes.sockets_bytes(os.getpid())
     pairs = [socket.socketpair() for _ in range(100)]
-    assert memory.sockets_bytes(os.getpid()) > before
+    assert processes.sockets_bytes(os.getpid()) > before
     for pair in pairs:
         for one in pair:
             one.close()
@@ -142,7 +142,7 @@ def test_a_process_that_is_gone_holds_nothing() -> None:
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
-    assert memory.sockets_bytes(child) == 0
-    assert memory.shared_bytes([child]) == 0
-    assert memory.unseen_bytes([child], 0) == 0
-    assert memory.mounted_bytes(child, ["/tmp"]) == 0
+    assert processes.sockets_bytes(child) == 0
+    assert processes.shared_bytes([child]) == 0
+    assert processes.unseen_bytes([child], 0) == 0
+    assert processes.mounted_bytes(child, ["/tmp"]) == 0

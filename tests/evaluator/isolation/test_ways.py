@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.isolation.inside import calls
+from evaluator.isolation.inside.calls import ScorerFailure
 from evaluator.isolation.inside.frames import Capability, ErrorKind
-from evaluator.isolation.inside.reporting import ScorerFailure
-from evaluator.isolation.inside.vectors import VectorCache
-from evaluator.isolation.inside.ways import CheapestWay, Pairs
+from evaluator.isolation.inside.scoring_path import Pairs, ScoringPath, VectorCache
 
 ROOT = Path(__file__).parent
 PAIRS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcdef")), max_size=12)
@@ -86,7 +85,7 @@ class Prepares(Encodes):
 
 
 def ask(scorer: Any, pairs: Pairs, images: Sequence[Any] = IMAGES) -> list[float]:
-    way = CheapestWay(scorer, ROOT)
+    way = ScoringPath(scorer, ROOT)
     return way.scores(way.prepared(list(images)), pairs)
 
 
@@ -113,7 +112,7 @@ def test_what_a_scorer_can_do_is_found_by_its_methods() -> None:
 
 def test_an_encoder_sees_each_image_once_a_request_and_each_text_once_a_job() -> None:
     scorer = Encodes()
-    way = CheapestWay(scorer, ROOT)
+    way = ScoringPath(scorer, ROOT)
     way.scores([3, 5], [(0, "a"), (0, "b"), (1, "a")])
     way.scores([7], [(0, "b"), (0, "c"), (0, "a")])
     assert scorer.encoded_images == 3
@@ -129,7 +128,7 @@ def test_a_scorer_of_texts_sees_each_image_once() -> None:
 
 def test_an_image_is_prepared_once_for_all_methods() -> None:
     scorer = Prepares()
-    way = CheapestWay(scorer, ROOT)
+    way = ScoringPath(scorer, ROOT)
     images = way.prepared(["3", "5"])
     assert way.scores(images, [(0, "a"), (1, "b")]) == [3.0 * 97, 5.0 * 98]
     assert way.element_scores(images, [(1, "a", ["x", "yy"])]) == [5.0, 10.0]
@@ -138,7 +137,7 @@ def test_an_image_is_prepared_once_for_all_methods() -> None:
 
 def test_texts_that_do_not_fit_are_encoded_again_and_scored_the_same() -> None:
     scorer = Encodes()
-    way = CheapestWay(scorer, ROOT, VectorCache(most_texts=2))
+    way = ScoringPath(scorer, ROOT, VectorCache(most_texts=2))
     pairs = [(0, letter) for letter in "abcabc"]
     assert way.scores([3], pairs) == ask(PairByPair(), pairs, [3])
     assert way.scores([3], pairs) == ask(PairByPair(), pairs, [3])

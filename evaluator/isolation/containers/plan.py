@@ -1,20 +1,26 @@
-"""Arguments of a container engine: pure, so that every word of them can be read in a test."""
+"""Plan of a container: the arguments of its engine, pure, and two pipes past the engine.
+
+An engine would copy every byte three times. The pipes have names, are bound into the container as
+files, and are never on a disk; their names are gone once both sides have them open. gVisor lets no
+pipe of this machine in; there the attached client carries the protocol.
+"""
 
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
 from evaluator.isolation.containers.engine import EngineKind
-from evaluator.isolation.interpreter import BUNDLE_FOLDER, Interpreter
 from evaluator.isolation.job import Job
-from evaluator.isolation.layout import Bind
+from evaluator.isolation.layout import BUNDLE_FOLDER, RUNNER, Bind, Interpreter
 from evaluator.isolation.limits import MIB, Limits
 
 FIRST = "first"
@@ -33,35 +39,20 @@ _FILES_PER_FOLDER = 100_000
 
 @dataclass(frozen=True)
 class BoxPlan:
-    """One container, before it is started.
+    """One container, before it is started."""
 
-    Attributes:
-        name: unique on this machine.
-        supervisor: who it belongs to, for those who sweep.
-        image: reference that the engine has.
-        uid: user and group inside.
-        limits: of the job.
-        binds: what it sees of this machine.
-        variables: all of its environment.
-        command: what runs in it.
-        profile: file with the system-call filter.
-        device: `cpu`, or `cuda` with or without a number.
-        runtime: what starts it; None for the engine's usual.
-        gvisor: whether that is gVisor, which needs some memory and processes itself.
-    """
-
-    name: str
-    supervisor: str
-    image: str
-    uid: int
-    limits: Limits
-    binds: tuple[Bind, ...]
-    variables: Mapping[str, str]
-    command: tuple[str, ...]
-    profile: Path
-    device: str = "cpu"
-    runtime: str | None = None
-    gvisor: bool = False
+    name: str  # unique on this machine
+    supervisor: str  # who it belongs to, for those who sweep
+    image: str  # reference that the engine has
+    uid: int  # user and group inside
+    limits: Limits  # of the job
+    binds: tuple[Bind, ...]  # what it sees of this machine
+    variables: Mapping[str, str]  # all of its environment
+    command: tuple[str, ...]  # what runs in it
+    profile: Path  # file with the system-call filter
+    device: str = "cpu"  # `cpu`, or `cuda` with or without a number
+    runtime: str | None = None  # what starts it; None for the engine's usual
+    gvisor: bool = False  # whether that is gVisor, which needs some memory and processes itself
     processors: int = field(default_factory=lambda: os.cpu_count() or 1)
 
 
@@ -76,11 +67,7 @@ def process_bound(limits: Limits, *, gvisor: bool) -> int:
 
 
 def arguments(kind: EngineKind, plan: BoxPlan) -> list[str]:
-    """What creates it: the words behind the client's name and options.
-
-    Raises:
-        PlatformError: `device_unavailable`.
-    """
+    """What creates it: the words behind the client's name and options."""
     return [
         *("create", "--interactive", "--pull", "never", "--name", plan.name),
         *("--label", f"{BOX_LABEL}=1", "--label", f"{SUPERVISOR_LABEL}={plan.supervisor}"),
@@ -104,14 +91,7 @@ def arguments(kind: EngineKind, plan: BoxPlan) -> list[str]:
 def binds(
     interpreter: Interpreter, job: Job | None, *, machine: bool, exists: Iterable[Path]
 ) -> tuple[Bind, ...]:
-    """What a container sees of this machine.
-
-    Args:
-        interpreter: by the names it has inside.
-        job: what is run; None for a box that is only looked at.
-        machine: whether Python and its libraries are this machine's.
-        exists: of the files that some machines lack, those that this one has.
-    """
+    """What a container sees of this machine."""
     ours = [Bind(BUNDLE_FOLDER / f"{FIRST}.py", f"{layout.RUNNER}/{FIRST}.py")]
     if machine:
         ours += [Bind(Path("/usr"), "/usr"), *(Bind(path, str(path)) for path in exists)]
@@ -119,12 +99,7 @@ def binds(
 
 
 def with_first(command: Sequence[str], *options: str) -> tuple[str, ...]:
-    """A command of the bundle, run by the first process of a container.
-
-    Args:
-        command: as `layout` gives it.
-        options: of the first process: `--wait`, `--pipes`.
-    """
+    """A command of the bundle, run by the first process of a container."""
     module = list(command).index(layout.RUNNER) + 1
     return (*command[:module], FIRST, *options, *command[module:])
 
@@ -166,11 +141,7 @@ def _only(kind: EngineKind, plan: BoxPlan) -> Iterator[str]:
 
 
 def _device(kind: EngineKind, device: str) -> tuple[str, ...]:
-    """A graphics card, by the NVIDIA container toolkit.
-
-    Raises:
-        PlatformError: `device_unavailable`, neither the processor nor such a card.
-    """
+    """A graphics card, by the NVIDIA container toolkit."""
     if device == "cpu":
         return ()
     family, _, number = device.partition(":")
@@ -191,3 +162,48 @@ def _mount(bind: Bind) -> str:
     fields = ["type=bind", f"source={bind.source}", f"target={bind.target}", "readonly"]
     csv.writer(row, lineterminator="").writerow(fields)
     return row.getvalue()
+
+
+PIPE_NAMES = ("requests", "replies")
+_PIPE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """This side of two pipes."""
+
+    requests: int  # descriptor that is written to
+    replies: int  # descriptor that is read from
+    binds: tuple[Bind, ...]  # the pipes, as the container sees them
+
+    def settle(self) -> None:
+        """Once the other side reads: hold nothing but the end that is written to.
+
+        Until then this side holds both, so that neither waits for the other to open its end; from
+        now on it is told when nobody reads any more.
+        """
+        writing = os.open(f"/proc/self/fd/{self.requests}", os.O_WRONLY | os.O_NONBLOCK)
+        os.dup2(writing, self.requests, inheritable=False)
+        os.close(writing)
+
+    def close(self) -> None:
+        """Let go of both."""
+        os.close(self.requests)
+        os.close(self.replies)
+
+
+def named_pipes(folder: Path) -> Pipes:
+    """Pipes with names in a folder, to be removed once a box has them open."""
+    paths = [folder / each for each in PIPE_NAMES]
+    with ExitStack() as undo:
+        opened = []
+        for path, way in zip(paths, (os.O_RDWR, os.O_RDONLY), strict=True):
+            os.mkfifo(path)
+            path.chmod(0o666)  # for the user of the box; the folder is for this one alone
+            opened.append(os.open(path, way | os.O_NONBLOCK | os.O_CLOEXEC))
+            undo.callback(os.close, opened[-1])
+            with suppress(PermissionError):  # where this user has many large pipes already
+                fcntl.fcntl(opened[-1], fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        undo.pop_all()
+    targets = (f"{RUNNER}/{each}" for each in PIPE_NAMES)
+    return Pipes(opened[0], opened[1], tuple(map(Bind, paths, targets)))

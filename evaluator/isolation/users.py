@@ -1,21 +1,92 @@
-"""Staging of a box's files where the worker is root: readable to the box's user in any folder.
+"""A user of its own for every box, where the worker is root, and what that user may read.
 
-A box runs as a user who may not pass through, say, `/root`. So its files are bound to a place of
-their own first, in a mount namespace that only the starting thread and the box have: nothing of
-it is seen by the rest of the machine, and it is gone when both are.
+No two boxes share a user. Theirs may not pass through, say, `/root`, so the files of a box are bound
+to a place of their own first, in a mount namespace that only the starting thread and the box have:
+nothing of it is seen by the rest of the machine, and it is gone when both are.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
+import pwd
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import PlatformError
+
+LOCKS = Path("/run/assay/users")
+UIDS = range(64000, 65000)
+"""Beyond what systems give to accounts and services, and within what they map into containers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A user that no other box runs as, while this is held."""
+
+    uid: int  # user and group
+    lock: int  # descriptor of the locked file; the kernel lets go of it when the worker dies
+
+    def release(self) -> None:
+        """Let another box have it."""
+        os.close(self.lock)
+
+
+def take_slot(locks: Path = LOCKS, uids: Iterable[int] = UIDS) -> Slot:
+    """The first user of the range that no box holds and no account has."""
+    try:
+        _prepare(locks)
+        for uid in uids:
+            if (slot := _try(locks, uid)) is not None:
+                return slot
+    except OSError as error:
+        raise PlatformError(
+            "no_user_for_box",
+            f"The folder {locks}, where users of boxes are locked, cannot be used ({error}).",
+            "Let the worker write to /run, or start it as an ordinary user.",
+        ) from error
+    raise PlatformError(
+        "no_user_for_box",
+        "Every user that a box may have is held by another box.",
+        "End workers that hang; their boxes keep their users.",
+    )
+
+
+@contextmanager
+def left_by_nobody(uid: int, locks: Path = LOCKS) -> Iterator[bool]:
+    """Whether a box once had this user and none holds it; nobody can take it meanwhile."""
+    slot = _try(locks, uid) if (locks / str(uid)).exists() else None
+    try:
+        yield slot is not None
+    finally:
+        if slot is not None:
+            slot.release()
+
+
+def _prepare(locks: Path) -> None:
+    locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = locks.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise PermissionError(f"{locks} belongs to, or can be written by, somebody else")
+
+
+def _try(locks: Path, uid: int) -> Slot | None:
+    with suppress(KeyError):
+        pwd.getpwuid(uid)
+        return None
+    lock = os.open(locks / str(uid), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return Slot(uid, lock)
+
 
 _STAGE = Path("/tmp")  # noqa: S108 - covered by memory of our own, in a namespace of our own
 _CLONE_NEWNS = 0x20000
@@ -27,15 +98,6 @@ def stage(sources: Iterable[Path]) -> Mapping[Path, Path]:
     """Show files at a place that every user may reach, to this thread and what it starts.
 
     The calling thread sees another `/tmp` afterwards, and should do nothing but start a box.
-
-    Args:
-        sources: files and folders; those that do not exist are left out.
-
-    Returns:
-        Where each is; empty where this root may not mount, so that all stay where they are.
-
-    Raises:
-        OSError: mounting failed halfway.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNS) != 0:
@@ -63,17 +125,7 @@ def _show(libc: ctypes.CDLL, descriptor: int, place: Path) -> Path:
 
 
 def require_readable(paths: Iterable[Path], uid: int, *, reached: bool) -> None:
-    """Refuse what the user of a box could not read inside, before it starts.
-
-    Args:
-        paths: files and folders, each with all that is in it; those that do not exist are left to
-            whoever opens them.
-        uid: the user, who owns none of them.
-        reached: whether the way to them is open already, so that only what is in them counts.
-
-    Raises:
-        PlatformError: `not_readable`, with the first that is not, and what to do.
-    """
+    """Refuse what the user of a box could not read inside, before it starts."""
     for path in paths:
         if not path.exists():
             continue
@@ -84,15 +136,7 @@ def require_readable(paths: Iterable[Path], uid: int, *, reached: bool) -> None:
 
 
 def require_way(path: Path, uid: int) -> None:
-    """Refuse a file that the user of a box cannot get to.
-
-    Args:
-        path: file or folder.
-        uid: the user, who owns nothing on the way.
-
-    Raises:
-        PlatformError: `not_readable`, with the folder that is closed, and what to do.
-    """
+    """Refuse a file that the user of a box cannot get to."""
     for folder in reversed(path.resolve().parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             raise _not_readable(folder, uid, "pass through", "o+x")
