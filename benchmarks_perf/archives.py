@@ -29,12 +29,7 @@ from evaluator.generation.rows import TABLE, ImageRow, encoded
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.generations.archive import write
 from evaluator.submission.generations.checking import Check, Wanted, in_order, usable_cores
-from evaluator.submission.generations.images import (
-    ALIKE,
-    distance,
-    perceptual_hash,
-    small_luma,
-)
+from evaluator.submission.generations.images import ALIKE, distance, perceptual_hash, small_luma
 from evaluator.submission.generations.sources import FolderSource, GenerationsLimits
 
 MANY, GIB = 100_000, 1 << 30

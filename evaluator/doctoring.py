@@ -15,11 +15,7 @@ from benchmarks.settings.sources import settings_file, value_of, values
 from evaluator.hub.model_cache import ModelCache, bytes_below
 from evaluator.isolation.backend import IsolationStatus
 from evaluator.isolation.layers import LEGEND, Layer
-from evaluator.worker.disk import (
-    OUTBOX,
-    SHARDS,
-    UNPACKED,
-)
+from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.logs import LOGS, limits_of
 from leaderboard.governance.signing_in import read_sign_in
 from leaderboard.ledger.ledger import Ledger, faults

@@ -52,11 +52,12 @@ from evaluator.submission.dry_run import (
     USUAL_PAIRS,
     Drawn,
     DryRun,
+    Expectation,
     Machine,
     dry_run,
+    expectation,
     receipt_of,
 )
-from evaluator.submission.expected import Expectation, expectation
 from evaluator.submission.generations.intake import examination, listening
 from evaluator.submission.generations.sources import opened_source as opened_images
 from evaluator.submission.generations.sources import says_generations

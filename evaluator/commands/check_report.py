@@ -24,14 +24,8 @@ from evaluator.commands.status import duration
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.log import one_line
-from evaluator.submission.costs import (
-    LARGE_SIDE,
-    MEDIUM_SIDE,
-    Costs,
-    Projection,
-)
-from evaluator.submission.dry_run import BenchmarkRun, DryRun
-from evaluator.submission.expected import Expectation
+from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Projection
+from evaluator.submission.dry_run import BenchmarkRun, DryRun, Expectation
 from leaderboard.desk import Examination
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt

@@ -15,13 +15,7 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.settings.model import SETTINGS, Origin, Setting, Value, unknown_variables
 from benchmarks.settings.sources import settings_file, values
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    JsonOption,
-    StoreOption,
-    console,
-)
+from evaluator.commands.common import DEFAULT_STORE, DataOption, JsonOption, StoreOption, console
 
 _EXAMPLE_HEAD = """\
 # Settings of Assay. Remove the # before what you set. Kept as .assay/settings.toml it is found by

@@ -1,6 +1,7 @@
 """The author's dry run: what the worker does with a module, on a part of some benchmarks.
 
-The same sandbox, the same trust checks, the same engine and the same protocols; nothing is kept.
+The same sandbox, the same trust checks, the same engine and the same protocols; nothing is kept. From
+it follow the receipt, the time of a whole run, and later whether the run's scores agree.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.sandbox import SandboxSource
-from evaluator.submission.costs import Costs, measured
+from evaluator.submission.costs import (
+    Costs,
+    Projection,
+    Ran,
+    measured,
+    of_questions,
+    pace_of,
+    projections,
+    trust_span_s,
+)
 from evaluator.submission.receipts import environment_versions
 from evaluator.submission.runs import ModuleRun, ModuleWork, Scored
 from evaluator.submission.validate import ScoringModule
@@ -376,3 +386,46 @@ def _hash(drawn: Sequence[Drawn], scores: Mapping[str, pd.Series[float]]) -> str
         asked = [pair.pair_id for pair in one.questions(None).pairs]
         columns.append(scores[one.name].loc[asked].add_prefix(f"{one.name}/"))
     return scores_sha256(pd.concat(columns))
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Times on a machine like this."""
+
+    # of every benchmark; empty where the dry run did not come to its end
+    later: tuple[Projection, ...] = ()
+    # the least and the most seconds of what happens once: start and trust checks
+    once_s: tuple[float, float] = (0.0, 0.0)
+
+
+def expectation(
+    found: DryRun,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    limits: Limits,
+    wanted: Sequence[str],
+) -> Expectation:
+    """What is to be expected after a dry run."""
+    if found.failure is not None or found.costs is None or found.start_s is None:
+        return Expectation()
+    small = bool(wanted) and registry[wanted[0]].card.simulated
+    tests = trust_span_s(found.costs, found.runs[0].testing_s, small=small)
+    once_s = found.start_s + tests[0], found.start_s + tests[1]
+    later = projections(
+        registry,
+        data,
+        found.costs,
+        once_s=once_s[1],
+        limits=limits,
+        wanted=wanted,
+        pace=pace_of(found.costs, [ran(run) for run in found.runs]),
+    )
+    return Expectation(later, once_s)
+
+
+def ran(run: BenchmarkRun) -> Ran:
+    """A run of the check, as the projection takes it."""
+    card, cost = run.drawn.card, run.scored.cost
+    size = of_questions(run.drawn.questions(None), small=card.simulated)
+    scorer_s = 0.0 if cost is None else cost.seconds
+    return Ran(card.family, size, scorer_s, run.asking_s, run.measuring_s)

@@ -22,11 +22,11 @@ from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.archive import SUFFIX
 from evaluator.submission.generations.intake import (
-    GenerationsDesk,
+    GenerationsIntake,
     fetched_for_others,
+    hashes_path,
     sharing_notes,
 )
-from evaluator.submission.generations.shared import hashes_path
 from evaluator.submission.generations.taking import PromptSets
 from evaluator.submission.intake import (
     Identity,
@@ -433,8 +433,8 @@ class SubmissionService:
             )
 
     @cached_property
-    def _generations(self) -> GenerationsDesk:
-        return GenerationsDesk(PromptSets(self.prompt_sets, self.data), self.scratch, self.hub)
+    def _generations(self) -> GenerationsIntake:
+        return GenerationsIntake(PromptSets(self.prompt_sets, self.data), self.scratch, self.hub)
 
     def _fetched(self, source: str) -> AbstractContextManager[Fetched]:
         """A repository that somebody else names: whatever a token opens is none of theirs."""

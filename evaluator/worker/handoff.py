@@ -27,15 +27,7 @@ from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.private_records import results_folder, scored_folder
 from leaderboard.publication.results import read_result
-from leaderboard.records import (
-    Cost,
-    Event,
-    FindingExample,
-    Findings,
-    JudgeRun,
-    Kind,
-    Submission,
-)
+from leaderboard.records import Cost, Event, FindingExample, Findings, JudgeRun, Kind, Submission
 from leaderboard.states import FINISHED, TO_JUDGE, State
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 from leaderboard.trust import Check, TrustReport

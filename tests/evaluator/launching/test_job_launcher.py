@@ -14,12 +14,7 @@ import pytest
 from benchmarks.errors import PlatformError, TransientError
 from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher, Turn
-from evaluator.launching.planning import (
-    WORKER,
-    JobRequest,
-    JobSettings,
-    SeenJob,
-)
+from evaluator.launching.planning import WORKER, JobRequest, JobSettings, SeenJob
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.folding import attempts_of
 from leaderboard.records import Event, Status

@@ -26,21 +26,8 @@ from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.plan import Size
 from evaluator.submission import costs as projection
-from evaluator.submission.costs import (
-    LARGE_SIDE,
-    MEDIUM_SIDE,
-    Costs,
-    Rates,
-    measured,
-)
-from evaluator.submission.dry_run import (
-    Drawn,
-    DryRun,
-    Machine,
-    dry_run,
-    evenly,
-    receipt_of,
-)
+from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Rates, measured
+from evaluator.submission.dry_run import Drawn, DryRun, Machine, dry_run, evenly, receipt_of
 from evaluator.submission.receipts import (
     MAX_BYTES,
     differences,

@@ -14,11 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.worker.claimed import OVERRUN
-from evaluator.worker.claims import (
-    AHEAD,
-    UNTIMED_AT_ONCE,
-    done_soon,
-)
+from evaluator.worker.claims import AHEAD, UNTIMED_AT_ONCE, done_soon
 from evaluator.worker.liveness import RunProgress
 from evaluator.worker.publish_queue import SENT_AFTER
 from evaluator.worker.tasks import WorkerRole

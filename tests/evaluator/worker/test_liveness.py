@@ -18,11 +18,7 @@ import pytest
 
 from benchmarks.errors import TransientError
 from evaluator.worker import liveness as presence_module
-from evaluator.worker.claims import (
-    LONGEST_LEASE,
-    SHORTEST_LEASE,
-    Pace,
-)
+from evaluator.worker.claims import LONGEST_LEASE, SHORTEST_LEASE, Pace
 from evaluator.worker.liveness import FORGOTTEN_AFTER_S, Liveness, ProcessLock
 from leaderboard.records import Status
 from leaderboard.states import State

@@ -28,13 +28,7 @@ from evaluator.isolation.supervising.failures import box_not_ended
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.submission.archives.archive import content_hash, taken_in
-from evaluator.worker.scorer_role import (
-    OWN_CODE,
-    Boxes,
-    PackedModule,
-    ScorerRole,
-    unpacked,
-)
+from evaluator.worker.scorer_role import OWN_CODE, Boxes, PackedModule, ScorerRole, unpacked
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from leaderboard.records import Submission
 from leaderboard.states import State

@@ -16,11 +16,7 @@ from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.dry_run import USUAL_PAIRS, Drawn, agreement
 from evaluator.submission.receipts import environment_versions, written
-from evaluator.submission.runs import (
-    MOST_EXAMPLES,
-    cost_record,
-    findings_record,
-)
+from evaluator.submission.runs import MOST_EXAMPLES, cost_record, findings_record
 from evaluator.worker.task_runner import LOG_CHARS, ending
 from leaderboard.desk import Accepted
 from leaderboard.publication.origins import scores_sha256

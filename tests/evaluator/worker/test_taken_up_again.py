@@ -20,11 +20,7 @@ from evaluator.commands.person import this_person
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.supervising.log import BoundedLog
 from evaluator.worker.stopping import stop_on_signals
-from evaluator.worker.task_runner import (
-    LONGEST_LINE,
-    LogTail,
-    after,
-)
+from evaluator.worker.task_runner import LONGEST_LINE, LogTail, after
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store

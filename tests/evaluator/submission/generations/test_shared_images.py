@@ -12,13 +12,12 @@ from PIL import Image, ImageFilter
 
 from benchmarks.errors import PlatformError
 from evaluator.submission.generations.checking import Hashes, Wanted
-from evaluator.submission.generations.images import (
-    ALIKE,
-    distance,
-    perceptual_hash,
-    small_luma,
+from evaluator.submission.generations.images import ALIKE, distance, perceptual_hash, small_luma
+from evaluator.submission.generations.intake import (
+    hashes_file,
+    kept_hashes,
+    shared_images,
 )
-from evaluator.submission.generations.shared import hashes_file, kept_hashes, shared_images
 from tests.evaluator.submission.generations.made_images import encoded, picture
 
 WANTED = Wanted({f"p{i}": None for i in range(50)}, (1, 2))
