@@ -21,7 +21,7 @@ _ROOMS = ("leaderboard.web", "leaderboard.publication")  # Packages that have te
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]"
 )
-_BRACES = str.maketrans({"{": "&#123;", "}": "&#125;"})
+_ESCAPED = re.compile(r"""[&<>"'{}]""")
 
 
 def render(template: str, **values: object) -> str:
@@ -54,6 +54,7 @@ def environment() -> Environment:
         "number": text.number,
         "paragraphs": paragraphs,
         "percent": percent,
+        "ranks": text.ranks,
         "rate": text.rate,
         "submitted": _submitted,
     }
@@ -78,8 +79,14 @@ def _printed(value: object) -> Markup:
         raise TypeError("A template prints None.")
     if isinstance(value, Markup):
         # Markup that strings were joined to holds them escaped, but not cleaned.
-        return Markup(_UNSEEN.sub("", value).translate(_BRACES))  # noqa: S704
+        if "{" not in value and "}" not in value and not _UNSEEN.search(value):
+            return value
+        return Markup(_without_braces(_UNSEEN.sub("", value)))  # noqa: S704
     return _escaped(value)
+
+
+def _without_braces(content: str) -> str:
+    return content.replace("{", "&#123;").replace("}", "&#125;")
 
 
 def escaped(value: object, *, limit: int | None = None, lines: bool = False) -> Markup:
@@ -91,7 +98,9 @@ def escaped(value: object, *, limit: int | None = None, lines: bool = False) -> 
     cleaned = text.clean(value, lines=lines)
     if limit is not None and len(cleaned) > limit:
         cleaned = f"{cleaned[: limit - 1].rstrip()}…"
-    return Markup(html.escape(cleaned, quote=True).translate(_BRACES))  # noqa: S704
+    if _ESCAPED.search(cleaned):
+        cleaned = _without_braces(html.escape(cleaned, quote=True))
+    return Markup(cleaned)  # noqa: S704
 
 
 def _escaped(value: object) -> Markup:

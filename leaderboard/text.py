@@ -51,6 +51,13 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
+def ranks(low: int | None, high: int | None) -> str:
+    """A range of ranks: `1–3`, `4`, or a dash where there is none."""
+    if low is None or high is None:
+        return "–"
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
 def count(quantity: int, one: str, many: str = "") -> str:
     """`1 metric`, `3 metrics`."""
     return f"{quantity:,} {one if quantity == 1 else many or one + 's'}"

@@ -6,6 +6,7 @@ the rank among them. Only where it is asked for are those that are kept ranked a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -133,10 +134,8 @@ def stored_basis(cells: Sequence[Cell], entries: Mapping[str, Entry], card: Card
 def ranks_among(cells: Iterable[Cell]) -> dict[str, int]:
     """Entry id to its rank among some rows of a board; those without a rank have none here."""
     ranks = {cell.entry_id: cell.rank for cell in cells if cell.rank is not None}
-    return {
-        entry_id: 1 + sum(other < rank for other in ranks.values())
-        for entry_id, rank in ranks.items()
-    }
+    ordered = sorted(ranks.values())
+    return {entry_id: 1 + bisect_left(ordered, rank) for entry_id, rank in ranks.items()}
 
 
 def verdict_of(choice: Choice, view: View) -> BoardVerdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote
 
 from benchmarks.errors import PlatformError
@@ -113,7 +114,8 @@ def _parted(given: str, most: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in parts if part))[:most]
 
 
-def _joined(keys: Iterable[str]) -> str:
+@lru_cache(maxsize=256)
+def _joined(keys: tuple[str, ...]) -> str:
     # A key may hold a comma itself.
     return _BETWEEN.join(quote(key, safe=_SAFE) for key in keys)
 

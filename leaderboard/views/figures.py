@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from leaderboard.text import clean, interval, number
+from leaderboard.text import clean, interval, number, ranks
 
 _LONGEST_NAMED = 60
 
@@ -30,9 +30,7 @@ class HasRankRange(Protocol):
 
 def rank_range(one: HasRankRange | None) -> str:
     """`1–3`, `4`, or a dash where there is no rank."""
-    if one is None or one.rank_low is None or one.rank_high is None:
-        return "–"
-    return f"{one.rank_low}" + (f"–{one.rank_high}" if one.rank_high != one.rank_low else "")
+    return ranks(one.rank_low, one.rank_high) if one is not None else ranks(None, None)
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> str:

@@ -1,38 +1,309 @@
-"""What stands below a ranking and takes longer than it: its tests, skills, figures and programs."""
+"""What stands below a ranking and takes longer: its tests, skills, printed figures and programs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.comparison import digits_of_p, plural, units_of
-from benchmarks.schema import Card
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.measure_names import info, skill_title, title
+from benchmarks.errata import errata
+from benchmarks.published import PublishedCell, papers, printed_digits, published
+from benchmarks.schema import Card, Selector
+from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.slices import Basis, Ranked
 from leaderboard.rendering import render
-from leaderboard.text import count, interval, number
-from leaderboard.views.addresses import compare_address
+from leaderboard.text import clean, count, interval, number
+from leaderboard.views.addresses import address, compare_address, with_state
 from leaderboard.views.benchmark_board import (
     SkillColumn,
     SkillHeat,
+    all_printed,
     data_of,
+    printed_of,
     ranking_with_tests,
     skill_heat,
 )
-from leaderboard.views.board_tables import (
-    Pair,
-    pairs,
-    tested_places,
-)
+from leaderboard.views.board_tables import Pair, pairs, tested_places
 from leaderboard.views.boards import Choice
 from leaderboard.views.figures import rank_range
+from leaderboard.web.board_table import direction
 from leaderboard.web.components import HeatCell
-from leaderboard.web.published_tables import as_published
-from leaderboard.web.snippets import Snippet, snippets
+
+MOST_DIGITS = 4
+"""Digits of a figure in a table of many; on hover it stands as printed."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper, or what it is."""
+
+    text: str  # as it stands in the table
+    hint: str = ""  # on hover: as printed, and where
+    right: bool = True  # whether it is a figure
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """A table of printed figures, a metric in each row."""
+
+    heading: str  # above it; empty for none
+    caption: str  # what it holds
+    heads: tuple[str, ...]  # of its columns but the first
+    rows: tuple[tuple[str, tuple[Figure, ...]], ...]  # name of the metric and its figures
+
+
+@dataclass(frozen=True)
+class Source:
+    """A paper whose figures stand in the tables."""
+
+    number: int  # in the list of sources
+    key: str  # of the paper
+    url: str  # of the paper; empty where it has none that may be followed
+    citation: str  # of the paper
+    note: str  # about it
+    errata: int  # how many are known in it
+
+
+@dataclass(frozen=True)
+class PublishedFigures:
+    """Printed figures with their sources and the address of their data."""
+
+    tables: tuple[FigureTable, ...]
+    sources: tuple[Source, ...]
+    data: str
+
+
+def as_published(card: Card, selector: Selector, skill: str | None) -> PublishedFigures | None:
+    """The printed figures of one ranking; None where nothing was printed."""
+    cells = printed_of(card, selector, skill)
+    if not cells:
+        return None
+    measure, sources = info(card, selector.measure), _numbered(cells)
+    heads = (f"{measure.title} ({direction(measure.higher_is_better)} is better)", "As printed",
+             "Source")  # fmt: skip
+    rows = tuple(
+        (cell.metric, (Figure(number(cell.value)), Figure(_printed(cell)), _source(cell, sources)))
+        for cell in cells
+    )
+    table = FigureTable("", f"{measure.title} as published", heads, rows)
+    return _published((table,), sources, card, measure=token(selector), skill=skill or "")
+
+
+def everything_published(card: Card) -> PublishedFigures | None:
+    """All printed figures of metrics: one table a measure, then by skill, then what is left.
+
+    None where nothing was printed.
+    """
+    every = [cell for cell in published(card.name) if cell.model is None]
+    if not every:
+        return None
+    overall = all_printed(card)
+    by_skill = [cell for cell in every if cell.skill is not None and cell.measure in card.measures]
+    selectors = tuple(dict.fromkeys(map(_selector, overall)))
+    tables = [
+        _pivot(card, [s for s in selectors if s.measure == measure], overall)
+        for measure in card.measures
+        if any(s.measure == measure for s in selectors)
+    ]
+    among = tuple(dict.fromkeys(map(_selector, by_skill)))
+    tables += [_skill_pivot(card, one, by_skill, among) for one in among]
+    sources = _numbered(every)
+    left = [cell for cell in every if cell.measure not in card.measures]
+    if left:
+        tables.append(_left(card, left, sources))
+    return _published(tuple(tables), sources, card)
+
+
+def _published(
+    tables: tuple[FigureTable, ...], sources: Mapping[str, int], card: Card, **state: str
+) -> PublishedFigures:
+    found = []
+    for key, place in sources.items():
+        paper = papers()[key]
+        outside = clean(paper.url).startswith(("https://", "http://"))
+        known = sum(one.paper == key for one in errata())
+        found.append(
+            Source(
+                place, key, paper.url if outside else "", paper.citation, paper.note or "", known
+            )
+        )
+    data = address(f"v1/boards/{card.name}/published", **state)
+    return PublishedFigures(tables, tuple(found), data)
+
+
+def _pivot(
+    card: Card, selectors: Sequence[Selector], cells: Sequence[PublishedCell]
+) -> FigureTable:  # fmt: skip
+    """Metrics down, the slices of one measure across."""
+    of: dict[tuple[str, Selector], list[PublishedCell]] = {}
+    for cell in cells:
+        of.setdefault((cell.metric, _selector(cell)), []).append(cell)
+    measure = info(card, selectors[0].measure)
+    heads = tuple(
+        title(card, one, selectors).removeprefix(measure.title).strip(" ·") or measure.title
+        for one in selectors
+    )
+    metrics = dict.fromkeys(metric for metric, selector in of if selector in selectors)
+    rows = tuple(
+        (metric, tuple(_figure(of.get((metric, one), [])) for one in selectors))
+        for metric in metrics
+    )
+    heading = f"{measure.title} ({direction(measure.higher_is_better)} is better)"
+    return FigureTable(heading, f"{measure.title} as published", heads, rows)
+
+
+def _skill_pivot(
+    card: Card, selector: Selector, cells: Sequence[PublishedCell], among: Sequence[Selector]
+) -> FigureTable:
+    """Metrics down, skills across, for one measure."""
+    of: dict[tuple[str, str], list[PublishedCell]] = {}
+    for cell in cells:
+        if _selector(cell) == selector and cell.skill is not None:
+            of.setdefault((cell.metric, cell.skill), []).append(cell)
+    skills = tuple(dict.fromkeys(skill for _, skill in of))
+    rows = tuple(
+        (metric, tuple(_figure(of.get((metric, skill), [])) for skill in skills))
+        for metric in dict.fromkeys(metric for metric, _ in of)
+    )
+    name = title(card, selector, among)
+    higher = direction(info(card, selector.measure).higher_is_better)
+    heads = tuple(skill_title(card, skill) for skill in skills)
+    return FigureTable(f"{name} by skill ({higher} is better)", f"{name} by skill as published",
+                       heads, rows)  # fmt: skip
+
+
+def _left(card: Card, cells: Sequence[PublishedCell], sources: Mapping[str, int]) -> FigureTable:
+    """Printed figures of what no measure of the board computes, a line each."""
+    rows = tuple(
+        (cell.metric, (Figure(_in_words(card, cell), right=False), Figure(_printed(cell)),
+                       _source(cell, sources)))
+        for cell in cells
+    )  # fmt: skip
+    heads = ("Figure", "As printed", "Source")
+    return FigureTable("Other figures", "Other figures as published", heads, rows)
+
+
+def _in_words(card: Card, cell: PublishedCell) -> str:
+    split = card.splits.get(cell.split or "", cell.split or "")
+    facet = card.facets.get(cell.facet or "", cell.facet or "")
+    skill = skill_title(card, cell.skill) if cell.skill else ""
+    return ", ".join(filter(None, (cell.measure, split, facet, skill))).replace("_", " ")
+
+
+def _figure(cells: Sequence[PublishedCell]) -> Figure:
+    """The figure with the most digits; on hover whatever was printed of it, and where."""
+    if not cells:
+        return Figure("–")
+    finest = max(cells, key=_digits)
+    printed = (f"{_printed(c)} in {papers()[c.paper].name}, {c.table}" for c in cells)
+    return Figure(
+        number(finest.value, min(_digits(finest), MOST_DIGITS)), f"printed {'; '.join(printed)}"
+    )
+
+
+def _digits(cell: PublishedCell) -> int:
+    return printed_digits(cell.printed) + (2 if cell.in_percent else 0)
+
+
+def _printed(cell: PublishedCell) -> str:
+    return f"{cell.printed}%" if cell.in_percent else cell.printed
+
+
+def _source(cell: PublishedCell, sources: Mapping[str, int]) -> Figure:
+    return Figure(f"{cell.table} [{sources[cell.paper]}]", right=False)
+
+
+def _selector(cell: PublishedCell) -> Selector:
+    return Selector(measure=cell.measure, split=cell.split, variant=cell.variant, facet=cell.facet)
+
+
+def _numbered(cells: Iterable[PublishedCell]) -> dict[str, int]:
+    """Number of each paper in the list of sources."""
+    return {key: place for place, key in enumerate(dict.fromkeys(c.paper for c in cells), 1)}
+
+
+_HUB_COLUMNS = ("measure", "variant", "split", "facet")
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A few lines of Python."""
+
+    title: str  # with what it reads
+    code: str  # the lines; the table is `board` in the end
+
+
+def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[Snippet, ...]:
+    """The programs that read a ranking."""
+    whole = f"{site}{data.removeprefix('./')}"
+    parquet = with_state(whole, format="parquet")
+    frame = f"import pandas as pd\n\nboard = pd.read_parquet({_string(parquet)})"
+    return (
+        Snippet("pandas", frame),
+        Snippet("gradio_client", _client(choice, site)),
+        Snippet("datasets", _dataset(choice, parquet, hub)),
+    )
+
+
+def _client(choice: Choice, site: str) -> str:
+    query, filters = choice.query, choice.query.filters
+    laid_out = choice.arranged.to_params()
+    given: dict[str, str] = {
+        "skill": query.skill, "measure": query.measure, "kind": filters.kind,
+        "search": filters.search, "columns": laid_out.get("columns", ""),
+        "sort": laid_out.get("sort", ""),
+    }  # fmt: skip
+    arguments = [f"    {_string(query.benchmark)},"]
+    arguments += [f"    {name}={_string(value)}," for name, value in given.items() if value]
+    arguments += ["    untrained=True,"] if filters.untrained else []
+    arguments += ["    within=True,"] if filters.within else []
+    lines = "\n".join([*arguments, '    api_name="/board",'])
+    return (
+        "import pandas as pd\nfrom gradio_client import Client\n\n"
+        f"found = Client({_string(site)}).predict(\n{lines}\n)\n"
+        'board = pd.DataFrame(found["rows"])'
+    )
+
+
+def _dataset(choice: Choice, parquet: str, hub: str) -> str:
+    """From the dataset of the Hub, where that has the ranking.
+
+    The mean of several skills, ranks among some entries only and other columns are not in it.
+    """
+    arranged = choice.arranged.columns or choice.arranged.sort
+    several = len(choice.skills) > 1
+    if not hub or several or choice.filters.active or arranged or choice.selector is None:
+        # Not `load_dataset`: for an address it needs packages that may not be there.
+        return (
+            "import pandas as pd\nfrom datasets import Dataset\n\n"
+            f"found = Dataset.from_pandas(pd.read_parquet({_string(parquet)}))\n"
+            "board = found.to_pandas()"
+        )
+    wanted = {
+        "benchmark": choice.query.benchmark,
+        **{name: getattr(choice.selector, name) for name in _HUB_COLUMNS},
+        "skill": choice.skill,
+    }
+    lines = "\n".join(
+        f"    {_string(name)}: {_string(value) if value is not None else None},"
+        for name, value in wanted.items()
+    )
+    return (
+        "from datasets import load_dataset\n\n"
+        f'found = load_dataset({_string(f"{hub}-results")}, "boards", split="train")\n'
+        f"wanted = {{\n{lines}\n}}\n"
+        "found = found.filter(lambda row: all(row[name] == wanted[name] for name in wanted))\n"
+        "board = found.to_pandas()"
+    )
+
+
+def _string(value: str) -> str:
+    """A string of Python that means exactly this, in characters of ASCII."""
+    return ascii(value)
+
 
 MOST_METRICS = 60
 """More rows than this cannot be taken in; the rest is in the CSV."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from leaderboard.publication.changes import Moved, Standing
 from leaderboard.publication.earlier_boards import Progress
-from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.ranking.slices import Basis, kept_in_tiers
 from leaderboard.rendering import render
-from leaderboard.text import count, interval, number
+from leaderboard.text import count
 from leaderboard.views.addresses import metric_address, query_string
 from leaderboard.views.boards import TAB
 from leaderboard.views.changes import (
@@ -29,50 +26,19 @@ from leaderboard.views.changes import (
     progress_of,
     with_earlier,
 )
-from leaderboard.web.board_legend import Line, legend
-from leaderboard.web.board_table import SCALE_MARGIN, BoardTable, board_table, direction
+from leaderboard.web.board_table import (
+    BoardTable,
+    Line,
+    board_table,
+    direction,
+    legend,
+)
 from leaderboard.web.components import Link, Option, Scale, Tab
 from leaderboard.web.live import Shown
-from leaderboard.web.metric_tabs import metric_tabs
+from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.page import Context
 
 _MOST_NAMED = 40
-
-
-@dataclass(frozen=True)
-class Name:
-    """A metric that is named in a list."""
-
-    name: str
-    href: str
-
-
-@dataclass(frozen=True)
-class Change:
-    """A metric on both boards."""
-
-    name: str  # of the metric
-    href: str  # of its page
-    was: str  # its version then, where that was another; else empty
-    then: str  # its value then
-    now: str  # its value now
-    then_ci: str  # interval then
-    now_ci: str  # interval now
-    difference: str  # now less then, with its sign; a dash where one is missing
-    better: str  # `better`, `worse` or `as before`; empty where there is no difference
-    ranks: str  # rank range then and now
-    apart: bool | None  # whether the two ranges have no rank in common; None where one is missing
-    mark: Dumbbell  # what the drawing shows
-
-
-@dataclass(frozen=True)
-class Dumbbell:
-    """A value then (a ring) and now (a dot) on one scale, each with its interval."""
-
-    then: Standing
-    now: Standing
-    scale: Scale
-    label: str
 
 
 def changes(context: Context, params: Mapping[str, str]) -> Shown:
@@ -110,7 +76,9 @@ def changes_html(
     if moved is None or selector is None:
         raise ValueError("there is nothing to compare")
     measure = info(card, selector.measure)
-    scale = changes_scale(moved.moved, measure.chance)
+    sides = (side for row in moved.moved for side in (row.then, row.now))
+    ends = (end for one in sides for end in (one.value, one.low, one.high))
+    scale = Scale.around(ends, measure.chance, places=(3.0, 157.0))
     tabs = [
         Tab(label, changes_address(query, view), view == shown, go=view)
         for view, label in ((CHANGES, "Changes"), (EARLIER, f"Board of {found.then.tag}"))
@@ -123,11 +91,11 @@ def changes_html(
         skill=skill_title(card, query.skill or None),
         words=moved.words(found.then.tag, found.now.tag),
         progress=progress_words(progress) if progress else [],
-        rows=[_change(row, scale) for row in moved.moved],
+        rows=moved.moved, scale=scale, metric_address=metric_address, most_named=_MOST_NAMED,
         lists=[
-            ("Came", "not on the earlier board", *_names(moved.came)),
-            ("Not here yet", "not evaluated again so far", *_names(moved.waiting)),
-            ("Left", "off the boards since", *_names(moved.left)),
+            ("Came", "not on the earlier board", moved.came),
+            ("Not here yet", "not evaluated again so far", moved.waiting),
+            ("Left", "off the boards since", moved.left),
         ],
         board=board_of_query(query), data=moved_data(query),
         earlier=table, legend=lines, n_then=n_then,
@@ -161,54 +129,6 @@ def progress_words(progress: Progress) -> list[Line]:
             "revision: their submitters have been told what to send."
         )
     return [(f"{progress.done:,} of {progress.of:,} re-evaluated.", " ".join(said))]
-
-
-def changes_scale(rows: Sequence[Moved], chance: float | None) -> Scale:
-    """A scale that holds all values and intervals of both boards, and chance."""
-    sides = [side for row in rows for side in (row.then, row.now)]
-    found = [n for side in sides for n in (side.value, side.low, side.high) if n is not None]
-    numbers = [*found, *(() if chance is None else (chance,))] or [0.0, 1.0]
-    margin = SCALE_MARGIN * (max(numbers) - min(numbers)) or 0.5
-    return Scale(min(numbers) - margin, max(numbers) + margin, 3.0, 157.0, chance=chance)
-
-
-def _change(row: Moved, scale: Scale) -> Change:
-    earlier = row.before.version or "without version"
-    difference = row.difference
-    words = {True: "better", False: "worse", None: "as before"}
-    sign = "+" if difference is not None and difference > 0 else ""
-    then, now = _said(row.then), _said(row.now)
-    return Change(
-        row.after.metric, metric_address(row.after.entry_id),
-        f"was {earlier}" if row.before.version != row.after.version else "",
-        number(row.then.value), number(row.now.value),
-        interval(row.then.low, row.then.high), interval(row.now.low, row.now.high),
-        "–" if difference is None else f"{sign}{number(difference)}",
-        "" if difference is None else words[row.better],
-        f"{_range(row.then)} → {_range(row.now)}",
-        None if row.ranks_overlap is None else not row.ranks_overlap,
-        Dumbbell(row.then, row.now, scale, f"then {then}, now {now}"),
-    )  # fmt: skip
-
-
-def _said(side: Standing) -> str:
-    if side.value is None:
-        return "no value"
-    return f"{number(side.value)} {interval(side.low, side.high)}".strip()
-
-
-def _range(side: Standing) -> str:
-    if side.rank_low is None or side.rank_high is None:
-        return "–"
-    if side.rank_low == side.rank_high:
-        return str(side.rank_low)
-    return f"{side.rank_low}–{side.rank_high}"
-
-
-def _names(entries: Sequence[Entry]) -> tuple[list[Name], int]:
-    """The first of some metrics, and how many are left."""
-    named = [Name(one.metric, metric_address(one.entry_id)) for one in entries[:_MOST_NAMED]]
-    return named, len(entries) - len(named)
 
 
 def _earlier(found: Comparison) -> tuple[BoardTable | None, list[Line], int]:

@@ -40,21 +40,21 @@ from leaderboard.views.changes import (
 )
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metrics import MetricsQuery
-from leaderboard.web.benchmark_below import below_of
+from leaderboard.web.benchmark_below import below_of, everything_published
 from leaderboard.web.benchmark_changes import changes, progress_words
-from leaderboard.web.board_legend import legend, order_note
 from leaderboard.web.board_table import (
     board_table,
     compare_pinned,
     direction,
     flags_legend,
+    legend,
+    order_note,
     pinned_links,
 )
 from leaderboard.web.components import Link, Option, Pick
 from leaderboard.web.live import Shown
-from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
+from leaderboard.web.metric_parts import kinds_of_data, metric_tabs
 from leaderboard.web.page import Context
-from leaderboard.web.published_tables import everything_published
 
 NOT_THERE = "Metrics"
 """Title where a query asks for what is not there."""

@@ -1,4 +1,4 @@
-"""Table of one ranking: its columns and rows as the templates print them."""
+"""Table of one ranking: its columns and rows as the templates print them, and its legend."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ from leaderboard.publication.flags import (
     origin,
 )
 from leaderboard.publication.identities import signature_text
-from leaderboard.ranking.cells import (
-    Cell,
-    cell_beats_chance,
-    chance_of,
-    is_at_or_below_chance,
-)
+from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
+from leaderboard.ranking.slices import Basis
+from leaderboard.rendering import escaped
 from leaderboard.text import count, interval, number, rate
 from leaderboard.views.addresses import compare_address, metric_address, submission_address
 from leaderboard.views.benchmark_board import Part, window
@@ -31,7 +29,6 @@ from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.skills import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
 
-SCALE_MARGIN = 0.05
 METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
 BUNDLED = ("not isolated", "our own code")
 """How the layers of a run begin in which code of this project ran without a sandbox."""
@@ -53,39 +50,28 @@ class Heading:
     right: bool = True  # whether its values stand at the right
 
 
-@dataclass(frozen=True)
-class Further:
-    """A cell of a column that was chosen."""
-
-    text: str  # its value; empty where there is none
-    hint: str = ""  # on hover: its interval, or why it is missing
-    href: str = ""  # of the items behind it
-    right: bool = True  # whether it stands at the right
+Figure = tuple[str, str, str, bool]
+"""A cell of a chosen column: text, what is said on hover, address of its items, whether words."""
 
 
 @dataclass(frozen=True)
 class Row:
     """A row of the table."""
 
-    ident: str  # of its details; letters, digits and `-`
-    name: str  # of the metric
-    version: str  # of it
+    cell: Cell
+    entry: Entry
     hint: str  # who sent it and what it is, on hover
     rank: str  # its rank range
     rank_hint: str  # on hover
     place: str  # rank among those that a filter keeps; empty without one
     value: ValueCell  # of the ranked measure
-    ci: str  # its interval
-    ci_hint: str  # how that was made
+    method: str  # how its interval was made
     p_best: str  # share of the resamples in which it is best
-    n: str  # clusters behind the value
-    n_hint: str  # items behind it
-    cells: tuple[Further, ...]  # of the chosen columns
+    figures: tuple[Figure, ...]  # of the chosen columns
     speed: str  # pairs per second
     pin: Link | None  # holds it on top, or lets it go; None where nothing can be pinned
     unfold: Link | None  # shows its details or hides them; None where that cannot be
     details: Details | None  # shown below it; None where they are folded
-    few: bool  # whether too few clusters lie behind it
 
 
 @dataclass(frozen=True)
@@ -188,15 +174,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
-def scale_of(cells: Iterable[Cell], chance: float | None) -> Scale:
-    """A scale that holds every value, every interval and the chance level."""
-    found = [n for c in cells for n in (c.value, c.ci_low, c.ci_high) if n is not None]
-    numbers = [*found, *(() if chance is None else (chance,))] or [0.0, 1.0]
-    low, high = min(numbers), max(numbers)
-    margin = SCALE_MARGIN * (high - low) or 0.5
-    return Scale(low - margin, high + margin, chance=chance)
-
-
 def flag_tags(entry: Entry, benchmark: str) -> tuple[Tag | Link, ...]:
     """Flags of an entry; those about other submissions lead to the first that may be named."""
     found: list[Tag | Link] = []
@@ -245,7 +222,8 @@ class _Rows:
         chance = chance_of(card, cells[0].measure) if cells else None
         self.entries, self.card, self.layout = entries, card, layout
         self.places, self.ranked, self.chance = places, ranked, chance
-        self.scale = scale_of(cells, chance)
+        ends = (end for one in cells for end in (one.value, one.ci_low, one.ci_high))
+        self.scale = Scale.around(ends, chance)
         one = cells[0] if cells else None
         # The items of a mean over skills are those of all skills.
         skill = one.skill if one and one.row >= 0 else None
@@ -262,26 +240,20 @@ class _Rows:
         hint = f"{entry.metric} by {signature_text(entry)}"
         opened = cell.entry_id in self.layout.arranged.opened
         return Row(
-            ident="row-"
-            + "".join(c if c.isalnum() and c.isascii() else "-" for c in cell.entry_id),
-            name=entry.metric,
-            version=entry.version,
+            cell=cell,
+            entry=entry,
             hint=f"{hint}: {entry.description}" if entry.description else hint,
             rank=rank_range(cell),
             rank_hint=self._rank_hint(cell),
             place=self._place(cell),
             value=self.value(cell),
-            ci=interval(cell.ci_low, cell.ci_high),
-            ci_hint=self._method(cell),
+            method=self._method(cell),
             p_best="–" if cell.p_best is None else percent(cell.p_best),
-            n=f"{cell.n_clusters:,}",
-            n_hint=count(cell.n_items, "item"),
-            cells=tuple(self._further(values, items, cell) for values, items in self._columns),
+            figures=tuple(self._figure(values, items, cell) for values, items in self._columns),
             speed=rate(cost.pairs_per_s) if cost else "–",
             pin=self._pin_link(entry),
             unfold=self._unfold_link(entry, opened),
             details=self._details(cell, entry) if opened else None,
-            few=not cell.orderable,
         )
 
     def value(self, cell: Cell) -> ValueCell:
@@ -329,17 +301,17 @@ class _Rows:
         of = self.layout.items
         return of.of_entry(items, of.entry(cell.entry_id)) if of is not None and items else ""
 
-    def _further(self, values: Values, items: str, row: Cell) -> Further:
+    def _figure(self, values: Values, items: str, row: Cell) -> Figure:
         if values.words:
-            return Further(values.words.get(row.entry_id, ""), right=False)
+            return escaped(values.words.get(row.entry_id, ""), limit=60), "", "", True
         cell, value = values.cells.get(row.entry_id), values.of(row.entry_id)
         if value is None:
-            return Further("", cell.note if cell is not None else "")
+            return "", escaped(cell.note, limit=200) if cell is not None else "", "", False
         if cell is None:
-            return Further(rate(value) if value >= 0.05 else number(value, 2))
+            return rate(value) if value >= 0.05 else number(value, 2), "", "", False
         few = "" if cell.orderable else "; too few items to order"
         hint = f"95% interval {interval(cell.ci_low, cell.ci_high)}{few}"
-        return Further(number(value), hint, self._link_of(items, row))
+        return number(value), hint, self._link_of(items, row), False
 
     def _pin_link(self, entry: Entry) -> Link | None:
         layout, entry_id = self.layout, entry.entry_id
@@ -455,3 +427,81 @@ def _further_heading(layout: Layout, values: Values) -> Heading:
         note or ("" if values.words else f"{direction(column.higher_is_better)} is better"),
         hint=column.meaning, higher=column.higher_is_better, right=not values.words,
     )  # fmt: skip
+
+
+Line = tuple[str, str]
+"""What is explained, and its explanation."""
+
+
+def order_note(cells: Sequence[Cell], card: Card) -> Line | None:
+    """What is said above a ranking whose values rest on too few clusters; None where none do."""
+    few = sum(not cell.orderable for cell in cells)
+    if not few:
+        return None
+    whose = "" if few == len(cells) else f" for {few} of {len(cells)} metrics"
+    return (
+        f"Too few items to order{whose}.",
+        f"Fewer than {MIN_CLUSTERS} {card.cluster}s lie behind the values, so they are shown "
+        "without ranks.",
+    )
+
+
+def legend(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool = False) -> list[Line]:
+    """What the marks of a ranking mean, how ranges were made, and how tiers were tested."""
+    chance = chance_of(card, cells[0].measure) if cells else None
+    guess = "" if chance is None else f" Dashes: chance ({number(chance, 2)})."
+    marks = f"dot: value; line: 95% interval (its method on hover).{guess}"
+    lines: list[Line] = [("Marks", marks)]
+    if any(cell.rank is not None for cell in cells):
+        lines += [_ranks(card, basis, within=within), _tiers(cells, card, basis, within=within)]
+    return lines
+
+
+def _ranks(card: Card, basis: Basis, *, within: bool) -> Line:
+    if not basis.n_resamples:
+        return "Rank range", "no resamples are stored for these values, so every rank is possible."
+    among = "among the metrics of the filter" if within else "among all metrics of the board"
+    return (
+        "Rank range",
+        f"95% range of the rank {among} over {basis.n_resamples:,} bootstrap resamples by "
+        f"{card.cluster}, the same for all metrics. P(best): share of them in which it has the "
+        "best value.",
+    )
+
+
+def _tiers(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool) -> Line:
+    if not basis.n_pairs:
+        ranked = sum(cell.rank is not None for cell in cells)
+        if ranked == 1:
+            return "Tiers", "a single metric is ranked, so there is nothing to test."
+        if basis.kept:
+            return "Tiers", "kept for the headline of an earlier board only."
+        return (
+            "No tiers",
+            f"these results were published without the contributions of {card.cluster}s from "
+            "which metrics are tested against each other.",
+        )
+    untested = sum(cell.rank is not None and cell.tier is None for cell in cells)
+    left_out = (
+        f" {count(untested, 'metric has', 'metrics have')} no stored contributions and "
+        f"{'was' if untested == 1 else 'were'} not tested."
+        if untested
+        else ""
+    )
+    of = "of the filter" if within else "of the board"
+    return (
+        "Tiers",
+        f"no two metrics of a tier differ significantly: paired permutation tests by "
+        f"{card.cluster}, Holm's correction over the {count(basis.n_pairs, 'pair')} {of}, α = 0.05. "
+        "A metric opens a new tier if it differs from one of the tier above."
+        f"{left_out}{_bounds(basis)}",
+    )
+
+
+def _bounds(basis: Basis) -> str:
+    if not basis.n_bounded:
+        return ""
+    return (
+        f" For {count(basis.n_bounded, 'pair')} the p-value is an upper bound (Bentkus and "
+        "Dzindzalieta 2015), so tiers are if anything too few."
+    )

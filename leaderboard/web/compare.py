@@ -61,7 +61,6 @@ from leaderboard.views.examples import (
     BINS,
     ExampleList,
     ExampleSources,
-    Summary,
     list_examples,
     seek_failures,
 )
@@ -261,14 +260,8 @@ def _page(
 # Choosing -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Side:
-    """A list of metrics to choose from."""
-
-    side: str
-    label: str
-    options: tuple[Option, ...]
-    chosen: str
+Side = tuple[str, tuple[Option, ...], str]
+"""A side, the metrics to choose from, and the one that is."""
 
 
 @dataclass(frozen=True)
@@ -293,7 +286,7 @@ def _form(pair: Opponents, state: PlaceQuery, view: View) -> Form:
     sides = []
     for side in SIDES[: 2 + len(pair.further)]:
         of = options if side in "ab" else (_NONE, *options)
-        sides.append(Side(side, side.upper(), of, getattr(state, side)))
+        sides.append((side, of, getattr(state, side)))
     return Form(
         benchmark_options(view), tuple(sides), _acts(pair, state),
         measures=measure_options(pair.choice), skills=skill_options(pair.choice),
@@ -317,7 +310,7 @@ def _example_form(choice: ExampleChoice, state: PlaceQuery, view: View) -> Form:
     options = entry_options(choice.entries, choice.metrics, view)
     card = choice.card
     sides = (
-        Side("a", "A", options, choice.a), Side("b", "B", (_NONE, *options), choice.b)
+        ("a", options, choice.a), ("b", (_NONE, *options), choice.b)
     ) if options else ()  # fmt: skip
     shows = (Option("failures", "Failures of A"), Option("disagreements", "A and B differ"),
              Option("all", "All cases"))  # fmt: skip
@@ -415,7 +408,8 @@ def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) ->
         "why": "",
         "data": f"./v1/boards/{card.name}/pairs{query_string(query)}",
         "found": agreed,
-        "taus": _taus(agreed, view),
+        "taus": _taus(agreed),
+        "tau_metrics": [named_metric("", view.entries[entry]) for entry in agreed.entries],
     }
 
 
@@ -442,40 +436,21 @@ def pair_matrix(
     return PairMatrix("Differences of all pairs of metrics", names, cells)
 
 
-@dataclass(frozen=True)
-class TauTable:
-    """Metrics and the heat cells of their agreement, by row."""
-
-    metrics: tuple[ComparedMetric, ...]
-    cells: tuple[tuple[HeatCell, ...], ...]
-
-
-def _taus(agreed: Agreement, view: View) -> TauTable:
+def _taus(agreed: Agreement) -> list[list[HeatCell]]:
+    """The heat cells of the agreement of metrics, by row."""
     known = [tau for line in agreed.taus for tau in line if tau is not None]
     bottom = min([0.0, *known])
-    metrics = tuple(named_metric("", view.entries[entry]) for entry in agreed.entries)
-    cells = tuple(
-        tuple(
+    return [
+        [
             HeatCell(None, hint="the same metric" if i == j else "constant here") if tau is None
             else HeatCell(tau, (tau - bottom) / ((1 - bottom) or 1))
             for j, tau in enumerate(line)
-        )
+        ]
         for i, line in enumerate(agreed.taus)
-    )  # fmt: skip
-    return TauTable(metrics, cells)
+    ]  # fmt: skip
 
 
 # Skills ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SkillRow:
-    """Values by one skill, and where the comparison by it alone is."""
-
-    title: str
-    cells: tuple[Any, ...]
-    n_items: int
-    href: str
 
 
 def _skills(pair: Opponents, state: PlaceQuery, view: View) -> dict[str, Any]:
@@ -490,11 +465,8 @@ def _skills(pair: Opponents, state: PlaceQuery, view: View) -> dict[str, Any]:
         if one.value != card.name and view.boards[one.value].skills()
     ]  # fmt: skip
     return {
-        "rows": [
-            SkillRow(one.title, one.cells, one.n_items,
-                     state.to_link(skill=one.skill, view=VIEWS[0]))
-            for one in found
-        ],
+        "rows": found,
+        "skill_href": lambda skill: state.to_link(skill=skill, view=VIEWS[0]),
         "numbered": numbered,
         "chart": _chart(found, metrics, pair.choice.measure_title, numbered=numbered),
         "others": others,
@@ -549,34 +521,6 @@ _NOTHING_LISTED = {
 }
 
 
-@dataclass(frozen=True)
-class EntryRow:
-    """A metric of the board on one case."""
-
-    name: str
-    href: str
-    side: str
-    verdict: Any
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A bar of a histogram."""
-
-    x: float
-    y: float
-    height: float
-    title: str
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Cases by the share of comparisons right in them."""
-
-    bars: tuple[Bar, ...]
-    label: str
-
-
 def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, Any]:
     choice = found.choice
     names = [_entry_name(entry, view) for entry in choice.metrics]
@@ -603,25 +547,21 @@ def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, An
         "links": (Link("To the board", board_address(choice.card.name)),),
         "back_href": state.to_link(case="", page=1),
         "case_links": case_links,
-        "entries": [
-            EntryRow(
-                _entry_name(one.entry_id, view),
-                "" if one.entry_id == choice.a else state.to_link(
-                    a=one.entry_id, b="" if one.entry_id == choice.b else choice.b
-                ),
-                {choice.a: "a", choice.b: "b"}.get(one.entry_id, ""),
-                one,
-            )
-            for one in found.every_entry
-        ],
+        "entries": found.every_entry,
+        "entry_name": lambda entry_id: _entry_name(entry_id, view),
+        "entry_href": lambda entry_id: state.to_link(
+            a=entry_id, b="" if entry_id == choice.b else choice.b
+        ),
+        "sides": {choice.a: "a", choice.b: "b"},
         "n_left": max(0, len(choice.entries) - len(found.every_entry)),
         "data": f"./v1/items{data_query}",
         "previous_href": state.to_link(page=found.page - 1) if found.page > 1 else "",
         "next_href": state.to_link(page=found.page + 1) if found.page < found.pages else "",
         "none_text": _NOTHING_LISTED[show],
         "elsewhere": elsewhere,
-        "histograms": [histogram(one) for one in found.summaries],
-        "bin_labels": [_bin(place) for place in range(BINS)],
+        "bin_labels": [
+            f"{100 * place // BINS}–{100 * (place + 1) // BINS}%" for place in range(BINS)
+        ],
     }  # fmt: skip
 
 
@@ -638,19 +578,3 @@ def _headline(show: str, names: Sequence[str], choice: ExampleChoice) -> str:
     if show == "disagreements":
         return f"Images where {names[0]} and {names[1]} differ"
     return "Prompts and images"
-
-
-def histogram(one: Summary) -> Histogram:
-    """How many cases have which share right, as bars; the numbers are in its label."""
-    top = max(1, int(one.bins.max()))
-    bars = tuple(
-        Bar(24.0 * place + 1, round(42 - 40 * int(n) / top, 1), round(40 * int(n) / top, 1),
-            f"{_bin(place)}: {count(int(n), 'case')}")
-        for place, n in enumerate(one.bins)
-    )  # fmt: skip
-    label = ", ".join(f"{_bin(place)}: {int(n)}" for place, n in enumerate(one.bins) if n)
-    return Histogram(bars, label or "none")
-
-
-def _bin(place: int) -> str:
-    return f"{100 * place // BINS}–{100 * (place + 1) // BINS}%"

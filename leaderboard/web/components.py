@@ -7,7 +7,7 @@ wrong; every drawing has a fixed view box, so that its space is known before its
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +35,21 @@ class Scale:
     end: float = 81.0  # place of the highest
     log: bool = False  # whether equal ratios have equal lengths; both ends are above zero then
     chance: float | None = None  # value that guessing reaches; None where there is none
+
+    @classmethod
+    def around(
+        cls,
+        ends: Iterable[float | None],
+        chance: float | None = None,
+        *,
+        margin: float = 0.05,
+        places: tuple[float, float] = (3.0, 81.0),
+    ) -> Scale:
+        """A scale that holds some values and the chance level, with room at both ends."""
+        known = [one for one in (*ends, chance) if one is not None and math.isfinite(one)]
+        low, high = min(known, default=0.0), max(known, default=1.0)
+        room = margin * (high - low) if high > low else 0.5
+        return cls(low - room, high + room, *places, chance=chance)
 
     def at(self, value: float) -> float:
         """The place of a value; one outside the scale is at its end."""
@@ -71,15 +86,12 @@ class ValueCell:
     high: float | None = None  # upper end
     digits: int = 3  # after the point
     n: int | None = None  # items it was computed from
-    p: float | None = None  # against chance
     scale: Scale | None = None  # of its column; None: no drawing
     rank: str = ""  # rank range beside it
     best: bool = False  # whether it is the best of its column
-    published: bool = False  # as its paper prints it; it carries †
     trained: bool = False  # whether the metric was trained on the benchmark
     below: bool = False  # whether it is significantly below chance
     not_significant: bool = False  # whether it is not significantly above chance
-    withheld: bool = False  # whether a value exists that may not be shown
     reason: str = ""  # why there is none, on hover
     href: str = ""  # where it leads
 
@@ -208,17 +220,6 @@ class PairMatrix:
     caption: str
     names: Sequence[str]
     cells: Sequence[Sequence[PairCell]]
-
-
-@dataclass(frozen=True)
-class Tile:
-    """An image of a case."""
-
-    model: str  # that generated it
-    prompt: str  # it was generated for
-    src: str = ""  # its address; empty where it is not available
-    figures: Sequence[tuple[str, str]] = ()  # label and value below it
-    href: str = ""  # where it leads
 
 
 @dataclass(frozen=True)

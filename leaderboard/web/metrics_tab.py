@@ -2,31 +2,508 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from benchmarks.errors import TransientError
+from benchmarks.schema import Card
 from leaderboard.ledger.audit_log import Line as LogLine
+from leaderboard.publication.flags import MEANINGS
+from leaderboard.publication.identities import Identity
 from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
+from leaderboard.publication.metric_facts import metric_title
 from leaderboard.rendering import render
-from leaderboard.text import count
+from leaderboard.text import count, number
+from leaderboard.views.addresses import compare_address, items_address, metric_address
 from leaderboard.views.audit_log import ChronicleReader, recent_activity
 from leaderboard.views.changes import with_earlier
-from leaderboard.views.metrics import MetricsQuery, MetricsView, metrics_view, needs_index
+from leaderboard.views.figures import Verdict
+from leaderboard.views.metric_table import BORDA, P_BEST, MetricColumn, MetricRow, flag_labels
+from leaderboard.views.metrics import (
+    CHARTS,
+    IN_FILTER,
+    NAME,
+    MetricsQuery,
+    MetricsView,
+    RowGroup,
+    metrics_view,
+    needs_index,
+)
+from leaderboard.views.rankings import (
+    INDEX,
+    MetricPick,
+    Place,
+    Ranking,
+    also,
+    cheapest_of_first_tier,
+    cost_words,
+    name_of,
+    picks,
+    verdict,
+)
+from leaderboard.views.skills import COSTS, FLOPS
+from leaderboard.web.components import (
+    Column,
+    Link,
+    Option,
+    Pick,
+    Row,
+    Scale,
+    TextCell,
+    Tier,
+    ValueCell,
+)
 from leaderboard.web.live import Shown
-from leaderboard.web.metric_charts import cost_chart, cut, rank_chart, skill_chart
-from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
-from leaderboard.web.metrics_board import (
-    board_of,
-    charts_of,
-    controls_of,
-    legend_of,
-    pages_of,
-    picks_of,
-    verdict_of,
+from leaderboard.web.metric_parts import (
+    column_scale,
+    cost_cell,
+    cost_chart,
+    cut,
+    flag_links,
+    flops_source,
+    heading,
+    kinds_of_data,
+    measure_cell,
+    metric_tabs,
+    place_cell,
+    place_words,
+    rank_chart,
+    row_ident,
+    share,
+    size_cell,
+    skill_chart,
+    tags_of,
+    who_facts,
 )
 from leaderboard.web.page import Context
+
+MOST_DRAWN = 4
+"""Headlines that are drawn beside their numbers, the leading ones."""
+_BOUNDS = {
+    FLOPS: (("1 GFLOP", "1e9"), ("10 GFLOPs", "1e10"), ("100 GFLOPs", "1e11"), ("1 TFLOP", "1e12"),
+            ("10 TFLOPs", "1e13"), ("100 TFLOPs", "1e14")),
+    "seconds": (("1 s", "1"), ("10 s", "10"), ("100 s", "100"), ("1,000 s", "1000")),
+    "memory": (("1 GiB", "1"), ("4 GiB", "4"), ("16 GiB", "16"), ("80 GiB", "80")),
+}  # fmt: skip
+Cells = Sequence[ValueCell | TextCell]
+
+
+@dataclass(frozen=True)
+class WeightField:
+    """The weight of a benchmark: its field, its title, and why it does not begin with 1."""
+
+    name: str
+    title: str
+    value: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The controls above the table."""
+
+    hidden: tuple[tuple[str, str], ...]  # names and values of the state that they leave alone
+    words: str  # what is searched for
+    methods: tuple[Option, ...]  # none where none is stated
+    accesses: tuple[Option, ...]  # likewise
+    kinds: tuple[Option, ...]  # of cost, those that are known
+    bounds: tuple[Option, ...]  # of the cost that is looked at
+    columns: tuple[tuple[str, tuple[Option, ...]], ...]  # titles of groups and their columns
+    weights: tuple[WeightField, ...]  # of the benchmarks of the index
+    chosen: int  # how many columns are shown
+    chips: tuple[Link, ...]  # filters that are on, each leading to the state without it
+    clear: str  # leads to the state without any filter; empty without one
+
+
+@dataclass(frozen=True)
+class BoardParts:
+    """The table: its columns, and its rows under headings."""
+
+    columns: tuple[Column, ...]
+    groups: tuple[tuple[Tier | None, tuple[Row, ...]], ...]
+
+
+def verdict_of(view: MetricsView) -> Verdict:
+    """What the page says first."""
+    lead = view.lead
+    if lead is None:
+        return Verdict("No metric has been published yet.", "Submit the first one.")
+    costs = view.table.costs(view.by)
+    cheap = cheapest_of_first_tier(lead, costs)
+    said = verdict(lead, (cheap, cost_words(costs[cheap.who], view.by)) if cheap else None)
+    others = [name for name in view.table.benchmarks if name != lead.key]
+    second = next((told for name in others if (told := also(view.table.ranking(name)))), "")
+    return Verdict(said.sentence, f"{said.detail} {second}".strip())
+
+
+def picks_of(view: MetricsView) -> tuple[Pick, ...]:
+    """Answers to the questions most visitors have."""
+    if view.lead is None:
+        return ()
+    costs = view.table.costs(view.by)
+    return tuple(_pick(one) for one in picks(view.lead, costs, view.by, view.query.cost))
+
+
+def board_of(view: MetricsView) -> BoardParts:
+    """The table of the page."""
+    table = view.table
+    ranking = view.ordered or view.lead
+    drawn = dict(_headlines(view))
+    places = {
+        name: {one.who: one for one in table.ranking(name).places} for name in table.benchmarks
+    }
+    index = {one.who: one for one in view.weighing.ranking.places} if view.weighing else {}
+    met = Counter(row.name for row in table.rows)
+    twice = frozenset(name for name, n in met.items() if n > 1)
+    shared = _Shared(view, drawn, places, index, _bests(view, places, index), ranking, twice)
+    return BoardParts(
+        _columns(view, ranking), tuple(_group(group, shared) for group in view.groups)
+    )
+
+
+def controls_of(view: MetricsView) -> Controls:
+    """The controls above the table."""
+    query, table = view.query, view.table
+    hidden = {"tab": query.tab, "ratings": query.ratings, "sort": query.sort, "chart": query.chart}
+    every = view.every_column
+    shown = {column.key for column in view.columns}
+    groups = dict.fromkeys(column.group for column in every)
+    weights = []
+    if view.weighing or len(table.indexed) > 1:
+        weights = _weights(view)
+    known = [by for by in COSTS if table.costs(by)]
+    bound = f"{query.cost:g}" if query.cost is not None else ""
+    bounds = [Option(value, f"under {label}", float(value) == query.cost)
+              for label, value in _BOUNDS[view.by]]  # fmt: skip
+    if query.cost is not None and not any(one.chosen for one in bounds):
+        bounds.append(Option(bound, f"under {cost_words(query.cost, view.by)}", chosen=True))
+    chips = _chips(view)
+    clear = query.link(words="", method="", access="", cost=None) if chips else ""
+    return Controls(
+        hidden=tuple((name, value) for name, value in hidden.items() if value),
+        words=query.words,
+        methods=tuple(Option(one, one, one == query.method) for one in table.stated("method")),
+        accesses=tuple(Option(one, one, one == query.access) for one in table.stated("access")),
+        kinds=tuple(Option(by, COSTS[by], by == view.by) for by in known) if len(known) > 1 else (),
+        bounds=tuple(bounds) if known else (),
+        columns=tuple(
+            (group, tuple(Option(c.key, _label(c), c.key in shown) for c in every if c.group == group))
+            for group in groups
+        ),
+        weights=tuple(weights),
+        chosen=len(view.columns),
+        chips=chips,
+        clear=clear,
+    )  # fmt: skip
+
+
+def charts_of(view: MetricsView) -> tuple[Link, ...]:
+    """Links to the other drawings; that of the present one is empty."""
+    return tuple(
+        Link(title, "" if key == view.query.chart else view.query.link(chart=key),
+             go=f"chart-{key or 'cost'}")
+        for key, title in CHARTS.items()
+    )  # fmt: skip
+
+
+def legend_of(view: MetricsView) -> tuple[str, ...]:
+    """What the flags of the rows mean, a sentence each."""
+    flags = flag_labels(row for group in view.groups for row in group.rows)
+    return tuple(f"{label}: {meaning}" for label, meaning in MEANINGS.items() if label in flags)
+
+
+def pages_of(view: MetricsView) -> tuple[Link, ...]:
+    """Links to the pages of the rows; that of the present one is empty."""
+    if view.pages < 2:
+        return ()
+    return tuple(
+        Link(f"{page}", "" if page == view.query.page else view.query.link(page=page),
+             go=f"page-{page}")
+        for page in range(1, view.pages + 1)
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all rows of a table share."""
+
+    view: MetricsView
+    drawn: Mapping[str, Scale | None]
+    places: Mapping[str, Mapping[Identity, Place]]
+    index: Mapping[Identity, Place]
+    bests: Mapping[str, float]
+    ranking: Ranking | None
+    twice: frozenset[str] = frozenset()
+
+    @property
+    def cards(self) -> dict[str, Card]:
+        """The benchmarks with results."""
+        boards = self.view.table.view.boards
+        return {name: boards[name].card for name in self.view.table.benchmarks}
+
+
+def _headlines(view: MetricsView) -> list[tuple[str, Scale | None]]:
+    """The axes of the headlines that are drawn."""
+    found: list[tuple[str, Scale | None]] = []
+    for column in view.columns:
+        if len(found) == MOST_DRAWN:
+            break
+        ranking = None
+        if column.key == INDEX and view.weighing:
+            ranking = view.weighing.ranking
+        elif column.key in view.table.benchmarks:
+            ranking = view.table.ranking(column.key)
+        if ranking is not None:
+            ends = (end for one in ranking.places for end in (one.value, one.low, one.high))
+            found.append((column.key, column_scale(ends, ranking.chance)))
+    return found
+
+
+def _bests(
+    view: MetricsView,
+    places: Mapping[str, Mapping[Identity, Place]],
+    index: Mapping[Identity, Place],
+) -> dict[str, float]:
+    """The best value of each column of measures."""
+    found: dict[str, float] = {}
+    for column in view.columns:
+        if not column.benchmark and column.key != INDEX:
+            continue
+        if column.key in places or column.key == INDEX:
+            of = index if column.key == INDEX else places[column.key]
+            values = [one.value for one in of.values() if one.ranks]
+            rises = column.key == INDEX or view.table.ranking(column.key).higher_is_better
+        else:
+            card = view.table.view.boards[column.benchmark].card
+            assert column.selector is not None
+            rises = card.higher_is_better(column.selector.measure)
+            cells = view.table.cells(column).values()
+            values = [cell.value for cell in cells if cell.value is not None and cell.fit]
+        if values:
+            found[column.key] = max(values) if rises else min(values)
+    return found
+
+
+def _columns(view: MetricsView, ranking: Ranking | None) -> tuple[Column, ...]:
+    key, down = view.sort
+    by = f"95% range of the rank {ranking.on} {_short(ranking, view)}" if ranking else ""
+    first = Column(NAME, "Rank range · Metric", note=by, first=True)
+    found = [heading(first, sorted_by=key, down=down)]
+    drawn = {name for name, _ in _headlines(view)}
+    if view.in_filter:
+        found.append(
+            Column(IN_FILTER, "Rank in filter", f"of {len(view.in_filter):,}", right=True,
+                   hint="Order by the rank on the whole board; nothing is tested anew",
+                   sortable=False)
+        )  # fmt: skip
+    for column in view.columns:
+        right = not column.words and column.key not in drawn
+        one = Column(column.key, column.title, column.note, right=right, hint=_hint(column, view))
+        found.append(heading(one, sorted_by=key, down=down))
+    return tuple(found)
+
+
+def _hint(column: MetricColumn, view: MetricsView) -> str:
+    if not column.benchmark:
+        return ""
+    card = view.table.view.boards[column.benchmark].card
+    assert column.selector is not None
+    better = "higher" if card.higher_is_better(column.selector.measure) else "lower"
+    return f"{card.title}: {better} is better"
+
+
+def _short(ranking: Ranking, view: MetricsView) -> str:
+    if ranking.key == INDEX:
+        return "the index"
+    return next(c.title for c in view.table.columns if c.key == ranking.key)
+
+
+def _group(group: RowGroup, shared: _Shared) -> tuple[Tier | None, tuple[Row, ...]]:
+    ranking = shared.ranking
+    tier: Tier | None = None
+    if group.tier is not None and ranking is not None:
+        n = sum(one.tier == group.tier for one in ranking.ranked)
+        many = "no two differ significantly" if n > 1 else ""
+        kept = f"{count(group.size, 'metric')} of {n:,}" if group.size != n else count(n, "metric")
+        text = ", ".join(filter(None, (kept, many)))
+        detail = ""
+        if group.tier == 1:
+            pairs = ranking.tested * (ranking.tested - 1) // 2
+            detail = f"(paired sign-flip tests, Holm over {count(pairs, 'pair')}, 5%)"
+        tier = Tier(f"Tier {group.tier}", text, detail)
+    elif group.title:
+        tier = Tier(group.title, count(group.size, "metric"))
+    return tier, tuple(_row(row, shared) for row in group.rows)
+
+
+def _row(row: MetricRow, shared: _Shared) -> Row:
+    view = shared.view
+    ranking = shared.ranking
+    place = None
+    if ranking is not None:
+        of = shared.index if ranking.key == INDEX else shared.places[ranking.key]
+        place = of.get(row.who)
+    name, sub = metric_title(row.entry)
+    if not row.facts.title and name not in shared.twice:
+        sub = ""
+    cells: list[ValueCell | TextCell] = []
+    if view.in_filter:
+        rank = view.in_filter.get(row.who)
+        cells.append(TextCell("" if rank is None else f"{rank:,}", right=True))
+    cells += [_cell(column, row, shared) for column in view.columns]
+    return Row(
+        ident=row_ident(row.entry.entry_id),
+        name=name,
+        sub=sub,
+        rank=place.range if place else "",
+        order=place.ranks[1] if place and place.ranks else len(view.table.rows),
+        cells=cells,
+        tags=tags_of(row.sent),
+        facts=(_results(row, shared), who_facts(row.sent, shared.cards) + _costs(row)),
+        links=_links(row, shared),
+        open=row.entry.entry_id in view.query.open,
+        href=metric_address(row.entry.entry_id),
+    )
+
+
+def _cell(column: MetricColumn, row: MetricRow, shared: _Shared) -> ValueCell | TextCell:
+    view, key = shared.view, column.key
+    if key in {INDEX, P_BEST, BORDA}:
+        return _index_cell(key, row, shared)
+    if key in shared.places:
+        place = shared.places[key].get(row.who)
+        ranks = shared.ranking is None or shared.ranking.key != key
+        best = place is not None and place.value == shared.bests.get(key)
+        return place_cell(place, shared.drawn.get(key), ranks=ranks, best=best, why="not run there")
+    if column.benchmark:
+        cell = view.table.cells(column).get(row.who)
+        card = view.table.view.boards[column.benchmark].card
+        best = cell is not None and cell.value == shared.bests.get(key)
+        return measure_cell(cell, card, row.entry, best=best)
+    assert column.value is not None
+    value = column.value(row)
+    if key in COSTS:
+        source = flops_source(row.sent) if key == FLOPS else _devices(row)
+        return cost_cell(row.cost(key), key, source)
+    if key == "parameters":
+        return size_cell(row.facts.parameters)
+    said = "" if value is None else f"{value}"
+    return TextCell(said, right=not column.words, title="" if said else "Not stated")
+
+
+def _index_cell(key: str, row: MetricRow, shared: _Shared) -> ValueCell | TextCell:
+    standing = shared.view.weighing.standings.get(row.who) if shared.view.weighing else None
+    if standing is None or standing.rank is None:
+        why = standing.note if standing else "none of the benchmarks of the index"
+        return ValueCell(None, reason=why) if key != P_BEST else TextCell("", right=True, title=why)
+    if key == P_BEST:
+        return TextCell(share(standing.p_best), sort=f"{standing.p_best:g}", right=True)
+    if key == BORDA:
+        one, rank = standing.borda, standing.borda_rank
+        ranks = (
+            ""
+            if rank is None
+            else f"{rank.low}"
+            if rank.low == rank.high
+            else f"{rank.low}–{rank.high}"
+        )
+        return ValueCell(one.value, one.low, one.high, digits=2, rank=ranks)
+    place = shared.index[row.who]
+    ranks_shown = shared.ranking is None or shared.ranking.key != INDEX
+    best = place.value == shared.bests.get(INDEX)
+    return place_cell(place, shared.drawn.get(INDEX), ranks=ranks_shown, best=best)
+
+
+def _results(row: MetricRow, shared: _Shared) -> list[tuple[str, str]]:
+    """Its place on every benchmark, and in the index."""
+    found = []
+    if (place := shared.index.get(row.who)) is not None and shared.view.weighing:
+        standing = shared.view.weighing.standings[row.who]
+        lacks = [shared.view.weighing.base.titles[name] for name in standing.missing]
+        said = place_words(place, len(shared.view.weighing.ranking.ranked))
+        if lacks:
+            said = f"{number(place.value)} without {', '.join(lacks)}: not compared with others"
+        found.append(("Index", said))
+    for name in shared.view.table.benchmarks:
+        if (place := shared.places[name].get(row.who)) is not None:
+            ranking = shared.view.table.ranking(name)
+            said = f"{ranking.measure} {place_words(place, len(ranking.ranked))}"
+            found.append((ranking.title, said))
+    return found
+
+
+def _costs(row: MetricRow) -> list[tuple[str, str]]:
+    found = []
+    for by in COSTS:
+        if (cost := row.cost(by)) is not None:
+            source = flops_source(row.sent).lower() if by == FLOPS else _devices(row).lower()
+            found.append(("Cost", f"{cost_words(cost, by)}{f', {source}' if source else ''}"))
+    return found or [("Cost", "not stated")]
+
+
+def _devices(row: MetricRow) -> str:
+    devices = row.used.devices if row.used else ()
+    return f"Measured on {', '.join(devices)}"[:200] if devices else "Measured"
+
+
+def _links(row: MetricRow, shared: _Shared) -> tuple[Link, ...]:
+    """To a comparison on its first benchmark, to images where it fails, and to its paper."""
+    found = []
+    on = [name for name in shared.view.table.benchmarks if name in row.cells]
+    lead = shared.view.table.lead
+    on.sort(key=lambda name: name != lead)
+    if on:
+        found.append(Link("Compare", compare_address(on[0], row.cells[on[0]].entry_id)))
+    public = next((name for name in on if shared.cards[name].answers_public), None)
+    if public is not None:
+        fails = items_address(public, a=row.cells[public].entry_id, show="failures")
+        found.append(Link("Images where it fails", fails))
+    found += [Link("Paper", row.facts.link)] if row.facts.link else []
+    return (*found, *flag_links(row.sent))
+
+
+def _pick(one: MetricPick) -> Pick:
+    figure = one.place.figure
+    return Pick(
+        one.question, name_of(one.place.entry), figure, metric_address(one.place.entry.entry_id)
+    )
+
+
+def _label(column: MetricColumn) -> str:
+    return f"{column.title}, {column.note}" if column.note else column.title
+
+
+def _chips(view: MetricsView) -> tuple[Link, ...]:
+    query, found = view.query, []
+    if query.words:
+        found.append(Link(f"Name: {query.words[:60]}", query.link(words=""), go="un-q"))
+    if query.method:
+        found.append(Link(f"Method: {query.method}", query.link(method=""), go="un-method"))
+    if query.access:
+        found.append(Link(f"Access: {query.access}", query.link(access=""), go="un-access"))
+    if query.cost is not None:
+        said = f"Cost: under {cost_words(query.cost, view.by)}"
+        found.append(Link(said, query.link(cost=None), go="un-cost"))
+    return tuple(found)
+
+
+def _weights(view: MetricsView) -> list[WeightField]:
+    if view.weighing is None:
+        boards = view.table.view.boards
+        return [
+            WeightField(f"w.{name}", boards[name].card.title, "1") for name in view.table.indexed
+        ]
+    base = view.weighing.base
+    return [
+        WeightField(
+            f"w.{name}", base.boards[name].card.title, f"{weight:g}", base.boards[name].why_weight
+        )
+        for name, weight in view.weighing.choice.weights.items()
+        if math.isfinite(weight)
+    ]
 
 
 def metrics_tab(context: Context, query: MetricsQuery) -> Shown:

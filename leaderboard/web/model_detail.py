@@ -22,10 +22,8 @@ from leaderboard.views.model_place import (
 )
 from leaderboard.views.models import ModelQuery, ModelsQuery, PlaceQuery, plain_name
 from leaderboard.web.components import Link
-from leaderboard.web.model_cases import by_seed
-from leaderboard.web.model_fields import Select, judge_field, skill_field, split_field
-from leaderboard.web.model_names import NAMES, fine_percent
-from leaderboard.web.model_tables import judges_of_boards
+from leaderboard.web.model_parts import NAMES, by_seed, fine_percent, judges_of_boards
+from leaderboard.web.model_place import Select, judge_field, skill_field, split_field
 
 _ORDERS = (
     ("Lowest score first", "worst"),

@@ -1,10 +1,11 @@
-"""Page: its contract, and the context it is given."""
+"""Page: its contract, the context it is given, and its place in the navigation."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -31,6 +32,7 @@ MOST_VISITORS = 64
 """Whose submissions are kept in memory between two looks."""
 
 _SUFFIX = "_page"
+_HOST = re.compile(r"[A-Za-z0-9.-]{1,200}(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,98 @@ class Page:
 def all_pages(
     packages: Sequence[str] = ("leaderboard.web.pages",),
 ) -> tuple[Page, ...]:
-    """Every page: the `PAGE` of each module below the packages whose name ends in `_page`."""
+    """Every page: those of each module below the packages whose name ends in `_page`."""
     found: list[Page] = []
     for package in packages:
         home = importlib.import_module(package)
         for module in pkgutil.walk_packages(home.__path__, f"{package}."):
             if not module.name.endswith(_SUFFIX):
                 continue
-            page = getattr(importlib.import_module(module.name), "PAGE", None)
-            if not isinstance(page, Page):
-                raise PlatformError("invalid_page", f"{module.name} does not define PAGE.")
-            found.append(page)
+            named = vars(importlib.import_module(module.name)).values()
+            pages = [one for one in named if isinstance(one, Page)]
+            if not pages:
+                raise PlatformError("invalid_page", f"{module.name} does not define a Page.")
+            found += pages
     return tuple(sorted(found, key=lambda page: page.order))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of the site."""
+
+    title: str  # its word in the bar
+    path: str  # of its first page
+    pages: tuple[str, ...]  # paths of its pages that are linked below the bar, in order
+    details: tuple[str, ...] = ()  # paths of its pages that others lead to
+
+
+PLACES = (
+    Place("Metrics", "", ("",), ("metric",)),
+    Place("Models", "models", ("models",), ("model",)),
+    Place("Compare", "compare", ("compare",)),
+    Place("Submit", "submit", ("submit",), ("operators",)),
+    Place("Docs", "docs", ("docs", "about", "errata"), ("guide", "benchmark", "status", "ledger")),
+)
+LABELS: Mapping[str, str] = {}
+"""Words of pages below the bar where those are not their titles."""
+
+
+@dataclass(frozen=True)
+class NavigationLink:
+    """A link of the navigation. `current` is the value of `aria-current`; empty elsewhere."""
+
+    title: str
+    path: str
+    current: str = ""
+
+
+@dataclass(frozen=True)
+class Navigation:
+    """What is linked on one page: the places, and the pages of the current one."""
+
+    places: tuple[NavigationLink, ...]
+    place: str
+    within: tuple[NavigationLink, ...]
+
+
+def place_of(path: str) -> Place | None:
+    """The place that a page belongs to; one that no place lists belongs to the last."""
+    return next((place for place in PLACES if path in (*place.pages, *place.details)), None)
+
+
+def navigation(pages: Iterable[Page], path: str | None) -> Navigation:
+    """The navigation of one page."""
+    known = {page.path: page for page in pages}
+    here = None if path not in known else place_of(path or "") or PLACES[-1]
+    places = tuple(
+        NavigationLink(place.title, place.path, _current(place, here, path))
+        for place in PLACES
+        if place.path in known
+    )
+    if here is None:
+        return Navigation(places, "", ())
+    listed = [one for one in here.pages if one in known]
+    if here is PLACES[-1]:
+        listed += [
+            one.path for one in known.values() if one.in_navigation and not place_of(one.path)
+        ]
+    within = tuple(
+        NavigationLink(LABELS.get(one, known[one].title), one, "page" if one == path else "")
+        for one in listed
+    )
+    return Navigation(places, here.title, within if len(within) > 1 else ())
+
+
+def _current(place: Place, here: Place | None, path: str | None) -> str:
+    if place is not here:
+        return ""
+    return "page" if place.path == path else "true"
+
+
+def root_of(headers: Mapping[str, str]) -> str:
+    """Address of the site by the headers of a request; empty where they do not say it plainly."""
+    host = headers.get("x-forwarded-host") or headers.get("host", "")
+    scheme = headers.get("x-forwarded-proto", "http").partition(",")[0].strip()
+    if scheme not in {"http", "https"} or not _HOST.fullmatch(host):
+        return ""
+    return f"{scheme}://{host}/"

@@ -20,17 +20,21 @@ from leaderboard.rendering import render
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
-from leaderboard.web.assets import asset_routes
+from leaderboard.web.assets import asset_routes, names_route
 from leaderboard.web.endpoints import add_endpoints
 from leaderboard.web.heads.serving import Described, share_route
-from leaderboard.web.names import names_route
-from leaderboard.web.outage import LOOKED_AT_EVERY_S, band, or_as_before
+from leaderboard.web.middleware import OnlyKnownUpload, Redirects, UnknownAddresses
 from leaderboard.web.page import Context, Page, all_pages
-from leaderboard.web.redirects import Redirects
-from leaderboard.web.theme import theme
-from leaderboard.web.unknown import UnknownAddresses
-from leaderboard.web.uploads import OnlyKnownUpload
-from leaderboard.web.widgets import QUIET, html, html_on_load, on_load
+from leaderboard.web.widgets import (
+    LOOKED_AT_EVERY_S,
+    QUIET,
+    band,
+    html,
+    html_on_load,
+    on_load,
+    or_as_before,
+    theme,
+)
 
 MAX_UPLOAD = "1gb"
 SESSIONS = 300

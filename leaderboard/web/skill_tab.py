@@ -56,11 +56,15 @@ from leaderboard.web.components import (
     ValueCell,
 )
 from leaderboard.web.live import Shown
-from leaderboard.web.metric_cells import (
+from leaderboard.web.metric_parts import (
     column_scale,
     cost_cell,
+    cost_chart,
+    cut,
     heading,
+    kinds_of_data,
     measure_cell,
+    metric_tabs,
     place_cell,
     place_words,
     row_ident,
@@ -68,10 +72,7 @@ from leaderboard.web.metric_cells import (
     tags_of,
     who_facts,
 )
-from leaderboard.web.metric_charts import cost_chart, cut
-from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
-from leaderboard.web.metrics_board import BoardParts, WeightField
-from leaderboard.web.metrics_tab import exact
+from leaderboard.web.metrics_tab import BoardParts, WeightField, exact
 from leaderboard.web.page import Context
 
 MOST_OF_A_PART, MOST_ROWS = 5, 100

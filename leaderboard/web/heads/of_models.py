@@ -22,8 +22,7 @@ from leaderboard.views.models import (
     plain_name,
     resolve,
 )
-from leaderboard.web.heads.head import Head, Line
-from leaderboard.web.heads.of_boards import MOST_LINES
+from leaderboard.web.heads.head import MOST_LINES, Head, Line
 
 _SIMULATED = "The models are simulated."
 

@@ -21,13 +21,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leaderboard.api.replies import Body, reply_bytes, response_of, takes_gzip
 from leaderboard.api.source import Source
 from leaderboard.cache import MemoryCache
-from leaderboard.web.copying import root_of
-from leaderboard.web.frame import framed
-from leaderboard.web.heads.finding import head_of
-from leaderboard.web.heads.head import Head, tags, with_tags
-from leaderboard.web.heads.own import own_head
+from leaderboard.web.heads.head import Head, own_head, tags, with_tags
+from leaderboard.web.heads.of_views import head_of
 from leaderboard.web.heads.picture import picture
-from leaderboard.web.page import Page
+from leaderboard.web.middleware import framed
+from leaderboard.web.page import Page, root_of
 
 PICTURE = "share.png"
 """`share.png?page=boards&…`, with the query of the page."""

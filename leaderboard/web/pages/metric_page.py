@@ -44,11 +44,9 @@ from leaderboard.views.metric_page import (
 )
 from leaderboard.views.submissions import KINDS
 from leaderboard.web.components import Point, Scale, ScatterChart, Tick
-from leaderboard.web.copying import COPY_AND_GO, root_of
 from leaderboard.web.live import Shown as Part
 from leaderboard.web.live import live_view
-from leaderboard.web.page import Context, Page
-from leaderboard.web.widgets import run_on_load
+from leaderboard.web.page import Context, Page, root_of
 
 _NAMELESS = frozenset({State.HIDDEN})
 """States in which an operator took it away: nothing its author wrote is shown."""
@@ -156,23 +154,14 @@ def _changes(context: Context, found: Shown) -> dict[str, str]:
 
 def _scale(one: BenchmarkResults) -> Scale:
     """One axis for all rows of a benchmark, so that they can be compared by eye."""
-    ends = [
-        end
-        for row in one.every
-        for end in (row.cell.value, row.cell.ci_low, row.cell.ci_high)
-        if end is not None and math.isfinite(end)
-    ]
-    chance = one.shown[0].chance if one.shown else None
-    ends += [] if chance is None else [chance]
-    return Scale(min(ends, default=0.0), max(ends, default=1.0), chance=chance)
+    ends = (end for row in one.every for end in (row.cell.value, row.cell.ci_low, row.cell.ci_high))
+    return Scale.around(ends, one.shown[0].chance if one.shown else None, margin=0.0)
 
 
-def _unit(values: Iterable[object]) -> Scale:
+def _unit(values: Iterable[Iterable[float]]) -> Scale:
     """The axis of rescaled values: chance at 0."""
-    ends = [0.0, 1.0]
-    for value in values:
-        ends += [end for end in value if math.isfinite(end)]  # type: ignore[attr-defined]
-    return Scale(min(ends), max(ends), chance=0.0)
+    ends = (end for value in values for end in value)
+    return Scale.around((0.0, 1.0, *ends), 0.0, margin=0.0)
 
 
 def _ticks(scale: Scale, digits: int = 2) -> tuple[Tick, ...]:
@@ -234,7 +223,6 @@ def _build(context: Context) -> None:
         return Part(people_html(context, MetricQuery.from_params(params), params.get("on", "")))
 
     live_view(opened, below=people)
-    run_on_load(COPY_AND_GO)
 
 
 def _query_of(params: QueryParams) -> str:

@@ -12,13 +12,10 @@ from leaderboard.views.metrics import (
     MetricsQuery,
 )
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
-from leaderboard.web.copying import COPY_AND_GO, root_of
-from leaderboard.web.kept_answers import KeptAnswers
-from leaderboard.web.live import Shown, live_view
+from leaderboard.web.live import KeptAnswers, Shown, live_view
 from leaderboard.web.metrics_tab import activity_part, metrics_tab
-from leaderboard.web.page import Context, Page
+from leaderboard.web.page import Context, Page, root_of
 from leaderboard.web.skill_tab import skill_parts, skill_tab
-from leaderboard.web.widgets import run_on_load
 
 
 class MetricsPlace:
@@ -60,7 +57,6 @@ def _build(context: Context) -> None:
         return place.second(params, root_of(request.headers))
 
     live_view(first, skeleton=render("metrics/skeleton.html"), below=second)
-    run_on_load(COPY_AND_GO)
 
 
 PAGE = Page("Metrics", "", 0, _build)

@@ -1,4 +1,4 @@
-"""Page of the place of models: skills, gallery, seeds, two models, one prompt, judges."""
+"""Pages of the models: the place with its six views, and one model."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.models.reading import ModelReader
 from leaderboard.rendering import render
-from leaderboard.views.models import PlaceQuery
-from leaderboard.web.copying import COPY_AND_GO
+from leaderboard.views.models import ModelQuery, PlaceQuery
 from leaderboard.web.live import Shown, live_view
+from leaderboard.web.model_detail import model_html
 from leaderboard.web.model_place import place_html
 from leaderboard.web.page import Context, Page
-from leaderboard.web.widgets import run_on_load
 
 
 def reader_of(context: Context) -> ModelReader:
@@ -20,14 +19,25 @@ def reader_of(context: Context) -> ModelReader:
     return context.models or ModelReader(context.store, {}, None)
 
 
-def _build(context: Context) -> None:
+def _build_models(context: Context) -> None:
     def answer(params: QueryParams, _: gr.Request) -> Shown:
         asked = PlaceQuery.from_params(params)
         shown, exact, title = place_html(asked, reader_of(context), context.reader.view())
         return Shown(shown, exact.query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))
-    run_on_load(COPY_AND_GO)
 
 
-PAGE = Page("Models", "models", 11, _build)
+MODELS = Page("Models", "models", 11, _build_models)
+
+
+def _build_model(context: Context) -> None:
+    def answer(params: QueryParams, _: gr.Request) -> Shown:
+        asked = ModelQuery.from_params(params)
+        shown, query, title = model_html(asked, reader_of(context), context.reader.view())
+        return Shown(shown, query, title)
+
+    live_view(answer, skeleton=render("models/skeleton.html"))
+
+
+MODEL = Page("Model", "model", 17, _build_model, in_navigation=False)

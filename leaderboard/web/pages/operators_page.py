@@ -9,10 +9,15 @@ import gradio as gr
 
 from leaderboard.accounts import Account
 from leaderboard.rendering import render
-from leaderboard.web.operating import KINDS, PolicyForm, ban, bans_list, set_policy
 from leaderboard.web.page import Context, Page
-from leaderboard.web.place_parts import operator_parts, operators_head
-from leaderboard.web.submission_controls import DOING, SubmissionControls, parameter_of
+from leaderboard.web.submission_controls import (
+    DOING,
+    SubmissionControls,
+    operator_parts,
+    operators_head,
+    parameter_of,
+)
+from leaderboard.web.submitting import KINDS, PolicyForm, ban, bans_list, set_policy
 from leaderboard.web.visitors import as_visitor, sign_in_button
 from leaderboard.web.widgets import html, on_load
 

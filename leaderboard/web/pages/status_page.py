@@ -1,20 +1,21 @@
-"""Page of the status of the service: a verdict, the problems with their remedies, and the figures."""
+"""Pages of the service: its status and its audit log."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import gradio as gr
 
+from leaderboard.accounts import is_key
+from leaderboard.ledger.audit_log import BAN, BEGAN, JUDGES, POLICY, UNBAN, Line
 from leaderboard.rendering import render
-from leaderboard.service.health import Health, Level, Worker
+from leaderboard.service.health import Health, Level
 from leaderboard.service.looking import HealthWatch
-from leaderboard.web.components import Tag
-from leaderboard.web.outage import or_as_before
+from leaderboard.states import LEGEND, State
+from leaderboard.views.audit_log import ChronicleReader, LedgerQuery, page_of
 from leaderboard.web.page import Context, Page
-from leaderboard.web.widgets import QUIET, html_on_load
+from leaderboard.web.widgets import QUIET, html, html_on_load, on_load, or_as_before
 
 REFRESH_S = 15.0
 MOST_WORKERS = 50
@@ -29,23 +30,10 @@ _CAUSES = {
     "platform": "on our side",
 }
 _GIB = 2**30
-_SILENT = Tag("silent", "warn", "Other workers take over its submissions.")
-
-
-@dataclass(frozen=True)
-class WorkerLine:
-    """A worker as a row. `silent` is set where it was not seen for too long."""
-
-    name: str
-    seen: datetime
-    state: str
-    isolated: bool
-    rate: float | None
-    silent: Tag | None
 
 
 def status_view(health: Health) -> str:
-    """The page."""
+    """The page, with the figures judged."""
     verdict, tone = _VERDICTS[health.status]
     newest = sorted(health.workers, key=lambda worker: (worker.heartbeat_age_s, worker.name))
     return render(
@@ -54,24 +42,14 @@ def status_view(health: Health) -> str:
         verdict=verdict,
         tone=tone,
         causes=_CAUSES,
-        workers=[_line(worker, health.at) for worker in newest[:MOST_WORKERS]],
+        workers=newest[:MOST_WORKERS],
+        before=lambda seconds: health.at - timedelta(seconds=seconds),
         beyond=max(0, len(newest) - MOST_WORKERS),
         gib=_GIB,
     )
 
 
-def _line(worker: Worker, now: datetime) -> WorkerLine:
-    return WorkerLine(
-        name=worker.name,
-        seen=now - timedelta(seconds=worker.heartbeat_age_s),
-        state="working" if worker.working else "idle",
-        isolated=worker.isolation_ok,
-        rate=worker.rate_per_s if worker.alive and worker.working else None,
-        silent=None if worker.alive else _SILENT,
-    )
-
-
-def _build(context: Context) -> None:
+def _build_status(context: Context) -> None:
     watch = context.watch or HealthWatch(context.store, Path())
 
     def shown() -> str:
@@ -81,5 +59,49 @@ def _build(context: Context) -> None:
     gr.Timer(REFRESH_S).tick(or_as_before(shown, 1), None, view, **QUIET)
 
 
-PAGE = Page("Status", "status", 38, _build)
-"""The page."""
+STATUS = Page("Status", "status", 38, _build_status)
+
+
+WHOLE = "./v1/ledger.jsonl"
+"""Byte for byte as it is kept, so that anyone can verify the chain."""
+MOST_PROBLEMS = 20
+ACTIONS = ("", *map(str, State), BAN, UNBAN, POLICY, JUDGES, BEGAN)
+
+
+def audit_log(reader: ChronicleReader, query: LedgerQuery) -> str:
+    """The lines that are asked for, as HTML."""
+    known = reader.read()
+
+    def of_subject(line: Line) -> str:
+        return LedgerQuery(subject=line.subject).to_link()
+
+    def of_account(line: Line) -> str:
+        return LedgerQuery(account=line.by).to_link()
+
+    return render(
+        "pages/audit_log.html",
+        known=known,
+        found=page_of(known.lines, query),
+        query=query,
+        actions=ACTIONS,
+        legend={str(state): meaning for state, meaning in LEGEND.items()},
+        is_key=is_key,
+        ban=BAN,
+        whole=WHOLE,
+        most=MOST_PROBLEMS,
+        of_subject=of_subject,
+        of_account=of_account,
+    )
+
+
+def _build_audit_log(context: Context) -> None:
+    reader = ChronicleReader(context.store.public, context.clock)
+    shown = html()
+
+    def open_page(request: gr.Request) -> str:
+        return audit_log(reader, LedgerQuery.from_params(request.query_params))
+
+    on_load(open_page, shown)
+
+
+AUDIT_LOG = Page("Audit log", "ledger", 35, _build_audit_log)

@@ -13,10 +13,8 @@ from leaderboard.desk import Advance, Tell
 from leaderboard.records import Kind
 from leaderboard.rendering import render
 from leaderboard.views.submit import SubmitQuery
-from leaderboard.web.outage import or_as_before
 from leaderboard.web.page import Context, Page
-from leaderboard.web.place_parts import head, submit_parts
-from leaderboard.web.submission_controls import SubmissionControls
+from leaderboard.web.submission_controls import SubmissionControls, head, submit_parts
 from leaderboard.web.submitting import (
     FileForm,
     Form,
@@ -28,7 +26,7 @@ from leaderboard.web.submitting import (
     titles_of,
 )
 from leaderboard.web.visitors import as_visitor, sign_in_button
-from leaderboard.web.widgets import QUIET, html, on_load
+from leaderboard.web.widgets import QUIET, html, on_load, or_as_before
 
 _ARCHIVES = [".zip", ".tar", ".gz", ".tgz"]
 _TABLES = [".csv", ".parquet", ".npz"]

@@ -9,7 +9,9 @@
     if (!document.body.classList.contains('as-loading')) return;
     watching.disconnect();
     document.body.classList.remove('as-loading');
-    goTo(decodeURIComponent(location.hash.slice(1)), false);
+    const part = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    part?.querySelectorAll('details').forEach((one) => { one.open = true; });
+    part?.scrollIntoView();
   };
   let settled = 0, first = 0;
   const watching = new MutationObserver(() => {
@@ -22,21 +24,27 @@
   setTimeout(show, AT_LAST_MS);
 
   // The base address of a page is the root of the site: its own fragment would lead there.
-  const goTo = (ident, focus = true) => {
-    const part = ident && document.getElementById(ident);
-    if (!part) return;
-    part.querySelectorAll('details').forEach((one) => { one.open = true; });
-    part.scrollIntoView();
-    if (!focus) return;
-    part.setAttribute('tabindex', '-1');
-    part.focus({ preventScroll: true });
-  };
   document.addEventListener('click', (event) => {
-    if (!event.target.closest?.('.as-skip')) return;
+    const link = event.target.closest?.('.as-skip, [data-place]');
+    if (!link) return;
     event.preventDefault();
-    const main = find('main');
-    main?.setAttribute('tabindex', '-1');
-    main?.focus();
+    const part = link.dataset.place ? document.getElementById(link.dataset.place) : find('main');
+    part?.scrollIntoView();
+    part?.setAttribute('tabindex', '-1');
+    part?.focus({ preventScroll: true });
+  });
+
+  // What stands beside a button is copied, or marked where the browser does not let us.
+  document.addEventListener('click', async (event) => {
+    const button = event.target.closest?.('[data-copy]'), text = button && find('pre', button.parentElement);
+    if (!text?.textContent) return;
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = 'Copied';
+      setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+    } catch {
+      getSelection().selectAllChildren(text);
+    }
   });
 
   // Theme.
@@ -155,6 +163,21 @@
       one.open = true;
       const log = find('pre', one);
       if (log) log.scrollTop = kept.get(one.dataset.keep);
+    }
+  }).observe(document.body, { childList: true, subtree: true });
+
+  // A log that is renewed is kept at its end, as long as its reader has not scrolled away from there.
+  const places = new Map();
+  document.addEventListener('scroll', (event) => {
+    const log = event.target;
+    if (!log.dataset?.follow) return;
+    const away = log.scrollHeight - log.clientHeight - log.scrollTop;
+    places.set(log.dataset.follow, away < 24 ? null : log.scrollTop);
+  }, true);
+  new MutationObserver(() => {
+    for (const log of document.querySelectorAll('pre[data-follow]:not([data-placed])')) {
+      log.dataset.placed = '1';
+      log.scrollTop = places.get(log.dataset.follow) ?? log.scrollHeight;
     }
   }).observe(document.body, { childList: true, subtree: true });
 

@@ -27,9 +27,8 @@ from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.benchmark_board import data_of
 from leaderboard.views.boards import BoardQuery, resolve
-from leaderboard.web.benchmark_below import below_of
+from leaderboard.web.benchmark_below import below_of, snippets
 from leaderboard.web.site import create_app, launch_options
-from leaderboard.web.snippets import snippets
 from tests.leaderboard.web.synthetic import NOW, StubDesk, cards, fill
 
 pytestmark = pytest.mark.slow

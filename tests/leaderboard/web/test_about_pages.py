@@ -11,8 +11,7 @@ from benchmarks.errors import TransientError
 from benchmarks.published import papers
 from leaderboard.service.health import DiskSpace, Seen, judged, unreadable
 from leaderboard.store.live.interface import Pulse
-from leaderboard.web.pages.errata_page import errata_view
-from leaderboard.web.pages.methods_page import methods_view
+from leaderboard.web.pages.docs_page import errata_view, methods_view
 from leaderboard.web.pages.status_page import MOST_WORKERS, status_view
 from tests.leaderboard.web.parsed import Node, harmless, read
 from tests.leaderboard.web.synthetic import NOW, cards, pulse

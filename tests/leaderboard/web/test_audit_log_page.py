@@ -21,7 +21,7 @@ from leaderboard.views.audit_log import (
     LedgerQuery,
     page_of,
 )
-from leaderboard.web.pages.audit_log_page import audit_log
+from leaderboard.web.pages.status_page import audit_log
 from tests.leaderboard.web.own_submissions import ADA, HELD, NEW, QUEUED, give
 from tests.leaderboard.web.parsed import Node, harmless, read
 from tests.leaderboard.web.synthetic import NASTY, NOW, event, fill, keep

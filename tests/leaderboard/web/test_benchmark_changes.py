@@ -23,7 +23,7 @@ from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.benchmark_changes import changes_html
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
 from leaderboard.web.page import Context
-from leaderboard.web.place_parts import submit_parts
+from leaderboard.web.submission_controls import submit_parts
 from tests.leaderboard.web.moved_fixture import BEFORE, DONE, moved_site, own
 from tests.leaderboard.web.parsed import Node, harmless, named, read
 from tests.leaderboard.web.synthetic import METRICS, NASTY, NOW, event, keep

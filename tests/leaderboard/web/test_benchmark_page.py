@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.registry import load_registry
-from leaderboard.web.pages.benchmark_page import benchmark_html
+from leaderboard.web.pages.docs_page import benchmark_html
 from tests.leaderboard.web.parsed import harmless, read
 from tests.leaderboard.web.synthetic import NASTY, cards
 

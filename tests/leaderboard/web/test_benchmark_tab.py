@@ -33,9 +33,8 @@ from leaderboard.views.boards import (
 )
 from leaderboard.web.benchmark_below import below_of
 from leaderboard.web.benchmark_tab import benchmark_tab, board_html
-from leaderboard.web.board_legend import legend
-from leaderboard.web.board_table import board_table, percent
-from leaderboard.web.metric_tabs import metric_tabs
+from leaderboard.web.board_table import board_table, legend, percent
+from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.page import Context
 from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
 from tests.leaderboard.web import synthetic
@@ -252,7 +251,7 @@ def test_chosen_columns_have_direction_meaning_and_values_of_their_own_slice(vie
     assert heads[titles[0]]["title"].startswith("Pearson r between the metric")
     board, entry = view.boards["ratings"], entry_of(view, "VQAScore")
     values = values_of(board, columns_of(board, [COUNTING])[0], view.entries)
-    found = page.row("VQAScore").all("td.as-c-more")
+    found = page.row("VQAScore").all("td.as-fig")
     assert [one.text for one in found[1:]] == [f"{values.of(entry):.3f}", "14.5", "run by Assay"]
     examples = f"./compare?benchmark=ratings&a={entry}"
     counted = f"{examples}&skill=counting&view=examples"

@@ -17,13 +17,17 @@ from starlette.testclient import TestClient
 from leaderboard.api.source import Source
 from leaderboard.rendering import render
 from leaderboard.store.memory import memory_store
-from leaderboard.web.assets import asset_routes, assets
-from leaderboard.web.frame import framed, unknown_address
-from leaderboard.web.names import names, names_route
-from leaderboard.web.page import Page, all_pages
-from leaderboard.web.places import PLACES, navigation, place_of
-from leaderboard.web.redirects import REDIRECTS, Redirect, Redirects, redirected
-from leaderboard.web.unknown import UnknownAddresses
+from leaderboard.web.assets import asset_routes, assets, names, names_route
+from leaderboard.web.middleware import (
+    REDIRECTS,
+    Redirect,
+    Redirects,
+    UnknownAddresses,
+    framed,
+    redirected,
+    unknown_address,
+)
+from leaderboard.web.page import PLACES, Page, all_pages, navigation, place_of
 from tests.conftest import REPOSITORY
 from tests.leaderboard.views import model_track
 from tests.leaderboard.web.failing_store import Switch, failing

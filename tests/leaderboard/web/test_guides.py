@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from leaderboard.web.guides import FIGURES, FIRST, Guide, figure, guides, slug
-from leaderboard.web.pages.guide_page import guide_of
+from leaderboard.web.pages.docs_page import guide_of
 from tests.leaderboard.web.parsed import read
 
 REPOSITORY = Path(__file__).parents[3]

@@ -25,7 +25,6 @@ from leaderboard.web.components import (
     TextCell,
     Tick,
     Tier,
-    Tile,
     ValueCell,
 )
 from tests.leaderboard.web.parsed import Node, harmless, named, read
@@ -39,7 +38,7 @@ COLUMNS = [
 ]  # fmt: skip
 ROW = Row(
     "r-1", HOSTILE, HOSTILE, "1–4", 1,
-    (ValueCell(0.7, 0.6, 0.8, n=1200, p=0.001, scale=SCALE, rank="1–4"), TextCell(HOSTILE)),
+    (ValueCell(0.7, 0.6, 0.8, n=1200, scale=SCALE, rank="1–4"), TextCell(HOSTILE)),
     (Tag(HOSTILE, "trained", HOSTILE),), ([(HOSTILE, HOSTILE)],), (LINK,), href="./metric?id=x",
 )  # fmt: skip
 SCATTER = ScatterChart(
@@ -56,7 +55,6 @@ MATRIX = PairMatrix(HOSTILE, (HOSTILE, "b"), (
     (PairCell("self"), PairCell("better", 0.1, hint=HOSTILE, href="./compare")),
     (PairCell("worse", -0.1), PairCell("none", 0.01)),
 ))  # fmt: skip
-TILES = [Tile(HOSTILE, HOSTILE, "./picture", ((HOSTILE, HOSTILE),), "./model"), Tile("b", "p")]
 
 
 def made(call: str, **values: object) -> Node:
@@ -93,7 +91,6 @@ ALL: dict[str, dict[str, object]] = {
     "heat.heat_cell(cell)": {"cell": HeatCell(0.5, 0.5, unordered=HOSTILE)},
     "heat.tally(1, 0, 2, x, x)": {},
     "heat.pair_matrix(matrix)": {"matrix": MATRIX},
-    "cases.case(x, tiles, x, [tag])": {"tiles": TILES, "tag": Tag(HOSTILE)},
     "charts.scatter(chart)": {"chart": SCATTER},
     "charts.pareto(chart)": {"chart": SCATTER},
     "charts.bump(chart)": {"chart": LINES},
@@ -120,10 +117,15 @@ def test_what_a_stranger_wrote_is_text_in_every_macro(call: str) -> None:
 
 
 def test_every_macro_is_rendered_here() -> None:
-    static = {"page.verdict_skeleton", "page.skeleton", "page.toolbar",
-              "page.scroll", "board.interval", "cases.tile_of"}  # fmt: skip
+    static = {
+        "page.verdict_skeleton",
+        "page.skeleton",
+        "page.toolbar",
+        "page.scroll",
+        "board.interval",
+    }
     known = {call.partition("(")[0] for call in ALL} | static
-    for folder in ("page", "board", "heat", "cases", "charts"):
+    for folder in ("page", "board", "heat", "charts"):
         module = environment().get_template(f"macros/{folder}.html").module
         names = {n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")}
         assert {f"{folder}.{name}" for name in names} - {"board.tag_of"} <= known
@@ -135,17 +137,14 @@ def test_every_macro_is_rendered_here() -> None:
 @pytest.mark.parametrize(
     ("cell", "shown", "classes", "title"),
     [
-        (ValueCell(0.7784, 0.731, 0.816, n=160, p=0.001), "0.778", set(),
-         "95% interval [0.731, 0.816], p against chance 0.001, n 160"),
+        (ValueCell(0.7784, 0.731, 0.816, n=160), "0.778", set(),
+         "95% interval [0.731, 0.816], n 160"),
         (ValueCell(0.7, best=True, rank="1–4"), "0.700 1–4", {"is-best"}, ""),
-        (ValueCell(-0.3, published=True, below=True), "−0.300† ▼ below chance", {"as-pub", "as-down"},
-         "† as published, not recomputed"),
+        (ValueCell(-0.3, below=True), "−0.300 ▼ below chance", {"as-down"}, ""),
         (ValueCell(0.2, not_significant=True), "0.200 n.s.", {"as-ns"}, ""),
-        (ValueCell(0.7, trained=True, published=True), "0.700†T", {"as-pub"},
-         "† as published, not recomputed T trained on this benchmark"),
+        (ValueCell(0.7, trained=True), "0.700T", set(), "T trained on this benchmark"),
         (ValueCell(None), "–no result", {"as-none"}, ""),
         (ValueCell(None, reason="not run"), "–not run", {"as-none"}, "not run"),
-        (ValueCell(0.4, withheld=True), "withheld", {"as-none"}, ""),
         (ValueCell(3.456, digits=2), "3.46", set(), ""),
     ],
 )  # fmt: skip
@@ -155,8 +154,7 @@ def test_a_value_says_its_uncertainty_or_why_there_is_none(
     found = made("board.value_cell(cell)", cell=cell).one("td")
     assert found.text == shown and found["title"] == title
     assert set(found["class"].split()) == {"as-v", *classes}
-    missing = cell.value is None or cell.withheld
-    assert found["data-v"] == ("" if missing else str(cell.value))
+    assert found["data-v"] == ("" if cell.value is None else str(cell.value))
 
 
 def test_a_value_stands_on_its_axis_with_its_interval_and_chance() -> None:
@@ -272,21 +270,6 @@ def test_a_pair_has_a_sign_and_says_where_it_is_not_significant() -> None:
     rows = [[td.text for td in tr.all("td")] for tr in page.all("tbody tr")]
     assert rows == [["the same", "+0.100"], ["−0.100", "+0.010 not significant"]]
     assert [td["class"] for td in page.all("td")] == ["is-self", "is-sig", "is-neg", "is-ns"]
-
-
-# Images.
-
-
-def test_an_image_says_who_made_it_of_what_and_one_that_lacks_keeps_its_square() -> None:
-    page = made(
-        "cases.case('A cat', tiles, 'p1')", tiles=[Tile("M", "A cat", "./i"), Tile("N", "A cat")]
-    )
-    assert page.one("img")["alt"] == "Image by M for: A cat" and page.one("img")["width"]
-    assert len(page.all(".as-picture")) == 2 and "Image not available" in page
-    line = made(
-        "cases.case('A cat', tiles)", tiles=[Tile("M", "p", "./i"), Tile("N", "p"), Tile("O", "p")]
-    )
-    assert not line.all("img") and "1 of 3 images available" in line
 
 
 # Charts.

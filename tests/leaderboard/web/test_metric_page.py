@@ -37,8 +37,7 @@ from leaderboard.views.metric import (
 )
 from leaderboard.views.metric_page import Around, metric_page
 from leaderboard.views.skills import gigaflops_text
-from leaderboard.web.copying import root_of
-from leaderboard.web.page import Context
+from leaderboard.web.page import Context, root_of
 from leaderboard.web.pages.metric_page import metric_html, people_html
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.views import example_fixture

@@ -29,9 +29,8 @@ from leaderboard.text import clean, number
 from leaderboard.views.metric_table import MetricTable, standings
 from leaderboard.views.metrics import PAGE_ROWS, MetricsQuery, metrics_view
 from leaderboard.views.rankings import board_ranking, flops_text, picks, verdict
-from leaderboard.web.metric_charts import MOST_POINTS, cost_chart
-from leaderboard.web.metrics_board import board_of, legend_of
-from leaderboard.web.metrics_tab import metrics_tab
+from leaderboard.web.metric_parts import MOST_POINTS, cost_chart
+from leaderboard.web.metrics_tab import board_of, legend_of, metrics_tab
 from leaderboard.web.page import Context
 from tests.leaderboard.web import index_fixture, skills_fixture, synthetic
 from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, SCALES, index_view_of

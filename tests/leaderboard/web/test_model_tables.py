@@ -26,15 +26,18 @@ from leaderboard.models.people import people_boards
 from leaderboard.records import ModelCard
 from leaderboard.views.models import Drawn, ModelsQuery, PlaceQuery
 from leaderboard.web.components import HeatCell
-from leaderboard.web.model_cases import MOST_SEEDS, NO_SCORE, by_model, by_seed
 from leaderboard.web.model_detail import command
-from leaderboard.web.model_names import fine_percent, taken
-from leaderboard.web.model_tables import (
+from leaderboard.web.model_parts import (
     MOST_MODELS,
     MOST_PAIRED,
+    MOST_SEEDS,
+    NO_SCORE,
     Ranks,
     bump_of,
+    by_model,
+    by_seed,
     dominance,
+    fine_percent,
     model_matrix,
     p_value,
     parameters,
@@ -43,6 +46,7 @@ from leaderboard.web.model_tables import (
     skill_table,
     stability_tag,
     tags_of,
+    taken,
     whole_percent,
 )
 from tests.leaderboard.models.made_up_ratings import (

@@ -15,9 +15,9 @@ from leaderboard.store.memory import memory_store
 from leaderboard.views.model_place import DECIDING
 from leaderboard.views.models import VIEWS, PlaceQuery
 from leaderboard.web.heads.of_models import models_head
+from leaderboard.web.middleware import redirected
 from leaderboard.web.model_place import place_html
 from leaderboard.web.page import Context
-from leaderboard.web.redirects import redirected
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,

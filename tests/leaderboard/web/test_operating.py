@@ -13,7 +13,9 @@ from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.views.submit import SubmitQuery
-from leaderboard.web.operating import (
+from leaderboard.web.page import Context
+from leaderboard.web.submission_controls import head, operator_parts, submit_parts
+from leaderboard.web.submitting import (
     PolicyForm,
     Request,
     act_on,
@@ -22,8 +24,6 @@ from leaderboard.web.operating import (
     bans_list,
     set_policy,
 )
-from leaderboard.web.page import Context
-from leaderboard.web.place_parts import head, operator_parts, submit_parts
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,

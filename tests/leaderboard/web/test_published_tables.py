@@ -21,9 +21,9 @@ from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
 from leaderboard.views.benchmark_board import all_printed
 from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.web.benchmark_below import PublishedFigures, as_published, everything_published
 from leaderboard.web.benchmark_tab import board_html
-from leaderboard.web.pages.errata_page import errata_view
-from leaderboard.web.published_tables import PublishedFigures, as_published, everything_published
+from leaderboard.web.pages.docs_page import errata_view
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.web.parsed import Node, read
 from tests.leaderboard.web.synthetic import NOW, publish, submission

@@ -28,7 +28,7 @@ from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
-from leaderboard.web.model_names import signature
+from leaderboard.web.model_parts import signature
 from tests.leaderboard.views.model_track import entry
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.compare_fixture import place_of

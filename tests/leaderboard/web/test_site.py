@@ -19,8 +19,8 @@ from leaderboard.governance.rights import Action
 from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
-from leaderboard.web.operating import Request, act_on
-from leaderboard.web.outage import band, or_as_before, or_unread
+from leaderboard.web.submitting import Request, act_on
+from leaderboard.web.widgets import band, or_as_before, or_unread
 from tests.leaderboard.web.calling import Caller, endpoints
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import NEW, QUEUED, give

@@ -8,7 +8,7 @@ from starlette.datastructures import QueryParams
 from leaderboard.store.memory import memory_store
 from leaderboard.text import clean
 from leaderboard.views.metrics import MetricsQuery, skill_view
-from leaderboard.web.metric_tabs import metric_tabs
+from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.metrics_tab import metrics_tab
 from leaderboard.web.page import Context
 from leaderboard.web.skill_tab import skill_parts, skill_tab

@@ -13,7 +13,13 @@ from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
-from leaderboard.web.place_parts import Parts, head, operator_parts, operators_head, submit_parts
+from leaderboard.web.submission_controls import (
+    Parts,
+    head,
+    operator_parts,
+    operators_head,
+    submit_parts,
+)
 from leaderboard.web.submitting import ModuleForm, send
 from tests.leaderboard.web.own_submissions import (
     ADA,

@@ -16,7 +16,7 @@ from leaderboard.records import ImagesSeen, Kind
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
-from leaderboard.web.place_parts import head, submit_parts
+from leaderboard.web.submission_controls import head, submit_parts
 from leaderboard.web.submitting import (
     MOST_RECEIPT_BYTES,
     Answer,

@@ -38,7 +38,7 @@ PAGES: dict[str, dict[str, str]] = {
         **{page.path: "h1" for page in all_pages()},
         "?tab=skill:spatial&ratings=simulated": ".as-skill-parts",
         "?chart=ranks&ratings=simulated&q=s": ".as-fchip",
-        "?tab=benchmark:ratings&columns=plcc~paper&search=s": "td.as-c-more",
+        "?tab=benchmark:ratings&columns=plcc~paper&search=s": "td.as-fig",
         "?tab=benchmark:ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
         metric_address(entry_id(NOISY)): "#results table",
         "benchmark?name=ratings": "#measures table", "guide?name=start": ".as-doc pre",

@@ -12,7 +12,7 @@ from leaderboard.rendering import environment
 from leaderboard.web.assets import assets
 from leaderboard.web.components import Column, HeatCell, Tier, ValueCell
 from tests.leaderboard.web.browser.test_every_page import broken_rules
-from tests.leaderboard.web.test_macros import COLUMNS, LINES, MATRIX, ROW, SCATTER, TILES
+from tests.leaderboard.web.test_macros import COLUMNS, LINES, MATRIX, ROW, SCATTER
 
 pytestmark = pytest.mark.browser
 _PAGE = """<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width">
@@ -21,13 +21,13 @@ _PAGE = """<!doctype html><html lang="en"><head><meta name="viewport" content="w
 <script>{script}</script></body></html>"""
 _ALL = """
 {% import 'macros/page.html' as page %}{% import 'macros/board.html' as board %}
-{% import 'macros/heat.html' as heat %}{% import 'macros/cases.html' as cases %}
+{% import 'macros/heat.html' as heat %}
 {% import 'macros/charts.html' as charts %}
 {{ board.board('Board', columns, groups) }}
 {{ board.board('Loading', columns, loading=true) }}
 {% call page.scroll('Heat') %}<table class="as-t as-heat"><tr><th scope="row" class="as-first">m</th>
 {% for cell in heats %}{{ heat.heat_cell(cell) }}{% endfor %}</tr></table>{% endcall %}
-{{ heat.pair_matrix(matrix) }}{{ heat.tally(3, 1, 2) }}{{ cases.case('A cat', tiles) }}
+{{ heat.pair_matrix(matrix) }}{{ heat.tally(3, 1, 2) }}
 {{ charts.pareto(scatter) }}{{ charts.bump(lines) }}
 {% for tone in ('info', 'good', 'warn', 'bad') %}{{ page.note('Said.', 'More.', tone) }}{% endfor %}
 {{ page.empty('Nothing.', 'Raise it.') }}{{ page.verdict_skeleton() }}
@@ -54,7 +54,7 @@ def show(browser: Browser) -> Show:
         columns = [Column("m", "Metric", first=True), *COLUMNS[1:]]
         body = environment().from_string(source).render(
             columns=columns, groups=[(Tier("Tier 1"), rows()[:2]), (Tier("Tier 2"), rows()[2:])],
-            heats=HEATS, matrix=replace(MATRIX, names=("x", "y")), tiles=[replace(t, src="") for t in TILES],
+            heats=HEATS, matrix=replace(MATRIX, names=("x", "y")),
             scatter=SCATTER, lines=LINES, rows=rows(),
         )  # fmt: skip
         page = browser.new_page(viewport={"width": width, "height": 844})

@@ -28,10 +28,18 @@ from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Table, Value
 from leaderboard.text import clean
-from leaderboard.web.heads.finding import OF_VIEW, head_of
-from leaderboard.web.heads.head import HEIGHT, WIDTH, Head, Line, document_title, tags, with_tags
-from leaderboard.web.heads.of_boards import board_head
-from leaderboard.web.heads.own import DESCRIPTIONS, own_head
+from leaderboard.web.heads.head import (
+    DESCRIPTIONS,
+    HEIGHT,
+    WIDTH,
+    Head,
+    Line,
+    document_title,
+    own_head,
+    tags,
+    with_tags,
+)
+from leaderboard.web.heads.of_views import OF_VIEW, board_head, head_of
 from leaderboard.web.heads.picture import drawable, picture
 from leaderboard.web.heads.serving import LONGEST_QUERY, Described
 from leaderboard.web.page import Page, all_pages

@@ -1,7 +1,4 @@
-"""Tables of the place of models: skills, people's ratings, tests, all pairs, seeds.
-
-Each function turns figures of `leaderboard.views` into what the templates below `models/` print.
-"""
+"""Tables, images and names of models, as the templates below `models/` print them."""
 
 from __future__ import annotations
 
@@ -9,9 +6,10 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
-from benchmarks.model_boards import LEVEL
+from benchmarks.errata import Erratum, errata
+from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks.prompt_sets.reference import ReferenceRow, ReferenceTable
 from benchmarks.rethinking.measures import MetricStability
 from benchmarks.schema import Card
@@ -27,15 +25,26 @@ from leaderboard.models.board_types import (
     Standing,
 )
 from leaderboard.models.people import PeopleBoard, RatedSkill
+from leaderboard.publication.identities import shown_account
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.ranking.rank_ranges import LEVEL
+from leaderboard.records import ModelCard
 from leaderboard.text import MISSING, clean, count, interval, number
-from leaderboard.views.addresses import model_address
+from leaderboard.views.addresses import (
+    board_address,
+    metric_address,
+    model_address,
+    models_address,
+    picture_address,
+)
 from leaderboard.views.figures import rank_range
 from leaderboard.views.model_verdict import DIGITS, differs, no_order
 from leaderboard.views.models import (
+    Drawn,
     PlaceQuery,
     lead_mean,
+    leaves,
     models_in_order,
     plain_name,
 )
@@ -513,3 +522,145 @@ def _head(row: ReferenceRow, card: Card) -> str:
 def _cut(value: str, limit: int) -> str:
     shown = clean(value)
     return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
+
+
+MOST_SEEDS = 16
+"""Images of one model and prompt that are shown."""
+NO_SCORE = "no score"
+
+
+@dataclass(frozen=True)
+class ImageTile:
+    """An image with what stands below it."""
+
+    model: str  # that generated it, and the seed where several are shown
+    prompt: str  # it was generated for
+    label: str  # below it: the model or the seed
+    score: str  # below it
+    src: str = ""  # its address; empty where it is not published
+    href: str = ""  # of the model
+
+
+@dataclass(frozen=True)
+class ModelImages:
+    """The images of one model for one prompt; `left` seeds are not shown."""
+
+    entry: ModelEntry
+    mean: str
+    tiles: tuple[ImageTile, ...]
+    left: int = 0
+
+
+def by_model(drawn: Sequence[Drawn], prompt: SetPrompt, judge: str = "") -> tuple[ImageTile, ...]:
+    """One image of each model, that of its first seed, with its mean score."""
+    return tuple(
+        ImageTile(
+            plain_name(one.entry, 40),
+            prompt.text,
+            plain_name(one.entry, 40),
+            _score(one.mean),
+            _address(one.entry, prompt, one.seeds[0]) if one.seeds else "",
+            model_address(one.entry.submission_id, judge=judge),
+        )
+        for one in drawn
+    )
+
+
+def by_seed(drawn: Drawn, prompt: SetPrompt, *, named: bool = False) -> ModelImages:
+    """The images of one model with its seeds."""
+    name = plain_name(drawn.entry, 40)
+    shown = list(zip(drawn.seeds, drawn.scores, strict=True))[:MOST_SEEDS]
+    tiles = tuple(
+        ImageTile(
+            f"{name}, seed {seed}",
+            prompt.text,
+            f"{name}, seed {seed}" if named else f"seed {seed}",
+            _score(score),
+            _address(drawn.entry, prompt, seed),
+        )
+        for seed, score in shown
+    )
+    mean = "" if math.isnan(drawn.mean) else number(drawn.mean)
+    return ModelImages(drawn.entry, mean, tiles, len(drawn.seeds) - len(shown))
+
+
+def _score(score: float) -> str:
+    return NO_SCORE if math.isnan(score) else number(score)
+
+
+def _address(entry: ModelEntry, prompt: SetPrompt, seed: int) -> str:
+    if not entry.pictures:
+        return ""
+    return picture_address(entry.submission_id, prompt.prompt_id, seed)
+
+
+_SIZES = 3
+_LONGEST_HINT = 300
+
+
+def model_hint(entry: ModelEntry) -> str:
+    """Submitter and description, on hover."""
+    key = shown_account(entry.account)
+    hint = f"{entry.title} by {entry.submitter}{f' ({key})' if key else ''}"
+    return clean(f"{hint}: {entry.description}" if entry.description else hint)[:_LONGEST_HINT]
+
+
+def signature(entry: ModelEntry) -> tuple[str, str]:
+    """The name that it is signed with and its account; not both where they say the same."""
+    key = shown_account(entry.account)
+    return "" if key and entry.submitter == key.partition(":")[2] else entry.submitter, key
+
+
+def taken(card: ModelCard) -> str:
+    """How the image of a prompt and seed came about."""
+    if card.selection == "first":
+        return "first image"
+    by = f" by {clean(card.selected_by)[:40]}" if card.selected_by else ""
+    return f"best of {card.best_of or 'several'}{by}"
+
+
+def images_said(entry: ModelEntry) -> str:
+    """How many images there are, and of which sizes."""
+    seen = entry.images
+    sizes = sorted(seen.sizes.items(), key=lambda one: -one[1])
+    found = ", ".join(size.replace("x", " × ") for size, _ in sizes[:_SIZES])
+    more = f" and {count(len(sizes) - _SIZES, 'more size')}" if len(sizes) > _SIZES else ""
+    return f"{seen.present:,}{f', {found}{more}' if found else ''}"
+
+
+def fine_percent(share: float | None) -> str:
+    """A share as per cent with two digits that matter, and never a power of ten."""
+    if share is None:
+        return MISSING
+    of_hundred = 100 * share
+    return f"{of_hundred:.0f}%" if of_hundred >= 10 else f"{of_hundred:.2g}%"
+
+
+def errata_of(found: ReferenceTable) -> list[Erratum]:
+    """The errata about a table of a paper."""
+    return [one for one in errata() if one.id in found.errata]
+
+
+NAMES: Mapping[str, Callable[..., Any]] = {
+    "board_address": board_address,
+    "differs": differs,
+    "dominance": dominance,
+    "errata_of": errata_of,
+    "fine_percent": fine_percent,
+    "images_said": images_said,
+    "leaves": leaves,
+    "metric_address": metric_address,
+    "model_address": model_address,
+    "model_hint": model_hint,
+    "models_address": models_address,
+    "p_value": p_value,
+    "parameters": parameters,
+    "percent": whole_percent,
+    "signed": signed,
+    "signature": signature,
+    "skill_title": skill_title,
+    "stability_tag": stability_tag,
+    "tags_of": tags_of,
+    "taken": taken,
+}
+"""What every template of models may use."""
