@@ -9,6 +9,7 @@ from benchmarks.comparison import digits_of_p, plural, units_of
 from benchmarks.errata import errata
 from benchmarks.published import PublishedCell, papers, printed_digits, published
 from benchmarks.schema import Card, Selector
+from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell

@@ -23,8 +23,15 @@ from leaderboard.store.memory import memory_store
 from tests.evaluator.commands.submitting import Run, id_of, sent
 from tests.leaderboard.house import House
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.own_submissions import QUEUED, give
-from tests.leaderboard.web.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
+from tests.leaderboard.web.own_submissions import (
+    QUEUED,
+    RUNNING,
+    SAID,
+    SILENT,
+    WORKER,
+    give,
+    run_one,
+)
 from tests.leaderboard.web.synthetic import NASTY, NOW
 
 ADA = Account(origin=Origin.LOCAL, name="ada")

@@ -16,8 +16,8 @@ from benchmarks.stored_scores import write_stored
 from leaderboard.api.routes import DOCUMENTS
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import ADA, BOB, CARDS, CLOSED, OLGA, OPEN, House
-from tests.leaderboard.web.calling import session_of
 from tests.leaderboard.web.oauth_provider import CLIENT_SECRET
+from tests.leaderboard.web.serving import session_of
 
 OPEN_METRIC = "openmetric"
 FORMATS = ("json", "csv", "parquet")

@@ -38,9 +38,13 @@ from tests.leaderboard.web.own_submissions import (
     OLD,
     OPERATOR,
     QUEUED,
+    RUNNING,
+    SAID,
+    SILENT,
+    WORKER,
     give,
+    run_one,
 )
-from tests.leaderboard.web.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
 from tests.leaderboard.web.synthetic import NASTY, NOW, event, fill, pulse, site_of, submission
 
 

@@ -11,10 +11,9 @@ import pytest
 from leaderboard.governance.signing_in import SignIn, Way, read_sign_in
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.web.calling import Caller, Endpoint, endpoints, session_of
 from tests.leaderboard.web.oauth_provider import CLIENT_ID, CLIENT_SECRET
 from tests.leaderboard.web.own_submissions import ADA, HELD, QUEUED, give
-from tests.leaderboard.web.serving import app_of
+from tests.leaderboard.web.serving import Caller, Endpoint, app_of, endpoints, session_of
 from tests.leaderboard.web.serving import served as served_app
 from tests.leaderboard.web.synthetic import StubDesk, cards, fill
 

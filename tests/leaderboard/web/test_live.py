@@ -1,17 +1,24 @@
-"""Live view: links, forms, sorting, typing, going back and asking again, in a real browser."""
+"""Live view: what is answered, what is asked for again, and which answers are kept."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
+from types import FrameType
 
 import gradio as gr
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from starlette.datastructures import QueryParams
 
+from leaderboard.store.memory import memory_store
 from leaderboard.web.live import Shown, live_view
+from leaderboard.web.pages.metrics_page import MetricsPlace
+from tests.leaderboard.web.failing_store import Switch, failing
+from tests.leaderboard.web.synthetic import fill, keep, site_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PATIENCE_MS = 30_000
@@ -144,3 +151,65 @@ def test_what_changes_by_itself_is_asked_for_until_it_is_final(page: Page, addre
     asked = len(_asked)
     page.wait_for_timeout(700)
     assert len(_asked) == asked
+
+
+ROOT = Path(__file__).parents[3]
+SITE = "http://made.up/"
+MOST_MODULES = 15
+TABS = ("", "tab=skill:counting", "tab=benchmark:ratings", "tab=benchmark:ratings&skill=counting")
+
+
+def place_of() -> MetricsPlace:
+    return MetricsPlace(site_of(fill(memory_store())))
+
+
+@pytest.mark.parametrize("query", TABS)
+def test_the_same_address_is_answered_once_until_something_is_published(query: str) -> None:
+    store, params = fill(memory_store()), QueryParams(query)
+    place = MetricsPlace(site_of(store))
+    first, below = place.first(params), place.second(params, SITE)
+    assert place.first(QueryParams(query)) is first
+    assert place.second(params, SITE) == below
+    assert (place.second(params, SITE) is below) == bool(query)  # The first tells the time.
+    assert place.first(QueryParams(f"{query}&q=clip&search=clip")) != first
+    keep(store, {"policy/made-up.txt": b"1"})
+    again = place.first(params)
+    assert again == first and again is not first
+
+
+def test_programs_name_the_address_by_which_a_visitor_came() -> None:
+    place, params = place_of(), QueryParams("tab=benchmark:ratings")
+    for site in (SITE, "http://another.one/"):
+        assert site in place.second(params, site).html
+
+
+def test_what_is_very_long_and_what_is_read_during_an_outage_is_not_kept() -> None:
+    switch = Switch()
+    place = MetricsPlace(site_of(failing(fill(memory_store()), switch)))
+    long, short = QueryParams(f"q={'x' * 600}"), QueryParams("")
+    first = place.first(short)
+    assert place.first(long) is not place.first(long)
+    switch.out = True
+    during = place.first(short)
+    assert during == first and during is not first
+    assert place.first(short) is not during
+
+
+@pytest.mark.parametrize("query", TABS)
+def test_a_warm_answer_enters_few_modules(query: str) -> None:
+    place, params = place_of(), QueryParams(query)
+    place.first(params)
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(ROOT / "leaderboard"):
+            entered.add(str(path.relative_to(ROOT)))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        place.first(params)
+    finally:
+        sys.setprofile(before)
+    assert 0 < len(entered) <= MOST_MODULES, sorted(entered)

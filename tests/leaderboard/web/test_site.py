@@ -21,10 +21,9 @@ from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
 from leaderboard.web.submitting import Request, act_on
 from leaderboard.web.widgets import band, or_as_before, or_unread
-from tests.leaderboard.web.calling import Caller, endpoints
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import NEW, QUEUED, give
-from tests.leaderboard.web.serving import REPOSITORY, app_of, served
+from tests.leaderboard.web.serving import REPOSITORY, Caller, app_of, endpoints, served
 from tests.leaderboard.web.synthetic import NOW, cards, fill, site_of
 
 HERE = SignIn(Way.LOCAL, local="root")

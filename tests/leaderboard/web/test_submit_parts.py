@@ -30,10 +30,13 @@ from tests.leaderboard.web.own_submissions import (
     OLD,
     OPERATOR,
     QUEUED,
+    RUNNING,
+    SILENT,
+    WORKER,
     give,
+    run_one,
 )
 from tests.leaderboard.web.parsed import Node, harmless, read
-from tests.leaderboard.web.running_submission import RUNNING, SILENT, WORKER, run_one
 from tests.leaderboard.web.synthetic import NASTY, NOW, StubDesk, fill, site_of
 
 SECRET_WORDS = ("batch 59", "careful")

@@ -21,8 +21,7 @@ from leaderboard.store.memory import memory_store
 from tests.evaluator.submission.generations.made_images import SET, SETS, made
 from tests.leaderboard.web.conftest import Serve
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, give
-from tests.leaderboard.web.running_submission import RUNNING, run_one
+from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, RUNNING, give, run_one
 from tests.leaderboard.web.serving import app_of
 from tests.leaderboard.web.synthetic import NOW, cards, fill
 

@@ -1,0 +1,782 @@
+"""Pages of the models: the place with its views, its tables, and one model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+
+from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.prompt_set import SetPrompt
+from benchmarks.rethinking.measures import MetricScores, stability
+from benchmarks.statistics.resampling import ResamplingPlan
+from leaderboard.api.tables.models import ModelsParameters, models
+from leaderboard.models.board_types import (
+    BoardQuery,
+    Judge,
+    Mean,
+    ModelBoard,
+    PairMatrix,
+    PairTest,
+    SkillBoard,
+    Standing,
+)
+from leaderboard.models.people import people_boards
+from leaderboard.models.reading import ModelReader
+from leaderboard.records import ModelCard
+from leaderboard.store.memory import memory_store
+from leaderboard.views.model_place import DECIDING
+from leaderboard.views.models import PER_PAGE, VIEWS, Drawn, ModelQuery, ModelsQuery, PlaceQuery
+from leaderboard.web.components import HeatCell
+from leaderboard.web.heads.of_models import model_head, models_head
+from leaderboard.web.middleware import redirected
+from leaderboard.web.model_detail import command, model_html
+from leaderboard.web.model_parts import (
+    MOST_MODELS,
+    MOST_PAIRED,
+    MOST_SEEDS,
+    NO_SCORE,
+    Ranks,
+    bump_of,
+    by_model,
+    by_seed,
+    dominance,
+    fine_percent,
+    model_matrix,
+    p_value,
+    parameters,
+    people_table,
+    signed,
+    skill_table,
+    stability_tag,
+    tags_of,
+    taken,
+    whole_percent,
+)
+from leaderboard.web.model_place import place_html
+from leaderboard.web.page import Context
+from tests.leaderboard.models.made_up_ratings import (
+    RATED,
+    RatedBenchmark,
+    rated_answers,
+    rated_set,
+    rating,
+)
+from tests.leaderboard.views.model_track import (
+    EMPTY,
+    HOSTILE_ID,
+    IDS,
+    JUDGES,
+    N_PROMPTS,
+    SET,
+    context_of,
+    entry,
+    fill_models,
+    filled,
+    keep_models,
+    prompt_sets,
+    source_of,
+)
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.skills_fixture import NASTY, fill
+
+OLD_WORDS = re.compile(
+    r"earned|told apart|a guess|drawn by|\bdrew\b|for the curious|whoever|stranger|\d %|nobody trusted"
+    r"|What is known|duplicate pair_id"
+)
+MEANS = {"low": 2.0, "middle": 3.0, "high": 4.0}
+Show = Callable[..., Node]
+
+
+@pytest.fixture(scope="module")
+def context() -> Context:
+    return context_of(filled())
+
+
+def html(context: Context, **params: str) -> str:
+    reader = context.models or ModelReader(context.store, {}, None)
+    return place_html(PlaceQuery.from_params(params), reader, context.reader.view())[0]
+
+
+def shown(context: Context, **params: str) -> Node:
+    found = html(context, **params)
+    harmless(found)
+    page = read(found)
+    named(page)
+    assert len(page.all("h1")) == 1
+    return page
+
+
+# All views.
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("judge", ["", JUDGES[2]])
+def test_every_view_has_the_verdict_the_views_and_the_words_of_the_field(
+    context: Context, view: str, judge: str
+) -> None:
+    page = shown(context, view=view, judge=judge)
+    said = page.one("h1").text
+    assert "significantly better" in said and ("not qualified" in said) is bool(judge)
+    tabs = page.all(".as-tabs a")
+    assert [tab["aria-selected"] for tab in tabs].index("true") == VIEWS.index(view)
+    assert all(tab["data-go"] and "data-push" in tab.attrs for tab in tabs)
+    assert [parse_qs(urlsplit(tab["href"]).query).get("view", ["skills"])[0] for tab in tabs] == [
+        *VIEWS
+    ]
+    assert page.all("form[data-go]") and page.all("select[name=set]")
+    assert not OLD_WORDS.findall(page.told), OLD_WORDS.findall(page.told)
+
+
+def test_the_title_and_the_exact_state_name_what_is_shown(context: Context) -> None:
+    assert context.models is not None
+    view = context.reader.view()
+
+    def state(**params: str) -> tuple[str, str]:
+        asked = PlaceQuery.from_params(params)
+        _, exact, title = place_html(asked, context.models, view)  # type: ignore[arg-type]
+        return exact.query, title
+
+    assert state() == ("", "Models on Made-up prompts")
+    assert state(view="seeds")[1].startswith("Seeds: ")
+    assert state(set=NASTY, page="7", sort="-count")[0] == f"?set={SET}&sort=-count"
+    assert state(view="two", a=NASTY)[0] == f"?view=two&a={IDS[0]}&b={IDS[1]}"
+    titles = {state(view=one)[1] for one in VIEWS}
+    assert len(titles) == len(VIEWS)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_without_models_scores_prompts_or_sets_it_says_what_there_is(
+    context: Context, view: str
+) -> None:
+    page = shown(context, set=EMPTY, view=view)
+    assert "No model has been submitted" in page.one("h1") and page.all(".as-empty")
+    if view in ("skills", "gallery", "seeds", "two"):
+        assert f"--benchmark {EMPTY}" in page and "./submit" in page.links()
+    nothing = shown(context, view=view, words="nothing like it")
+    assert "left by these filters" in nothing.one("h1")
+    bare = f"./models?set={SET}" + (f"&view={view}" if view != "skills" else "")
+    assert any(link.startswith(bare) and "words" not in link for link in nothing.links())
+
+
+def test_unscored_models_and_an_installation_without_sets_are_said() -> None:
+    unscored = entry(0, "New").model_copy(update={"judges": {}})
+    store = keep_models(fill(memory_store()), unscored)
+    page = shown(context_of(store))
+    assert "scored" in page.one("h1") and "./submit" in page.links()
+    assert "no prompt sets" in shown(replace(context_of(store), models=None))
+    alone = shown(context_of(filled(1)), view="two")
+    assert "One model only" in alone
+
+
+# Skills.
+
+
+def test_the_skills_view_has_every_part_with_models_in_order_leading_to_their_images(
+    context: Context,
+) -> None:
+    page = shown(context)
+    for part in ("board", "disagreements", "facts", "as-published", "cite"):
+        assert page.all(f"#{part}"), part
+    assert any("gnp.exe" in name for name in page.names)
+    rows = [link for row in page.one("#board").all("tbody tr") for link in row.links("./model?id=")]
+    assert list(dict.fromkeys(re.findall(r"drawn-\d+", " ".join(rows)))) == list(IDS)
+    assert any(f"id={IDS[0]}&skill=count&judge={JUDGES[0]}" in link for link in rows)
+    assert f"./v1/models/{SET}?format=csv" in page.links()
+    assert SET in page.one("#cite").one("pre")  # A way to cite the board.
+
+
+def test_a_skill_opens_to_its_sub_skills_and_back(context: Context) -> None:
+    assert f"./models?set={SET}&skill=count" in [
+        link.replace("./models?skill", f"./models?set={SET}&skill")
+        for link in shown(context).links()
+    ]
+    inside = shown(context, skill="count")
+    heads = inside.texts("#board thead th")
+    assert any("few" in head for head in heads) and any("+1" in head for head in heads)
+    assert f"./models?set={SET}" in inside.links()
+    alone = shown(context, skill="count", judge=JUDGES[2]).texts("#board thead th")
+    assert not any("+1" in head for head in alone)
+
+
+def test_filters_are_told_and_each_can_be_taken_back(context: Context) -> None:
+    models = ",".join(IDS[:3])
+    page = shown(context, words="box", split="real", seed="2", judge=JUDGES[2], models=models)
+    chips = page.texts(".as-fchip")
+    for said in ("split: Real", "words: box", "only CLIPScore 1.4", "seed no. 2", "3 of 5 models"):
+        assert any(said in chip for chip in chips), said
+    assert "Easel Turbo" not in page.one("#board").one("table")
+    assert any(one.startswith(f"./v1/models/{SET}?split=real&words=box&judge=")
+               for one in page.links("./v1/"))  # fmt: skip
+
+
+def test_tests_inside_a_choice_are_asked_for_and_marked_as_chosen_after_seeing_the_data(
+    context: Context,
+) -> None:
+    chosen = shown(context, models=",".join(IDS[:3]))
+    assert "Ranks, tiers and tests are of all 5 models." in chosen
+    assert "Chosen after seeing the data." not in chosen
+    (link,) = [one for one in chosen.links() if "alone=1" in one]
+    alone = shown(context, **{k: v[0] for k, v in parse_qs(urlsplit(link).query).items()})
+    assert "Chosen after seeing the data." in alone
+    assert "Chosen after seeing the data." in shown(context, words="box")
+
+
+def test_disagreements_are_named_with_both_sides_and_lead_to_the_two(context: Context) -> None:
+    part = shown(context, words="cup", seed="1").one("#disagreements")
+    (link,) = part.links("./models?set")
+    assert f"a={IDS[0]}&b={IDS[1]}" in link and "skill=count&words=cup&seed=1" in link
+    assert "BLIP2-ITM 1.1" in part and "VQAScore 1.0" in part
+
+
+@pytest.mark.slow
+def test_models_of_an_earlier_revision_are_left_out_by_name() -> None:
+    old = entry(3, "Old one")
+    old = old.model_copy(update={"images": old.images.model_copy(update={"revision": "2023"})})
+    page = shown(context_of(keep_models(filled(2), entry(0, "Aurora"), entry(1, "B"), old)))
+    assert "Left out" in page and "Old one" in page
+
+
+@pytest.mark.slow
+def test_fifty_models_are_shown() -> None:
+    page = shown(context_of(fill_models(fill(memory_store()), 50)), words="box")
+    assert len(page.one("#board").names) >= 50
+
+
+# People's ratings, apart from metrics, with their sources.
+
+
+@pytest.fixture
+def rated(monkeypatch: pytest.MonkeyPatch, context: Context) -> Context:
+    """Real ratings of one set, submitted models of another, and a set whose ratings are absent."""
+    missing = SubmitterError("data_missing", "absent needs its ratings.", "Fetch them.")
+    people = RatedBenchmark(rated_answers({**MEANS, "<img src=x>": 1.5}))
+    rating(monkeypatch, people, RatedBenchmark(missing, "absent"))
+    sets = {**prompt_sets(), RATED: rated_set(), "missing": rated_set("absent", "missing"),
+            "simulated": rated_set("", "simulated", simulated=True)}  # fmt: skip
+    assert context.models is not None
+    return replace(context, models=ModelReader(context.store, sets, None))
+
+
+def test_people_rate_apart_from_metrics_with_tests_source_and_licence(rated: Context) -> None:
+    page = shown(rated, set=RATED)
+    assert "Rated by people" in page.one("h1") and "high" in page.one("h1")
+    part = page.one("#people")
+    for words in ("Rated images", "CC BY 4.0"):
+        assert words in part
+    assert "https://arxiv.org/abs/2406.13743" in part.links() and "VQAScore" not in part
+    for kind in ("", "/pairs"):
+        assert f"./v1/models/{RATED}/ratings{kind}?format=csv" in part.links()
+    assert len(part.one("details").rows) == 4 * 3 / 2  # Each two are tested.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "there"), [(RATED, True), ("missing", True), (SET, False), ("simulated", False)]
+)
+def test_a_set_has_the_section_only_where_people_rated(
+    rated: Context, name: str, *, there: bool
+) -> None:
+    parts = shown(rated, set=name).all("#people")
+    assert bool(parts) is there
+    if name == "missing":  # Not at hand: the reason, and what to do.
+        assert "absent needs" in parts[0] and "Fetch" in parts[0] and not parts[0].all("table")
+
+
+@pytest.mark.slow
+def test_simulated_sets_are_a_group_of_the_chooser_and_the_first_page_leads_to_the_rated(
+    rated: Context,
+) -> None:
+    chooser = shown(rated).one("select[name=set]")
+    assert [one["value"] for one in chooser.one("optgroup").all("option")] == ["simulated"]
+    assert [one["value"] for one in chooser.all("option")][:2] == [SET, RATED]
+    assert [one["value"] for one in chooser.all("option[selected]")] == [SET]
+
+
+# Gallery.
+
+
+def test_the_gallery_has_a_prompt_for_each_skill_and_leads_to_all_its_images(
+    context: Context,
+) -> None:
+    page = shown(context, view="gallery")
+    cases = page.all("#gallery article")
+    assert [case.all("img") != [] for case in cases] == [True] * 4
+    for case in cases:
+        assert len(case.all(".as-tile")) == 5 and case.links("./models?view=prompt&prompt=")
+        assert {image["loading"] for image in case.all("img")} == {"lazy"}
+        assert "Image not available" in case  # Three of the five published none.
+    nothing = shown(context, view="gallery", models=",".join(IDS[2:]))
+    assert "No images to show." in nothing and not nothing.all(".as-tile")
+    paged = shown(context, view="gallery", skill="count")
+    assert any("page=2" in link for link in paged.links())
+
+
+# Two models, one prompt, seeds, judges.
+
+
+def test_two_models_that_metrics_order_in_opposite_ways_get_both_verdicts(
+    context: Context,
+) -> None:
+    page = shown(context, view="two", skill="count", a=IDS[0], b=IDS[1])
+    said = page.one(".as-two-said").text
+    assert "By BLIP2-ITM 1.1 Aurora XL 0.1 is significantly better" in said
+    assert "by VQAScore 1.0 Brush 3 is" in said
+    part = page.one("#deciding")
+    assert len(part.all("article")) > DECIDING
+    assert any("view=prompt&skill=count&prompt=" in link for link in part.links())
+    assert page.all("#matrix td a") and page.all("#tests table")
+
+
+def test_swapping_turns_the_signs(context: Context) -> None:
+    there, back = (
+        shown(context, view="two", a=a, b=b) for a, b in (IDS[:2], IDS[1::-1])
+    )  # fmt: skip
+    signs = [page.texts("td.as-difference b")[0] for page in (there, back)]
+    assert signs[0][0] == "+" and signs[1] == signs[0].replace("+", "−")
+    assert any(f"a={IDS[1]}&b={IDS[0]}" in link for link in there.links())
+    links = shown(context, view="two", models=",".join(IDS[:3]), alone="1").links("./v1/models/")
+    assert any("/pairs?" in link and f"models={','.join(IDS[:3])}" in link for link in links)
+    assert {one["value"] for one in there.all("option[selected]")} >= set(IDS[:2])
+
+
+def test_without_a_qualified_metric_two_models_get_no_verdict(context: Context) -> None:
+    page = shown(context, view="two", skill="lang")
+    assert "No metric is qualified" in page.one("h1")
+    assert "No qualified metric has scored both" in page.one(".as-two-said")
+
+
+@pytest.mark.slow
+def test_a_prompt_shows_all_models_and_seeds_with_the_scores_of_one_metric(
+    context: Context,
+) -> None:
+    page = shown(context, view="prompt", prompt="p001", judge=JUDGES[1])
+    part = page.one("#images")
+    assert len(part.all("article")) == 5 and "VQAScore 1.0" in part
+    assert len(part.all(".as-tile")) == 2 * 3  # Of the two that published their images.
+    means = [float(one) for one in re.findall(r"mean (0\.\d+)", part.text)]
+    assert len(means) == 5 and means == sorted(means, reverse=True)
+    assert f"Prompt 2 of {N_PROMPTS}" in page
+    links = " ".join(page.links())
+    assert all(one in links for one in ("prompts/p001?judge=", "prompt=p000", "prompt=p002"))
+    assert "not among" in shown(context, view="prompt", prompt="p001", skill="count")
+
+
+def test_a_hostile_prompt_and_its_elements_are_shown_as_they_are(context: Context) -> None:
+    page = shown(context, view="prompt", prompt=HOSTILE_ID)
+    assert "a cup <img" in page and "(Counting)" in page.one("[aria-label=Elements]")
+    quoted = "v1/models/made_up_prompts/prompts/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D?"
+    assert any(quoted in link for link in page.links())
+
+
+def test_every_metric_has_its_verdict_and_every_model_varies_over_its_seeds(
+    context: Context,
+) -> None:
+    page = shown(context, view="seeds")
+    table = page.one("#stability").one("table")
+    assert len(table.rows) == 3 and "stable" in table and "0 of 10" in table
+    assert "2 seeds" in page and len(page.all("#ranks svg path")) == 5
+    assert len(page.all("#variation .as-seed-mean")) == 4 * 3 + 2
+    swapped = shown(context, view="seeds", judge=JUDGES[2]).one("#ranks")
+    assert "not stable" in swapped and "1 seed" in swapped
+    alone = shown(context_of(filled(1)), view="seeds")
+    assert "not known" in alone and "Fewer than two" in alone
+
+
+def test_judges_come_with_their_evidence_and_what_they_rest_on(context: Context) -> None:
+    page = shown(context, view="judges")
+    for part in ("judges", "one-pixel", "orderings"):
+        assert page.all(f"#{part}"), part
+    rows = page.one("#judges table").rows
+    assert any(row["Judges"].text == "judges" for row in rows)
+    assert page.one("#judges").links("./?tab=benchmark:")
+    for words in ("tier 1", "chance", "speaks for it", "No qualified metric"):
+        assert words in page.one("#judges"), words
+    assert any(f"judge={JUDGES[2]}" in link for link in page.one("#judges").links("./models"))
+
+
+# What others show of the place.
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "to"),
+    [("model-pair", "set=s&a=x&b=y&skill=count", {"set": "s", "view": "two", "a": "x", "b": "y", "skill": "count"}),
+     ("seeds", "set=s&judge=m/x", {"set": "s", "view": "seeds", "judge": "m/x"}),
+     ("prompt", "set=s&id=p%2F1&words=box", {"set": "s", "view": "prompt", "prompt": "p/1", "words": "box"}),
+     ("seeds", "", {"view": "seeds"})],
+)  # fmt: skip
+def test_addresses_of_before_lead_to_their_view_with_their_state(
+    path: str, query: str, to: dict[str, str]
+) -> None:
+    address = redirected(f"/{path}", query)
+    assert address is not None and address.startswith("./models?")
+    params = {name: value[0] for name, value in parse_qs(urlsplit(address).query).items()}
+    assert params == to and PlaceQuery.from_params(params).view == to["view"]
+
+
+def test_a_link_to_the_place_is_described_by_its_verdict_its_two_models_or_its_prompt() -> None:
+    source = source_of(filled())
+    board = models_head({}, source)
+    assert board is not None and "significantly better" in board.description
+    two = models_head({"view": "two", "a": IDS[0], "b": IDS[1]}, source)
+    assert two is not None and "Aurora XL" in two.title and "Brush 3" in two.title
+    prompt = models_head({"view": "prompt", "prompt": "p001"}, source)
+    assert prompt is not None and "red cups" in prompt.title
+    empty = models_head({"set": EMPTY}, source)
+    assert empty is not None and "Unused prompts" in empty.title and not empty.lines
+    for found in (board, two, prompt):
+        assert not OLD_WORDS.findall(f"{found.title} {found.description}")
+
+
+def model(context: Context, submission_id: str = IDS[0], **params: str) -> Node:
+    query = ModelQuery.from_params({"id": submission_id, **params})
+    assert context.models is not None
+    html, _, _ = model_html(query, context.models, context.reader.view())
+    harmless(html)
+    page = read(html)
+    named(page)
+    assert len(page.all("h1")) == 1
+    return page
+
+
+@pytest.mark.parametrize("submission_id", IDS)
+def test_every_model_has_every_part_in_the_words_of_the_field(
+    context: Context, submission_id: str
+) -> None:
+    page = model(context, submission_id)
+    for part in ("card", "means", "seeds", "images", "runs", "again"):
+        assert page.all(f"#{part}"), part
+    assert not OLD_WORDS.findall(page.told)
+
+
+def test_means_stand_with_intervals_and_who_judges_and_seeds_with_a_verdict(
+    context: Context,
+) -> None:
+    page = model(context)
+    assert "Rank 1 of 5 models" in page and "better than 4" in page
+    table = page.one("#means").one("table")
+    for name in ("BLIP2-ITM 1.1", "VQAScore 1.0", "CLIPScore 1.4", "Counting", "All prompts"):
+        assert name in table
+    assert table.texts("span.as-good") == ["judges"] * 6
+    assert any(cell.text.startswith("0.786 [0.") for cell in table.all("td"))
+    part = page.one("#seeds")
+    assert "stable" in part and "seed no. 1" in part and len(part.all(".as-seed-mean")) == 3
+    assert any(f"judge={JUDGES[0]}" in link for link in part.links())
+
+
+def test_images_are_paged_ordered_and_filtered(context: Context) -> None:
+    def prompts(**params: str) -> list[str]:
+        return model(context, **params).one("#images").texts("code.as-ident")
+
+    assert len(prompts()) == PER_PAGE
+    assert f"Page 1 of {N_PROMPTS // PER_PAGE}" in model(context)
+    orders = [prompts(order=order) for order in ("", "best", "set")]
+    assert orders[0] != orders[1] and orders[2][:2] == ["p000", "p001"]
+    assert prompts(order="set", page="99")[-1] == HOSTILE_ID
+    last = model(context, order="set", page="99")
+    address = "./v1/generations/drawn-00000/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D/40?w=320"
+    assert address in [image["src"] for image in last.all("img")]
+    some = model(context, skill="count", words="8 red", judge=JUDGES[1])
+    assert 0 < len(some.all("#images article")) < PER_PAGE
+    assert not prompts(words="nothing like it")
+    assert "Images not available" in model(context, IDS[4])
+
+
+def test_runs_tell_cost_isolation_failures_the_one_pixel_change_and_shared_images(
+    context: Context,
+) -> None:
+    part = model(context).one("#runs")
+    for words in ("own network namespace", "3.0 GiB", "0.0021", "unreadable_image: 1", "failed",
+                  "smallest gap"):  # fmt: skip
+        assert words in part, words
+    shared = model(context, IDS[3])
+    assert "17 images" in shared and "p001 seed 40" in shared
+
+
+@pytest.mark.parametrize("submission_id", ["", "nobody", NASTY, "x" * 500])
+def test_a_model_that_is_not_there_leads_to_those_that_are(
+    context: Context, submission_id: str
+) -> None:
+    page = model(context, submission_id)
+    assert len(page.links("./model?id=drawn-")) == len(IDS)
+    assert ("no model" in page) is bool(submission_id)
+
+
+def test_a_model_of_another_revision_or_set_stands_on_no_board_and_says_so() -> None:
+    own = entry(0, "Old one")
+    for update in ({"revision": "2023"}, {"prompt_set": "elsewhere"}):
+        changed = own.model_copy(update={"images": own.images.model_copy(update=update)})
+        page = model(context_of(keep_models(filled(1), changed)))
+        assert "Old one" in page and not page.all("#means")
+        assert "no board" in page or "not known" in page
+        assert EMPTY not in page
+
+
+def test_a_metric_that_was_taken_off_the_boards_is_named_nowhere() -> None:
+    own = entry(0, "Aurora")
+    gone = next(iter(own.judges.values())).model_copy(update={"metric": "gone-metric"})
+    judges = {**own.judges, "gone-0001/gone-metric": gone}
+    store = keep_models(filled(), own.model_copy(update={"judges": judges}))
+    page = model(context_of(store))
+    assert page.all("#runs") and "gone-metric" not in page
+    head = model_head({"id": IDS[0]}, source_of(store))
+    assert head is not None and "3 metrics" in head.description
+    (row,) = models(source_of(store), ModelsParameters()).rows
+    assert row["n_judges"] == 3
+
+
+NAN = math.nan
+JUDGE = Judge("m/One", "One 1.0", trusted=True)
+OTHER = Judge(f"m/{NASTY}", NASTY, trusted=False)
+
+
+def standing(place: int, **more: Any) -> Standing:
+    mean = Mean(0.8 - 0.1 * place, 0.7, 0.9, n_prompts=40, n_missing=place)
+    better = frozenset({f"drawn-{place + 1:05d}"})
+    given = more or {"rank_low": place + 1, "rank_high": place + 2, "tier": place + 1}
+    return Standing(f"drawn-{place:05d}", {JUDGE.entry_id: mean}, better, **given)
+
+
+def skill(key: str | None, n: int = 3, **more: Any) -> SkillBoard:
+    standings = {f"drawn-{k:05d}": standing(k) for k in range(n)}
+    made = SkillBoard(key, f"Of {key}", 40, (JUDGE, OTHER), JUDGE.entry_id, standings)
+    return replace(made, **more)
+
+
+def board(*skills: SkillBoard, n: int = 3) -> ModelBoard:
+    entries = {f"drawn-{k:05d}": entry(k, f"Model {k}") for k in range(n)}
+    return ModelBoard(BoardQuery(SET), entries, {one.skill: one for one in skills}, "The rule.")
+
+
+def cells(made: ModelBoard, **params: Any) -> list[list[HeatCell]]:
+    table = skill_table(made, **params)
+    return [list(row.cells) for _, rows in table.groups for row in rows]
+
+
+# Skills.
+
+
+def test_a_cell_has_the_mean_its_rank_range_and_all_that_it_rests_on() -> None:
+    same = {
+        f"drawn-{k:05d}": replace(standing(0), submission_id=f"drawn-{k:05d}") for k in range(3)
+    }
+    found = cells(board(skill(None), skill("count", standings=same)))
+    assert [(round(row[0].value or 0, 3), row[0].small) for row in found] == [
+        (0.8, "1–2"), (0.7, "2–3"), (0.6, "3–4"),
+    ]  # fmt: skip
+    assert [row[0].share for row in found] == pytest.approx([1, 0.5, 0])
+    assert {row[1].share for row in found} == {0.5}  # Equal means, one colour.
+    assert [row[0].best for row in found] == [True, False, False]
+    for words in ("One 1.0: 0.700 [0.700, 0.900]", "n 40", "1 without a score", "better than 1"):
+        assert words in found[1][0].hint
+    assert "id=drawn-00001&skill=count&judge=m/One" in found[1][1].href
+
+
+def test_rows_stand_in_tiers_until_a_column_sorts_them() -> None:
+    made = board(skill(None), skill("count"))
+    in_tiers = skill_table(made)
+    assert [tier.label for tier, _ in in_tiers.groups if tier] == ["Tier 1", "Tier 2", "Tier 3"]
+    lowest = skill_table(made, "count")
+    ((tier, rows),) = lowest.groups
+    assert tier is None and [row.name[:7] for row in rows] == ["Model 2", "Model 1", "Model 0"]
+    assert [one.sorted for one in lowest.columns] == ["", "", "ascending"]
+    assert [one.sorted for one in skill_table(made, "-count").columns][2] == "descending"
+    assert skill_table(made, "-nothing").groups == in_tiers.groups
+
+
+def test_a_choice_of_models_shows_these_with_the_ranks_of_the_board() -> None:
+    only = skill_table(board(skill(None)), "", ["drawn-00002"])
+    ((tier, (row,)),) = only.groups
+    assert tier is not None and tier.label == "Tier 3" and row.cells[0].small == "3–4"
+
+
+def test_no_order_is_hatched_and_who_lacks_a_rank_or_a_judge_has_the_reason() -> None:
+    flat = {
+        f"drawn-{k:05d}": replace(standing(k), better_than=frozenset(), worse_than=frozenset())
+        for k in range(3)
+    }
+    unranked = {"drawn-00000": standing(0), "drawn-00001": standing(1, unranked=f"60 lack {NASTY}")}
+    made = board(skill(None, standings=unranked), skill("lang", standings=flat))
+    (first, second), (third, fourth), _ = cells(made)
+    assert not first.unordered and "No two models" in second.unordered
+    assert "60 lack" in third.unordered and "No two models" in fourth.unordered
+    labels = [tier.label for tier, _ in skill_table(made).groups if tier]
+    assert labels == ["Tier 1", "No rank"]
+    nobody = board(skill("lang", lead=None, judges=(OTHER,), note="Nobody."))
+    table = skill_table(nobody)
+    assert "no qualified metric" in table.columns[1].note and table.columns[1].hint == "Nobody."
+    assert {row[0].value for row in cells(nobody)} == {None}
+
+
+def test_more_models_than_can_be_read_are_cut_and_counted() -> None:
+    n = MOST_MODELS + 7
+    table = skill_table(board(skill(None, n), n=n))
+    assert sum(len(rows) for _, rows in table.groups) == MOST_MODELS and table.left == 7
+
+
+def test_what_a_reader_must_know_of_the_images_is_a_tag() -> None:
+    copied = entry(0, "Copy").model_copy(update={"same_content_as": ("drawn-00007",)})
+    assert tags_of(entry(0, "Plain")) == ()
+    for one, labels in ((entry(1, "Best"), ["best of 4"]), (entry(2, "Withheld"), ["2 withheld"]),
+                        (entry(3, "Lacking"), ["shared images", "60 missing"]),
+                        (copied, ["same content"])):  # fmt: skip
+        assert [tag.label for tag in tags_of(one)] == labels
+    assert taken(ModelCard()) == "first image"
+    best = taken(ModelCard(selection="best_of", best_of=4, selected_by=NASTY))
+    assert best.startswith("best of 4 by <img") and "\u202e" not in best
+    numbers = (None, 7, 860_000_000, 2_600_000_000, 12 * 10**12)
+    assert [parameters(n) for n in numbers][1:] == [
+        "7", "860\u00a0M", "2.6\u00a0B", "12\u00a0T"
+    ]  # fmt: skip
+
+
+# People's ratings.
+
+
+def test_rated_models_stand_in_tiers_with_mean_interval_and_rank(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    means = {"low": 2.0, "middle": 3.0, "high": 4.0, "<img src=x>": 1.5}
+    rating(monkeypatch, RatedBenchmark(rated_answers(means)))
+    (made,) = people_boards(rated_set(), None)
+    table = people_table(made)
+    assert [(tier.label, [row.name for row in rows]) for tier, rows in table.groups if tier] == [
+        ("Tier 1", ["high"]), ("Tier 2", ["middle"]), ("Tier 3", ["low"]), ("Tier 4", ["<img src=x>"])
+    ]  # fmt: skip
+    for (_, (row,)), mean in zip(table.groups, made.overall.means.values(), strict=True):
+        assert row.cells[0].value == mean.value and len(row.cells) == len(made.skills)
+        assert row.cells[0].small.startswith(f"[{mean.ci_low:.2f}, {mean.ci_high:.2f}]")
+
+
+def test_where_people_see_no_difference_or_prompts_are_few_nothing_is_ordered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = rated_answers({"one": 3.0, "two": 3.0})
+    answers.ratings[:] = 3.0
+    rating(monkeypatch, RatedBenchmark(answers))
+    table = people_table(people_boards(rated_set(), None)[0])
+    assert all(cell.unordered for _, rows in table.groups for row in rows for cell in row.cells)
+    assert [column.note.endswith("n.s.") for column in table.columns[1:]] == [True] * 3
+    rating(monkeypatch, RatedBenchmark(rated_answers({"a": 2.0, "b": 4.0}, counting=5)))
+    table = people_table(people_boards(rated_set(), None)[0])
+    assert [column.note.endswith("no order") for column in table.columns[1:]] == [
+        False,
+        False,
+        True,
+    ]
+    assert [row.cells[-1].small for _, rows in table.groups for row in rows] == ["–"] * 2
+
+
+# Two models.
+
+
+def made_test(**more: float) -> PairTest:
+    given = {"difference": 0.1, "ci_low": 0.05, "ci_high": 0.15, "t": 3.0, "t_p": 0.001,
+             "t_p_holm": 0.01, "wilcoxon_w": 12.0, "wilcoxon_p": 0.002, "dominance": 0.7,
+             "dominance_back": 0.2, **more}  # fmt: skip
+    return PairTest(JUDGES[0], None, 40, 1, **given)
+
+
+def test_shares_differences_and_p_values_are_told_plainly() -> None:
+    assert dominance(made_test(), "A", "B") == "A is better on 70%, B on 20%, equal on 10%"
+    assert dominance(made_test(dominance=NAN), "", "") == ""
+    signs = [signed(x) for x in (0.1, -0.1, 0.0, 1e-9)]
+    assert signs == ["+0.100", "−0.100", "0.000", "0.000"]
+    assert [p_value(p) for p in (0.04, 1e-9, 1.0)] == [".040", "<.001", "1.000"]
+    assert p_value(NAN) == whole_percent(None) == whole_percent(NAN)
+    assert [whole_percent(share) for share in (1.0, 0.305)] == ["100%", "30%"]
+    assert [fine_percent(share) for share in (0.123, 0.0123, 12.0)] == ["12%", "1.2%", "1200%"]
+
+
+def matrix(n: int, **query: Any) -> Any:
+    shares = np.full((n, n), 0.6)
+    shares[np.tril_indices(n)] = 0.3
+    p = np.full((n, n), 0.001)
+    p[0, n - 1] = p[n - 1, 0] = np.nan
+    np.fill_diagonal(p, np.nan)
+    ids = tuple(f"drawn-{k:05d}" for k in range(n))
+    made = PairMatrix(JUDGES[0], None, ids, shares, np.full((n, n), 0.1), p, p)
+    entries = {ident: entry(k, NASTY) for k, ident in enumerate(ids)}
+    return model_matrix(made, entries, PlaceQuery(ModelsQuery(SET, **query)))
+
+
+def test_the_matrix_has_shares_above_and_p_values_below_the_diagonal_and_is_cut() -> None:
+    found = matrix(3, skill="count")
+    shown = [[cell.shown for cell in row] for row in found.cells]
+    assert [row[k + 1 :] for k, row in enumerate(shown)] == [["60%*", "60%"], ["60%*"], []]
+    assert [row[:k] for k, row in enumerate(shown)] == [[], [".001*"], [p_value(NAN), ".001*"]]
+    assert found.cells[0][1].state == "is-sig" and found.cells[0][2].state == "is-ns"
+    assert "view=two&skill=count&a=drawn-00000&b=drawn-00001" in found.cells[0][1].href
+    assert matrix(1) is None
+    large = matrix(MOST_PAIRED + 5)
+    assert len(large.cells) == MOST_PAIRED and large.left == 5
+
+
+# Seeds.
+
+
+RANKS: Ranks = {
+    "a": [(1, 0.9), (2, 0.7)], "b": [(2, 0.8), (1, 0.8)], "c": [(None, NAN), (3, 0.1)],
+    "d": [(None, NAN), (None, NAN)],
+}  # fmt: skip
+TWO = ("Seed no. 1", "Seed no. 2")
+
+
+def test_lines_cross_where_ranks_change() -> None:
+    chart = bump_of(RANKS, {"a": NASTY}, TWO, "One")
+    assert chart is not None and "2 models" in chart.summary
+    assert [tuple(line.values) for line in chart.lines] == [(1, 2), (2, 1), (None, 3)]
+    assert (chart.scale.low, chart.scale.high) == (1, 3) and chart.lines[0].name == NASTY
+    assert bump_of({"a": [(1, 0.9)]}, {}, TWO[:1], "One") is None
+    assert bump_of({"d": RANKS["d"]}, {}, TWO, "One") is None
+    many: Ranks = {f"m{k}": [(k + 1, 0.5)] * 2 for k in range(MOST_PAIRED + 9)}
+    chart = bump_of(many, {}, TWO, "One")
+    assert chart is not None and len(chart.lines) == MOST_PAIRED
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [([[0.5, 0.5], [0.4, 0.4]], "no order"), ([[0.5, 0.4], [0.5, 0.4]], "stable"),
+     ([[0.5, 0.4], [0.4, 0.5]], "not stable")],
+)  # fmt: skip
+def test_an_order_is_called_stable_only_where_models_differ_and_keep_it(
+    means: list[list[float]], said: str
+) -> None:
+    scores = np.array(means)[:, :, None].repeat(9, axis=2)
+    prompts = tuple(f"p{i}" for i in range(9))
+    table = MetricScores("m", ("a", "b"), ("1", "2"), prompts, scores, scores)
+    found = stability(table, ResamplingPlan(prompts, seed=7, n_resamples=50))
+    assert stability_tag(found).label == said and stability_tag(None).label == "not known"
+
+
+# Images and commands.
+
+
+def test_images_name_model_seed_and_prompt_and_say_what_is_not_there() -> None:
+    prompt = SetPrompt(HOSTILE_ID, NASTY)
+    found = by_seed(Drawn(entry(0, NASTY), (7, 8), (0.5, NAN)), prompt)
+    assert [tile.score for tile in found.tiles] == ["0.500", NO_SCORE]
+    assert found.tiles[0].model.endswith("seed 7") and found.tiles[0].prompt == NASTY
+    assert found.tiles[0].src.startswith(
+        "./v1/generations/drawn-00000/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D/7"
+    )
+    unpublished = by_model([Drawn(entry(4, "x"), (7,), (0.5,))], prompt)
+    assert [tile.src for tile in unpublished] == [""]
+    many = by_seed(Drawn(entry(0, "x"), tuple(range(99)), (0.1,) * 99), prompt)
+    assert len(many.tiles) == MOST_SEEDS and many.left == 99 - MOST_SEEDS
+
+
+def test_a_command_generates_the_images_again_and_a_shell_can_take_nothing_amiss() -> None:
+    card = prompt_sets()[SET].card
+    known = command(entry(0, "Aurora"), card)
+    for words in ("--model someone/model", "--seeds 40,41,42", f"--revision {'0' * 40}"):
+        assert words in known
+    for name in ("a/b; rm -rf ~", "--help/x", "a/b\nrm", "$(x)/y", "`x`/y", NASTY, "a/b c"):
+        hostile = entry(0, "A").model_copy(update={"card": ModelCard(model=name, revision=name)})
+        assert command(hostile, card) == f"python -m benchmarks prompts {SET}"
