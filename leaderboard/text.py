@@ -39,6 +39,12 @@ def number(value: float | None, digits: int = 3) -> str:
     return shown.replace("-", "−")
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """A difference with its sign; none where it is zero."""
+    shown = number(value, digits)
+    return f"+{shown}" if value > 0 and shown != number(0.0, digits) else shown
+
+
 def rate(per_second: float) -> str:
     """A speed with no more digits than it deserves: `3.4`, `841`, `2,684`."""
     return f"{per_second:.1f}" if per_second < 100 else f"{per_second:,.0f}"

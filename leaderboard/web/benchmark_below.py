@@ -16,7 +16,7 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.slices import Basis, Ranked
 from leaderboard.rendering import render
-from leaderboard.text import clean, count, interval, number
+from leaderboard.text import clean, count, interval, number, signed
 from leaderboard.views.addresses import address, compare_address, with_state
 from leaderboard.views.benchmark_board import (
     SkillColumn,
@@ -437,12 +437,6 @@ def citation(choice: Choice, view: View, site: str) -> tuple[str, str]:
               "note": f"As of {at}. {card.citation}".strip()}  # fmt: skip
     lines = ",\n".join(f"  {name} = {{{_bib(value)}}}" for name, value in fields.items() if value)
     return plain, f"@misc{{assay-{card.name},\n{lines}\n}}"
-
-
-def signed(value: float) -> str:
-    """A difference with its sign."""
-    shown = number(value)
-    return shown if value <= 0 or shown == number(0.0) else f"+{shown}"
 
 
 def p_text(p: float) -> str:

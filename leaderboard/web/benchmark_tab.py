@@ -177,12 +177,12 @@ def choosers(choice: Choice) -> Choosers:
         search=choice.filters.search,
         kinds=tuple(
             Option(key, name, key == choice.filters.kind)
-            for key, name in (("", "All entries"), *((k, _sentence(n)) for k, n in KINDS.items()))
+            for key, name in (("", "All entries"), *((k, n[:1].upper() + n[1:]) for k, n in KINDS.items()))
         ),
         untrained=choice.filters.untrained,
         columns=_column_options(choice, keys),
         chosen=tuple(
-            Link(one.title, _state(choice, columns=_left(arranged.columns, one.key)),
+            Link(one.title, _state(choice, columns=tuple(key for key in arranged.columns if key != one.key)),
                  f"column {one.key}")
             for one in columns_of(board, arranged.columns)
         ),
@@ -206,10 +206,6 @@ def _column_options(
         for group, own in groups
         if any(key in named for key in own)
     )
-
-
-def _left(columns: tuple[str, ...], without: str) -> tuple[str, ...]:
-    return tuple(key for key in columns if key != without)
 
 
 def _state(
@@ -244,16 +240,12 @@ def _lead(choice: Choice) -> str:
         return ""
     measure = info(choice.board.card, choice.selector.measure)
     mean = f"Unweighted mean over {len(choice.skills)} skills of: " if choice.skills[1:] else ""
-    bounds = f"From {_bound(measure.low, '−∞')} to {_bound(measure.high, '∞')}"
+    low, high = (
+        open_end if end is None else number(end, 0 if end == round(end) else 2)
+        for end, open_end in ((measure.low, "−∞"), (measure.high, "∞"))
+    )
+    bounds = f"From {low} to {high}"
     return f"{mean}{measure.meaning} {bounds}; {direction(measure.higher_is_better)} is better."
-
-
-def _bound(value: float | None, open_end: str) -> str:
-    return open_end if value is None else number(value, 0 if value == round(value) else 2)
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def _earlier(context: Context, card: Card) -> Earlier | None:

@@ -23,7 +23,7 @@ from leaderboard.ranking.slices import Basis
 from leaderboard.rendering import escaped
 from leaderboard.text import count, interval, number, rate
 from leaderboard.views.addresses import compare_address, metric_address, submission_address
-from leaderboard.views.benchmark_board import Part, window
+from leaderboard.views.benchmark_board import window
 from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_in_query
 from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.skills import GIGA
@@ -119,7 +119,7 @@ def board_table(
     if ranked is None:
         ranked = sum(cell.rank is not None for cell in cells)
     rows = _Rows(cells, entries, card, layout, places=places, ranked=ranked)
-    parts = tuple(_part(part, rows) for part in found.parts)
+    parts = tuple((part.label, tuple(map(rows.row, part.cells))) for part in found.parts)
     chosen = chosen_columns(layout)
     arrow = f"{direction(measure.higher_is_better)} is better"
     heads = [_heading(layout, "place", "Rank in filter", sortable=False)] if places else []
@@ -390,10 +390,6 @@ def flags_legend(entries: Iterable[Entry], benchmark: str) -> tuple[tuple[str, s
     """Each flag that some of the entries have, and what it says."""
     met = flags_of(entries, {benchmark})
     return tuple((label, MEANINGS[label]) for label in MEANINGS if label in met)
-
-
-def _part(part: Part, rows: _Rows) -> tuple[str, tuple[Row, ...]]:
-    return part.label, tuple(rows.row(cell) for cell in part.cells)
 
 
 def _heading(

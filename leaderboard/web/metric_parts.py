@@ -17,7 +17,7 @@ from leaderboard.publication.metric_facts import facts_of
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
-from leaderboard.text import count, interval, number
+from leaderboard.text import count, number
 from leaderboard.views.addresses import submission_address
 from leaderboard.views.boards import BoardQuery, Filters
 from leaderboard.views.index import SIMULATED
@@ -177,16 +177,6 @@ def heading(column: Column, *, sorted_by: str, down: bool) -> Column:
     if column.key != sorted_by:
         return column
     return Column(**{**vars(column), "sorted": "descending" if down else "ascending"})
-
-
-def counted(n: int, unit: str) -> str:
-    """`164 graphs`."""
-    return count(n, unit)
-
-
-def spans(low: float, high: float) -> str:
-    """An interval; empty where there is none."""
-    return interval(low, high)
 
 
 def _named(others: Sequence[str]) -> list[str]:

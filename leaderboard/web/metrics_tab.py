@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card
+from leaderboard import text
 from leaderboard.ledger.audit_log import Line as LogLine
 from leaderboard.publication.flags import MEANINGS
 from leaderboard.publication.identities import Identity
@@ -34,7 +35,6 @@ from leaderboard.views.metrics import (
 )
 from leaderboard.views.rankings import (
     INDEX,
-    MetricPick,
     Place,
     Ranking,
     also,
@@ -144,7 +144,11 @@ def picks_of(view: MetricsView) -> tuple[Pick, ...]:
     if view.lead is None:
         return ()
     costs = view.table.costs(view.by)
-    return tuple(_pick(one) for one in picks(view.lead, costs, view.by, view.query.cost))
+    return tuple(
+        Pick(one.question, name_of(one.place.entry), one.place.figure,
+             metric_address(one.place.entry.entry_id))
+        for one in picks(view.lead, costs, view.by, view.query.cost)
+    )  # fmt: skip
 
 
 def board_of(view: MetricsView) -> BoardParts:
@@ -190,7 +194,7 @@ def controls_of(view: MetricsView) -> Controls:
         kinds=tuple(Option(by, COSTS[by], by == view.by) for by in known) if len(known) > 1 else (),
         bounds=tuple(bounds) if known else (),
         columns=tuple(
-            (group, tuple(Option(c.key, _label(c), c.key in shown) for c in every if c.group == group))
+            (group, tuple(Option(c.key, ", ".join(filter(None, (c.title, c.note))), c.key in shown) for c in every if c.group == group))
             for group in groups
         ),
         weights=tuple(weights),
@@ -289,7 +293,11 @@ def _bests(
 
 def _columns(view: MetricsView, ranking: Ranking | None) -> tuple[Column, ...]:
     key, down = view.sort
-    by = f"95% range of the rank {ranking.on} {_short(ranking, view)}" if ranking else ""
+    by = ""
+    if ranking:
+        titles = {column.key: column.title for column in view.table.columns}
+        short = "the index" if ranking.key == INDEX else titles[ranking.key]
+        by = f"95% range of the rank {ranking.on} {short}"
     first = Column(NAME, "Rank range · Metric", note=by, first=True)
     found = [heading(first, sorted_by=key, down=down)]
     drawn = {name for name, _ in _headlines(view)}
@@ -313,12 +321,6 @@ def _hint(column: MetricColumn, view: MetricsView) -> str:
     assert column.selector is not None
     better = "higher" if card.higher_is_better(column.selector.measure) else "lower"
     return f"{card.title}: {better} is better"
-
-
-def _short(ranking: Ranking, view: MetricsView) -> str:
-    if ranking.key == INDEX:
-        return "the index"
-    return next(c.title for c in view.table.columns if c.key == ranking.key)
 
 
 def _group(group: RowGroup, shared: _Shared) -> tuple[Tier | None, tuple[Row, ...]]:
@@ -403,13 +405,7 @@ def _index_cell(key: str, row: MetricRow, shared: _Shared) -> ValueCell | TextCe
         return TextCell(share(standing.p_best), sort=f"{standing.p_best:g}", right=True)
     if key == BORDA:
         one, rank = standing.borda, standing.borda_rank
-        ranks = (
-            ""
-            if rank is None
-            else f"{rank.low}"
-            if rank.low == rank.high
-            else f"{rank.low}–{rank.high}"
-        )
+        ranks = text.ranks(rank.low, rank.high) if rank else ""
         return ValueCell(one.value, one.low, one.high, digits=2, rank=ranks)
     place = shared.index[row.who]
     ranks_shown = shared.ranking is None or shared.ranking.key != INDEX
@@ -463,17 +459,6 @@ def _links(row: MetricRow, shared: _Shared) -> tuple[Link, ...]:
         found.append(Link("Images where it fails", fails))
     found += [Link("Paper", row.facts.link)] if row.facts.link else []
     return (*found, *flag_links(row.sent))
-
-
-def _pick(one: MetricPick) -> Pick:
-    figure = one.place.figure
-    return Pick(
-        one.question, name_of(one.place.entry), figure, metric_address(one.place.entry.entry_id)
-    )
-
-
-def _label(column: MetricColumn) -> str:
-    return f"{column.title}, {column.note}" if column.note else column.title
 
 
 def _chips(view: MetricsView) -> tuple[Link, ...]:

@@ -30,7 +30,7 @@ from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.records import ModelCard
-from leaderboard.text import MISSING, clean, count, interval, number
+from leaderboard.text import MISSING, clean, count, interval, number, signed
 from leaderboard.views.addresses import (
     board_address,
     metric_address,
@@ -320,12 +320,6 @@ def test_rows(
         ]
         rows += [TestRow(title, judges[one.judge], one, again=k > 0) for k, one in enumerate(of)]
     return rows
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """A difference with its sign."""
-    shown = number(value, digits)
-    return f"+{shown}" if value > 0 and shown != number(0.0, digits) else shown
 
 
 def p_value(p: float) -> str:

@@ -16,7 +16,7 @@ from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.rendering import render
-from leaderboard.text import clean, count
+from leaderboard.text import clean, count, signed
 from leaderboard.views.figures import Verdict, in_words
 from leaderboard.views.model_place import (
     Deciding,
@@ -61,7 +61,6 @@ from leaderboard.web.model_parts import (
     people_table,
     published_table,
     ranks_of,
-    signed,
     skill_table,
     test_rows,
     whole_percent,

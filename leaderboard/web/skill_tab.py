@@ -21,6 +21,7 @@ from leaderboard.ranking.slices import in_tiers
 from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
+from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import P_BEST, short_title
 from leaderboard.views.metrics import (
@@ -276,8 +277,8 @@ def _results(placed: Placed, drawn: _Drawn, place: Place) -> list[tuple[str, str
         if cell is None:
             found.append((one.card.title, one.unfit.get(placed.who, "not run there")))
             continue
-        value = f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()
-        rank = f", rank {_range(cell)}" if cell.rank is not None else ""
+        value = estimate(cell.value, cell.ci_low, cell.ci_high)
+        rank = f", rank {rank_range(cell)}" if cell.rank is not None else ""
         missing = f", {cell.n_missing:,} missing" if cell.n_missing else ""
         found.append((one.card.title, f"{value}{rank}{missing}"))
     return found
@@ -344,7 +345,7 @@ def _answer(question: str, one: Placed, cost: str, found: Found) -> SkillAnswer:
 
 def _figure(one: Placed) -> str:
     index = one.standing.index
-    return f"{number(index.value)} {interval(index.low, index.high)}".strip()
+    return estimate(index.value, index.low, index.high)
 
 
 def _cost(point: Point, by: str) -> str:
@@ -509,7 +510,7 @@ def _part_row(cell: Cell, one: Measured, view: View) -> tuple[str, str, str, str
     if one.card.answers_public:
         fails = items_address(one.card.name, skill=one.part.key, a=cell.entry_id, show="failures")
     return (
-        _range(cell), f"{cell.tier}" if cell.tier is not None else "", name_of(entry),
+        rank_range(cell), f"{cell.tier}" if cell.tier is not None else "", name_of(entry),
         metric_address(cell.entry_id), number(cell.value), interval(cell.ci_low, cell.ci_high), fails,
     )  # fmt: skip
 
@@ -525,10 +526,3 @@ def _scales(found: Found) -> tuple[tuple[str, ...], ...]:
         rows.append((one.card.name, one.card.title, measure, exact(scale.chance),
                      exact(scale.ceiling), scale.ceiling_is, scale.source, note))  # fmt: skip
     return tuple(rows)
-
-
-def _range(cell: Cell) -> str:
-    if cell.rank_low is None or cell.rank_high is None:
-        return "–"
-    same = cell.rank_low == cell.rank_high
-    return f"{cell.rank_low}" if same else f"{cell.rank_low}–{cell.rank_high}"

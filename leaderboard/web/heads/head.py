@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from leaderboard.rendering import render
 from leaderboard.text import clean
+from leaderboard.views.figures import rank_range
 from leaderboard.web.page import Page
 
 SITE = "Assay"
@@ -37,10 +38,7 @@ class Line:
     @property
     def ranks(self) -> str:
         """`1–3`, `2`, or empty."""
-        if self.rank_low is None or self.rank_high is None:
-            return ""
-        same = self.rank_low == self.rank_high
-        return f"{self.rank_low}" if same else f"{self.rank_low}–{self.rank_high}"
+        return "" if self.rank_low is None else rank_range(self)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from leaderboard.views.changes import VIEWS, MovedQuery
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.comparison import CompareQuery, opponents
 from leaderboard.views.examples import ItemsQuery
+from leaderboard.views.figures import estimate
 from leaderboard.views.index import INDEX
 from leaderboard.views.metric import MetricQuery, OnBoard, Shown, on_boards
 from leaderboard.views.metric import resolve as resolve_metric
@@ -262,7 +263,7 @@ def _sentences(said: str, rows: Sequence[Mapping[str, Any]], value: str, note: s
     if recommended:
         one = _row(recommended[0], value)
         rank = f", rank {one.ranks}" if one.ranks else ""
-        figure = f"{number(one.value)} {interval(one.low, one.high)}".strip()
+        figure = estimate(one.value, one.low, one.high)
         first = f"First: {one.name} {figure}{rank}."
     elif ranked:
         templates = any(_is_above_chance(row, value, len(ranked)) for row in ranked)
@@ -295,7 +296,7 @@ def _result(one: OnBoard, line: Line) -> str:
     measure = info(one.card, one.card.headline.measure).title
     rank = f", rank {line.ranks} of {one.ranked}" if line.ranks else ""
     simulated = " (simulated ratings)" if one.card.simulated else ""
-    value = f"{number(line.value)} {interval(line.low, line.high)}".strip()
+    value = estimate(line.value, line.low, line.high)
     return f"{line.name}{simulated}: {measure} {value}{rank}"
 
 
