@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from benchmarks.errata import Erratum, errata
+from benchmarks.model_boards import LEVEL
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks.prompt_sets.reference import ReferenceRow, ReferenceTable
 from benchmarks.rethinking.measures import MetricStability
@@ -28,7 +29,6 @@ from leaderboard.models.people import PeopleBoard, RatedSkill
 from leaderboard.publication.identities import shown_account
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
-from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.records import ModelCard
 from leaderboard.text import MISSING, clean, count, interval, number, signed
 from leaderboard.views.addresses import (
