@@ -41,28 +41,16 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A part of an installation and how it is.
+    """A part of an installation and how it is."""
 
-    Attributes:
-        part: what was looked at; two blanks before what belongs to the line above.
-        state: how it is.
-        advice: what to do; empty where nothing has to be done.
-        broken: whether it keeps the installation from working.
-    """
-
-    part: str
-    state: str
-    advice: str = ""
-    broken: bool = False
+    part: str  # what was looked at; two blanks before what belongs to the line above
+    state: str  # how it is
+    advice: str = ""  # what to do; empty where nothing has to be done
+    broken: bool = False  # whether it keeps the installation from working
 
 
 def settings_rows(environment: Mapping[str, str], os_user: str) -> Iterator[Row]:
-    """Of this process.
-
-    Args:
-        environment: with files adopted.
-        os_user: name of the operating system's user.
-    """
+    """Of this process."""
     found = values(environment, {})
     yield Row("settings", _origins(found, environment))
     for name in unknown_variables(environment):
@@ -123,11 +111,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
 
 
 def isolation_rows(status: IsolationStatus) -> Iterator[Row]:
-    """How code is isolated here.
-
-    Args:
-        status: of this machine, probed just now.
-    """
+    """How code is isolated here."""
     what = "isolation of code"
     if not status.ok or status.backend is None:
         yield Row(what, status.reason, status.remedy)
@@ -141,12 +125,7 @@ def isolation_rows(status: IsolationStatus) -> Iterator[Row]:
 
 
 def benchmark_rows(registry: Mapping[str, Benchmark], data: Path | None) -> Iterator[Row]:
-    """Which benchmarks can be measured here.
-
-    Args:
-        registry: the benchmarks known here.
-        data: folder of benchmark data, if there is one.
-    """
+    """Which benchmarks can be measured here."""
     for name, benchmark in sorted(registry.items()):
         images = "with images" if benchmark.has_questions(data) else "scores files only"
         if benchmark.has_answers(data):
@@ -180,11 +159,7 @@ def released_rows() -> Iterator[Row]:
 
 
 def disk_rows(places: Mapping[str, Path]) -> Iterator[Row]:
-    """What is free where things are kept.
-
-    Args:
-        places: what is kept there, to the folder.
-    """
+    """What is free where things are kept."""
     for what, folder in places.items():
         disk = disk_of(folder)
         if disk is None:
@@ -200,11 +175,7 @@ def disk_rows(places: Mapping[str, Path]) -> Iterator[Row]:
 
 
 def model_rows(shelf: ModelCache) -> Iterator[Row]:
-    """Which models of the Hub are kept here.
-
-    Args:
-        shelf: of this machine.
-    """
+    """Which models of the Hub are kept here."""
     models = shelf.models()
     used = sum(one.in_use for one in models)
     size = gib(sum(one.n_bytes for one in models))
@@ -235,14 +206,7 @@ _SCRATCH = {
 def cache_rows(
     folder: Path, scratch: Path, environment: Mapping[str, str], *, on_hub: bool
 ) -> Iterator[Row]:
-    """Sizes and limits.
-
-    Args:
-        folder: of the store on this machine.
-        scratch: of its workers.
-        environment: with files adopted.
-        on_hub: whether the store is on the Hub.
-    """
+    """Sizes and limits."""
     try:
         limits = limits_of(environment)
         cache = round(value_of("hub_cache_gib", environment) * 2**30)
@@ -275,11 +239,7 @@ _WRITE = "repo.write"
 
 
 def hub_rows(parts: HubParts) -> Iterator[Row]:
-    """Everything, as far as it can be reached.
-
-    Args:
-        parts: of the store.
-    """
+    """Everything, as far as it can be reached."""
     # Only here: the command line starts without the Hub's client.
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
 
@@ -292,15 +252,7 @@ def hub_rows(parts: HubParts) -> Iterator[Row]:
 
 
 def may_write(told: Mapping[str, Any], repositories: tuple[str, ...]) -> bool | None:
-    """Whether a token may write repositories of one owner, by what the Hub tells of it.
-
-    Args:
-        told: of the token and its user.
-        repositories: their names.
-
-    Returns:
-        None where the Hub does not say enough.
-    """
+    """Whether a token may write repositories of one owner, by what the Hub tells of it."""
     owner = repositories[0].partition("/")[0]
     token = told.get("auth", {}).get("accessToken", {})
     role = token.get("role")
@@ -422,12 +374,7 @@ def _pins(parts: HubParts) -> Iterator[Row]:
 
 
 def health_rows(health: Health, name: str) -> Iterator[Row]:
-    """The figures and the problems of an installation.
-
-    Args:
-        health: as it is now.
-        name: of the store.
-    """
+    """The figures and the problems of an installation."""
     store = health.store
     if store is not None:
         yield Row(f"store {name}", _states(health))
@@ -449,11 +396,7 @@ def health_rows(health: Health, name: str) -> Iterator[Row]:
 
 
 def broken_record_rows(ledger: Ledger) -> Iterator[Row]:
-    """The submissions that wait or are in work and that workers pass over.
-
-    Args:
-        ledger: of the store.
-    """
+    """The submissions that wait or are in work and that workers pass over."""
     for name, error in faults(ledger):
         yield Row(f"submission {name}", error.message, error.hint, broken=True)
 
@@ -504,14 +447,7 @@ _SHOWN = 20
 def boards_rows(
     store: Store, cards: Mapping[str, Card], now: datetime, *, repair: bool
 ) -> Iterator[Row]:
-    """What queue and boards show, against what they would show if they were built now.
-
-    Args:
-        store: whose they are.
-        cards: the benchmarks known here.
-        now: the store's time.
-        repair: whether to write them where they differ.
-    """
+    """What queue and boards show, against what they would show if they were built now."""
     found = (
         *_queue_differences(store),
         *_board_differences(store, cards, now),

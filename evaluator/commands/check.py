@@ -76,44 +76,26 @@ MODELS = DEFAULT_MODELS
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be checked.
+    """What is to be checked."""
 
-    Attributes:
-        named: as it was named on the command line.
-        source: folder or archive on this machine.
-        registry: all benchmarks.
-        data: folder of data files.
-        benchmarks: to be asked; empty: the demo.
-        pairs: about so many of all of them together; None: all.
-        isolation: what must isolate the code.
-        models: folder of models of the Hub.
-    """
-
-    named: str
-    source: Path
-    registry: Mapping[str, Benchmark]
-    data: Path | None
-    benchmarks: tuple[str, ...]
-    pairs: int | None
-    isolation: IsolationChoice
-    models: Path
+    named: str  # as it was named on the command line
+    source: Path  # folder or archive on this machine
+    registry: Mapping[str, Benchmark]  # all benchmarks
+    data: Path | None  # folder of data files
+    benchmarks: tuple[str, ...]  # to be asked; empty: the demo
+    pairs: int | None  # about so many of all of them together; None: all
+    isolation: IsolationChoice  # what must isolate the code
+    models: Path  # folder of models of the Hub
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it.
+    """What came of it."""
 
-    Attributes:
-        found: by the dry run.
-        verdict: on it.
-        expected: the time on every benchmark.
-        receipt: of the dry run; None where it failed.
-    """
-
-    found: DryRun
-    verdict: Verdict
-    expected: Expectation
-    receipt: Receipt | None
+    found: DryRun  # by the dry run
+    verdict: Verdict  # on it
+    expected: Expectation  # the time on every benchmark
+    receipt: Receipt | None  # of the dry run; None where it failed
 
 
 def check(
@@ -232,12 +214,7 @@ def _run(wanted: Wanted, module: ScoringModule, drawn: Sequence[Drawn]) -> Outco
 
 @contextmanager
 def _machine(wanted: Wanted, module: ScoringModule, limits: Limits) -> Iterator[Machine]:
-    """This machine, its isolation probed and the module's models at hand.
-
-    Raises:
-        PlatformError: `isolation_unavailable`, with what can be done.
-        SubmitterError: a model that cannot be had.
-    """
+    """This machine, its isolation probed and the module's models at hand."""
     status = machine_isolation(choice=wanted.isolation)
     if status.backend is None:
         raise PlatformError(
@@ -266,11 +243,7 @@ def _listener(module: ScoringModule, drawn: Sequence[Drawn]) -> Iterator[Any]:
 
 
 def _drawn(wanted: Wanted) -> list[Drawn]:
-    """The benchmarks to be asked, each with its share of the pairs.
-
-    Raises:
-        SubmitterError: `unknown_benchmark`, `images_missing`, `data_missing`.
-    """
+    """The benchmarks to be asked, each with its share of the pairs."""
     chosen = [find(wanted.registry, name) for name in dict.fromkeys(wanted.benchmarks)] or [
         one
         for _, one in sorted(wanted.registry.items())
@@ -350,15 +323,7 @@ def check_scores(
     *,
     as_json: bool,
 ) -> bool:
-    """Say what is wrong; True where nothing is.
-
-    Args:
-        path: of the file.
-        form: what is said beside it.
-        registry: all benchmarks.
-        data: folder of data files.
-        as_json: whether it is told to a program.
-    """
+    """Say what is wrong; True where nothing is."""
     seen, _ = examine_scores_file(path, form, registry, data)
     if as_json:
         typer.echo(json.dumps(examined_record(seen), indent=1))
@@ -382,11 +347,7 @@ def check_generations(
     said: SaidOfImages | None = None,
     as_json: bool,
 ) -> bool:
-    """Say what is missing or wrong; True where nothing is.
-
-    Raises:
-        SubmitterError: what was named cannot be read at all.
-    """
+    """Say what is missing or wrong; True where nothing is."""
     resolve = AnyPrompts(PromptSets(load_prompt_sets(), data), registry)
     with image_bar() as tell, opened_images(path) as source:
         taken = take(source, resolve, said=said, listener=listening(tell))

@@ -20,6 +20,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
 from benchmarks.scores import MOST_MISSING
+from evaluator.commands.common import table
 from evaluator.commands.status import duration
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import MIB, Limits
@@ -34,17 +35,11 @@ from leaderboard.trust import TITLES, TrustReport
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a dry run comes to.
+    """What a dry run comes to."""
 
-    Attributes:
-        good: it ran to its end and may rank on all that it was asked.
-        said: in a sentence.
-        remarks: what is to be known of scores that do not stand in the way.
-    """
-
-    good: bool
-    said: str
-    remarks: tuple[str, ...] = ()
+    good: bool  # it ran to its end and may rank on all that it was asked
+    said: str  # in a sentence
+    remarks: tuple[str, ...] = ()  # what is to be known of scores that do not stand in the way
 
 
 ENDS = 3
@@ -99,13 +94,7 @@ def examined_lines(seen: Examination) -> Iterator[Text]:
 
 
 def found_blocks(found: DryRun, expected: Expectation, limits: Limits) -> Iterator[RenderableType]:
-    """Everything a dry run found, in the order in which its author reads it.
-
-    Args:
-        found: by the dry run.
-        expected: the time on every benchmark.
-        limits: of a worker.
-    """
+    """Everything a dry run found, in the order in which its author reads it."""
     yield Text(f"Isolated by: {', '.join(found.layers)}.")
     if found.runs:
         yield _scores_table(found.runs)
@@ -151,32 +140,31 @@ def log_lines(log: str) -> Iterator[Text]:
 
 def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
     """The checks that a metric must pass before it may rank."""
-    table = Table(
-        "the same asked again", "verdict", "largest change", "of the spread", title="Trust"
-    )
+    rows = []
     for one in report.checks:
         said = {True: "same", False: "differs", None: "measured"}[one.passed]
         share = _share(100 * one.largest / report.spread) if report.spread else "–"
         lost = f", {one.n_lost} scores come or go" if one.n_lost else ""
-        table.add_row(TITLES[one.name], said + lost, f"{one.largest:.3g}", share)
-    yield table
+        rows.append((TITLES[one.name], said + lost, f"{one.largest:.3g}", share))
+    yield table(
+        ("the same asked again", "verdict", "largest change", "of the spread"), rows, "Trust"
+    )
 
 
 def _scores_table(runs: Sequence[BenchmarkRun]) -> Table:
-    table = Table(
-        "benchmark", "pairs", "of", "lowest", "median", "highest", "missing", "time", title="Scores"
-    )
-    for run in runs:
-        scores = run.scores
-        table.add_row(
+    heads = ("benchmark", "pairs", "of", "lowest", "median", "highest", "missing", "time")
+    rows = [
+        (
             run.drawn.name,
             str(run.drawn.n_pairs),
             str(run.drawn.n_pairs_whole),
-            *(_number(value) for value in (scores.min(), scores.median(), scores.max())),
-            str(int(scores.isna().sum())),
+            *map(_number, (run.scores.min(), run.scores.median(), run.scores.max())),
+            str(int(run.scores.isna().sum())),
             duration(run.seconds),
         )
-    return table
+        for run in runs
+    ]
+    return table(heads, rows, "Scores")
 
 
 def _findings(runs: Sequence[BenchmarkRun]) -> Iterator[Text]:
@@ -193,21 +181,16 @@ def _findings(runs: Sequence[BenchmarkRun]) -> Iterator[Text]:
 
 
 def _measures_table(runs: Sequence[BenchmarkRun]) -> Table:
-    table = Table("benchmark", "measure", "value", "95 % interval", "a guess", title="Measures")
+    rows = []
     for run in runs:
         card = run.drawn.card
         for row in headline_rows(run):
             info = card.measures.get(row.measure)
             chance = "–" if info is None or info.chance is None else f"{info.chance:g}"
             names = (info.title if info else row.measure, row.split, row.facet)
-            table.add_row(
-                run.drawn.name,
-                " · ".join(name for name in names if name),
-                _number(row.value),
-                _interval(row),
-                chance,
-            )
-    return table
+            measure = " · ".join(name for name in names if name)
+            rows.append((run.drawn.name, measure, _number(row.value), _interval(row), chance))
+    return table(("benchmark", "measure", "value", "95 % interval", "a guess"), rows, "Measures")
 
 
 def headline_rows(run: BenchmarkRun) -> list[Row]:
@@ -224,7 +207,7 @@ def headline_rows(run: BenchmarkRun) -> list[Row]:
 
 def _ends_table(runs: Sequence[BenchmarkRun]) -> Table:
     """The pairs with the highest and lowest scores of all that was asked."""
-    table = Table("score", "benchmark", "pair", "prompt", title="Highest and lowest scores")
+    shown = table(("score", "benchmark", "pair", "prompt"), (), "Highest and lowest scores")
     scores = pd.concat({run.drawn.name: run.scores for run in runs}).dropna().sort_values()
     prompts = {
         (run.drawn.name, pair.pair_id): run.drawn.questions(None).texts[pair.text_id]
@@ -236,10 +219,10 @@ def _ends_table(runs: Sequence[BenchmarkRun]) -> Table:
     for place, part in enumerate((highest, lowest)):
         for key, value in part.items():
             benchmark, pair = str(key[0]), str(key[1])  # type: ignore[index]
-            table.add_row(_number(value), benchmark, pair, _cut(prompts[benchmark, pair]))
+            shown.add_row(_number(value), benchmark, pair, Text(_cut(prompts[benchmark, pair])))
         if place == 0:
-            table.add_section()
-    return table
+            shown.add_section()
+    return shown
 
 
 def _share(percent: float) -> str:
@@ -275,21 +258,20 @@ def resources(found: DryRun, limits: Limits) -> Iterator[Text]:
 
 def costs_table(costs: Costs, can: Capability) -> Table:
     """Milliseconds of each kind of work."""
-    table = Table(
-        "one more",
-        *(f"{side} px" for side in (costs.small_side, MEDIUM_SIDE, LARGE_SIDE)),
-        title=f"Time on this machine, asked by {way(can)}",
-    )
+    sides = (costs.small_side, MEDIUM_SIDE, LARGE_SIDE)
     names = {"image": "image"}
     if Capability.ENCODE in can:
         names["text"] = "text"
     names["pair"] = "pair"
     if Capability.SCORE_ELEMENTS in can:
         names["elements"] = "elements of a pair"
-    for field, name in names.items():
-        rates = (costs.small[0], costs.medium, costs.large)
-        table.add_row(name, *(_milliseconds(getattr(one, field)) for one in rates))
-    return table
+    rates = (costs.small[0], costs.medium, costs.large)
+    rows = [
+        (name, *(_milliseconds(getattr(one, field)) for one in rates))
+        for field, name in names.items()
+    ]
+    heads = ("one more", *(f"{side} px" for side in sides))
+    return table(heads, rows, f"Time on this machine, asked by {way(can)}")
 
 
 def way(can: Capability) -> str:
@@ -301,26 +283,19 @@ def way(can: Capability) -> str:
 
 def projection_blocks(expected: Expectation, limits: Limits) -> Iterator[RenderableType]:
     """The time that every benchmark would take on a machine like this."""
-    table = Table(
-        "benchmark", "images", "pairs", "time", "limit", "counts", title="Time on each benchmark"
-    )
+    rows = []
     for one in expected.later:
         name = f"{one.benchmark} *" if one.wanted else one.benchmark
         if one.size is None or one.low_s is None or one.high_s is None:
-            table.add_row(
-                name, "–", "–", "unknown", "–", "neither data here nor counts in its card"
-            )
+            why = "neither data here nor counts in its card"
+            rows.append((name, "–", "–", "unknown", "–", why))
             continue
         source = "from the card" if one.size.from_card else "of the data"
-        table.add_row(
-            name,
-            _span(one.size.images),
-            _span(one.size.pairs),
-            time_span(one.low_s, one.high_s),
-            _FITS[one.fits],
-            source,
-        )
-    yield table
+        images, pairs = _span(one.size.images), _span(one.size.pairs)
+        time = time_span(one.low_s, one.high_s)
+        rows.append((name, images, pairs, time, _FITS[one.fits], source))
+    heads = ("benchmark", "images", "pairs", "time", "limit", "counts")
+    yield table(heads, rows, "Time on each benchmark")
     yield Text(
         "* it would be run on these as it stands. Times are for a machine like this one, as busy as "
         f"now, and pictures of {MEDIUM_SIDE} to {LARGE_SIDE} px, those of the demo for their own "
@@ -405,12 +380,7 @@ def _run(run: BenchmarkRun) -> dict[str, Any]:
 
 
 def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verdict:
-    """The verdict on a dry run.
-
-    Args:
-        found: what it found.
-        bounds: the smallest and largest score that the manifest states, if it does.
-    """
+    """The verdict on a dry run."""
     if found.failure is not None or found.trust is None:
         return Verdict(False, "It failed, and would fail in a worker: nothing would be scored.")
     remarks = (*_all_the_same(found.runs), *_out_of_bounds(found.runs, bounds))

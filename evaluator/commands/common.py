@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from benchmarks.command_line import errors
 from evaluator.isolation.gate import IsolationChoice
@@ -104,3 +106,13 @@ RequireOption = Annotated[
         help="Take strangers' code only where this layer holds, e.g. 'memory: cgroup'; repeatable.",
     ),
 ]
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str | Text]], title: str | None = None
+) -> Table:
+    """A table for people; cells are plain text, whoever wrote them, and never markup."""
+    made = Table(*heads, title=title)
+    for row in rows:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return made

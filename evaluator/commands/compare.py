@@ -122,10 +122,6 @@ def each_corrected(rows: Sequence[Compared]) -> tuple[Compared, ...]:
     """The first row alone, skills over skills and measures over measures, as the page has them.
 
     So what is said of the first does not depend on how many others are shown.
-
-    Args:
-        rows: of one pair; those of another skill than the first are its skills, and what is left
-            are its measures.
     """
     first, *others = rows
     of_skills = [row.skill != first.skill for row in others]
@@ -163,17 +159,7 @@ class Chosen:
 
 
 def choose(slices: Mapping[SliceKey, Slice], asked: Asked, card: Card) -> Chosen:
-    """The slices that were asked for.
-
-    Args:
-        slices: all that there are.
-        asked: what is wanted.
-        card: the benchmark; gives the headline.
-
-    Raises:
-        SubmitterError: `unknown_skill`, `unknown_measure`, or `unknown_variant` for what is not
-            there, listing what is.
-    """
+    """The slices that were asked for."""
     skills = _skills(slices, asked, card)
     available = [s for s, k in slices if k == skills[0] and all((s, o) in slices for o in skills)]
     first = _selector(available, asked, card)

@@ -46,20 +46,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class Field:
-    """What all contenders were measured by.
+    """What all contenders were measured by."""
 
-    Attributes:
-        slices: every measure on every slice that all of them have, with their cells and draws in
-            one order.
-        names: entry id of a cell to the name of its metric, in that order.
-        facts: of the resampling, for the record: benchmark, revision, seed and so on.
-        pools: of slices whose value is the correlation of one pool, what makes the sample of each
-            contender, in the same order.
-    """
-
+    # every measure on every slice that all of them have, with their cells and draws in one order
     slices: dict[SliceKey, Slice]
-    names: dict[str, str]
-    facts: dict[str, Any]
+    names: dict[str, str]  # entry id of a cell to the name of its metric, in that order
+    facts: dict[str, Any]  # of the resampling, for the record: benchmark, revision, seed and so on
+    # of slices whose value is the correlation of one pool, what makes the sample of each
+    # contender, in the same order
     pools: dict[SliceKey, Pools] = field(default_factory=dict)
 
 
@@ -70,19 +64,7 @@ def contenders(
     answers: Answers,
     lower_is_better: Sequence[str] = (),
 ) -> tuple[Contender, ...]:
-    """The metrics of one scores file or of several.
-
-    Args:
-        paths: scores files; each metric of each takes part unless some are named.
-        wanted: the one metric of the first file and the one of the second that are compared;
-            of a single file, both are its own. They name an unnamed column `score` too.
-        benchmark: whose they are.
-        answers: of that benchmark.
-        lower_is_better: metrics for which lower scores are better, by column or by printed name.
-
-    Raises:
-        SubmitterError: what `read_scores` raises; `unknown_metric`, `same_metric` or `no_pair`.
-    """
+    """The metrics of one scores file or of several."""
     one_file = len({path.resolve() for path in paths}) == 1 and (len(paths) == 1 or all(wanted))
     files = [(paths[0], wanted)] if one_file else _of_files(paths, wanted)
     found: list[Contender] = []
@@ -102,9 +84,6 @@ def measured_field(found: Sequence[Contender], benchmark: Benchmark, answers: An
 
     A metric's figures do not depend on what stands beside it but for the last bits, which would
     depend on how sums are grouped; so they are those of the published file.
-
-    Raises:
-        SubmitterError: `nothing_in_common`: there is no measure that all of them have.
     """
     of_file = {one.path: one.scores for one in found}
     measured = {path: benchmark.evaluate(scores, answers) for path, scores in of_file.items()}
@@ -237,19 +216,13 @@ NO_VALUE = "one of the metrics has no value here"
 
 @dataclass(frozen=True)
 class Permuted:
-    """PERM-BOTH of one pair of metrics on one slice.
+    """PERM-BOTH of one pair of metrics on one slice."""
 
-    Attributes:
-        p_value: two-sided, not corrected; NaN where there is no test, and then `note` says why.
-        n_draws: patterns of swaps looked at; 0 without a test.
-        exact: whether these are all patterns.
-        note: why there is no test, or what it leaves out; empty as a rule.
-    """
-
+    # two-sided, not corrected; NaN where there is no test, and then `note` says why
     p_value: float = math.nan
-    n_draws: int = 0
-    exact: bool = False
-    note: str = ""
+    n_draws: int = 0  # patterns of swaps looked at; 0 without a test
+    exact: bool = False  # whether these are all patterns
+    note: str = ""  # why there is no test, or what it leaves out; empty as a rule
 
     def to_json(self) -> dict[str, Any]:
         """For the record of the row: null for what a row without a test does not have."""
@@ -285,17 +258,6 @@ def permuted(rows: Sequence[Compared], field: Field, seed: int) -> tuple[Permute
     The null hypothesis is that the two metrics, once standardised, are exchangeable on every
     cluster. The metrics are swapped cluster by cluster in `N_DRAWS` drawn patterns, or in all
     where there are few clusters.
-
-    Args:
-        rows: comparisons of contenders of the field.
-        field: what they were measured by.
-        seed: of the draws.
-
-    Returns:
-        One for each row, in their order.
-
-    Raises:
-        ValueError: the samples of a slice are not of the same images.
     """
     place = {name: i for i, name in enumerate(field.names.values())}
     found: dict[SliceKey, _Tested] = {}
@@ -354,13 +316,7 @@ def permuted_words(found: Permuted, cluster: str) -> str:
 
 
 def column_words(labels: Sequence[str], found: Sequence[Permuted], cluster: str) -> str:
-    """What stands in a column `p (scores)`: the test, and what must be known of single rows.
-
-    Args:
-        labels: what the rows are called.
-        found: their tests, in the same order.
-        cluster: what a cluster is called.
-    """
+    """What stands in a column `p (scores)`: the test, and what must be known of single rows."""
     drawn = {(one.n_draws, one.exact) for one in found if math.isfinite(one.p_value)}
     patterns = [f"{'all ' if exact else ''}{n:,}" for n, exact in sorted(drawn)]
     of_test = f", {' or '.join(patterns)} patterns of swaps" if patterns else ""

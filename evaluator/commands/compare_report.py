@@ -41,19 +41,7 @@ def pair_report(
     width: int,
     permuted: Sequence[Permuted] = (),
 ) -> Iterator[RenderableType]:
-    """Two metrics: the first row in words, then all rows below each other.
-
-    Args:
-        rows: the first corrected alone, the others by Benjamini and Hochberg over skills and over
-            measures.
-        facts: of the resampling.
-        card: the benchmark.
-        width: characters of a line.
-        permuted: the second test of each row; nothing where it was not asked for.
-
-    Yields:
-        Blocks to print one below the other.
-    """
+    """Two metrics: the first row in words, then all rows below each other."""
     first = rows[0]
     a, b = first.metric_a, first.metric_b
     yield Text(_where(first, card))
@@ -100,18 +88,7 @@ def field_report(
     width: int,
     permuted: Sequence[Permuted] = (),
 ) -> Iterator[RenderableType]:
-    """More than two metrics: each pair in the order of the values, and how many differ.
-
-    Args:
-        rows: every pair, corrected by Holm over all of them.
-        facts: of the resampling.
-        card: the benchmark.
-        width: characters of a line.
-        permuted: the second test of each pair; nothing where it was not asked for.
-
-    Yields:
-        Blocks to print one below the other.
-    """
+    """More than two metrics: each pair in the order of the values, and how many differ."""
     values = {row.metric_a: row.value_a for row in rows} | {r.metric_b: r.value_b for r in rows}
     sign = -1.0 if rows[0].higher_is_better else 1.0
     order = sorted(values, key=lambda m: (math.isnan(values[m]), sign * values[m]))

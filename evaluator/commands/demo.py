@@ -25,7 +25,7 @@ from benchmarks.schema import Benchmark
 from benchmarks.settings.model import SETTINGS
 from benchmarks.settings.sources import read as read_settings
 from evaluator.bundled import bundled_modules
-from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, table
 from evaluator.commands.progress import run_bars
 from evaluator.commands.worker_loop import make_worker
 from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations
@@ -74,8 +74,8 @@ def demo(
     # Only here: it brings SciPy along, and every command would wait for that.
     from evaluator.commands.model_table import model_tables  # noqa: PLC0415
 
-    for table in model_tables(opened, cards_of(registry)):
-        console().print(table)
+    for models in model_tables(opened, cards_of(registry)):
+        console().print(models)
     console().print(f"Ready after {time.monotonic() - started:.1f} s.", highlight=False)
     failed = [
         s
@@ -91,11 +91,7 @@ def demo(
 
 
 def _check_port(environment: Mapping[str, str]) -> None:
-    """Refuse a port that is taken now, and not when the boards are published.
-
-    Raises:
-        SubmitterError: `port_unavailable`, or `bad_setting`.
-    """
+    """Refuse a port that is taken now, and not when the boards are published."""
     settings = read_settings(environment)
     host, port = listens_at(settings), settings.port
     with socket.socket() as tried:
@@ -152,27 +148,23 @@ def _summarise(shown: Snapshot | None) -> None:
 
 
 def _leaders(shown: Snapshot, boards: Mapping[str, Board], title: str) -> Table:
-    table = Table("board", "leads", "rank range", "value", "metrics", title=title)
+    rows = []
     for name, board in boards.items():
         ranking = board.slice(board.card.headline, None)
         if not ranking:
-            table.add_row(name, "(nothing published yet)", "", "", "0")
+            rows.append((name, "(nothing published yet)", "", "", "0"))
             continue
         leading = leading_cells(board.card, ranking, shown.entries)
         if not leading:
             why = nobody_leads(board.card, ranking) or "(no order yet)"
-            table.add_row(name, why, "", "", str(len(ranking)))
+            rows.append((name, why, "", "", str(len(ranking))))
             continue
         first = leading[0]
         info = board.card.measures[first.measure]
-        table.add_row(
-            name,
-            shown.entries[first.entry_id].metric,
-            f"{first.rank_low}-{first.rank_high}",
-            f"{info.title} {first.value:.3f} [{first.ci_low:.3f}, {first.ci_high:.3f}]",
-            str(len(ranking)),
-        )
-    return table
+        ranks = f"{first.rank_low}-{first.rank_high}"
+        value = f"{info.title} {first.value:.3f} [{first.ci_low:.3f}, {first.ci_high:.3f}]"
+        rows.append((name, shown.entries[first.entry_id].metric, ranks, value, str(len(ranking))))
+    return table(("board", "leads", "rank range", "value", "metrics"), rows, title)
 
 
 def with_absolute_paths(environment: Mapping[str, str]) -> dict[str, str]:

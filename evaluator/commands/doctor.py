@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import AssayError, PlatformError
@@ -21,6 +20,7 @@ from evaluator.commands.common import (
     StoreOption,
     console,
     models_folder,
+    table,
 )
 from evaluator.commands.person import os_user
 from evaluator.commands.worker_loop import scratch_of
@@ -68,7 +68,10 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([row._asdict() for row in rows], indent=1))
     else:
-        console().print(_table(rows))
+        styled = [
+            [Text(cell, "bold red" if row.broken else "") for cell in row[:3]] for row in rows
+        ]
+        console().print(table(("part", "state", "what to do"), styled))
     if any(row.broken for row in rows):
         raise typer.Exit(PlatformError.exit_code)
 
@@ -116,14 +119,6 @@ def _boards_rows(opened: Store, *, repair: bool) -> Iterator[Row]:
         yield Row("boards", f"cannot be built: {error.message}", error.hint, broken=True)
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    table = Table("part", "state", "what to do")
-    for row in rows:
-        style = "bold red" if row.broken else ""
-        table.add_row(*(Text(cell, style) for cell in row[:3]))
-    return table
-
-
 def health(
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
@@ -148,21 +143,13 @@ def health(
 
 
 def health_now(store: StoreName) -> Health:
-    """The health of the installation that has this store.
-
-    Raises:
-        PlatformError: `no_store`, or what opening it raises.
-    """
+    """The health of the installation that has this store."""
     check_there(store)
     return HealthWatch(store.open(), store.folder).health()
 
 
 def check_there(store: StoreName) -> None:
-    """Refuse the name of a folder in which there is no store, rather than make an empty one.
-
-    Raises:
-        PlatformError: `no_store`.
-    """
+    """Refuse the name of a folder in which there is no store, rather than make an empty one."""
     if not store.on_hub and not Path(store.folder, "public").is_dir():
         raise PlatformError(
             "no_store",

@@ -158,12 +158,7 @@ DryRunOption = Annotated[
 def prompts_of(
     benchmark: str | None, path: Path | None, data: Path | None, choice: Choice
 ) -> ChosenPrompts:
-    """The prompts of a prompt set, of a benchmark, or of a file.
-
-    Raises:
-        typer.BadParameter: neither or both are given.
-        SubmitterError: `unknown_benchmark`, `no_prompts`, or a file that cannot be read.
-    """
+    """The prompts of a prompt set, of a benchmark, or of a file."""
     if benchmark is not None and path is None:
         return prompts_by_name(benchmark, data, choice)
     if path is not None and benchmark is None:
@@ -172,12 +167,7 @@ def prompts_of(
 
 
 def prompts_by_name(name: str, data: Path | None, choice: Choice) -> ChosenPrompts:
-    """The prompts of a prompt set or of a benchmark.
-
-    Raises:
-        SubmitterError: `unknown_benchmark`, `no_prompts`, `data_missing`, `data_malformed`,
-            `unknown_choice`.
-    """
+    """The prompts of a prompt set or of a benchmark."""
     known = with_prompt_sets(load_registry(), load_prompt_sets())
     return benchmark_prompts(find(known, name), data, choice)
 
@@ -185,11 +175,7 @@ def prompts_by_name(name: str, data: Path | None, choice: Choice) -> ChosenPromp
 def seeds_of(
     text: str | None, prompts: ChosenPrompts | None, default: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The seeds that were asked for, else those that the prompt set proposes, else the default.
-
-    Raises:
-        SubmitterError: `bad_seeds`.
-    """
+    """The seeds that were asked for, else those that the prompt set proposes, else the default."""
     if text is not None:
         return parse_seeds(text)
     drawing = prompts.drawing if prompts else None
@@ -197,11 +183,7 @@ def seeds_of(
 
 
 def setting(text: str) -> tuple[str, Scalar | tuple[Scalar, ...]]:
-    """`NAME=VALUE`, the value as TOML has it; what is not TOML is text.
-
-    Raises:
-        typer.BadParameter: no name, or a value that is neither plain nor a list of plain ones.
-    """
+    """`NAME=VALUE`, the value as TOML has it; what is not TOML is text."""
     name, sign, value = text.partition("=")
     if not sign or not name.isidentifier():
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
@@ -302,47 +284,27 @@ def generate(
 
 @dataclass(frozen=True)
 class Loading:
-    """How the model is loaded.
+    """How the model is loaded."""
 
-    Attributes:
-        device: `auto`, or as torch names it.
-        dtype: precision of the weights.
-        variant: which of several files of the same weights; empty: those without one.
-        allow_pickle: whether weights that are not safetensors may be read.
-        checker: whether the checkpoint's safety checker is kept.
-    """
-
-    device: str
-    dtype: Precision
-    variant: str
-    allow_pickle: bool
-    checker: bool
+    device: str  # `auto`, or as torch names it
+    dtype: Precision  # precision of the weights
+    variant: str  # which of several files of the same weights; empty: those without one
+    allow_pickle: bool  # whether weights that are not safetensors may be read
+    checker: bool  # whether the checkpoint's safety checker is kept
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How images are drawn, and what the manifest says.
+    """How images are drawn, and what the manifest says."""
 
-    Attributes:
-        seed_mode: where the noise of an image comes from.
-        batch_size: images at a time, at most.
-        name: of the model on boards; empty: by its id.
-        licence: of the weights; empty: not known.
-    """
-
-    seed_mode: SeedMode
-    batch_size: int
-    name: str
-    licence: str
+    seed_mode: SeedMode  # where the noise of an image comes from
+    batch_size: int  # images at a time, at most
+    name: str  # of the model on boards; empty: by its id
+    licence: str  # of the weights; empty: not known
 
 
 def draw_outline(outline: Outline, loading: Loading, asked: Asked, *, as_json: bool) -> None:
-    """Draw what is missing, check all of the folder, and print what was done.
-
-    Raises:
-        typer.Exit: 1 where images are missing or wrong afterwards; 130 when it was stopped.
-        SubmitterError: a checkpoint or a folder that cannot be used.
-    """
+    """Draw what is missing, check all of the folder, and print what was done."""
     from evaluator.generation.run import (  # noqa: PLC0415 (takes seconds to import)
         Request,
         generate_images,

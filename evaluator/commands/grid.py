@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import GridCell, ranked_metrics
 from leaderboard.models.grid import grid as every_cell
@@ -55,18 +54,14 @@ def _print(cells: Sequence[GridCell]) -> None:
     if not cells:
         out.print(Text("Every ranked metric has scored all generations that are on the boards."))
         return
-    table = Table("model", "prompt set", "metric", "state", "images", "about")
+    rows = []
     for cell in cells[:_LISTED]:
         state = "to score" if cell.run is None else "failed" if cell.run.failed else "scored"
-        table.add_row(
-            Text(cell.entry.title, overflow="fold"),
-            cell.entry.prompt_set,
-            Text(cell.metric.title, overflow="fold"),
-            state,
-            "" if cell.done else f"{cell.images:,}",
-            "" if cell.done else _took(cell.seconds),
-        )
-    out.print(table)
+        model = Text(cell.entry.title, overflow="fold")
+        metric = Text(cell.metric.title, overflow="fold")
+        todo = ("", "") if cell.done else (f"{cell.images:,}", _took(cell.seconds))
+        rows.append((model, cell.entry.prompt_set, metric, state, *todo))
+    out.print(table(("model", "prompt set", "metric", "state", "images", "about"), rows))
     left = [cell for cell in cells if not cell.done]
     if len(cells) > _LISTED:
         out.print(Text(f"and {len(cells) - _LISTED} more; --json lists all"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
-from evaluator.commands.common import DEFAULT_STORE, DataOption, JsonOption, StoreOption, console
+from evaluator.commands.common import (
+    DEFAULT_STORE,
+    DataOption,
+    JsonOption,
+    StoreOption,
+    console,
+    table,
+)
 from evaluator.commands.person import this_person
 
 if TYPE_CHECKING:
@@ -145,14 +152,7 @@ def _about(metric: str, prompt_set: str, skill: str, *, verdict: str, reason: st
 def in_role(
     judging: Judging, reader: ModelReader, skill: str | None, metrics: Iterable[str]
 ) -> tuple[Judge, ...]:
-    """Metrics in their role on a skill, as the board of models has them where they scored any.
-
-    Args:
-        judging: what the boards of metrics and the operators say.
-        reader: of the models.
-        skill: its key; None: all prompts.
-        metrics: entry ids.
-    """
+    """Metrics in their role on a skill, as the board of models has them where they scored any."""
     from leaderboard.models.board_types import BoardQuery  # noqa: PLC0415
     from leaderboard.models.selection import selection  # noqa: PLC0415
 
@@ -211,21 +211,18 @@ def _skills(judging: Judging, wanted: str) -> list[str | None]:
 def _table(
     judging: Judging, found: Mapping[str | None, Iterable[Judge]], *, everyone: bool
 ) -> Table:
-    table = Table("skill", "metric", "judges", "why", "evidence")
+    rows: list[Sequence[str | Text]] = []
     for skill, of_skill in found.items():
         shown = [one for one in of_skill if one.trusted or everyone]
         name = "all prompts" if skill is None else judging.card.skills[skill]
         if not shown:
-            table.add_row(Text(name), "", "", "no qualified metric", "")
+            rows.append((name, "", "", "no qualified metric", ""))
         for place, judge in enumerate(shown):
-            table.add_row(
-                Text("" if place else name),
-                Text(judge.title, overflow="fold"),
-                "yes" if judge.trusted else "no",
-                Text(judge.why, overflow="fold"),
-                Text("\n".join(map(_evidence, judge.evidence)), overflow="fold"),
-            )
-    return table
+            evidence = Text("\n".join(map(_evidence, judge.evidence)), overflow="fold")
+            titled, why = Text(judge.title, overflow="fold"), Text(judge.why, overflow="fold")
+            judges_it = "yes" if judge.trusted else "no"
+            rows.append(("" if place else name, titled, judges_it, why, evidence))
+    return table(("skill", "metric", "judges", "why", "evidence"), rows)
 
 
 def _evidence(one: Evidence) -> str:

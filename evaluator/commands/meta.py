@@ -79,11 +79,7 @@ def meta(
 
 
 def _check_variants(rows: Sequence[Row], wanted: Sequence[str]) -> None:
-    """Refuse a variant that no row has.
-
-    Raises:
-        SubmitterError: `unknown_variant`, listing the known ones.
-    """
+    """Refuse a variant that no row has."""
     known = dict.fromkeys(row.variant for row in rows if row.variant)
     unknown = [name for name in dict.fromkeys(wanted) if name not in known]
     if unknown:
@@ -110,15 +106,6 @@ def report(
 
     Variants and skills have tables of their own. A table too wide is cut by measure, then facet,
     then split; where not even one column fits, each value gets a line.
-
-    Args:
-        rows: the measures of any number of metrics.
-        width: characters of a line.
-        intervals: whether 95 % intervals stand beside the values; None: where they fit without
-            cutting a measure in two. Lines always have them.
-
-    Yields:
-        Blocks to print one below the other: tables that fit, and text that may wrap.
     """
     if not rows:
         return

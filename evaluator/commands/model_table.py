@@ -17,12 +17,7 @@ from leaderboard.store.interface import Store
 
 
 def model_tables(store: Store, cards: Mapping[str, Card]) -> list[Table]:
-    """One table for each prompt set that needs no files and has models on the boards.
-
-    Args:
-        store: where they are.
-        cards: the benchmarks that have boards of metrics.
-    """
+    """One table for each prompt set that needs no files and has models on the boards."""
     known = load_prompt_sets()
     models = ModelReader(store, known, None)
     view = Reader(store, cards, clock=store.clock).view()

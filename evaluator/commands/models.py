@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from evaluator.commands.common import JsonOption, console, models_folder
+from evaluator.commands.common import JsonOption, console, models_folder, table
 from evaluator.doctoring import gib
 from evaluator.hub.model_cache import ModelCache
 
@@ -41,12 +40,12 @@ def listed(as_json: JsonOption = False) -> None:
         ]
         typer.echo(json.dumps(record, indent=1))
         return
-    table = Table("model", "size", "last used", "state")
+    rows = []
     for one in models:
         state = "in use" if one.in_use else "" if one.whole else "not fetched wholly"
         used = f"{_when(one.last_used):%Y-%m-%d %H:%M}"
-        table.add_row(Text(one.model, overflow="fold"), gib(one.n_bytes), used, state)
-    console().print(table)
+        rows.append((Text(one.model, overflow="fold"), gib(one.n_bytes), used, state))
+    console().print(table(("model", "size", "last used", "state"), rows))
 
 
 @app.command()

@@ -11,12 +11,11 @@ import re
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
 from evaluator.commands.person import this_person
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.quota import standings
@@ -56,17 +55,19 @@ def quota(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> No
         record = [line.model_dump(mode="json") | {"left": line.left} for line in lines]
         typer.echo(json.dumps({"account": person.key, "standings": record}, indent=1))
         return
-    table = Table("kind", f"scored in {policy.period_days} days", "left", "unfinished", "next free")
-    for line in lines:
-        table.add_row(
+    heads = ("kind", f"scored in {policy.period_days} days", "left", "unfinished", "next free")
+    rows = [
+        (
             line.kind,
             f"{line.scored} of {line.scored_most}",
             str(line.left),
             f"{line.unfinished} of {line.unfinished_most}",
             f"{line.next_free:%Y-%m-%d %H:%M} UTC" if line.next_free else "",
         )
+        for line in lines
+    ]
     console().print(Text(person.key))
-    console().print(table)
+    console().print(table(heads, rows))
 
 
 def withdraw(
@@ -179,10 +180,9 @@ def policy(
     if as_json:
         typer.echo(current.model_dump_json(indent=1))
         return
-    table = Table("kind", f"scored in {current.period_days} days", "unfinished at once")
-    for kind, allowance in current.allowances.items():
-        table.add_row(kind, str(allowance.scored), str(allowance.unfinished))
-    console().print(table)
+    heads = ("kind", f"scored in {current.period_days} days", "unfinished at once")
+    allowed = current.allowances.items()
+    console().print(table(heads, [(k, str(a.scored), str(a.unfinished)) for k, a in allowed]))
     when = "by itself" if current.reevaluate else "when `reevaluate` is run"
     console().print(f"What a new revision concerns is queued again {when}.", highlight=False)
 

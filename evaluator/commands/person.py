@@ -14,13 +14,6 @@ def this_person(*, operator: bool = False) -> Account:
 
     `ASSAY_USER` names another: it keeps people apart who share a machine, and keeps nobody out,
     since whoever can write to the store's folder can do everything there.
-
-    Args:
-        operator: whether it is a command of operators; those of submitters make no use of what
-            such a person may do beside.
-
-    Raises:
-        SubmitterError: `bad_user` where ASSAY_USER cannot name an account.
     """
     name = local_name(os.environ, os_user())
     return Account(origin=Origin.LOCAL, name=name, operator=operator)

@@ -29,11 +29,7 @@ from leaderboard.desk import Tell as TellImages
 
 @contextmanager
 def run_bars(total: int | None = None) -> Iterator[Callable[[RunProgress], None]]:
-    """Show bars while inside; gives the listener for a worker.
-
-    Args:
-        total: pairs of all runs together, where that is known: adds a bar over all of them.
-    """
+    """Show bars while inside; gives the listener for a worker."""
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -74,46 +70,24 @@ _SHOWN = 40
 
 
 @contextmanager
-def local_source(named: str, limits: ArchiveLimits | None = None) -> Iterator[Path]:
-    """A submission on this machine; what had to be fetched is removed afterwards.
+def local_source(named: str) -> Iterator[Path]:
+    """A submission on this machine, by a path or as `hub:owner/name@revision`.
 
-    Args:
-        named: a path, or `hub:owner/name@revision`.
-        limits: how much may be fetched; None: as a scoring module may have, or, of a dataset, as
-            generations may.
-
-    Raises:
-        SubmitterError: `bad_source`, `repository_missing`, `too_many_files`, `too_large`.
-        TransientError: `hub_unreachable`.
+    What had to be fetched is removed afterwards.
     """
     if not named.startswith(PREFIX):
         yield Path(named)
         return
-    bounds = limits or (
-        GenerationsLimits() if named.startswith(f"{PREFIX}datasets/") else ArchiveLimits()
-    )
-    # Whoever types this may fetch what their own token opens.
-    source = HubSource.parse(named, token=True)
-    with ExitStack() as stack:
-        with download_bar() as tell:
-            found = stack.enter_context(
-                fetched(source, most_files=bounds.entries, most_bytes=bounds.total_bytes, tell=tell)
-            )
+    of_images = named.startswith(f"{PREFIX}datasets/")
+    with fetched_source(named, GenerationsLimits() if of_images else ArchiveLimits()) as found:
         yield found.folder
 
 
 @contextmanager
-def fetched_images(named: str) -> Iterator[Fetched]:
-    """A repository of generations, fetched under a bar, and removed afterwards.
-
-    Args:
-        named: `hub:datasets/owner/name@revision`, of whoever types it.
-
-    Raises:
-        SubmitterError: `bad_source`, `repository_missing`, `too_many_files`, `too_large`.
-        TransientError: `hub_unreachable`.
-    """
-    limits, source = GenerationsLimits(), HubSource.parse(named, token=True)
+def fetched_source(named: str, limits: ArchiveLimits | GenerationsLimits) -> Iterator[Fetched]:
+    """A repository of the Hub, fetched under a bar, and removed afterwards."""
+    # Whoever types this may fetch what their own token opens.
+    source = HubSource.parse(named, token=True)
     with ExitStack() as stack:
         with download_bar() as tell:
             found = stack.enter_context(

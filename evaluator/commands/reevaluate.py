@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from benchmarks.registry import find, load_registry
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
 from evaluator.commands.person import this_person
 from leaderboard.governance.acts import checked_reason
 from leaderboard.governance.rights import require_operator
@@ -110,10 +109,8 @@ def _print(found: Sequence[Outdated], passed_over: Sequence[str], *, dry_run: bo
     if not found:
         out.print(Text("Nothing is outdated."))
         return
-    table = Table("submission", "what", "why")
-    for one in found:
-        table.add_row(Text(one.submission_id), Text(one.act), Text(f"{one.words} {one.hint}"))
-    out.print(table)
+    rows = [(one.submission_id, one.act, f"{one.words} {one.hint}") for one in found]
+    out.print(table(("submission", "what", "why"), rows))
     said = "would be" if dry_run else "are"
     out.print(Text(f"{len(found)} submissions {said} evaluated again or told."))
 
@@ -121,18 +118,20 @@ def _print(found: Sequence[Outdated], passed_over: Sequence[str], *, dry_run: bo
 def _print_moved(found: Compared) -> None:
     out = console()
     out.print(Text(found.words))
-    table = Table("metric", "then", "now", "difference", "ranks then", "ranks now", "apart")
-    for one in found.movement.moved:
-        table.add_row(
-            Text(f"{one.after.metric} {one.after.version}".strip()),
-            Text(_value(one.then)),
-            Text(_value(one.now)),
-            Text("" if one.difference is None else f"{one.difference:+.3f}"),
-            Text(_ranks(one.then)),
-            Text(_ranks(one.now)),
-            Text(_apart(one)),
+    heads = ("metric", "then", "now", "difference", "ranks then", "ranks now", "apart")
+    rows = [
+        (
+            f"{one.after.metric} {one.after.version}".strip(),
+            _value(one.then),
+            _value(one.now),
+            "" if one.difference is None else f"{one.difference:+.3f}",
+            _ranks(one.then),
+            _ranks(one.now),
+            _apart(one),
         )
-    out.print(table)
+        for one in found.movement.moved
+    ]
+    out.print(table(heads, rows))
     alone = found.movement
     for heading, entries in (
         ("Came", alone.came),

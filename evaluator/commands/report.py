@@ -83,11 +83,7 @@ def report(
 def _chosen(
     results: Sequence[RunResult], wanted: Sequence[str], status: Status
 ) -> tuple[RunResult, ...]:
-    """Those that were asked for.
-
-    Raises:
-        SubmitterError: `no_results`, `unknown_benchmark`.
-    """
+    """Those that were asked for."""
     submission_id = status.submission.submission_id
     if not results:
         raise SubmitterError(
@@ -211,19 +207,12 @@ _IDENTITY = ("metric", "measure", "variant", "split", "facet", "skill")
 
 @dataclass(frozen=True)
 class Recomputed:
-    """What came out of computing the rows of a run again.
+    """What came out of computing the rows of a run again."""
 
-    Attributes:
-        benchmark: of the run.
-        rows: how many were published.
-        different: those that came out otherwise, in words.
-        why_not: why they could not be computed again; empty where they could.
-    """
-
-    benchmark: str
-    rows: int
-    different: tuple[str, ...] = ()
-    why_not: str = ""
+    benchmark: str  # of the run
+    rows: int  # how many were published
+    different: tuple[str, ...] = ()  # those that came out otherwise, in words
+    why_not: str = ""  # why they could not be computed again; empty where they could
 
     @property
     def same(self) -> bool:
@@ -261,15 +250,7 @@ def recomputed(
     registry: Mapping[str, Benchmark],
     data: Path | None,
 ) -> Recomputed:
-    """Compute the rows of a run again from the scores that are stored with it.
-
-    Args:
-        store: where the scores are.
-        status: of the submission.
-        result: what was published.
-        registry: the benchmarks known here.
-        data: folder of benchmark data, if there is one.
-    """
+    """Compute the rows of a run again from the scores that are stored with it."""
     n_rows = len(result.rows)
 
     def not_done(why: str) -> Recomputed:

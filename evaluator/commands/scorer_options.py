@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -57,44 +56,33 @@ TrustRemoteCodeOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Given:
-    """The options of one call, as they were given."""
-
-    device: str
-    dtype: Precision | None
-    checkpoint: Sequence[str] | None
-    revision: Sequence[str] | None
-    questions: Path | None
-    offline: bool
-    allow_pickle: bool
-    trust_remote_code: bool
-
-    def runtime(self, row: ScorerRow) -> Runtime:
-        """What they ask for of a metric; paths become absolute, for an actor works elsewhere.
-
-        Raises:
-            SubmitterError: `unknown_role`.
-        """
-        folders = by_role(row, self.checkpoint or (), "--checkpoint")
-        return Runtime(
-            device=self.device,
-            dtype=self.dtype.value if self.dtype else None,
-            folders={role: Path(folder).resolve() for role, folder in folders.items()},
-            revisions=by_role(row, self.revision or (), "--revision"),
-            offline=self.offline,
-            allow_pickle=self.allow_pickle,
-            trust_remote_code=self.trust_remote_code,
-            questions=self.questions.resolve() if self.questions else None,
-        )
+def runtime_of(
+    row: ScorerRow,
+    device: str,
+    dtype: Precision | None,
+    checkpoint: Sequence[str] | None,
+    revision: Sequence[str] | None,
+    questions: Path | None,
+    offline: bool,
+    allow_pickle: bool,
+    trust_remote_code: bool,
+) -> Runtime:
+    """What the options ask for; paths become absolute, for an actor works elsewhere."""
+    folders = by_role(row, checkpoint or (), "--checkpoint")
+    return Runtime(
+        device=device,
+        dtype=dtype.value if dtype else None,
+        folders={role: Path(folder).resolve() for role, folder in folders.items()},
+        revisions=by_role(row, revision or (), "--revision"),
+        offline=offline,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+        questions=questions.resolve() if questions else None,
+    )
 
 
 def by_role(row: ScorerRow, given: Sequence[str], option: str) -> dict[str, str]:
-    """ROLE=VALUE by role; a value alone is of the role `model`.
-
-    Raises:
-        SubmitterError: `unknown_role`.
-    """
+    """ROLE=VALUE by role; a value alone is of the role `model`."""
     found = {}
     for text in given:
         head, equals, tail = text.partition("=")
@@ -144,18 +132,7 @@ def make_engine(
     *,
     gpus: float | None = None,
 ) -> Iterator[Engine]:
-    """An engine that serves any number of runs; what it started is ended with the context.
-
-    Args:
-        choice: which.
-        address: of a Ray cluster; None starts Ray on this machine when it is first needed.
-        actors: of Ray; None: as many as the cluster has room for.
-        scratch: folder for the logs of a Ray that is started here.
-        gpus: of an actor; None: one where the cluster has any.
-
-    Raises:
-        typer.BadParameter: an option of Ray for another engine.
-    """
+    """An engine that serves any number of runs; what it started is ended with the context."""
     if choice is EngineChoice.LOCAL:
         for name, value in (("--ray-address", address), ("--actors", actors)):
             if value is not None:

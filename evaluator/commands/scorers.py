@@ -17,18 +17,18 @@ from rich.text import Text
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
-from evaluator.commands.common import DataOption, JsonOption, console
+from evaluator.commands.common import DataOption, JsonOption, console, table
 from evaluator.commands.scorer_options import (
     AllowPickleOption,
     CheckpointOption,
     DeviceOption,
     DtypeOption,
-    Given,
     NameArgument,
     OfflineOption,
     QuestionsOption,
     RevisionOption,
     TrustRemoteCodeOption,
+    runtime_of,
 )
 from evaluator.commands.scorers_cost import cost
 from evaluator.commands.scorers_run import run
@@ -125,17 +125,18 @@ def score(
     paths, prompts = _asked(images, prompt or ())
     if element and "elements" not in row.granularity:
         raise SubmitterError("no_elements", f"{row.name} scores whole prompts, not elements.")
-    given = Given(
+    runtime = runtime_of(
+        row,
         device,
         dtype,
         checkpoint,
         revision,
         questions,
-        offline=offline,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
+        offline,
+        allow_pickle,
+        trust_remote_code,
     )
-    trial = try_out(row, given.runtime(row), paths, prompts, element or ())
+    trial = try_out(row, runtime, paths, prompts, element or ())
     if as_json:
         pairs = [pair.to_json() for pair in trial.pairs]
         ends = {"low": row.low, "high": row.high, "higher_is_better": row.higher_is_better}
@@ -189,17 +190,17 @@ def check(
     """
     row = find_row(name, load_rows())
     target = find(load_registry(), benchmark)
-    given = Given(
+    runtime = runtime_of(
+        row,
         device,
         dtype,
         checkpoint,
         revision,
         questions,
-        offline=offline,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
+        offline,
+        allow_pickle,
+        trust_remote_code,
     )
-    runtime = given.runtime(row)
     seed = hashlib.sha256(f"{row.name} {target.name}".encode()).digest()
     few = sampled(target.questions(data), seed, n_images=images)
     exact = replace(runtime, device="cpu", dtype="float32")
@@ -218,11 +219,9 @@ def _print(report: TrustReport, *, as_json: bool) -> None:
     if as_json:
         typer.echo(report.model_dump_json(indent=1))
         return
-    table = Table("asked again", "verdict", "mean change", "largest", "of the spread")
-    for one in report.checks:
-        table.add_row(*_row(one, report))
+    heads = ("asked again", "verdict", "mean change", "largest", "of the spread")
     shown = console()
-    shown.print(table)
+    shown.print(table(heads, [_row(one, report) for one in report.checks]))
     shown.print(
         Text(
             f"{report.n_pairs} pairs of {report.n_images} images; scores spread by "

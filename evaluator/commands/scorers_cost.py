@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
-from evaluator.commands.common import DataOption, JsonOption, console, now
+from evaluator.commands.common import DataOption, JsonOption, console, now, table
 from evaluator.commands.scorer_options import (
     AllowPickleOption,
     CheckpointOption,
     DeviceOption,
     DtypeOption,
-    Given,
     OfflineOption,
     RevisionOption,
     TrustRemoteCodeOption,
+    runtime_of,
 )
 from evaluator.scorers.cost import (
     Estimate,
@@ -34,7 +33,7 @@ from evaluator.scorers.cost import (
     to_json,
     write_rates,
 )
-from evaluator.scorers.registry import ScorerRow, find_row, load_rows
+from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 
 if TYPE_CHECKING:
     from evaluator.scoring.plan import Size
@@ -86,11 +85,19 @@ def cost(
     """
     rows = load_rows()
     if measure:
-        given = Given(
-            device, dtype, checkpoint, revision, None,
-            offline=offline, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code,
-        )  # fmt: skip
-        _measure(find_row(measure, rows), given, rates, images)
+        measured = find_row(measure, rows)
+        runtime = runtime_of(
+            measured,
+            device,
+            dtype,
+            checkpoint,
+            revision,
+            None,
+            offline,
+            allow_pickle,
+            trust_remote_code,
+        )
+        _measure(measured, runtime, rates, images)
         metric = metric or [measure]
     wanted = [find_row(name, rows) for name in metric] if metric else list(rows.values())
     sizes = _sizes(benchmark or (), data)
@@ -116,20 +123,16 @@ def cost(
         _explain(found[wanted[0].name])
 
 
-def _measure(row: ScorerRow, given: Given, rates: Path, images: int) -> None:
+def _measure(row: ScorerRow, runtime: Runtime, rates: Path, images: int) -> None:
     # Only where it is wanted: it brings the libraries of models along.
     from evaluator.scorers.cost_measuring import measured  # noqa: PLC0415
 
     known = read_rates(rates)
-    write_rates(rates, known.with_(measured(row, given.runtime(row), now(), images=images)))
+    write_rates(rates, known.with_(measured(row, runtime, now(), images=images)))
 
 
 def _sizes(names: Sequence[str], data: Path | None) -> dict[str, Size]:
-    """Of the benchmarks that were asked for, or of all whose size is known and that are not bundled.
-
-    Raises:
-        SubmitterError: `unknown_benchmark`, `size_unknown`.
-    """
+    """Of the benchmarks that were asked for, or of all whose size is known and that are not bundled."""
     from evaluator.submission.costs import size_of  # noqa: PLC0415 (loads NumPy)
 
     registry = load_registry()
@@ -190,11 +193,8 @@ def _print(
     gpu_rate: float | None,
 ) -> None:
     unit = "Hours" if gpu_rate is None else f"Money at {gpu_rate:g} an hour"
-    table = Table("metric", *benchmarks, title=f"{unit} on one {machine.gpu.title}")
-    for cells in lines:
-        table.add_row(*cells)
     out = console()
-    out.print(table)
+    out.print(table(("metric", *benchmarks), lines, f"{unit} on one {machine.gpu.title}"))
     out.print(Text(f"{_LETTERS} {_UNKNOWN}: nobody counted it."))
 
 

@@ -26,7 +26,7 @@ from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import write_scores
 from benchmarks.settings.sources import value_of
-from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words
+from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words, table
 from evaluator.commands.progress import run_bars
 from evaluator.commands.scorer_options import (
     ActorsOption,
@@ -36,7 +36,6 @@ from evaluator.commands.scorer_options import (
     DtypeOption,
     EngineChoice,
     EngineOption,
-    Given,
     NameArgument,
     OfflineOption,
     QuestionsOption,
@@ -44,6 +43,7 @@ from evaluator.commands.scorer_options import (
     RevisionOption,
     TrustRemoteCodeOption,
     make_engine,
+    runtime_of,
 )
 from evaluator.scorers.device import versions
 from evaluator.scorers.embeddings import trim
@@ -97,17 +97,17 @@ def run(
     check_out(out)
     most_kept = round(value_of("embeddings_gib", os.environ) * 2**30)
     _refuse_numbered(device, engine)
-    given = Given(
+    runtime = runtime_of(
+        row,
         device,
         dtype,
         checkpoint,
         revision,
         questions,
-        offline=offline,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
+        offline,
+        allow_pickle,
+        trust_remote_code,
     )
-    runtime = given.runtime(row)
     asked = _first(target.questions(data), limit)
     started = _Run(
         row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")
@@ -219,39 +219,22 @@ _FORMATS = (".parquet", ".csv")
 
 @dataclass(frozen=True)
 class Facts:
-    """What a run was made of.
+    """What a run was made of."""
 
-    Attributes:
-        row: the metric.
-        benchmark: what was scored.
-        runtime: device, precision, checkpoints.
-        fingerprint: what was equal for all scores: code, checkpoints, settings, data.
-        seed: of the order of the plan, in hex.
-        options: how batches were cut.
-        limit: pairs that were asked for at most; None: all.
-        actors: that were asked for; None: as many as there was room for.
-        began: when this start began.
-        seconds: it took, all in all.
-    """
-
-    row: ScorerRow
-    benchmark: Benchmark
-    runtime: Runtime
-    fingerprint: str
-    seed: str
-    options: EngineOptions
-    limit: int | None
-    actors: int | None
-    began: datetime
-    seconds: float
+    row: ScorerRow  # the metric
+    benchmark: Benchmark  # what was scored
+    runtime: Runtime  # device, precision, checkpoints
+    fingerprint: str  # what was equal for all scores: code, checkpoints, settings, data
+    seed: str  # of the order of the plan, in hex
+    options: EngineOptions  # how batches were cut
+    limit: int | None  # pairs that were asked for at most; None: all
+    actors: int | None  # that were asked for; None: as many as there was room for
+    began: datetime  # when this start began
+    seconds: float  # it took, all in all
 
 
 def check_out(out: Path) -> None:
-    """Refuse now what could not be written after hours.
-
-    Raises:
-        typer.BadParameter: another kind of file, or a folder that cannot be made.
-    """
+    """Refuse now what could not be written after hours."""
     if out.suffix not in _FORMATS:
         raise typer.BadParameter(
             f"{out.name} must end in {' or '.join(_FORMATS)}.", param_hint="--out"
@@ -375,20 +358,17 @@ def report(out: Path, record: dict[str, Any], column: ScoreColumn, *, as_json: b
 
 def _findings(column: ScoreColumn) -> Table:
     """Each code with how often it was found, and a few of the places."""
-    table = Table("finding", "of", "number", "for example")
+    rows = []
     by_code: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
     for finding in column.findings:
         key = (finding.code, finding.item, finding.scored)
         by_code.setdefault(key, []).append((finding.item_id, finding.message))
     for (code, item, scored), found in by_code.items():
         named = ", ".join(item_id for item_id, _ in found[:_MOST_EXAMPLES])
-        table.add_row(
-            Text(code, style="" if scored else "bold red"),
-            f"{item}s" + ("" if scored else ", not scored"),
-            str(len(found)),
-            Text(f"{named}: {found[0][1]}"),
-        )
-    return table
+        shown = Text(code, style="" if scored else "bold red")
+        of = f"{item}s" + ("" if scored else ", not scored")
+        rows.append((shown, of, str(len(found)), f"{named}: {found[0][1]}"))
+    return table(("finding", "of", "number", "for example"), rows)
 
 
 def _cost(cost: Cost, seconds: float) -> Table:

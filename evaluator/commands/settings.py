@@ -15,7 +15,14 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.settings.model import SETTINGS, Origin, Setting, Value, unknown_variables
 from benchmarks.settings.sources import settings_file, values
-from evaluator.commands.common import DEFAULT_STORE, DataOption, JsonOption, StoreOption, console
+from evaluator.commands.common import (
+    DEFAULT_STORE,
+    DataOption,
+    JsonOption,
+    StoreOption,
+    console,
+    table,
+)
 
 _EXAMPLE_HEAD = """\
 # Settings of Assay. Remove the # before what you set. Kept as .assay/settings.toml it is found by
@@ -106,14 +113,14 @@ def _record(found: Sequence[Value]) -> dict[str, Any]:
 
 
 def _table(found: Sequence[Value]) -> Table:
-    table = Table("variable", "key in the file", "value", "from")
+    rows = []
     for value in found:
         setting = value.setting
         style = "bold red" if value.problem else "dim" if value.origin is Origin.DEFAULT else ""
         origin = f"{value.origin}: {value.file}" if value.file else str(value.origin)
         cells = (setting.variable, setting.key, value.text, origin)
-        table.add_row(*(Text(cell, style) for cell in cells))
-    return table
+        rows.append([Text(cell, style) for cell in cells])
+    return table(("variable", "key in the file", "value", "from"), rows)
 
 
 def example_file() -> str:

@@ -174,11 +174,7 @@ OUTAGE_S = 300.0
 
 
 class Turns:
-    """Whose turn it is; what was measured is read once, and only where something waits.
-
-    Args:
-        store: where submissions wait.
-    """
+    """Whose turn it is; what was measured is read once, and only where something waits."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -206,11 +202,7 @@ def watched(
     sleep: Callable[[float], None] = time.sleep,
     steady: Callable[[], float] = time.monotonic,
 ) -> Iterator[Status]:
-    """The submission now, and if wanted again and again until it is finished.
-
-    Raises:
-        TransientError: the store does not answer; of one that is followed, for minutes.
-    """
+    """The submission now, and if wanted again and again until it is finished."""
     answered = steady()
     while True:
         try:
@@ -228,12 +220,7 @@ def watched(
 
 
 class Telling:
-    """Tells what happened to a submission, and to its author what its scorer prints, each once.
-
-    Args:
-        store: where it is.
-        submission_id: which one.
-    """
+    """Tells what happened to a submission, and to its author what its scorer prints, each once."""
 
     def __init__(self, store: Store, submission_id: str) -> None:
         self._store = store
@@ -244,11 +231,7 @@ class Telling:
         self._trouble = ""
 
     def lines(self, status: Status) -> Iterator[Text]:
-        """What is new.
-
-        Args:
-            status: of the submission; of one that had ended before, the events hold the log.
-        """
+        """What is new."""
         if not self._told:
             yield from self._happened()
             yield from self._said() if status.unfinished else ()
@@ -325,11 +308,7 @@ def visible_results(store: Store, submission_id: str) -> tuple[RunResult, ...]:
 
 
 def visible_old_results(store: Store, submission_id: str, revision: str) -> tuple[RunResult, ...]:
-    """Its results of an earlier revision, or of this one; of somebody else's the public ones.
-
-    Raises:
-        SubmitterError: `unknown_revision`, naming those there are.
-    """
+    """Its results of an earlier revision, or of this one; of somebody else's the public ones."""
     whole = Ledger(store).whole_status(submission_id)
     hidden = whole.submission.private and not owns(whole, this_person())
     now = visible_results(store, submission_id)
@@ -360,13 +339,7 @@ _STYLES = {
 def status_table(
     statuses: Sequence[Status], now: datetime, turns: Mapping[str, Outlook] | None = None
 ) -> Table:
-    """One line for each submission.
-
-    Args:
-        statuses: what to list.
-        now: the moment of display.
-        turns: submission id to its place among all that wait, and the expected wait.
-    """
+    """One line for each submission."""
     table = Table("submission", "name", "state", "for", "by or place", "attempt", "reason")
     table.columns[0].overflow = "fold"  # People copy it.
     for status in statuses:
@@ -396,12 +369,7 @@ def printed(log: str) -> Iterator[Text]:
 
 
 def event_lines(event: Event, log: str | None = None) -> Iterator[Text]:
-    """An event, and below it what the scorer printed.
-
-    Args:
-        event: what happened.
-        log: what is still to be shown of its log; by default all of it.
-    """
+    """An event, and below it what the scorer printed."""
     code = f"[{event.code}] " if event.code else ""
     reason = f": {code}{event.reason} {event.hint}".rstrip() if event.reason else ""
     yield plain(f"{event.at:%Y-%m-%d %H:%M:%S} {event.state} by {event.by}{reason}")

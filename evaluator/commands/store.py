@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from evaluator.commands.common import JsonOption, console, ended_in_order
+from evaluator.commands.common import JsonOption, console, ended_in_order, table
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.store.opening import StoreName
 
@@ -73,11 +72,17 @@ def show(name: Named, as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=1, default=str))
         return
-    table = Table("repository", "open to", "commits", "read at", "branch at")
-    for each in found.repositories:
-        seen_by = "members" if each.private else "everyone"
-        table.add_row(each.name, seen_by, str(each.commits), each.pinned[:12], each.head[:12])
-    console().print(table)
+    rows = [
+        (
+            each.name,
+            "members" if each.private else "everyone",
+            str(each.commits),
+            each.pinned[:12],
+            each.head[:12],
+        )
+        for each in found.repositories
+    ]
+    console().print(table(("repository", "open to", "commits", "read at", "branch at"), rows))
     if found.frozen_until is not None:
         console().print(
             Text(f"A squash stops all commits until {found.frozen_until:%H:%M:%S} UTC.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -26,13 +25,13 @@ from evaluator.commands.common import (
     store_words,
 )
 from evaluator.commands.person import this_person
-from evaluator.commands.progress import download_bar, fetched_images, image_bar, run_bars
+from evaluator.commands.progress import fetched_source, image_bar, run_bars
 from evaluator.commands.status import exit_code_of, watched
 from evaluator.commands.worker_loop import make_worker
-from evaluator.hub.source import PREFIX, HubSource, fetched
+from evaluator.hub.source import PREFIX
 from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.generations.sources import says_generations
+from evaluator.submission.generations.sources import GenerationsLimits, says_generations
 from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account
@@ -100,8 +99,7 @@ def submit(
         opened, registry, data, lambda: isolation_gate(isolation), opened.clock
     )
     if kind is Kind.METRIC:
-        module = _Module(path, submitter, receipt, private=private)
-        accepted = _send_module(desk, module, person)
+        accepted = _send_module(desk, path, person, submitter, receipt, private=private)
     elif kind is Kind.GENERATIONS:
         said = SaidOfImages(name, version, benchmark, description)
         accepted = _send_generations(desk, path, person, submitter, said, private=private)
@@ -175,43 +173,30 @@ def _check_options(
         raise typer.BadParameter(f"a receipt is of code, not of {kind}", param_hint="--receipt")
 
 
-@dataclass(frozen=True)
-class _Module:
-    """What was named on the command line."""
-
-    path: str
-    submitter: str
-    receipt: Path | None
-    private: bool
-
-
-def _send_module(desk: SubmissionService, module: _Module, person: Account) -> Accepted:
-    receipt = _read_receipt(module.receipt)
-    limits = ArchiveLimits()
-    if not module.path.startswith(PREFIX):
-        with errors().status("Checking and storing the module"):
-            return desk.submit_metric(
-                Path(module.path),
-                account=person,
-                submitter=module.submitter,
-                private=module.private,
-                receipt=receipt,
-            )
-    # Whoever types this may fetch what their own token opens.
-    source = HubSource.parse(module.path, token=True)
-    with (
-        download_bar() as tell,
-        fetched(
-            source, most_files=limits.entries, most_bytes=limits.total_bytes, tell=tell
-        ) as found,
-    ):
+def _send_module(
+    desk: SubmissionService,
+    named: str,
+    person: Account,
+    submitter: str,
+    place: Path | None,
+    *,
+    private: bool,
+) -> Accepted:
+    receipt = _read_receipt(place)
+    with ExitStack() as stack:
+        folder, origin = Path(named), ""
+        if named.startswith(PREFIX):
+            found = stack.enter_context(fetched_source(named, ArchiveLimits()))
+            folder, origin = found.folder, found.source
+        else:
+            stack.enter_context(errors().status("Checking and storing the module"))
         return desk.submit_metric(
-            found.folder,
+            folder,
             account=person,
-            submitter=module.submitter,
-            private=module.private,
+            submitter=submitter,
+            private=private,
             receipt=receipt,
-            source=found.source,
+            source=origin,
         )
 
 
@@ -227,7 +212,7 @@ def _send_generations(
     with ExitStack() as stack:
         place, origin = Path(named), ""
         if named.startswith(PREFIX):
-            found = stack.enter_context(fetched_images(named))
+            found = stack.enter_context(fetched_source(named, GenerationsLimits()))
             place, origin = found.folder, found.source
         tell = stack.enter_context(image_bar())
         return desk.submit_generations(

@@ -29,7 +29,7 @@ from evaluator.commands.scorer_options import (
     RayAddressOption,
     make_engine,
 )
-from evaluator.commands.worker_loop import Shift, Surroundings, scratch_of
+from evaluator.commands.worker_loop import RunLoop, scratch_of
 from evaluator.isolation.gate import IsolationChoice
 from evaluator.launching.planning import JobSettings
 from evaluator.worker.logs import LogFormat
@@ -112,11 +112,7 @@ LogFormatOption = Annotated[
 
 
 def check_role(role: WorkerRole, questions: Path | None, keys: Path | None) -> None:
-    """Refuse options that do not go with a role.
-
-    Raises:
-        SubmitterError: `wrong_role`, or `key_beside_questions`.
-    """
+    """Refuse options that do not go with a role."""
     if questions is not None and role is not WorkerRole.SCORE:
         raise SubmitterError(
             "wrong_role",
@@ -241,9 +237,9 @@ def worker(
     )
     jobs = hub_jobs.settings(store, os.environ) if launcher is LauncherChoice.JOBS else None
     runs_here = role.scores and jobs is None
-    place = scratch_of(store, scratch)
-    Shift(
-        Surroundings(store, place, log_format, health_port, health_host, poll),
+    RunLoop(
+        store,
+        scratch_of(store, scratch),
         os.environ,
         load_registry(),
         partial(make_engine, engine if runs_here else EngineChoice.LOCAL, ray_address, actors),
@@ -258,6 +254,10 @@ def worker(
         once=once,
         submission=submission,
         jobs=jobs,
+        log_format=log_format,
+        health_port=health_port,
+        health_host=health_host,
+        poll_s=poll,
     ).run()
 
 
@@ -273,16 +273,7 @@ class JobOptions:
     questions: str = ""
 
     def settings(self, store: StoreName, environment: MutableMapping[str, str]) -> JobSettings:
-        """How the jobs of a store are run.
-
-        Args:
-            store: its name.
-            environment: of this process; of it a job gets only what is named here.
-
-        Raises:
-            SubmitterError: `no_job_image`, `no_job_token`, `store_out_of_reach` or
-                `bad_job_questions`.
-        """
+        """How the jobs of a store are run."""
         if not self.image:
             raise SubmitterError(
                 "no_job_image",

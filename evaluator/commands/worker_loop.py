@@ -73,50 +73,32 @@ Carrier = Callable[[Path], AbstractContextManager[Engine]]
 
 
 @dataclass(frozen=True)
-class Shift:
-    """What one worker is to do, and with what.
+class RunLoop:
+    """What one worker is to do, and with what."""
 
-    Attributes:
-        surroundings: store, scratch, log and health.
-        environment: of this process.
-        registry: the benchmarks known here.
-        carrier: makes the engine.
-        role: what the worker does.
-        data: folder of benchmark data, if there is one.
-        questions: folder of exported questions.
-        keys: folder of their keys.
-        isolation: what isolates strangers' code.
-        required: layers without which none is run.
-        embeddings: folder of kept ones, which may be given up.
-        claim: how many to take in one commit; None: as many as fits the store.
-        once: whether to stop when nothing is left.
-        submission: to work on alone; None: on all.
-        jobs: how jobs are run that run the code; None: it is run here.
-    """
-
-    surroundings: Surroundings
-    environment: Mapping[str, str]
-    registry: Mapping[str, Benchmark]
-    carrier: Carrier
-    role: WorkerRole = WorkerRole.BOTH
-    data: Path | None = None
-    questions: Path | None = None
-    keys: Path | None = None
-    isolation: IsolationChoice = IsolationChoice.AUTO
-    required: Collection[Layer] = ()
-    embeddings: Path | None = None
-    claim: int | None = None
-    once: bool = False
-    submission: str | None = None
-    jobs: JobSettings | None = None
+    store: StoreName
+    scratch: Path  # folder for what may be lost
+    environment: Mapping[str, str]  # of this process
+    registry: Mapping[str, Benchmark]  # the benchmarks known here
+    carrier: Carrier  # makes the engine
+    role: WorkerRole = WorkerRole.BOTH  # what the worker does
+    data: Path | None = None  # folder of benchmark data, if there is one
+    questions: Path | None = None  # folder of exported questions
+    keys: Path | None = None  # folder of their keys
+    isolation: IsolationChoice = IsolationChoice.AUTO  # what isolates strangers' code
+    required: Collection[Layer] = ()  # layers without which none is run
+    embeddings: Path | None = None  # folder of kept ones, which may be given up
+    claim: int | None = None  # how many to take in one commit; None: as many as fits the store
+    once: bool = False  # whether to stop when nothing is left
+    submission: str | None = None  # to work on alone; None: on all
+    jobs: JobSettings | None = None  # how jobs are run that run the code; None: it is run here
+    log_format: LogFormat = LogFormat.TEXT  # of the error output
+    health_port: int | None = None  # where health is answered; None: nowhere
+    health_host: str = "127.0.0.1"
+    poll_s: float | None = None  # seconds between two looks at the store; None: as fits it
 
     def run(self) -> None:
-        """Work until it is done, or this process is told to end.
-
-        Raises:
-            SubmitterError: `wrong_launcher`, or options that cannot be used.
-            TransientError: `not_claimed`, `disk_low`, or the store fails.
-        """
+        """Work until it is done, or this process is told to end."""
         if self.jobs is not None and self.submission is not None:
             raise SubmitterError(
                 "wrong_launcher",
@@ -125,24 +107,24 @@ class Shift:
             )
         opened, clock = self._opened()
         wake = threading.Event()
-        around, name = self.surroundings, name_of_worker(self.environment)
+        name = name_of_worker(self.environment)
         with ExitStack() as entered:
-            tell = entered.enter_context(around.logging(name, clock.last))
+            tell = entered.enter_context(self._logging(name, clock.last))
             if self.role.judges and self.submission is None:
                 self._put_in_order(opened)
-            engine = entered.enter_context(self.carrier(around.scratch / "ray"))
-            disk = disk_watch(opened, around.scratch, self.embeddings)
+            engine = entered.enter_context(self.carrier(self.scratch / "ray"))
+            disk = disk_watch(opened, self.scratch, self.embeddings)
             made = self._made(opened, name, engine, wake, disk)
             tell(made)
             # Where jobs run the code, this worker beats only while it judges.
             beats = "" if self.jobs is not None else name
-            poll_s = entered.enter_context(around.around(beats, opened, wake))
+            poll_s = entered.enter_context(self._answering(beats, opened, wake))
             entered.enter_context(disk.watching())
             self._work(made, opened, poll_s, wake, disk)
 
     def _opened(self) -> tuple[Store, RememberedClock]:
         """The store as this worker uses it, and its clock."""
-        opened = self.surroundings.store.open()
+        opened = self.store.open()
         clock = RememberedClock(opened.clock)
         claim = opened.jobs_per_commit if self.claim is None else self.claim
         return replace(opened, clock=clock, jobs_per_commit=claim), clock
@@ -159,7 +141,7 @@ class Shift:
         role = self.role if self.jobs is None else WorkerRole.JUDGE
         made = make_worker(
             opened,
-            self.surroundings.store,
+            self.store,
             self.registry,
             self.data,
             engine=engine,
@@ -169,7 +151,7 @@ class Shift:
             questions=self.questions if role.scores else None,
             keys=self.keys,
             name=name,
-            scratch=self.surroundings.scratch,
+            scratch=self.scratch,
             wake=wake,
             disk=disk,
         )
@@ -238,6 +220,53 @@ class Shift:
         between = judge if self.role.judges else lambda: None
         launcher.run(stop, once=self.once, between=between, wake=wake)
 
+    @contextmanager
+    def _answering(self, own: str, opened: Store, wake: threading.Event) -> Iterator[float]:
+        """Answer probes and webhooks meanwhile; gives the seconds between two looks at the store."""
+        with ExitStack() as around:
+            hook = None
+            if self.health_port is not None:
+                hook = self._webhook(os.environ, opened, wake)
+                self._serve(around, own, opened, hook)
+            yield poll_of(self.poll_s, self.store, woken=hook is not None)
+
+    @contextmanager
+    def _logging(
+        self, name: str, clock: Callable[[], datetime]
+    ) -> Iterator[Callable[[Worker], None]]:
+        """Log as was chosen; gives what is told of the worker once it is made, for lines to say."""
+        made: list[Worker] = []
+
+        def doing() -> Doing:
+            if not made:
+                return Doing()
+            pulse = made[0].heart.pulse
+            return Doing(pulse.submission_id, pulse.attempt)
+
+        logged = Logged(name, clock, doing, SecretRedaction.of(os.environ))
+        with logging_to(self.log_format, logged, self.scratch / LOGS, limits_of(os.environ)):
+            yield made.append
+
+    def _serve(self, around: ExitStack, own: str, opened: Store, hook: Webhook | None) -> None:
+        # Only where it is wanted: the command line starts without it.
+        from evaluator.worker.health_server import HealthServer  # noqa: PLC0415
+        from leaderboard.service.looking import HealthWatch  # noqa: PLC0415
+
+        watch = HealthWatch(opened, self.scratch, own=own)
+        server = HealthServer(watch, hook, host=self.health_host, port=self.health_port or 0)
+        around.enter_context(server.serving())
+
+    def _webhook(
+        self, environment: MutableMapping[str, str], opened: Store, wake: threading.Event
+    ) -> Webhook | None:
+        from leaderboard.service.webhooks import webhook_from  # noqa: PLC0415
+
+        def woken() -> None:
+            opened.look_anew()
+            wake.set()
+
+        return webhook_from(environment, self.store.repositories, woken)
+
     def _put_in_order(self, opened: Store) -> None:
         """Remove what was interrupted, show the benchmarks known here, run again what is stale."""
         publisher = Publisher(opened, cards_of(self.registry))
@@ -276,25 +305,7 @@ def make_worker(
     wake: threading.Event | None = None,
     disk: DiskWatch | None = None,
 ) -> Worker:
-    """A worker of this machine; without an engine, it asks in this process.
-
-    Args:
-        opened: the store.
-        store: its name.
-        registry: the benchmarks known here.
-        data: folder of benchmark data, if there is one.
-        listener: is told of progress.
-        engine: carries the batches of modules.
-        isolation: what isolates strangers' code.
-        required: layers without which none is run.
-        role: what the worker does; one that judges only looks for no isolation.
-        questions: folder of exported questions, where code is asked those.
-        keys: folder of their keys, for a judge.
-        name: unlike that of any other worker ever; None: one is made.
-        scratch: folder for what may be lost; None: in the store's folder.
-        wake: set where something new may be waiting.
-        disk: looks after the room on its disk; None: nobody does.
-    """
+    """A worker of this machine; without an engine, it asks in this process."""
     folder = scratch_of(store, scratch)
     status = (
         machine_isolation(store.folder.resolve(), folder, choice=isolation, required=required)
@@ -326,13 +337,7 @@ def make_worker(
 
 
 def disk_watch(opened: Store, scratch: Path, embeddings: Path | None = None) -> DiskWatch:
-    """Looks after the disks of a worker.
-
-    Args:
-        opened: the store, which says what is finished.
-        scratch: of the worker.
-        embeddings: folder of kept ones, which may be given up; None: there is none.
-    """
+    """Looks after the disks of a worker."""
     ledger = Ledger(opened)
 
     def finished() -> Collection[str]:
@@ -353,102 +358,8 @@ def name_of_worker(environment: Mapping[str, str]) -> str:
     return environment.get(WORKER) or own
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What an operator chose beside what the worker does.
-
-    Attributes:
-        store: its name.
-        scratch: folder for what may be lost.
-        log_format: of the error output.
-        health_port: where health is answered; None: nowhere.
-        health_host: address for that.
-        poll_s: seconds between two looks at the store; None: as fits it.
-    """
-
-    store: StoreName
-    scratch: Path
-    log_format: LogFormat = LogFormat.TEXT
-    health_port: int | None = None
-    health_host: str = "127.0.0.1"
-    poll_s: float | None = None
-
-    @contextmanager
-    def around(self, own: str, opened: Store, wake: threading.Event) -> Iterator[float]:
-        """Everything that is to go on while the worker works.
-
-        Args:
-            own: name of the worker, if it beats all the time: where it does not, it is down.
-            opened: the store.
-            wake: what it waits on.
-
-        Yields:
-            Seconds between two looks at the store.
-
-        Raises:
-            SubmitterError: `port_unavailable`, `weak_secret`.
-        """
-        with ExitStack() as around:
-            hook = None
-            if self.health_port is not None:
-                hook = self._webhook(os.environ, opened, wake)
-                self._serve(around, own, opened, hook)
-            yield poll_of(self.poll_s, self.store, woken=hook is not None)
-
-    @contextmanager
-    def logging(
-        self, name: str, clock: Callable[[], datetime]
-    ) -> Iterator[Callable[[Worker], None]]:
-        """Log as was chosen while this is entered.
-
-        Args:
-            name: of the worker.
-            clock: the time lines have; asks nobody.
-
-        Yields:
-            To be called with the worker once it is made: lines then say what it is at.
-        """
-        made: list[Worker] = []
-
-        def doing() -> Doing:
-            if not made:
-                return Doing()
-            pulse = made[0].heart.pulse
-            return Doing(pulse.submission_id, pulse.attempt)
-
-        logged = Logged(name, clock, doing, SecretRedaction.of(os.environ))
-        with logging_to(self.log_format, logged, self.scratch / LOGS, limits_of(os.environ)):
-            yield made.append
-
-    def _serve(self, around: ExitStack, own: str, opened: Store, hook: Webhook | None) -> None:
-        # Only where it is wanted: the command line starts without it.
-        from evaluator.worker.health_server import HealthServer  # noqa: PLC0415
-        from leaderboard.service.looking import HealthWatch  # noqa: PLC0415
-
-        watch = HealthWatch(opened, self.scratch, own=own)
-        server = HealthServer(watch, hook, host=self.health_host, port=self.health_port or 0)
-        around.enter_context(server.serving())
-
-    def _webhook(
-        self, environment: MutableMapping[str, str], opened: Store, wake: threading.Event
-    ) -> Webhook | None:
-        from leaderboard.service.webhooks import webhook_from  # noqa: PLC0415
-
-        def woken() -> None:
-            opened.look_anew()
-            wake.set()
-
-        return webhook_from(environment, self.store.repositories, woken)
-
-
 def poll_of(given: float | None, store: StoreName, *, woken: bool) -> float:
-    """Seconds between two looks at a store.
-
-    Args:
-        given: by option; None: not.
-        store: its name.
-        woken: whether webhooks say when it has changed.
-    """
+    """Seconds between two looks at a store."""
     if given is not None:
         return given
     if not store.on_hub:
