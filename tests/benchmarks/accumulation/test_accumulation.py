@@ -389,8 +389,6 @@ def test_wrong_usage_ends_with_code_2(call: Accumulation, options: tuple[str, ..
 # The figures of the DSG paper.
 
 
-pytestmark = [pytest.mark.paper, pytest.mark.slow]
-
 MODELS = {"mplug": "mplug-large", "instructblip": "instructblip", "pali17b": "pali-17b"}
 """Names of the files, and in the printed tables."""
 SOURCES = {
@@ -472,6 +470,8 @@ def tifa160(
     [("vq2a", "vq2a", "mean"), ("dsg", "dsg", "dsg"), ("dsg_without_dependency", "dsg", "mean")],
 )
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.paper
+@pytest.mark.slow
 def test_answers_give_the_printed_correlations_on_tifa160(
     assay_data: Path, likert: pd.Series, *, name: str, suffix: str, rule: Rule, model: str
 ) -> None:
@@ -483,6 +483,8 @@ def test_answers_give_the_printed_correlations_on_tifa160(
         assert [scores[f"tifa160_134 {system}"] for system in MODEL_NAMES] == [0.0] * 5
 
 
+@pytest.mark.paper
+@pytest.mark.slow
 def test_the_printed_figure_frees_one_prompt(assay_data: Path, likert: pd.Series) -> None:
     """Cell `1, outside` of tifa160_67: mended, DSG with PaLI has 0.570 in place of 0.571."""
     repaired = tifa160(assay_data, likert, "pali17b_dsg", "dsg", "repair")
@@ -493,6 +495,8 @@ def test_the_printed_figure_frees_one_prompt(assay_data: Path, likert: pd.Series
     assert {pair.split(" ")[0] for pair in differs} == {"tifa160_67"}
 
 
+@pytest.mark.paper
+@pytest.mark.slow
 def test_the_scores_file_of_the_command_gives_the_printed_headline(
     assay_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -524,6 +528,8 @@ def test_the_scores_file_of_the_command_gives_the_printed_headline(
     assert {row.n_items for row in of_dsg} == {800}
 
 
+@pytest.mark.paper
+@pytest.mark.slow
 def test_dsg_1k_scores_of_stable_diffusion_2_1(assay_data: Path) -> None:
     """PaLI-17B: eight sources of prompts and the mean of all 1,060, as printed."""
     folder = assay_data / "dsg_tifa160"
@@ -551,6 +557,8 @@ def dsg_1k(assay_data: Path) -> pd.DataFrame:
     return table.rename(columns=columns)
 
 
+@pytest.mark.paper
+@pytest.mark.slow
 def test_odd_parents_of_the_release_are_known_and_refused(dsg_1k: pd.DataFrame) -> None:
     graph = QuestionGraph.of(dsg_1k[dsg_1k["text_id"] != "tifa160_134"])
     assert len(graph.keys) == 8174
