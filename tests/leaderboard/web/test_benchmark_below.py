@@ -22,6 +22,7 @@ from leaderboard.ranking.slices import Ranked, in_tiers
 from leaderboard.records import RunResult
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
+from leaderboard.text import signed
 from leaderboard.views.benchmark_board import all_printed
 from leaderboard.views.board_tables import Pair, pairs
 from leaderboard.views.boards import BoardQuery, Choice, Filters, resolve
@@ -36,7 +37,6 @@ from leaderboard.web.benchmark_below import (
     p_stated,
     p_text,
     patterns,
-    signed,
 )
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.pages.docs_page import errata_view

@@ -31,6 +31,7 @@ from leaderboard.models.people import people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.records import ModelCard
 from leaderboard.store.memory import memory_store
+from leaderboard.text import signed
 from leaderboard.views.model_place import DECIDING
 from leaderboard.views.models import PER_PAGE, VIEWS, Drawn, ModelQuery, ModelsQuery, PlaceQuery
 from leaderboard.web.components import HeatCell
@@ -52,7 +53,6 @@ from leaderboard.web.model_parts import (
     p_value,
     parameters,
     people_table,
-    signed,
     skill_table,
     stability_tag,
     tags_of,
