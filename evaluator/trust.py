@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.errors import AssayError
-from benchmarks.rethinking.measures import plus_one
+from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Asked, Batch, ClientSource, RawItem, ScorerClient
 from evaluator.scoring.batch_work import answered

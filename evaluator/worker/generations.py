@@ -24,7 +24,7 @@ from PIL import Image
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt, pair_id
-from benchmarks.rethinking.measures import plus_one
+from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.stored_scores import read_stored

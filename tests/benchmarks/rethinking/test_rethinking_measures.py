@@ -25,7 +25,6 @@ from benchmarks.rethinking.measures import (
     model_scores,
     perturbations,
     perturbations_over_seeds,
-    plus_one,
     prompt_scores,
     read_generations,
     spread,
@@ -33,6 +32,7 @@ from benchmarks.rethinking.measures import (
     tabulate,
     unit_counts,
 )
+from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.statistics.concordance import (
     competition_ranks,
     order_signs,
