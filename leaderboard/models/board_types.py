@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from benchmarks.arrays import FloatArray
-from benchmarks.rethinking.measures import MetricStability, ModelScore
 from leaderboard.publication.model_entries import ModelEntry
+
+if TYPE_CHECKING:  # They compute with scipy, which a command that shows no board need not import.
+    from benchmarks.rethinking.measures import MetricStability, ModelScore
 
 
 @dataclass(frozen=True)
