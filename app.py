@@ -39,8 +39,8 @@ from leaderboard.api.mcp import routes as mcp_routes
 from leaderboard.api.picture_routes import routes as picture_routes
 from leaderboard.api.routes import routes as api_routes
 from leaderboard.api.source import Source
-from leaderboard.desk import Gate
-from leaderboard.governance.signing_in import SignIn, read_sign_in
+from leaderboard.desk import SandboxAvailability
+from leaderboard.governance.signing_in import Authentication, read_sign_in
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.reader import Reader
@@ -70,7 +70,7 @@ class Settings:
     data: Path | None  # folder of benchmark data; None where none was named
     host: str  # address to listen at
     port: int  # port to listen at
-    sign_in: SignIn  # how visitors are told apart
+    sign_in: Authentication  # how visitors are told apart
     live_secret: str = ""  # of the workers that tell this app what they do; empty where none does
 
     @classmethod
@@ -210,7 +210,7 @@ def main() -> int:
 
 
 @cache
-def _gate() -> Gate:
+def _gate() -> SandboxAvailability:
     """Whether code can be isolated here; probed once, since a machine seldom changes."""
     return isolation_gate()
 

@@ -28,7 +28,7 @@ from evaluator.generation.manifest import GenerationsManifest
 from evaluator.generation.rows import TABLE, ImageRow, encoded
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.generations.archive import write
-from evaluator.submission.generations.checking import Check, Wanted, in_order, usable_cores
+from evaluator.submission.generations.checking import Check, RequestedImages, in_order, usable_cores
 from evaluator.submission.generations.images import ALIKE, distance, perceptual_hash, small_luma
 from evaluator.submission.generations.sources import FolderSource, GenerationsLimits
 
@@ -188,9 +188,9 @@ def generations_check(
     yield Figure("an image more", each, "bytes", at_most=1500, details=details)
 
 
-def _wanted(n_images: int) -> Wanted:
+def _wanted(n_images: int) -> RequestedImages:
     prompts = [SetPrompt(f"p{n}", f"prompt {n}") for n in range(n_images // len(SEEDS))]
-    return Wanted.of(prompts, SEEDS)
+    return RequestedImages.of(prompts, SEEDS)
 
 
 def _write_images(folder: Path, n_images: int, side: int, form: str) -> list[Path]:

@@ -28,7 +28,7 @@ from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
 from benchmarks_perf.measuring import MIB, Figure, interleaved, memory_bytes
 from evaluator.submission.service import SubmissionService
 from leaderboard.api.source import Source
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import read_snapshot
@@ -141,7 +141,7 @@ def _make(folder: Path, size: Size) -> None:
 def _serve(folder: Path, port: int, size: Size, ready: Connection) -> None:
     keep_small()
     cards, store = cards_of_size(size), folder_store(folder)
-    desk = SubmissionService(store, {}, None, lambda: Gate(ok=True), store.clock)
+    desk = SubmissionService(store, {}, None, lambda: SandboxAvailability(ok=True), store.clock)
     source = Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
     app = create_app(store, desk, cards, clock=store.clock, source=source)
     app.launch(

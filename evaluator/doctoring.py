@@ -279,12 +279,12 @@ def _scoped(scopes: object, owner: str, repositories: tuple[str, ...]) -> bool |
 
 def _token(parts: HubParts) -> tuple[Row, Mapping[str, Any]]:
     """The token, and what the Hub tells of it."""
-    from leaderboard.store.hub.faults import Asked  # noqa: PLC0415
+    from leaderboard.store.hub.faults import HubRequest  # noqa: PLC0415
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
 
     names = tuple(parts.name.of(part) for part in Part)
     try:
-        asked = Asked("ask whose token this is", names[0])
+        asked = HubRequest("ask whose token this is", names[0])
         told = parts.client.call(asked, lambda api: api.whoami(), again=False)
     except AssayError as error:
         row = Row(
@@ -305,13 +305,13 @@ def _token(parts: HubParts) -> tuple[Row, Mapping[str, Any]]:
 
 def _repository(parts: HubParts, part: Part, told: Mapping[str, Any]) -> Row:
     """One repository: that it is answered for shows that the token may read it."""
-    from leaderboard.store.hub.faults import Asked  # noqa: PLC0415
+    from leaderboard.store.hub.faults import HubRequest  # noqa: PLC0415
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
 
     name = parts.name.of(part)
     try:
         info = parts.client.call(
-            Asked("read the settings", name), lambda api: api.dataset_info(name)
+            HubRequest("read the settings", name), lambda api: api.dataset_info(name)
         )
     except AssayError as error:
         return Row(f"  {name}", error.message, error.hint, broken=True)

@@ -16,7 +16,7 @@ from PIL import Image
 from benchmarks.errors import AssayError
 from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Pair, Questions
-from evaluator.scoring.asking import Asked, Batch, ClientSource, RawItem, ScorerClient
+from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
 from evaluator.scoring.batch_work import answered
 from evaluator.scoring.images import ImageError, canonical_image
 from leaderboard.trust import LIMITS, Check, CheckName, Example, PrecisionBand, TrustReport
@@ -177,9 +177,9 @@ class _Passes:
 
 def canonical_items(questions: Questions) -> list[RawItem]:
     """Images as canonical PNG; one that cannot be read is left out, for the run to name."""
-    asked: dict[str, list[Asked]] = {}
+    asked: dict[str, list[PairRequest]] = {}
     for pair in questions.pairs:
-        one = Asked(pair.pair_id, pair.text_id, questions.texts[pair.text_id])
+        one = PairRequest(pair.pair_id, pair.text_id, questions.texts[pair.text_id])
         asked.setdefault(pair.image_id, []).append(one)
     found = []
     for image_id, texts in asked.items():

@@ -16,7 +16,7 @@ UNNAMED = "content that somebody else sent earlier"
 
 
 @dataclass(frozen=True)
-class Gate:
+class SandboxAvailability:
     """Whether this installation takes strangers' code."""
 
     ok: bool  # code can be isolated here
@@ -37,7 +37,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Examination:
+class ValidationReport:
     """What can be said of a submission without running it."""
 
     problems: tuple[Problem, ...]  # everything that is wrong, at once; none: it would be accepted
@@ -78,7 +78,7 @@ class ScoresForm:
 
 
 @dataclass(frozen=True)
-class SaidOfImages:
+class ManifestOverrides:
     """The manifest of Parquet files that come without one; empty: not said."""
 
     name: str = ""  # of the model, on the boards
@@ -98,7 +98,7 @@ class SaidOfImages:
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class CheckProgress:
     """How far the check of images is."""
 
     done: int  # images that were looked at
@@ -106,11 +106,11 @@ class Advance:
     eta_s: float | None = None  # seconds that are left; None where that is not known
 
 
-Tell = Callable[[Advance], None]
+Tell = Callable[[CheckProgress], None]
 
 
 @dataclass(frozen=True)
-class Accepted:
+class SubmissionReceipt:
     """What the desk answers to what it took."""
 
     status: Status  # the submission, with all of its record, as its sender may see it
@@ -121,16 +121,16 @@ class Accepted:
     notes: tuple[str, ...] = ()
 
 
-class Desk(Protocol):
+class SubmissionServiceProtocol(Protocol):
     """Takes submissions. All methods raise SubmitterError with a text fit for the page."""
 
-    def gate(self) -> Gate:
+    def gate(self) -> SandboxAvailability:
         """Whether code is taken."""
 
     def score_benchmarks(self) -> tuple[str, ...]:
         """Names of the benchmarks for which a scores file can be judged here."""
 
-    def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
+    def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
         """Look at a scoring module without running or keeping it."""
 
     def submit_metric(
@@ -142,10 +142,10 @@ class Desk(Protocol):
         private: bool = False,
         receipt: bytes | None = None,
         source: str = "",
-    ) -> Accepted:
+    ) -> SubmissionReceipt:
         """Check and queue a scoring module: an archive (.zip, .tar, .tar.gz) or a folder."""
 
-    def examine_repository(self, source: str, account: Account | None = None) -> Examination:
+    def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
         """Fetch a repository of the Hub and look at the scoring module in it."""
 
     def submit_repository(
@@ -156,13 +156,15 @@ class Desk(Protocol):
         submitter: str = "",
         private: bool = False,
         receipt: bytes | None = None,
-    ) -> Accepted:
+    ) -> SubmissionReceipt:
         """Fetch a repository of the Hub, then check and queue the scoring module in it.
 
         The record names the commit that was fetched.
         """
 
-    def examine_scores(self, path: Path, form: ScoresForm, account: Account | None) -> Examination:
+    def examine_scores(
+        self, path: Path, form: ScoresForm, account: Account | None
+    ) -> ValidationReport:
         """Read a scores file without keeping it."""
 
     def submit_scores(
@@ -177,7 +179,7 @@ class Desk(Protocol):
         description: str = "",
         lower_is_better: tuple[str, ...] = (),
         private: bool = False,
-    ) -> Accepted:
+    ) -> SubmissionReceipt:
         """Check and queue a scores file (CSV or Parquet)."""
 
     def prompt_set_names(self) -> tuple[str, ...]:
@@ -186,10 +188,10 @@ class Desk(Protocol):
     def examine_generations(
         self,
         where: Path | str,
-        said: SaidOfImages | None = None,
+        said: ManifestOverrides | None = None,
         tell: Tell | None = None,
         account: Account | None = None,
-    ) -> Examination:
+    ) -> ValidationReport:
         """Look at every image of a submission of generations without keeping any."""
 
     def submit_generations(
@@ -200,7 +202,7 @@ class Desk(Protocol):
         submitter: str = "",
         private: bool = False,
         source: str = "",
-        said: SaidOfImages | None = None,
+        said: ManifestOverrides | None = None,
         tell: Tell | None = None,
-    ) -> Accepted:
+    ) -> SubmissionReceipt:
         """Check and queue the images that a model drew of a prompt set."""

@@ -66,7 +66,7 @@ from evaluator.submission.receipts import SUFFIX, written
 from evaluator.submission.scores_file import examine_scores_file
 from evaluator.submission.validate import ScoringModule, opened_source
 from evaluator.worker.liveness import RunProgress
-from leaderboard.desk import Examination, SaidOfImages, ScoresForm
+from leaderboard.desk import ManifestOverrides, ScoresForm, ValidationReport
 from leaderboard.records import Kind, Receipt
 
 FAILED = 1
@@ -75,7 +75,7 @@ MODELS = DEFAULT_MODELS
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckRequest:
     """What is to be checked."""
 
     named: str  # as it was named on the command line
@@ -163,13 +163,13 @@ def check(
         if lower_is_better:
             raise typer.BadParameter("it is said of scores", param_hint="--lower-is-better")
         if of is Kind.GENERATIONS:
-            said = SaidOfImages(name=name, prompt_set=",".join(benchmark or ()))
+            said = ManifestOverrides(name=name, prompt_set=",".join(benchmark or ()))
             good = check_generations(source, registry, data, said=said, as_json=as_json)
             raise typer.Exit(0 if good else FAILED)
         if name:
             raise typer.BadParameter("a module says it in assay.toml", param_hint="--name")
         names, n = tuple(benchmark or ()), None if every else pairs
-        wanted = Wanted(path, source, registry, data, names, n, isolation, models)
+        wanted = CheckRequest(path, source, registry, data, names, n, isolation, models)
         _check(wanted, receipt, as_json=as_json)
 
 
@@ -181,7 +181,7 @@ def _scores_form(
     return ScoresForm((benchmark or [""])[0], name, lower_is_better=tuple(lower_is_better or ()))
 
 
-def _check(wanted: Wanted, place: Path | None, *, as_json: bool) -> None:
+def _check(wanted: CheckRequest, place: Path | None, *, as_json: bool) -> None:
     with opened_source(wanted.source, wanted.registry) as (seen, module):
         if module is None:
             _tell_problems(seen, as_json=as_json)
@@ -202,7 +202,7 @@ def _check(wanted: Wanted, place: Path | None, *, as_json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _run(wanted: Wanted, module: ScoringModule, drawn: Sequence[Drawn]) -> Outcome:
+def _run(wanted: CheckRequest, module: ScoringModule, drawn: Sequence[Drawn]) -> Outcome:
     limits = Limits()
     with _machine(wanted, module, limits) as machine, _listener(module, drawn) as tell:
         found = dry_run(module, drawn, machine, tell, now())
@@ -213,7 +213,7 @@ def _run(wanted: Wanted, module: ScoringModule, drawn: Sequence[Drawn]) -> Outco
 
 
 @contextmanager
-def _machine(wanted: Wanted, module: ScoringModule, limits: Limits) -> Iterator[Machine]:
+def _machine(wanted: CheckRequest, module: ScoringModule, limits: Limits) -> Iterator[Machine]:
     """This machine, its isolation probed and the module's models at hand."""
     status = machine_isolation(choice=wanted.isolation)
     if status.backend is None:
@@ -242,7 +242,7 @@ def _listener(module: ScoringModule, drawn: Sequence[Drawn]) -> Iterator[Any]:
         yield tell
 
 
-def _drawn(wanted: Wanted) -> list[Drawn]:
+def _drawn(wanted: CheckRequest) -> list[Drawn]:
     """The benchmarks to be asked, each with its share of the pairs."""
     chosen = [find(wanted.registry, name) for name in dict.fromkeys(wanted.benchmarks)] or [
         one
@@ -253,14 +253,14 @@ def _drawn(wanted: Wanted) -> list[Drawn]:
     return [Drawn(one, wanted.data, share) for one in chosen]
 
 
-def _runs_on(wanted: Wanted, module: ScoringModule) -> tuple[str, ...]:
+def _runs_on(wanted: CheckRequest, module: ScoringModule) -> tuple[str, ...]:
     """Benchmarks it would be run on if it were submitted here."""
     return module.manifest.benchmarks or tuple(
         name for name, one in wanted.registry.items() if one.has_questions(wanted.data)
     )
 
 
-def _tell_problems(seen: Examination, *, as_json: bool) -> None:
+def _tell_problems(seen: ValidationReport, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(examined_record(seen), indent=1))
         return
@@ -270,7 +270,7 @@ def _tell_problems(seen: Examination, *, as_json: bool) -> None:
     out.print(verdict_line(seen).append(" Nothing was run."))
 
 
-def _tell(seen: Examination, outcome: Outcome, *, as_json: bool) -> None:
+def _tell(seen: ValidationReport, outcome: Outcome, *, as_json: bool) -> None:
     if as_json:
         found = found_record(
             seen, outcome.found, outcome.verdict, outcome.expected.later, outcome.receipt
@@ -284,7 +284,7 @@ def _tell(seen: Examination, outcome: Outcome, *, as_json: bool) -> None:
         out.print(line, soft_wrap=True)
 
 
-def _beside(wanted: Wanted, name: str) -> Path:
+def _beside(wanted: CheckRequest, name: str) -> Path:
     """`<name>.receipt.json` beside a folder or archive, never in it: it would change the content.
 
     Of a repository of the Hub it comes where the command is run.
@@ -344,7 +344,7 @@ def check_generations(
     registry: Mapping[str, Benchmark],
     data: Path | None,
     *,
-    said: SaidOfImages | None = None,
+    said: ManifestOverrides | None = None,
     as_json: bool,
 ) -> bool:
     """Say what is missing or wrong; True where nothing is."""

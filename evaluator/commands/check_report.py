@@ -27,7 +27,7 @@ from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.log import one_line
 from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Projection
 from evaluator.submission.dry_run import BenchmarkRun, DryRun, Expectation
-from leaderboard.desk import Examination
+from leaderboard.desk import ValidationReport
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt
 from leaderboard.trust import TITLES, TrustReport
@@ -62,14 +62,14 @@ def problem_lines(kinds: Sequence[ProblemKind]) -> Iterator[Text]:
             yield Text("    ").append_text(safe(kind.hint))
 
 
-def verdict_line(seen: Examination) -> Text:
+def verdict_line(seen: ValidationReport) -> Text:
     """How much is wrong in all."""
     n, kinds = seen.n_problems, len(seen.kinds)
     of = f" of {kinds} kinds" if 1 < kinds < n else ""
     return Text(f"{n:,} problem{'s' if n > 1 else ''}{of}.", style="bold red")
 
 
-def plan_lines(seen: Examination) -> Iterator[Text]:
+def plan_lines(seen: ValidationReport) -> Iterator[Text]:
     """What a worker would do with it."""
     if seen.plan is None:
         return
@@ -82,7 +82,7 @@ def plan_lines(seen: Examination) -> Iterator[Text]:
         yield safe(f"Marked: {'; '.join(seen.plan.marks)}.")
 
 
-def examined_lines(seen: Examination) -> Iterator[Text]:
+def examined_lines(seen: ValidationReport) -> Iterator[Text]:
     """What was looked at, and what its author should read of it."""
     size = f"{seen.n_bytes / 1e6:.1f} MB" if seen.n_bytes >= 1e5 else f"{seen.n_bytes} bytes"
     yield safe(
@@ -324,13 +324,13 @@ def _span(ends: tuple[int, int]) -> str:
     return f"{ends[0]:,}" if ends[0] == ends[1] else f"{ends[0]:,} – {ends[1]:,}"
 
 
-def examined_record(seen: Examination) -> dict[str, Any]:
+def examined_record(seen: ValidationReport) -> dict[str, Any]:
     """What was found without running anything."""
     return asdict(seen)
 
 
 def found_record(
-    seen: Examination,
+    seen: ValidationReport,
     found: DryRun,
     verdict: Verdict,
     later: Sequence[Projection],

@@ -89,7 +89,7 @@ def compare(
     answers = target.answers(data)
     found = contenders(paths, (metric_a, metric_b), target, answers, tuple(lower_is_better or ()))
     field = measured_field(found, target, answers)
-    asked = Asked(measure, variant, split, facet, tuple(skill or ()), skills, everything)
+    asked = CompareRequest(measure, variant, split, facet, tuple(skill or ()), skills, everything)
     chosen = choose(field.slices, asked, target.card)
     rows = _rows(chosen, target.card, field.names)
     seed = seed_of(target.card.name, target.card.revision)
@@ -138,7 +138,7 @@ def each_corrected(rows: Sequence[Compared]) -> tuple[Compared, ...]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CompareRequest:
     """What was asked for; None and nothing mean the headline over all skills."""
 
     measure: str | None = None
@@ -158,7 +158,7 @@ class Chosen:
     others: tuple[Slice, ...]
 
 
-def choose(slices: Mapping[SliceKey, Slice], asked: Asked, card: Card) -> Chosen:
+def choose(slices: Mapping[SliceKey, Slice], asked: CompareRequest, card: Card) -> Chosen:
     """The slices that were asked for."""
     skills = _skills(slices, asked, card)
     available = [s for s, k in slices if k == skills[0] and all((s, o) in slices for o in skills)]
@@ -170,7 +170,9 @@ def choose(slices: Mapping[SliceKey, Slice], asked: Asked, card: Card) -> Chosen
     return Chosen(_mean(slices, first, skills), tuple(others))
 
 
-def _skills(slices: Mapping[SliceKey, Slice], asked: Asked, card: Card) -> tuple[str | None, ...]:
+def _skills(
+    slices: Mapping[SliceKey, Slice], asked: CompareRequest, card: Card
+) -> tuple[str | None, ...]:
     known = list(dict.fromkeys(skill for _, skill in slices))
     for skill in asked.skills:
         if skill not in known:
@@ -185,7 +187,7 @@ def _skills(slices: Mapping[SliceKey, Slice], asked: Asked, card: Card) -> tuple
     return (None,) if None in known else (known[0],)
 
 
-def _selector(available: Sequence[Selector], asked: Asked, card: Card) -> Selector:
+def _selector(available: Sequence[Selector], asked: CompareRequest, card: Card) -> Selector:
     """The measure that was asked for, as near to the headline as it comes."""
     left = list(available)
     if asked.measure is not None:

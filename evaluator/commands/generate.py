@@ -278,7 +278,7 @@ def generate(
     if dry_run:
         return
     loading = Loading(device, dtype, variant, allow_pickle, safety_checker is Checker.ON)
-    asked = Asked(seed_mode.value, batch_size, name, licence)
+    asked = GenerateRequest(seed_mode.value, batch_size, name, licence)
     draw_outline(outline, loading, asked, as_json=as_json)
 
 
@@ -294,7 +294,7 @@ class Loading:
 
 
 @dataclass(frozen=True)
-class Asked:
+class GenerateRequest:
     """How images are drawn, and what the manifest says."""
 
     seed_mode: SeedMode  # where the noise of an image comes from
@@ -303,7 +303,9 @@ class Asked:
     licence: str  # of the weights; empty: not known
 
 
-def draw_outline(outline: Outline, loading: Loading, asked: Asked, *, as_json: bool) -> None:
+def draw_outline(
+    outline: Outline, loading: Loading, asked: GenerateRequest, *, as_json: bool
+) -> None:
     """Draw what is missing, check all of the folder, and print what was done."""
     from evaluator.generation.run import (  # noqa: PLC0415 (takes seconds to import)
         Request,

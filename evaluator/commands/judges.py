@@ -173,7 +173,7 @@ def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Ju
     from benchmarks.registry import load_registry  # noqa: PLC0415
     from leaderboard.ledger.judge_pins import read_pins  # noqa: PLC0415
     from leaderboard.models.judges import Judging  # noqa: PLC0415
-    from leaderboard.models.reading import BoardMemory, ModelReader  # noqa: PLC0415
+    from leaderboard.models.reading import BoardCache, ModelReader  # noqa: PLC0415
     from leaderboard.publication.reader import Reader  # noqa: PLC0415
 
     known = load_prompt_sets()
@@ -182,7 +182,7 @@ def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Ju
     cards = {name: benchmark.card for name, benchmark in load_registry().items()}
     view = Reader(opened, cards).view()
     reader = ModelReader(opened, known, data)
-    return Judging(view, card, read_pins(opened.public), BoardMemory()), reader
+    return Judging(view, card, read_pins(opened.public), BoardCache()), reader
 
 
 def _able(judging: Judging) -> list[str]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.schema import Card
 from leaderboard.models.board import model_board
-from leaderboard.models.board_types import BoardQuery, SkillBoard, Standing
+from leaderboard.models.board_types import BoardQuery, ModelSummary, SkillBoard
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
@@ -46,7 +46,7 @@ def _table(title: str, board: SkillBoard, names: Mapping[str, str]) -> Table:
     return table
 
 
-def _mean(standing: Standing, lead: str | None) -> str:
+def _mean(standing: ModelSummary, lead: str | None) -> str:
     mean = standing.means.get(lead) if lead else None
     if mean is None or mean.value is None:
         return ""

@@ -1,4 +1,4 @@
-"""What submitters and operators do with submissions that are there.
+"""Commands on submissions that exist: withdraw, publish, rerun, hide and the like.
 
 `quota`, `withdraw`, `publish` are of submitters. `rerun`, `hide`, `show`, `ban`, `unban`, `policy`,
 `ledger` are of operators: each needs a reason, which everybody can read.
@@ -17,21 +17,21 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
 from evaluator.commands.person import this_person
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import Allowance, Policy, read_policy
+from leaderboard.ledger.policy import Policy, Quota, read_policy
 from leaderboard.records import Kind, Status
 from leaderboard.store.interface import Store
 
 Submission = Annotated[str, typer.Argument(help="Submission.")]
 
 
-def acts_on(opened: Store) -> Acts:
+def acts_on(opened: Store) -> OperatorActions:
     """What can be done with the submissions of a store."""
     cards = {name: benchmark.card for name, benchmark in load_registry().items()}
-    return Acts(opened, cards, opened.clock)
+    return OperatorActions(opened, cards, opened.clock)
 
 
 def say(status: Status) -> None:
@@ -217,7 +217,7 @@ def _changed(current: Policy, scored: list[str], unfinished: list[str], days: in
     for field, given in (("scored", scored), ("unfinished", unfinished)):
         for text in given:
             kind, number = _kind_and_number(text, f"--{field}")
-            before = allowances.get(kind, Allowance(scored=0, unfinished=0))
+            before = allowances.get(kind, Quota(scored=0, unfinished=0))
             allowances[kind] = before.model_copy(update={field: number})
     return current.model_copy(
         update={"period_days": days or current.period_days, "allowances": allowances}

@@ -23,7 +23,7 @@ from evaluator.hub.source import PREFIX, Fetched, HubSource, Tell, fetched
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.sources import GenerationsLimits
 from evaluator.worker.liveness import RunProgress
-from leaderboard.desk import Advance
+from leaderboard.desk import CheckProgress
 from leaderboard.desk import Tell as TellImages
 
 
@@ -123,7 +123,7 @@ def image_bar() -> Iterator[TellImages]:
     with Progress(*columns, console=errors(), transient=True) as bars:
         task = bars.add_task("images", total=None)
 
-        def tell(now: Advance) -> None:
+        def tell(now: CheckProgress) -> None:
             bars.update(task, completed=now.done, total=now.total)
 
         yield tell

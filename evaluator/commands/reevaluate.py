@@ -14,9 +14,9 @@ from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, co
 from evaluator.commands.person import this_person
 from leaderboard.governance.acts import checked_reason
 from leaderboard.governance.rights import require_operator
-from leaderboard.publication.changes import Compared, Moved, Standing, compared
+from leaderboard.publication.changes import BoardPlace, Compared, MetricChange, compared
 from leaderboard.publication.publisher import cards_of
-from leaderboard.publication.requeue import Outdated, Wanted, plan, requeue
+from leaderboard.publication.requeue import Outdated, RequeueRequest, plan, requeue
 
 Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]
 BenchmarkOption = Annotated[str, typer.Option(help="What is outdated on this benchmark.")]
@@ -50,7 +50,7 @@ def reevaluate(
         find(registry, benchmark)
     require_operator(person, "evaluate submissions again")
     told = reason if dry_run and not reason else checked_reason(reason)
-    wanted = Wanted(benchmark=benchmark, scorer=scorer, by=person.key, reason=told)
+    wanted = RequeueRequest(benchmark=benchmark, scorer=scorer, by=person.key, reason=told)
     act = plan if dry_run else requeue
     done = act(opened, cards_of(registry), wanted)
     if as_json:
@@ -143,7 +143,7 @@ def _print_moved(found: Compared) -> None:
             out.print(Text(f"{heading}: {names}"))
 
 
-def _value(standing: Standing) -> str:
+def _value(standing: BoardPlace) -> str:
     if standing.value is None:
         return "undefined"
     if standing.low is None or standing.high is None:
@@ -151,7 +151,7 @@ def _value(standing: Standing) -> str:
     return f"{standing.value:.3f} [{standing.low:.3f}, {standing.high:.3f}]"
 
 
-def _ranks(standing: Standing) -> str:
+def _ranks(standing: BoardPlace) -> str:
     if standing.rank_low is None or standing.rank_high is None:
         return "no rank"
     if standing.rank_low == standing.rank_high:
@@ -159,5 +159,5 @@ def _ranks(standing: Standing) -> str:
     return f"{standing.rank_low} to {standing.rank_high}"
 
 
-def _apart(one: Moved) -> str:
+def _apart(one: MetricChange) -> str:
     return {True: "ranges overlap", False: "ranges apart", None: ""}[one.ranks_overlap]

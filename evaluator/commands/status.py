@@ -37,7 +37,7 @@ from leaderboard.records import Event, RunResult, Status
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Pulse, new_lines, readable_text
-from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, measured_s, outlooks, worker_of
+from leaderboard.views.queue import MOST_ATTEMPTS, QueueEstimate, measured_s, outlooks, worker_of
 
 FollowOption = Annotated[
     bool, typer.Option("--follow", help="Go on until the submission is finished.")
@@ -70,7 +70,7 @@ def status(
     if as_json:
         typer.echo(json.dumps([s.model_dump(mode="json") for s in found], indent=1))
         return
-    turns = Turns(opened).of(found)
+    turns = QueueEstimates(opened).of(found)
     console().print(status_table(found, opened.clock(), turns))
     if submission_id:
         for line in _now_lines(opened, found[0], turns.get(submission_id)):
@@ -92,7 +92,7 @@ def logs(
     with stopped_in_words("The submission goes on without you."):
         telling = None
         for current in watched(opened, submission_id, follow=follow):
-            telling = telling or Telling(opened, submission_id)
+            telling = telling or ProgressPrinter(opened, submission_id)
             for line in telling.lines(current):
                 console().print(line, soft_wrap=True)
 
@@ -113,7 +113,7 @@ def _listed(opened: Store, *, mine: bool) -> list[Status]:
 
 
 def _follow(opened: Store, submission_id: str) -> Status:
-    turns = Turns(opened)
+    turns = QueueEstimates(opened)
     with Live(console=console(), auto_refresh=False, transient=False) as screen:
         for current in watched(opened, submission_id, follow=True):
             screen.update(_screen(opened, current, turns), refresh=True)
@@ -122,7 +122,7 @@ def _follow(opened: Store, submission_id: str) -> Status:
 
 def _follow_json(opened: Store, submission_id: str) -> Status:
     """A line of JSON at every change of the state, of the progress or of the place."""
-    before, turns = "", Turns(opened)
+    before, turns = "", QueueEstimates(opened)
     for current in watched(opened, submission_id, follow=True):
         # The last pulse outlives the work it tells of.
         pulse = progress_of(opened, current) if current.unfinished else None
@@ -142,7 +142,7 @@ def _follow_json(opened: Store, submission_id: str) -> Status:
     return current
 
 
-def _screen(opened: Store, current: Status, turns: Turns) -> RenderableType:
+def _screen(opened: Store, current: Status, turns: QueueEstimates) -> RenderableType:
     own = current.submission.submission_id
     history = Table.grid(padding=(0, 1))
     for event in visible_events(opened, own)[-8:]:
@@ -155,7 +155,7 @@ def _screen(opened: Store, current: Status, turns: Turns) -> RenderableType:
     )
 
 
-def _now_lines(opened: Store, current: Status, turn: Outlook | None) -> list[Text]:
+def _now_lines(opened: Store, current: Status, turn: QueueEstimate | None) -> list[Text]:
     """What happens to it now, and what came of earlier attempts."""
     if not current.unfinished:
         return []
@@ -173,13 +173,13 @@ OUTAGE_S = 300.0
 """So long a store may not answer before following ends."""
 
 
-class Turns:
+class QueueEstimates:
     """Whose turn it is; what was measured is read once, and only where something waits."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def of(self, shown: Sequence[Status]) -> dict[str, Outlook]:
+    def of(self, shown: Sequence[Status]) -> dict[str, QueueEstimate]:
         """Submission id to its place and expected wait; empty where none of these waits."""
         if not any(status.state in WAITING for status in shown):
             return {}
@@ -219,7 +219,7 @@ def watched(
         sleep(POLL_S)
 
 
-class Telling:
+class ProgressPrinter:
     """Tells what happened to a submission, and to its author what its scorer prints, each once."""
 
     def __init__(self, store: Store, submission_id: str) -> None:
@@ -337,7 +337,7 @@ _STYLES = {
 
 
 def status_table(
-    statuses: Sequence[Status], now: datetime, turns: Mapping[str, Outlook] | None = None
+    statuses: Sequence[Status], now: datetime, turns: Mapping[str, QueueEstimate] | None = None
 ) -> Table:
     """One line for each submission."""
     table = Table("submission", "name", "state", "for", "by or place", "attempt", "reason")
@@ -392,7 +392,7 @@ def earlier_attempts(events: Sequence[Event]) -> Iterator[Text]:
 
 
 def progress_line(
-    pulses: Sequence[Pulse], status: Status, now: datetime, outlook: Outlook | None = None
+    pulses: Sequence[Pulse], status: Status, now: datetime, outlook: QueueEstimate | None = None
 ) -> Text:
     """Who has it, what is done, how fast, and what remains; or when its turn may come."""
     if status.state in WAITING:
@@ -411,13 +411,13 @@ def progress_line(
     return plain(f"{pulse.worker}: {pulse.stage} {pulse.done:,} of {pulse.total:,}{rate}{left}")
 
 
-def _holder(status: Status, outlook: Outlook | None) -> Text:
+def _holder(status: Status, outlook: QueueEstimate | None) -> Text:
     if status.state in WAITING:
         return Text(_turn(outlook).removeprefix(": "))
     return plain(status.by) if status.state in IN_WORK and not status.to_judge else Text("")
 
 
-def _turn(outlook: Outlook | None) -> str:
+def _turn(outlook: QueueEstimate | None) -> str:
     if outlook is None:
         return ""
     begins = "" if outlook.wait_s is None else f", may begin in {duration(outlook.wait_s)}"

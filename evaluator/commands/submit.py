@@ -35,7 +35,7 @@ from evaluator.submission.generations.sources import GenerationsLimits, says_gen
 from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account
-from leaderboard.desk import Accepted, SaidOfImages
+from leaderboard.desk import ManifestOverrides, SubmissionReceipt
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State
@@ -101,7 +101,7 @@ def submit(
     if kind is Kind.METRIC:
         accepted = _send_module(desk, path, person, submitter, receipt, private=private)
     elif kind is Kind.GENERATIONS:
-        said = SaidOfImages(name, version, benchmark, description)
+        said = ManifestOverrides(name, version, benchmark, description)
         accepted = _send_generations(desk, path, person, submitter, said, private=private)
     else:
         accepted = desk.submit_scores(
@@ -181,7 +181,7 @@ def _send_module(
     place: Path | None,
     *,
     private: bool,
-) -> Accepted:
+) -> SubmissionReceipt:
     receipt = _read_receipt(place)
     with ExitStack() as stack:
         folder, origin = Path(named), ""
@@ -205,10 +205,10 @@ def _send_generations(
     named: str,
     person: Account,
     submitter: str,
-    said: SaidOfImages,
+    said: ManifestOverrides,
     *,
     private: bool,
-) -> Accepted:
+) -> SubmissionReceipt:
     with ExitStack() as stack:
         place, origin = Path(named), ""
         if named.startswith(PREFIX):
@@ -240,7 +240,7 @@ def _read_receipt(path: Path | None) -> bytes | None:
         ) from error
 
 
-def _say(accepted: Accepted) -> None:
+def _say(accepted: SubmissionReceipt) -> None:
     """What the sender should read; on standard error, since the answer may be for a program."""
     if accepted.recognised:
         submission = accepted.status.submission

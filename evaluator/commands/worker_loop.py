@@ -35,7 +35,7 @@ from evaluator.worker.disk import DiskPlaces, DiskWatch
 from evaluator.worker.liveness import RunProgress
 from evaluator.worker.logs import (
     LOGS,
-    Doing,
+    Activity,
     LogFormat,
     Logged,
     RememberedClock,
@@ -237,11 +237,11 @@ class RunLoop:
         """Log as was chosen; gives what is told of the worker once it is made, for lines to say."""
         made: list[Worker] = []
 
-        def doing() -> Doing:
+        def doing() -> Activity:
             if not made:
-                return Doing()
+                return Activity()
             pulse = made[0].heart.pulse
-            return Doing(pulse.submission_id, pulse.attempt)
+            return Activity(pulse.submission_id, pulse.attempt)
 
         logged = Logged(name, clock, doing, SecretRedaction.of(os.environ))
         with logging_to(self.log_format, logged, self.scratch / LOGS, limits_of(os.environ)):

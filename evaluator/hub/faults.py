@@ -28,7 +28,7 @@ _AGAIN = "Run the same command again; what was fetched so far is kept."
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class Messages:
     """How the one who asked is spoken to."""
 
     code: str  # of what is missing or refused
@@ -37,13 +37,13 @@ class Wording:
     own_disk: bool = True  # whether the disk is theirs, and not the operator's
 
 
-CHECKPOINT = Wording(
+CHECKPOINT = Messages(
     "checkpoint_missing", "or name a folder that holds it with --checkpoint ROLE=FOLDER"
 )
 
 
 @contextmanager
-def in_words(repository: str, revision: str, wording: Wording) -> Iterator[None]:
+def in_words(repository: str, revision: str, wording: Messages) -> Iterator[None]:
     """Turn what the client raises into one sentence of the project's."""
     try:
         yield
@@ -62,7 +62,7 @@ def in_words(repository: str, revision: str, wording: Wording) -> Iterator[None]
         raise _of_disk(error, repository, wording) from error
 
 
-def _translated(error: Exception, repository: str, revision: str, wording: Wording) -> AssayError:
+def _translated(error: Exception, repository: str, revision: str, wording: Messages) -> AssayError:
     """The project's error; the client's own may hide the cause behind "not in the cache"."""
     known = _refused(error, repository, revision, wording)
     if known is not None:
@@ -87,7 +87,7 @@ def _translated(error: Exception, repository: str, revision: str, wording: Wordi
 
 
 def _refused(
-    error: Exception, repository: str, revision: str, wording: Wording
+    error: Exception, repository: str, revision: str, wording: Messages
 ) -> SubmitterError | None:
     """What the client has a class for; a gated repository first, for it counts as an unknown one."""
     page = f"https://huggingface.co/{repository}"
@@ -115,7 +115,7 @@ def _refused(
     return None
 
 
-def _of_disk(error: OSError, repository: str, wording: Wording) -> AssayError:
+def _of_disk(error: OSError, repository: str, wording: Messages) -> AssayError:
     blamed = SubmitterError if wording.own_disk else PlatformError
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return blamed(
@@ -134,5 +134,5 @@ def _of_disk(error: OSError, repository: str, wording: Wording) -> AssayError:
     return TransientError("hub_unreachable", f"Fetching {repository} failed ({why}).", _AGAIN)
 
 
-def _missing(wording: Wording, what: str, hint: str = "") -> SubmitterError:
+def _missing(wording: Messages, what: str, hint: str = "") -> SubmitterError:
     return SubmitterError(wording.code, f"{what}.", hint)

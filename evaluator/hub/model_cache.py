@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.sources.client import limit_waiting
-from evaluator.hub.faults import Wording, in_words
+from evaluator.hub.faults import Messages, in_words
 from evaluator.in_use import in_use, unused
 from evaluator.isolation.job import ModelFiles
 
@@ -149,7 +149,7 @@ MOST_BYTES = 64 << 30
 _KEPT_FREE = 1 << 30
 """Of the disk, in bytes, for everything else."""
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-_WORDING = Wording(
+_WORDING = Messages(
     "model_missing", "or bundle the weights as .safetensors", token=False, own_disk=False
 )
 

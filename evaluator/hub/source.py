@@ -13,15 +13,15 @@ from typing import Literal, Self
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.client import limit_waiting
-from evaluator.hub.faults import Wording, in_words
+from evaluator.hub.faults import Messages, in_words
 
 PREFIX = "hub:"
 _NAMED = re.compile(
     r"hub:(?:(?P<kind>datasets|spaces)/)?(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})"
     r"(?:@(?P<revision>[\w./-]{1,120}))?"
 )
-_WITH_TOKEN = Wording("repository_missing", "or send an archive")
-_WITHOUT_TOKEN = Wording("repository_missing", "or send an archive", token=False, own_disk=False)
+_WITH_TOKEN = Messages("repository_missing", "or send an archive")
+_WITHOUT_TOKEN = Messages("repository_missing", "or send an archive", token=False, own_disk=False)
 
 Tell = Callable[[str, int, int], None]
 """Told of each file: its name, bytes that are here, bytes in all."""

@@ -16,7 +16,7 @@ from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.containers import backend as containers
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.plain import PlainProcess
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,10 +67,10 @@ def unsandboxed() -> IsolationStatus:
     return IsolationStatus(PlainProcess(), ((str(IsolationChoice.NONE), found),))
 
 
-def isolation_gate(choice: IsolationChoice = IsolationChoice.AUTO) -> Gate:
+def isolation_gate(choice: IsolationChoice = IsolationChoice.AUTO) -> SandboxAvailability:
     """Whether this machine takes code, probed now."""
     status = machine_isolation(choice=choice)
-    return Gate(status.ok, status.reason, status.remedy)
+    return SandboxAvailability(status.ok, status.reason, status.remedy)
 
 
 def _usable() -> list[Callable[[tuple[Path, ...]], Backend]]:

@@ -45,7 +45,7 @@ def new_name() -> str:
 
 
 @dataclass(frozen=True)
-class Turn:
+class LaunchRound:
     """What one look at the queue came to: how many jobs were started, go on, and so on."""
 
     started: int = 0
@@ -57,7 +57,7 @@ class Turn:
     @property
     def idle(self) -> bool:
         """Whether nothing runs and nothing was done."""
-        return self == Turn()
+        return self == LaunchRound()
 
 
 @dataclass
@@ -92,7 +92,7 @@ class JobLauncher:
             if wake is not None:
                 wake.clear()
 
-    def turn(self) -> Turn:
+    def turn(self) -> LaunchRound:
         """Look at the queue and at the jobs once, and do what is to be done."""
         # The jobs are read first: a submission handed over meanwhile is seen as it is after.
         live = self.jobs.live()
@@ -115,9 +115,9 @@ class JobLauncher:
         forgotten, startable = self._looked_through(found)
         ended = record(self._ledger, [*lost, *forgotten], now)
         started = sum(self._start_one(submission_id) for submission_id in startable)
-        return Turn(started, found.live, len(found.cancel), ended, len(self._unsure))
+        return LaunchRound(started, found.live, len(found.cancel), ended, len(self._unsure))
 
-    def _turn_or_pause(self, *, once: bool) -> tuple[Turn | None, float]:
+    def _turn_or_pause(self, *, once: bool) -> tuple[LaunchRound | None, float]:
         """One turn, or after a fault that will pass, how long the Hub wants to be left alone."""
         try:
             turn = self.turn()

@@ -15,7 +15,7 @@ from benchmarks.errors import SubmitterError
 from evaluator.scorers.cost import MeasuredRate
 from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Runtime, ScorerRow, load_scorer
-from evaluator.scoring.asking import Asked, Item, OutOfMemoryError
+from evaluator.scoring.asking import Item, OutOfMemoryError, PairRequest
 
 SIDES = (512, 1024)
 """Pixels of the sides of pictures: most of the benchmarks' lie between these two."""
@@ -86,7 +86,7 @@ def measured(
 def _item(client: ModelClient, number: int, data: bytes, texts: int) -> Item:
     # No two prompts are the same: a text that is known costs nothing.
     prompts = [f"{_PROMPT} {number} {text}" for text in range(texts)]
-    asked = tuple(Asked(f"{number}-{t}", f"{number}-{t}", p) for t, p in enumerate(prompts))
+    asked = tuple(PairRequest(f"{number}-{t}", f"{number}-{t}", p) for t, p in enumerate(prompts))
     return Item(str(number), client.ready(data), asked)
 
 

@@ -32,7 +32,7 @@ from evaluator.scorers.scoring_paths import (
     path_of,
 )
 from evaluator.scoring import images
-from evaluator.scoring.asking import Asked, Finding, Item, OutOfMemoryError, Ready, Reply
+from evaluator.scoring.asking import Finding, Item, OutOfMemoryError, PairRequest, Ready, Reply
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import decode
 
@@ -152,7 +152,7 @@ class TextNotes:
         return [bool(flag) for flag in checked(flags, len(prompts), "truncated")]
 
 
-def _findings(asked: Asked, cut: set[str]) -> Iterator[Finding]:
+def _findings(asked: PairRequest, cut: set[str]) -> Iterator[Finding]:
     if not asked.prompt.strip():
         message = "The prompt is empty; it is asked as it is."
         yield Finding("text_empty", "text", asked.text_id, message, scored=True)
@@ -198,7 +198,7 @@ class ElementClient:
         )
 
     def _scores(
-        self, asked: Sequence[tuple[Item, Asked]], findings: list[Finding]
+        self, asked: Sequence[tuple[Item, PairRequest]], findings: list[Finding]
     ) -> list[NDArray[np.float64]]:
         try:
             return self._call(asked)
@@ -212,7 +212,7 @@ class ElementClient:
         findings.append(Finding("no_element_scores", "pair", one.pair_id, message, scored=True))
         return [np.full(len(one.elements), np.nan)]
 
-    def _call(self, asked: Sequence[tuple[Item, Asked]]) -> list[NDArray[np.float64]]:
+    def _call(self, asked: Sequence[tuple[Item, PairRequest]]) -> list[NDArray[np.float64]]:
         found = self._meter.call(
             self._scorer.score_elements,
             [item.image.content.prepared for item, _ in asked],

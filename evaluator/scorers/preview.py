@@ -13,7 +13,7 @@ from benchmarks.schema import Element
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, ScorerRow
 from evaluator.scoring import batch_work
-from evaluator.scoring.asking import Answered, Asked, Batch, Finding, RawItem
+from evaluator.scoring.asking import Answered, Batch, Finding, PairRequest, RawItem
 from evaluator.scoring.contract import Answer
 from evaluator.scoring.images import ImageError, decode
 
@@ -78,7 +78,7 @@ def try_out(
         RawItem(
             str(i),
             _read(path),
-            tuple(Asked(f"{i}-{j}", str(j), text, named) for j, text in enumerate(prompts)),
+            tuple(PairRequest(f"{i}-{j}", str(j), text, named) for j, text in enumerate(prompts)),
         )
         for i, path in enumerate(images)
     )

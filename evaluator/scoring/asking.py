@@ -41,7 +41,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PairRequest:
     """One prompt put to an image."""
 
     pair_id: str
@@ -56,7 +56,7 @@ class Item:
 
     image_id: str
     image: Ready
-    asked: tuple[Asked, ...]
+    asked: tuple[PairRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class RawItem:
 
     image_id: str
     data: bytes
-    asked: tuple[Asked, ...]
+    asked: tuple[PairRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from evaluator.scoring.asking import (
     Answered,
-    Asked,
     Batch,
     Finding,
     Item,
     OutOfMemoryError,
+    PairRequest,
     RawItem,
     Ready,
     Reply,
@@ -120,7 +120,7 @@ def asked(
     An image that cannot be read, a pair that does not fit into memory and a score that is no
     number become findings; every other pair of the batch keeps its score.
     """
-    found = _Found()
+    found = _KnownScores()
     items = list(_readable(batch, ready, found))
     _ask_all(client, items, Room() if room is None else room, found)
     found.findings += _without_number(batch, found)
@@ -133,7 +133,7 @@ def asked(
 
 
 @dataclass
-class _Found:
+class _KnownScores:
     """What is known so far, by pair."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class _Found:
     """Pairs without a score whose reason is among the findings already."""
     works: list[Work] = field(default_factory=list)
 
-    def no_score(self, pairs: Sequence[Asked], problem: str) -> None:
+    def no_score(self, pairs: Sequence[PairRequest], problem: str) -> None:
         for pair in pairs:
             self.verdicts[pair.pair_id] = Verdict(math.nan, problem)
             self.explained.add(pair.pair_id)
@@ -168,7 +168,7 @@ def _done(client: ScorerClient, data: bytes) -> Future[Ready]:
     return future
 
 
-def _readable(batch: Batch, ready: ReadyBatch, found: _Found) -> Iterator[Item]:
+def _readable(batch: Batch, ready: ReadyBatch, found: _KnownScores) -> Iterator[Item]:
     for raw, future in zip(batch.items, ready.images, strict=True):
         try:
             image = future.result()
@@ -196,7 +196,7 @@ def _remarks(raw: RawItem, image: Ready) -> Iterator[Finding]:
         yield Finding(code, "image", raw.image_id, message, scored=True)
 
 
-def _ask_all(client: ScorerClient, items: Sequence[Item], room: Room, found: _Found) -> None:
+def _ask_all(client: ScorerClient, items: Sequence[Item], room: Room, found: _KnownScores) -> None:
     left = tuple(items)
     while left:
         now, later = room.cut(left)
@@ -212,7 +212,7 @@ def _ask_all(client: ScorerClient, items: Sequence[Item], room: Room, found: _Fo
         left = later
 
 
-def _note_no_room(pair: Asked, found: _Found) -> None:
+def _note_no_room(pair: PairRequest, found: _KnownScores) -> None:
     found.findings.append(
         Finding("out_of_memory", "pair", pair.pair_id, f"No score: {_NO_ROOM}.", scored=False)
     )
@@ -228,7 +228,7 @@ def _finite(verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _without_number(batch: Batch, found: _Found) -> Iterator[Finding]:
+def _without_number(batch: Batch, found: _KnownScores) -> Iterator[Finding]:
     for item in batch.items:
         for pair in item.asked:
             verdict = found.verdicts[pair.pair_id]
@@ -237,7 +237,7 @@ def _without_number(batch: Batch, found: _Found) -> Iterator[Finding]:
                 yield Finding("no_score", "pair", pair.pair_id, message, scored=False)
 
 
-def _reply(batch: Batch, found: _Found, *, with_elements: bool) -> Reply:
+def _reply(batch: Batch, found: _KnownScores, *, with_elements: bool) -> Reply:
     verdicts = tuple(tuple(found.verdicts[p.pair_id] for p in item.asked) for item in batch.items)
     elements = None
     if with_elements:
@@ -245,6 +245,6 @@ def _reply(batch: Batch, found: _Found, *, with_elements: bool) -> Reply:
     return Reply(verdicts, elements, tuple(found.findings), summed(found.works))
 
 
-def _elements(pair: Asked, found: _Found) -> NDArray[np.float64]:
+def _elements(pair: PairRequest, found: _KnownScores) -> NDArray[np.float64]:
     values = found.elements.get(pair.pair_id)
     return np.full(len(pair.elements), np.nan) if values is None else values

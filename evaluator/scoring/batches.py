@@ -13,7 +13,7 @@ from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Asked, Batch, RawItem
+from evaluator.scoring.asking import Batch, PairRequest, RawItem
 from evaluator.scoring.plan import Unit
 
 
@@ -43,7 +43,7 @@ class Reader:
 
     def all(self, units: Iterable[Unit]) -> Generator[Fetched, None, None]:
         """The images in the order of the units."""
-        held = _Held()
+        held = _BytesInFlight()
         with ThreadPoolExecutor(self.threads, thread_name_prefix="images") as pool:
             waiting: deque[Future[Fetched]] = deque()
             try:
@@ -59,7 +59,7 @@ class Reader:
                 for future in waiting:
                     future.cancel()
 
-    def _one(self, unit: Unit, held: _Held) -> Fetched:
+    def _one(self, unit: Unit, held: _BytesInFlight) -> Fetched:
         try:
             data = self.read(unit.image_id)
         except (OSError, SubmitterError) as error:
@@ -68,7 +68,7 @@ class Reader:
         return Fetched(unit, data, header_size(data) if self.measure else (0, 0))
 
 
-class _Held:
+class _BytesInFlight:
     """Counts the bytes of what was read and not given away yet."""
 
     def __init__(self) -> None:
@@ -140,10 +140,10 @@ def batches(
         yield Batch(number, tuple(batch))
 
 
-def asked_of(unit: Unit, questions: Questions) -> tuple[Asked, ...]:
+def asked_of(unit: Unit, questions: Questions) -> tuple[PairRequest, ...]:
     """What is asked about an image, prompts and elements spelled out."""
     return tuple(
-        Asked(
+        PairRequest(
             pair.pair_id,
             pair.text_id,
             questions.texts[pair.text_id],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Asked, Finding, Reply, Work, summed
+from evaluator.scoring.asking import Finding, PairRequest, Reply, Work, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Part:
 
 
 def part_of(
-    asked: Sequence[Sequence[Asked]],
+    asked: Sequence[Sequence[PairRequest]],
     reply: Reply,
     *,
     environment: dict[str, str],
@@ -110,7 +110,7 @@ def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(first.values())
 
 
-def _elements(asked: Sequence[Sequence[Asked]], reply: Reply) -> Iterable[ElementScore]:
+def _elements(asked: Sequence[Sequence[PairRequest]], reply: Reply) -> Iterable[ElementScore]:
     if reply.elements is None:
         return
     for pairs, rows in zip(asked, reply.elements, strict=True):

@@ -10,7 +10,7 @@ from math import nan
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Answered, Asked, Batch, ClientSource, Engine, Finding
+from evaluator.scoring.asking import Answered, Batch, ClientSource, Engine, Finding, PairRequest
 from evaluator.scoring.batch_work import unreadable
 from evaluator.scoring.batches import Fetched, Reader, batches, in_windows
 from evaluator.scoring.column import Cost, Part, RunVerdict, ScoreColumn, column_of, joined, part_of
@@ -99,7 +99,7 @@ class _Feed:
     def __init__(self, questions: Questions, options: EngineOptions) -> None:
         self._questions = questions
         self._options = options
-        self._out: dict[int, tuple[tuple[Asked, ...], ...]] = {}
+        self._out: dict[int, tuple[tuple[PairRequest, ...], ...]] = {}
         self._unread: list[Part] = []
 
     def batches(self, units: Sequence[Unit]) -> Generator[Batch, None, None]:

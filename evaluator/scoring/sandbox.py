@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.isolation.inside.frames import MAX_REQUEST, Capability
-from evaluator.scoring.asking import Asked, Item, Ready, Reply, Work
+from evaluator.scoring.asking import Item, PairRequest, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import MAX_PIXELS, canonical_image
 
@@ -192,7 +192,7 @@ def _item_bytes(item: Item) -> int:
     return len(item.image.content) + _OVERHEAD + sum(map(_asked_bytes, item.asked))
 
 
-def _asked_bytes(pair: Asked) -> int:
+def _asked_bytes(pair: PairRequest) -> int:
     texts = [pair.prompt, *(element.text for element in pair.elements)]
     return sum(len(text.encode()) + _OVERHEAD for text in texts)
 

@@ -34,7 +34,7 @@ READERS = 2
 """Threads that read pictures while the scorer works on those before."""
 
 
-class Asked(Protocol):
+class SandboxRequest(Protocol):
     """What is needed of a box; see `ScorerSession`."""
 
     @property
@@ -74,7 +74,7 @@ class Costs:
 
 
 def measured(
-    box: Asked,
+    box: SandboxRequest,
     images: Sequence[bytes],
     texts: Sequence[str],
     *,
@@ -106,7 +106,9 @@ def measured(
 class _Probe:
     """Asks, and never the same text as a new one twice."""
 
-    def __init__(self, box: Asked, texts: Sequence[str], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, box: SandboxRequest, texts: Sequence[str], clock: Callable[[], float]
+    ) -> None:
         self._box = box
         self._texts = list(dict.fromkeys(texts))
         self._clock = clock
@@ -208,7 +210,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class MeasuredTimes:
     """What runs take beside that which the costs say."""
 
     # the least and the most that the scorer took, as a multiple of its costs: reading and other
@@ -246,7 +248,7 @@ def projections(
     once_s: float,
     limits: Limits,
     wanted: Iterable[str],
-    pace: Pace | None = None,
+    pace: MeasuredTimes | None = None,
 ) -> tuple[Projection, ...]:
     """Every benchmark, in the order of their names."""
     asked = frozenset(wanted)
@@ -263,7 +265,7 @@ def projections(
 
 
 def span_s(
-    costs: Costs, size: Size, pace: Pace | None = None, family: str = ""
+    costs: Costs, size: Size, pace: MeasuredTimes | None = None, family: str = ""
 ) -> tuple[float, float]:
     """The least and the most seconds, without the start and the trust checks.
 
@@ -271,7 +273,7 @@ def span_s(
     scorer, the reading of each picture and the measures one after the other, at the worst pace that
     was seen.
     """
-    pace = pace or Pace()
+    pace = pace or MeasuredTimes()
     low, high = _scorer_s(costs, size)
     reading = (0.0, 0.0) if size.small else costs.reading
     least = max(low * pace.hindered[0], reading[0] * size.images[0] / READERS)
@@ -290,7 +292,7 @@ def _scorer_s(costs: Costs, size: Size) -> tuple[float, float]:
     return min(low, high), max(low, high)
 
 
-def pace_of(costs: Costs, runs: Sequence[Ran]) -> Pace:
+def pace_of(costs: Costs, runs: Sequence[Ran]) -> MeasuredTimes:
     """How runs that were made differ from what the costs say of them."""
     ratios = [1.0]
     for run in runs:
@@ -304,7 +306,7 @@ def pace_of(costs: Costs, runs: Sequence[Ran]) -> Pace:
     for run in runs:
         rate = run.measuring_s / run.size.pairs[0]
         measuring[run.family] = max(measuring.get(run.family, 0.0), rate)
-    return Pace((min(ratios), max(ratios)), max(waited, default=0.0), measuring)
+    return MeasuredTimes((min(ratios), max(ratios)), max(waited, default=0.0), measuring)
 
 
 def trust_span_s(costs: Costs, seen_s: float, *, small: bool) -> tuple[float, float]:

@@ -19,8 +19,8 @@ from benchmarks.errors import SubmitterError
 from benchmarks.scores import RESERVED_NAMES
 from evaluator.isolation.supervising.log import plain_text
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.desk import UNNAMED, Accepted
-from leaderboard.governance.quota import Standing, standings
+from leaderboard.desk import UNNAMED, SubmissionReceipt
+from leaderboard.governance.quota import QuotaUse, standings
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, read_bans, read_policy
 from leaderboard.ledger.private_records import BANNED, PRIVATE_ID
@@ -205,10 +205,10 @@ def check_not_banned(public: Repository, account: Account) -> None:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class RemainingQuota:
     """What one account may still submit."""
 
-    standing: Standing  # what it has used, as it is shown to it
+    standing: QuotaUse  # what it has used, as it is shown to it
     period_days: int  # in which charges count
 
     def check(self) -> None:
@@ -245,7 +245,7 @@ class Allowed:
 
 def allowed(
     account_key: str, kind: Kind, statuses: Sequence[Status], policy: Policy, now: datetime
-) -> Allowed | None:
+) -> RemainingQuota | None:
     """What an account may still submit of one kind; None where nothing limits it."""
     if account_key == ASSAY.key:
         return None
@@ -253,7 +253,7 @@ def allowed(
     standing = next((line for line in found if line.kind is kind), None)
     if standing is None:
         return None
-    return Allowed(standing, policy.period_days)
+    return RemainingQuota(standing, policy.period_days)
 
 
 def check_allowance(
@@ -298,7 +298,7 @@ class SubmissionIntake:
         """Whether the account may submit at all."""
         check_not_banned(self.store.public, self.account)
 
-    def known(self, identity: Identity, *, private: bool) -> Accepted | None:
+    def known(self, identity: Identity, *, private: bool) -> SubmissionReceipt | None:
         """What is to be said of a submission that is here already; None where it is new.
 
         One that failed is queued again, and so is one that a ban kept out which is lifted.
@@ -348,7 +348,7 @@ class SubmissionIntake:
         upload: bytes | Path,
         notes: Sequence[str] = (),
         beside: Mapping[str, bytes] | None = None,
-    ) -> Accepted:
+    ) -> SubmissionReceipt:
         """Keep and queue a new submission."""
         now = self.clock()
         events = [
@@ -389,9 +389,9 @@ class SubmissionIntake:
 
     def _accepted(
         self, submission: Submission, notes: Sequence[str], *, recognised: bool = False
-    ) -> Accepted:
+    ) -> SubmissionReceipt:
         status = self._ledger.whole_status(submission.submission_id)
-        return Accepted(status, recognised, tuple(notes))
+        return SubmissionReceipt(status, recognised, tuple(notes))
 
 
 def _check_version_is_free(identity: Identity, statuses: Sequence[Status]) -> None:

@@ -13,7 +13,7 @@ from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import check_metric_name, check_mostly_scored, load_bytes, parse_scores
 from evaluator.submission.intake import checked_description, checked_version, digest, name_from
-from leaderboard.desk import Examination, Plan, ScoresForm
+from leaderboard.desk import Plan, ScoresForm, ValidationReport
 from leaderboard.publication.flags import AS_SUBMITTED
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 
@@ -59,13 +59,13 @@ def read_scores_file(
 
 def examine_scores_file(
     path: Path, form: ScoresForm, registry: Mapping[str, Benchmark], data: Path | None
-) -> tuple[Examination, ScoresFile | None]:
+) -> tuple[ValidationReport, ScoresFile | None]:
     """Everything that can be said of a scores file, and the file where nothing is wrong."""
     try:
         found = read_scores_file(path, form, registry, data)
     except SubmitterError as error:
-        return Examination(problems_of(error), form.name or path.name), None
-    seen = Examination(
+        return ValidationReport(problems_of(error), form.name or path.name), None
+    seen = ValidationReport(
         (),
         found.name,
         found.version,

@@ -41,7 +41,15 @@ from evaluator.submission.scores_file import ScoresFile, examine_scores_file, re
 from evaluator.submission.templates import template_notes
 from evaluator.submission.validate import ScoringModule, opened_source, validated_source
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.desk import Accepted, Examination, Gate, Plan, SaidOfImages, ScoresForm, Tell
+from leaderboard.desk import (
+    ManifestOverrides,
+    Plan,
+    SandboxAvailability,
+    ScoresForm,
+    SubmissionReceipt,
+    Tell,
+    ValidationReport,
+)
 from leaderboard.ledger.private_records import private_id
 from leaderboard.records import ImagesSeen, Kind, Receipt, Submission
 from leaderboard.store.interface import Store
@@ -182,7 +190,7 @@ class SubmissionService:
     registry: Mapping[str, Benchmark]  # the benchmarks known here
     data: Path | None  # folder of benchmark data, if there is one
     # says whether code can be isolated here; asked at each submission of code
-    gate_of: Callable[[], Gate]
+    gate_of: Callable[[], SandboxAvailability]
     clock: Callable[[], datetime]  # the current time, with a time zone
     # makes ids of private submissions, which nobody can guess
     fresh_id: Callable[[], str] = private_id
@@ -191,16 +199,16 @@ class SubmissionService:
     # those of which generations are taken
     prompt_sets: Mapping[str, PromptSet] = field(default_factory=load_prompt_sets)
 
-    def gate(self) -> Gate:
-        """See `leaderboard.desk.Desk`."""
+    def gate(self) -> SandboxAvailability:
+        """See `leaderboard.desk.SubmissionServiceProtocol`."""
         return self.gate_of()
 
     def score_benchmarks(self) -> tuple[str, ...]:
-        """See `leaderboard.desk.Desk`."""
+        """See `leaderboard.desk.SubmissionServiceProtocol`."""
         return tuple(n for n, b in sorted(self.registry.items()) if b.has_answers(self.data))
 
-    def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
-        """See `leaderboard.desk.Desk`."""
+    def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
+        """See `leaderboard.desk.SubmissionServiceProtocol`."""
         with opened_source(path, self.registry, self.scratch) as (seen, module):
             if module is None:
                 return seen
@@ -229,8 +237,8 @@ class SubmissionService:
         private: bool = False,
         receipt: bytes | None = None,
         source: str = "",
-    ) -> Accepted:
-        """Check and queue a scoring module; see `leaderboard.desk.Desk`.
+    ) -> SubmissionReceipt:
+        """Check and queue a scoring module; see `leaderboard.desk.SubmissionServiceProtocol`.
 
         The gate, allowances and versions are not for what Assay itself sends (`ASSAY`).
         """
@@ -257,8 +265,8 @@ class SubmissionService:
             with _packed(content, self.scratch) as upload:
                 return reception.receive(identity, submission, upload, notes)
 
-    def examine_repository(self, source: str, account: Account | None = None) -> Examination:
-        """See `leaderboard.desk.Desk`."""
+    def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
+        """See `leaderboard.desk.SubmissionServiceProtocol`."""
         with self._fetched(source) as found:
             return self.examine_metric(found.folder, account)
 
@@ -270,8 +278,8 @@ class SubmissionService:
         submitter: str = "",
         private: bool = False,
         receipt: bytes | None = None,
-    ) -> Accepted:
-        """Fetch, check and queue a scoring module; see `leaderboard.desk.Desk`."""
+    ) -> SubmissionReceipt:
+        """Fetch, check and queue a scoring module; see `leaderboard.desk.SubmissionServiceProtocol`."""
         # Nothing is fetched for those who may send nothing.
         SubmissionIntake(self.store, account, self.clock).check_not_banned()
         self._check_gate(account)
@@ -287,8 +295,8 @@ class SubmissionService:
 
     def examine_scores(
         self, path: Path, form: ScoresForm, account: Account | None = None
-    ) -> Examination:
-        """See `leaderboard.desk.Desk`."""
+    ) -> ValidationReport:
+        """See `leaderboard.desk.SubmissionServiceProtocol`."""
         seen, file = examine_scores_file(path, form, self.registry, self.data)
         if file is None:
             return seen
@@ -306,8 +314,8 @@ class SubmissionService:
         description: str = "",
         lower_is_better: tuple[str, ...] = (),
         private: bool = False,
-    ) -> Accepted:
-        """Check and queue a scores file; see `leaderboard.desk.Desk`."""
+    ) -> SubmissionReceipt:
+        """Check and queue a scores file; see `leaderboard.desk.SubmissionServiceProtocol`."""
         return self._submit_scores(
             path,
             benchmark=benchmark,
@@ -333,7 +341,7 @@ class SubmissionService:
         lower_is_better: tuple[str, ...],
         private: bool = False,
         released: ReleasedScores | None = None,
-    ) -> Accepted:
+    ) -> SubmissionReceipt:
         reception = SubmissionIntake(self.store, account, self.clock)
         reception.check_not_banned()
         signed = checked_signature(submitter, account, reception.visible())
@@ -352,7 +360,7 @@ class SubmissionService:
         )
         return reception.receive(identity, submission, file.content)
 
-    def submit_released(self, released: ReleasedScores) -> Accepted:
+    def submit_released(self, released: ReleasedScores) -> SubmissionReceipt:
         """Check and queue a scores file of the bundle, for the authors who released it."""
         released_bytes(released.path)
         return self._submit_scores(
@@ -367,17 +375,17 @@ class SubmissionService:
         )
 
     def prompt_set_names(self) -> tuple[str, ...]:
-        """See `leaderboard.desk.Desk`."""
+        """See `leaderboard.desk.SubmissionServiceProtocol`."""
         return tuple(n for n, one in self.prompt_sets.items() if one.has_answers(self.data))
 
     def examine_generations(
         self,
         where: Path | str,
-        said: SaidOfImages | None = None,
+        said: ManifestOverrides | None = None,
         tell: Tell | None = None,
         account: Account | None = None,
-    ) -> Examination:
-        """See `leaderboard.desk.Desk`."""
+    ) -> ValidationReport:
+        """See `leaderboard.desk.SubmissionServiceProtocol`."""
         with self._generations.at(where) as (path, _):
             seen = self._generations.examine(path, said, tell)
         if seen.problems or seen.images is None:
@@ -402,10 +410,10 @@ class SubmissionService:
         submitter: str = "",
         private: bool = False,
         source: str = "",
-        said: SaidOfImages | None = None,
+        said: ManifestOverrides | None = None,
         tell: Tell | None = None,
-    ) -> Accepted:
-        """Check and queue the images of a model; see `leaderboard.desk.Desk`."""
+    ) -> SubmissionReceipt:
+        """Check and queue the images of a model; see `leaderboard.desk.SubmissionServiceProtocol`."""
         reception = SubmissionIntake(self.store, account, self.clock)
         reception.check_not_banned()
         signed = checked_signature(submitter, account, reception.visible())
@@ -441,8 +449,8 @@ class SubmissionService:
         return fetched_for_others(source, ArchiveLimits(), self.scratch, self.hub)
 
     def _previewed(
-        self, seen: Examination, identity: Identity, account: Account | None
-    ) -> Examination:
+        self, seen: ValidationReport, identity: Identity, account: Account | None
+    ) -> ValidationReport:
         """With what an account would be refused, or told, if it sent this now."""
         if account is None:
             return seen

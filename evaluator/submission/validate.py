@@ -21,7 +21,7 @@ from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.archives.refused import WEIGHTS, weights_problems
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.templates import template_notes, template_of
-from leaderboard.desk import Examination
+from leaderboard.desk import ValidationReport
 
 Registry = Mapping[str, Benchmark]
 
@@ -60,7 +60,7 @@ def examine_source(
     registry: Registry,
     scratch: Path | None = None,
     limits: ArchiveLimits | None = None,
-) -> Examination:
+) -> ValidationReport:
     """Everything that can be said of a scoring module without running it; all problems at once."""
     with opened_source(path, registry, scratch, limits) as (seen, _):
         return seen
@@ -72,9 +72,9 @@ def opened_source(
     registry: Registry,
     scratch: Path | None = None,
     limits: ArchiveLimits | None = None,
-) -> Iterator[tuple[Examination, ScoringModule | None]]:
+) -> Iterator[tuple[ValidationReport, ScoringModule | None]]:
     """`examine_source` and, where nothing is wrong, the module: unpacked and hashed once."""
-    found: Examination
+    found: ValidationReport
     module: ScoringModule | None = None
     with ExitStack() as stack:
         try:
@@ -83,7 +83,7 @@ def opened_source(
             template = template_of(looked.content)
             found = _examination(seen, looked, registry, template)
         except SubmitterError as error:
-            found = Examination(problems_of(error))
+            found = ValidationReport(problems_of(error))
         else:
             if seen.manifest is not None and not seen.problems:
                 module = ScoringModule(seen.manifest, looked.content, template)
@@ -99,8 +99,10 @@ class _Seen:
     name: str = ""
 
 
-def _examination(seen: _Seen, looked: Inspection, registry: Registry, template: str) -> Examination:
-    found = Examination(
+def _examination(
+    seen: _Seen, looked: Inspection, registry: Registry, template: str
+) -> ValidationReport:
+    found = ValidationReport(
         seen.problems,
         files=len(looked.content.files),
         n_bytes=looked.content.n_bytes,

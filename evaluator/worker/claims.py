@@ -19,7 +19,7 @@ from itertools import islice
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.worker.finalizer import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH, Finalizer
 from evaluator.worker.handoff import Handoff
-from evaluator.worker.liveness import Gone, Liveness, Look
+from evaluator.worker.liveness import Liveness, LostClaim, WorkerPoll
 from evaluator.worker.scorer_role import CodeSlot
 from evaluator.worker.spool import RunSpool
 from evaluator.worker.tasks import Setting, Task, about
@@ -40,7 +40,7 @@ class Free:
     """What may be claimed, and why if somebody else holds it."""
 
     status: Status
-    gone: Gone | None
+    gone: LostClaim | None
 
     @property
     def submission_id(self) -> str:
@@ -116,7 +116,7 @@ UNTIMED_AT_ONCE = 2
 not one alone, since a worker whose first two runs are short then claims by what they took."""
 
 
-class Pace:
+class SlowestRuns:
     """The slowest run of each kind of this worker so far."""
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class Claims:
     endings: Finalizer  # records what ends a submission
     outbox: RunSpool  # what was finished on this disk; it is claimed first
     liveness: Liveness  # judges who holds what is in work
-    pace: Pace  # how long runs take
+    pace: SlowestRuns  # how long runs take
     passed_over: SkippedJobs  # what cannot be claimed because of its records
     holding: Callable[[str], bool]  # whether this worker has a submission in its hands already
     # of generations that wait for further metrics, by the second
@@ -280,19 +280,19 @@ class Claims:
         finished_here = set(self.outbox.ids())
         return sorted(wanted, key=lambda one: one.submission_id not in finished_here)
 
-    def _free(self, status: Status, look: Look, now: datetime) -> Free | None:
+    def _free(self, status: Status, look: WorkerPoll, now: datetime) -> Free | None:
         if status.state not in IN_WORK or status.to_judge:
             return Free(status, None) if status.due(now) else None
         gone = self._gone(status, look)
         return Free(status, gone) if gone else None
 
-    def _gone(self, status: Status, look: Look) -> Gone | None:
+    def _gone(self, status: Status, look: WorkerPoll) -> LostClaim | None:
         """Why what is in work may be taken; None: it may not."""
         if status.by != self.at.name:
             return look.gone(status)
         if self.holding(status.submission.submission_id):
             return None
-        return Gone("An earlier fault of the same worker left it.", begun=True)
+        return LostClaim("An earlier fault of the same worker left it.", begun=True)
 
     def _clear(self, only: str | None) -> None:
         """End what may not be run any more, and what wore out its workers."""

@@ -58,7 +58,7 @@ _UNREADABLE = (NotFoundError, pa.ArrowException, KeyError, ValueError)
 """What comes of a file of results that somebody removed or damaged."""
 
 
-class Wanted(NamedTuple):
+class RequestedPair(NamedTuple):
     """What is shown in a pair."""
 
     image: Key
@@ -129,7 +129,7 @@ class Reusable:
         self._hashes: dict[str, Mapping[Key, int]] = {}
         self._overall: dict[str, pd.DataFrame] = {}
 
-    def of(self, metric: RankedMetric, wanted: Mapping[str, Wanted]) -> dict[str, float]:
+    def of(self, metric: RankedMetric, wanted: Mapping[str, RequestedPair]) -> dict[str, float]:
         """Pair ids to scores that are known already."""
         found: dict[str, float] = {}
         for entry in self._entries:
@@ -276,7 +276,7 @@ class GenerationsRun:
             sitting = _Sitting(self, asked, questions_of(asked, archive, prompts), of, tell)
             known = self.jury.others(self.submission, benchmark)
             wanted = {
-                one.pair: Wanted((one.prompt_id, one.row.sha256 or ""), one.perturbed)
+                one.pair: RequestedPair((one.prompt_id, one.row.sha256 or ""), one.perturbed)
                 for one in asked
             }
             given = [
@@ -299,7 +299,7 @@ def _check_revision(submission: Submission, prompt_set: PromptSet) -> None:
 
 
 @dataclass(frozen=True)
-class Given:
+class JudgeScores:
     """What one metric gave."""
 
     metric: RankedMetric  # which
@@ -320,7 +320,7 @@ class _Sitting:
 
     def given(
         self, metric: RankedMetric, place: int, of_all: int, known: Mapping[str, float]
-    ) -> Given:
+    ) -> JudgeScores:
         """Have a metric score what is not known of it yet."""
         who = JudgeRun(
             submission_id=metric.submission.submission_id,
@@ -330,7 +330,7 @@ class _Sitting:
             scored_at=self.run.clock(),
         )
         if not self.run.scorers.can_run(metric.submission):
-            return Given(metric, who.model_copy(update={"failed": _CANNOT}))
+            return JudgeScores(metric, who.model_copy(update={"failed": _CANNOT}))
         # Elements are not kept by image: where they are asked for, the image is asked about.
         reused = {} if self.questions.elements else known
         left = tuple(pair for pair in self.questions.pairs if pair.pair_id not in reused)
@@ -345,9 +345,9 @@ class _Sitting:
                 raise  # Beside what it left behind no further code may run.
             said = without_its_words(error).message
             log.warning("%s has not scored %s: %s", metric.entry_id, self.of[0], error)
-            return Given(metric, who.model_copy(update={"failed": said}))
+            return JudgeScores(metric, who.model_copy(update={"failed": said}))
         scores = _in_order(column, reused, self.asked)
-        return Given(metric, self._noted(who, column, layers, scores, len(reused)), scores,
+        return JudgeScores(metric, self._noted(who, column, layers, scores, len(reused)), scores,
                      None if column is None else column.elements)  # fmt: skip
 
     def _column(
@@ -409,7 +409,7 @@ class _Sitting:
 _CANNOT = "The worker that scored these images may not run its code; ask the operator."
 
 
-def together(benchmark: str, kept: Scored | None, given: Sequence[Given]) -> Scored:
+def together(benchmark: str, kept: Scored | None, given: Sequence[JudgeScores]) -> Scored:
     """What metrics gave before and now."""
     columns = {} if kept is None else {m: kept.table.overall[m] for m in kept.table.metrics}
     elements = {} if kept is None else dict(kept.table.elements)

@@ -107,7 +107,7 @@ def _of_its_own(trust: TrustReport | None, benchmark: Benchmark) -> TrustReport 
 
 
 @dataclass(frozen=True)
-class Shown:
+class PublishedImages:
     """What of a model's images is published beside their scores."""
 
     table: bytes  # see `leaderboard.models.pictures`
@@ -118,7 +118,7 @@ class Shown:
 class JudgedGenerations(Judged):
     """The images of one model with their scores, ready to be published."""
 
-    shown: Shown | None = None  # none where it was published before: images never change
+    shown: PublishedImages | None = None  # none where it was published before: images never change
 
     def files(self) -> ResultFiles:
         """The files of the run; models are compared by the scores themselves, without draws."""
@@ -185,7 +185,7 @@ def with_pictures(
         upload.unlink(missing_ok=True)
     result = judged.published.result.model_copy(update={"pictures": len(pictures)})
     published = replace(judged.published, result=result)
-    return replace(judged, published=published, shown=Shown(table, tuple(pictures)))
+    return replace(judged, published=published, shown=PublishedImages(table, tuple(pictures)))
 
 
 def kept_pictures(judged: JudgedGenerations, before: RunResult) -> JudgedGenerations:

@@ -295,7 +295,7 @@ LEASE_SLACK = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
-class Gone:
+class LostClaim:
     """Why a claim holds no more."""
 
     why: str  # for people, one sentence
@@ -313,9 +313,9 @@ class Liveness:
     clock: Callable[[], datetime]  # of the medium
     silent_after: timedelta = SILENT_AFTER  # how long a pulse may be missing
 
-    def look(self) -> Look:
+    def look(self) -> WorkerPoll:
         """A look at all workers as they are now."""
-        return Look(self)
+        return WorkerPoll(self)
 
     def workers(self) -> int:
         """How many workers beat now, this one included."""
@@ -342,27 +342,27 @@ class Liveness:
             return ()
 
 
-class Look:
+class WorkerPoll:
     """One look at all workers; pulses are read once, and only if they matter."""
 
     def __init__(self, liveness: Liveness) -> None:
         self._by = liveness
 
-    def gone(self, status: Status) -> Gone | None:
+    def gone(self, status: Status) -> LostClaim | None:
         """Why a submission that is in work may be taken from whoever holds it; None: it may not."""
         by, pulse, now = self._by, self._pulses.get(status.by), self._now
         if by.presence.ended(status.by):
-            return Gone(f"The process of {status.by} ended.", _begun(status, pulse))
+            return LostClaim(f"The process of {status.by} ended.", _begun(status, pulse))
         # What claims to come from the future says nothing about when its worker beat.
         if pulse is not None and pulse.at <= now + by.silent_after:
             if pulse.at >= now - by.silent_after:
                 return None
             if self._is_heard:
                 why = f"{status.by} was silent since {_told(pulse.at)}."
-                return Gone(why, _begun(status, pulse))
+                return LostClaim(why, _begun(status, pulse))
         if status.expired(now - LEASE_SLACK):
             until = "" if status.lease_until is None else f" at {_told(status.lease_until)}"
-            return Gone(f"The lease of {status.by} ran out{until}.", begun=True)
+            return LostClaim(f"The lease of {status.by} ran out{until}.", begun=True)
         return None
 
     @cached_property

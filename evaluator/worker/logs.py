@@ -189,7 +189,7 @@ class LogFormat(StrEnum):
 
 
 @dataclass(frozen=True)
-class Doing:
+class Activity:
     """What a worker is at."""
 
     submission: str = ""  # its id; empty while it waits
@@ -202,15 +202,15 @@ class Logged:
 
     worker: str  # its name
     clock: Callable[[], datetime]  # the store's time; asks nobody for it (`RememberedClock.last`)
-    doing: Callable[[], Doing]  # what the worker is at
+    doing: Callable[[], Activity]  # what the worker is at
     kept: SecretRedaction  # takes secrets out of a text
 
-    def about(self, record: logging.LogRecord) -> Doing:
+    def about(self, record: logging.LogRecord) -> Activity:
         """What a line is about: what it says itself, else what the worker is at."""
         submission = getattr(record, "submission", None)
         if isinstance(submission, str) and submission:
             attempt = getattr(record, "attempt", 0)
-            return Doing(submission, attempt if isinstance(attempt, int) else 0)
+            return Activity(submission, attempt if isinstance(attempt, int) else 0)
         return self.doing()
 
 

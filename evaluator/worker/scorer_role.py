@@ -32,7 +32,7 @@ from evaluator.scoring.sandbox import SandboxClient, SandboxSource
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.runs import FileRun, ModuleRun, ModuleWork, Run
 from evaluator.worker.tasks import WorkerRole
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 from leaderboard.records import Kind, Submission
 
 log = logging.getLogger(__name__)
@@ -250,9 +250,9 @@ class ScorerRole:
         return ModelCache(self.models or self.scratch.parent / "models")
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> SandboxAvailability:
         """Whether strangers' code is taken."""
-        return Gate(self.isolation.ok, self.isolation.reason, self.isolation.remedy)
+        return SandboxAvailability(self.isolation.ok, self.isolation.reason, self.isolation.remedy)
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -366,12 +366,14 @@ class CodeSlot:
     broken: AssayError | None = None  # why nothing more may run there; empty while all is well
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> SandboxAvailability:
         """Whether strangers' code is run here."""
         if not self.role.scores:
-            return Gate(False, "This worker judges and runs no code.", "Another one has to run it.")
+            return SandboxAvailability(
+                False, "This worker judges and runs no code.", "Another one has to run it."
+            )
         if self.broken is not None:
-            return Gate(False, self.broken.message, self.broken.hint)
+            return SandboxAvailability(False, self.broken.message, self.broken.hint)
         return self.scorers.gate
 
     def can_run(self, submission: Submission) -> bool:

@@ -16,7 +16,7 @@ from evaluator.isolation.supervising.failures import without_its_words
 from evaluator.scoring.progress import Progress
 from evaluator.submission.runs import Run, Scored
 from evaluator.worker.claimed import ClaimedJobs, Preemption
-from evaluator.worker.claims import Claims, Pace
+from evaluator.worker.claims import Claims, SlowestRuns
 from evaluator.worker.disk import is_full
 from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, Finalizer, blamed, incident
 from evaluator.worker.generations import BOX_NOT_ENDED, GenerationsRun, JudgeSet
@@ -102,7 +102,7 @@ class StoreAwayError(TransientError):
 
 
 @dataclass(frozen=True)
-class Told:
+class BatchCallbacks:
     """What happens after every batch."""
 
     run: Run  # whose output is read
@@ -132,7 +132,7 @@ class Scoring:
                 self.scorers.fetched(submission, self._fetch) as upload,
                 self._opened(submission, upload) as run,
             ):
-                told = Told(run, said, look)
+                told = BatchCallbacks(run, said, look)
                 scored = {
                     name: run.scores_of(
                         self.at.registry[name], self.at.data, self._teller(task, name, told)
@@ -171,7 +171,7 @@ class Scoring:
         except TransientError as error:
             raise StoreAwayError.of(error) from error
 
-    def _teller(self, task: Task, benchmark: str, to: Told) -> Callable[[Progress], None]:
+    def _teller(self, task: Task, benchmark: str, to: BatchCallbacks) -> Callable[[Progress], None]:
         """Passes progress and output on, and stops the work where it is no longer wanted."""
         # Everyone can see the pulse: it names a private submission as the boards do, not at all.
         shown = public_record(task.submission)
@@ -206,7 +206,7 @@ class TaskRunner:
     scoring: Scoring  # runs scorers
     hand: ClaimedJobs  # what this worker holds
     giving_way: Preemption  # hands back what cannot be begun in time
-    pace: Pace  # is told how long runs take
+    pace: SlowestRuns  # is told how long runs take
     broke: Callable[[AssayError], None]  # is told why no further code may run on this machine
     # set when the worker is to stop after the running batch
     stop: threading.Event = field(default_factory=threading.Event)

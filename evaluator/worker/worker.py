@@ -22,7 +22,7 @@ from benchmarks.errors import AssayError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.worker.backfill import Backfill
 from evaluator.worker.claimed import ClaimedJobs, Preemption, Release
-from evaluator.worker.claims import Claims, Pace, SkippedJobs
+from evaluator.worker.claims import Claims, SkippedJobs, SlowestRuns
 from evaluator.worker.disk import DiskWatch, is_full
 from evaluator.worker.finalizer import Finalizer
 from evaluator.worker.generations import JudgeSet
@@ -42,7 +42,7 @@ from evaluator.worker.scorer_role import CodeSlot, ScorerRole
 from evaluator.worker.spool import RunSpool, UploadCache
 from evaluator.worker.task_runner import Scoring, TaskRunner
 from evaluator.worker.tasks import Setting, Task, WorkerRole
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.store.interface import NOT_LET_IN, Store
 from leaderboard.store.live.interface import Pulse
@@ -74,7 +74,7 @@ class Worker:
         wake: threading.Event | None = None,
         disk: DiskWatch | None = None,
         silent_after: timedelta = SILENT_AFTER,
-        pace: Pace | None = None,
+        pace: SlowestRuns | None = None,
     ) -> None:
         self.name = name
         self.scorers = scorers
@@ -95,7 +95,7 @@ class Worker:
         self._leftovers = Leftovers(at, scorers, spool, handoff, results, self._uploads)
         self._hand = hand = ClaimedJobs(heart.holding, self._leftovers.clear)
         liveness = Liveness(name, store.live, self._lock, heart.beat, store.clock, silent_after)
-        pace = pace or Pace()
+        pace = pace or SlowestRuns()
         self._claims = Claims(
             at, self._slot, handoff, finalizer, spool, liveness, pace, SkippedJobs(at.ledger),
             holding=lambda one: hand.holds(one) or finalizer.owes(one),
@@ -124,7 +124,7 @@ class Worker:
         )
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> SandboxAvailability:
         """Whether this worker runs strangers' code now."""
         return self._slot.gate
 

@@ -15,7 +15,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.schema import Card
 from leaderboard.accounts import ASSAY, Account, is_key
 from leaderboard.governance.rights import Action, Role, require, require_operator, roles
-from leaderboard.ledger.audit_log import BAN, JUDGES, POLICY, UNBAN, Deed
+from leaderboard.ledger.audit_log import BAN, JUDGES, POLICY, UNBAN, LogDraft
 from leaderboard.ledger.batch import Batch, nothing_further
 from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.judge_pins import ANY, OVERALL, PATH, Pin, Pins, read_pins
@@ -28,7 +28,7 @@ from leaderboard.publication.results import AT, Published, held_results, with_dr
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.states import WAITING, State
 from leaderboard.store.interface import Changes, Store, transact
-from leaderboard.store.overlay import Overlay
+from leaderboard.store.overlay import PendingChanges
 
 MOST_CHARS = 500
 
@@ -55,7 +55,7 @@ def _plain(character: str) -> str:
     return "" if unicodedata.category(character).startswith("C") else character
 
 
-class Acts:
+class OperatorActions:
     """Everything that is done by somebody's decision."""
 
     def __init__(
@@ -216,7 +216,7 @@ class Acts:
         require_operator(by, "change the policy")
         text = checked_reason(reason)
         content = policy.model_dump_json(indent=1).encode()
-        deed = Deed(self._clock(), by.key, POLICY, "policy", content, text)
+        deed = LogDraft(self._clock(), by.key, POLICY, "policy", content, text)
         batch = Batch(files=lambda _: {POLICY_PATH: content}, deeds=[deed])
         self._ledger.write(lambda: batch, "policy")
         return policy
@@ -258,8 +258,8 @@ def _check_bannable(account_key: str, by: Account) -> None:
         )
 
 
-def _deed(action: str, account_key: str, ban: Ban) -> Deed:
-    return Deed(ban.at, ban.by, action, account_key, ban.record, ban.reason)
+def _deed(action: str, account_key: str, ban: Ban) -> LogDraft:
+    return LogDraft(ban.at, ban.by, action, account_key, ban.record, ban.reason)
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Pu
     if files.private:
         message = f"draws of private answers of {held.submission_id}"
         transact(store.private, lambda: files.private, message)
-    later = Store(Overlay(store.public, files.public), store.private, store.live)
+    later = Store(PendingChanges(store.public, files.public), store.private, store.live)
     results = [
         RunResult.model_validate_json(content)
         for path, content in files.public.items()
@@ -350,7 +350,7 @@ def _write(
 ) -> None:
     def batch() -> Batch:
         content = change(read_pins(store.public)).model_dump_json(indent=1).encode()
-        deed = Deed(store.clock(), by.key, JUDGES, about.metric, content, reason)
+        deed = LogDraft(store.clock(), by.key, JUDGES, about.metric, content, reason)
         return Batch(files=lambda _: {PATH: content}, deeds=[deed])
 
     Ledger(store).write(batch, f"judges {about.metric}"[:120])

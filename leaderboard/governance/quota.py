@@ -11,7 +11,7 @@ from leaderboard.ledger.policy import Policy
 from leaderboard.records import Kind, Status
 
 
-class Standing(BaseModel):
+class QuotaUse(BaseModel):
     """Where an account stands with one kind of submission."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,7 +36,7 @@ class Standing(BaseModel):
 
 def standings(
     account_key: str, statuses: Iterable[Status], policy: Policy, now: datetime
-) -> tuple[Standing, ...]:
+) -> tuple[QuotaUse, ...]:
     """Where an account stands, one line for each kind the policy knows.
 
     A submission is charged once, at the time it was first scored (`Status.scored_at`), however
@@ -46,7 +46,7 @@ def standings(
     return tuple(_standing(kind, own, policy, now) for kind in policy.allowances)
 
 
-def _standing(kind: Kind, own: list[Status], policy: Policy, now: datetime) -> Standing:
+def _standing(kind: Kind, own: list[Status], policy: Policy, now: datetime) -> QuotaUse:
     of_kind = [s for s in own if s.submission.kind is kind]
     charged = sorted(
         s.scored_at
@@ -54,7 +54,7 @@ def _standing(kind: Kind, own: list[Status], policy: Policy, now: datetime) -> S
         if s.scored_at is not None and s.scored_at > now - policy.period
     )
     allowance = policy.allowances[kind]
-    return Standing(
+    return QuotaUse(
         kind=kind,
         scored=len(charged),
         scored_most=allowance.scored,

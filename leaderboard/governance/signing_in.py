@@ -30,7 +30,7 @@ _FORWARDED_STARTS = ("x-forwarded", "cf-", "x-original-", "fly-", "x-envoy-")
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Way(StrEnum):
+class AuthenticationMethod(StrEnum):
     """How people sign in to an installation."""
 
     HUB = "hub"
@@ -49,10 +49,10 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class SignIn:
+class Authentication:
     """How an installation tells its visitors apart."""
 
-    way: Way = Way.NOBODY  # who vouches for them
+    way: AuthenticationMethod = AuthenticationMethod.NOBODY  # who vouches for them
     # name of the account of visitors from this machine; empty unless `way` is local
     local: str = ""
     # keys of the accounts that may act on what others submitted
@@ -61,17 +61,17 @@ class SignIn:
     hosts: frozenset[str] = frozenset()
     closed: str = ""  # why nothing can be changed here by anybody; empty where it can
 
-    def reading_only(self, why: str) -> SignIn:
+    def reading_only(self, why: str) -> Authentication:
         """The same installation where nobody can sign in, since it can write nothing."""
-        return SignIn(Way.NOBODY, hosts=self.hosts, closed=why)
+        return Authentication(AuthenticationMethod.NOBODY, hosts=self.hosts, closed=why)
 
     def account(self, visit: Visit) -> Account | None:
         """The account of a visitor; None for a guest."""
         if not _same_site(visit.headers, self.hosts):
             return None
-        if self.way is Way.HUB and visit.username is not None:
+        if self.way is AuthenticationMethod.HUB and visit.username is not None:
             return self._known(Origin.HUB, visit.username)
-        if self.way is Way.LOCAL and _from_this_machine(visit):
+        if self.way is AuthenticationMethod.LOCAL and _from_this_machine(visit):
             return self._known(Origin.LOCAL, self.local)
         return None
 
@@ -90,9 +90,9 @@ class SignIn:
         """A sentence for guests: how to sign in, or whom to ask."""
         if self.closed:
             return self.closed
-        if self.way is Way.HUB:
+        if self.way is AuthenticationMethod.HUB:
             return "Sign in with your Hugging Face account; only its name is asked for."
-        if self.way is Way.LOCAL:
+        if self.way is AuthenticationMethod.LOCAL:
             return (
                 "This installation knows only people at its own machine: open it there, at "
                 "http://127.0.0.1, or ask whoever runs it to submit for you."
@@ -103,21 +103,23 @@ class SignIn:
         )
 
 
-def not_signed_in(sign_in: SignIn) -> SubmitterError:
+def not_signed_in(sign_in: Authentication) -> SubmitterError:
     """What a guest is told who tries to change something or to see what is private."""
     return SubmitterError("not_signed_in", "You are not signed in.", sign_in.invitation)
 
 
-def read_sign_in(environment: Mapping[str, str], os_user: str) -> SignIn:
+def read_sign_in(environment: Mapping[str, str], os_user: str) -> Authentication:
     """How visitors are told apart, as the environment says."""
     operators = _operators(environment.get("ASSAY_OPERATORS", ""))
     hosts = frozenset(_names(environment.get("SPACE_HOST", "")))
     if any(environment.get(name) for name in _OAUTH):
         _check_oauth(environment)
-        return SignIn(Way.HUB, operators=operators, hosts=hosts)
+        return Authentication(AuthenticationMethod.HUB, operators=operators, hosts=hosts)
     if environment.get("SYSTEM") == "spaces":
-        return SignIn(Way.NOBODY, operators=operators, hosts=hosts)
-    return SignIn(Way.LOCAL, local=local_name(environment, os_user), operators=operators)
+        return Authentication(AuthenticationMethod.NOBODY, operators=operators, hosts=hosts)
+    return Authentication(
+        AuthenticationMethod.LOCAL, local=local_name(environment, os_user), operators=operators
+    )
 
 
 def _check_oauth(environment: Mapping[str, str]) -> None:

@@ -279,7 +279,7 @@ def _editions(public: Repository, lines: Sequence[Line]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Deed:
+class LogDraft:
     """What a line is to say; its number and chain come when it is appended."""
 
     at: datetime  # when it was done
@@ -290,7 +290,7 @@ class Deed:
     reason: str = ""  # why
 
 
-def appended(public: Repository, deeds: Sequence[Deed], known: int = 0) -> dict[str, bytes]:
+def appended(public: Repository, deeds: Sequence[LogDraft], known: int = 0) -> dict[str, bytes]:
     """The files to write so that further deeds are in the chronicle.
 
     Only the last segment is read. In a store that has no chronicle yet it begins here, with a
@@ -336,7 +336,7 @@ def _last_segment(public: Repository, known: int) -> tuple[int, list[bytes]]:
     return number, lines
 
 
-def _line(n: int, deed: Deed, before: str) -> bytes:
+def _line(n: int, deed: LogDraft, before: str) -> bytes:
     line = Line(
         n=n,
         at=deed.at,
@@ -350,11 +350,11 @@ def _line(n: int, deed: Deed, before: str) -> bytes:
     return line.model_dump_json().encode()
 
 
-def _beginning(public: Repository, first: Deed) -> Deed:
+def _beginning(public: Repository, first: LogDraft) -> LogDraft:
     paths = event_files(public)
     earlier = [public.read(path) for path in paths]
     count = sum(len(content.splitlines()) for content in earlier)
-    return Deed(
+    return LogDraft(
         at=first.at,
         by="assay",
         action=BEGAN,

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from leaderboard.folding import fold
-from leaderboard.ledger.audit_log import Deed, appended, segment_number
+from leaderboard.ledger.audit_log import LogDraft, appended, segment_number
 from leaderboard.ledger.private_records import (
-    HeldRecords,
+    PrivateRecords,
     events_path,
     public_events,
     public_record,
@@ -48,7 +48,7 @@ class Batch:
     # from all submissions as they are afterwards, in public form, further public files; None
     # deletes one
     files: Callable[[Sequence[Status]], Changes] = no_files
-    deeds: Sequence[Deed] = ()  # acts that are no events of submissions
+    deeds: Sequence[LogDraft] = ()  # acts that are no events of submissions
 
 
 def event_line(event: Event) -> bytes:
@@ -56,9 +56,9 @@ def event_line(event: Event) -> bytes:
     return event.model_dump_json().encode()
 
 
-def event_deed(submission_id: str, event: Event) -> Deed:
+def event_deed(submission_id: str, event: Event) -> LogDraft:
     """An event as the chronicle tells of it."""
-    return Deed(
+    return LogDraft(
         at=event.at,
         by=event.by,
         action=str(event.state),
@@ -71,7 +71,9 @@ def event_deed(submission_id: str, event: Event) -> Deed:
 class Drafting:
     """One batch over one version of the store."""
 
-    def __init__(self, public: Repository, held: HeldRecords, queue: Queue, batch: Batch) -> None:
+    def __init__(
+        self, public: Repository, held: PrivateRecords, queue: Queue, batch: Batch
+    ) -> None:
         self._public = public
         self._held = held
         self._queue = queue
@@ -104,7 +106,9 @@ class Drafting:
                 changes[OLD_QUEUE] = None
         return changes, touched
 
-    def _event_file(self, name: str, new: Sequence[Event]) -> tuple[dict[str, bytes], list[Deed]]:
+    def _event_file(
+        self, name: str, new: Sequence[Event]
+    ) -> tuple[dict[str, bytes], list[LogDraft]]:
         before = self._before(name)
         shown = self._shown(name, new)[len(before) :]
         lines = b"".join(event_line(event) + b"\n" for event in shown)

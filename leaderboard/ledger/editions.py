@@ -157,7 +157,7 @@ def is_past(history: History, benchmark: str, edition: Edition) -> bool:
     return any(edition in (one.before, one.edition) for one in found)
 
 
-class Looked(_Frozen):
+class ComparedEditions(_Frozen):
     """Up to when all submissions were compared with which editions."""
 
     at: AwareDatetime
@@ -170,10 +170,10 @@ class Looked(_Frozen):
         return self.editions == tags and since < self.at - MARGIN
 
 
-def read_looked(public: Repository) -> Looked | None:
+def read_looked(public: Repository) -> ComparedEditions | None:
     """The mark of the last look; None where nobody looked yet."""
     try:
-        return Looked.model_validate_json(public.read(LOOKED))
+        return ComparedEditions.model_validate_json(public.read(LOOKED))
     except NotFoundError:
         return None
 
@@ -181,4 +181,4 @@ def read_looked(public: Repository) -> Looked | None:
 def looked_file(at: datetime, editions: Mapping[str, Edition]) -> dict[str, bytes]:
     """The mark of a look that has ended."""
     tags = {name: edition.tag for name, edition in sorted(editions.items())}
-    return {LOOKED: Looked(at=at, editions=tags).model_dump_json(indent=1).encode()}
+    return {LOOKED: ComparedEditions(at=at, editions=tags).model_dump_json(indent=1).encode()}

@@ -16,7 +16,7 @@ from leaderboard.folding import fold
 from leaderboard.ledger.batch import Batch, Drafting, no_files, nothing_further
 from leaderboard.ledger.private_records import (
     PRIVATE_ID,
-    HeldRecords,
+    PrivateRecords,
     events_path,
     public_record,
     readable,
@@ -36,7 +36,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read_at: tuple[str, Queue] | None = None
-        self._held = HeldRecords(store.private)
+        self._held = PrivateRecords(store.private)
         self._told: dict[str, tuple[Status, Status]] = {}
 
     # Reading what is public

@@ -1,4 +1,4 @@
-"""What operators decide, in files of the public repository: the quota policy and the bans of accounts."""
+"""Quota policy and bans of accounts, in files of the public repository."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaderboard.store.interface import NotFoundError, Repository
 POLICY_PATH = "policy.json"
 
 
-class Allowance(BaseModel):
+class Quota(BaseModel):
     """What one account may have of one kind of submission."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,9 +30,9 @@ class Allowance(BaseModel):
 
 _USUAL = MappingProxyType(
     {
-        Kind.METRIC: Allowance(scored=10, unfinished=3),
-        Kind.SCORES: Allowance(scored=40, unfinished=10),
-        Kind.GENERATIONS: Allowance(scored=5, unfinished=2),
+        Kind.METRIC: Quota(scored=10, unfinished=3),
+        Kind.SCORES: Quota(scored=40, unfinished=10),
+        Kind.GENERATIONS: Quota(scored=5, unfinished=2),
     }
 )
 _LATER = (Kind.GENERATIONS,)
@@ -45,14 +45,14 @@ class Policy(BaseModel):
 
     schema_version: Literal[1] = 1
     period_days: int = Field(default=7, ge=1, le=366)
-    allowances: dict[Kind, Allowance] = Field(default_factory=lambda: dict(_USUAL))
+    allowances: dict[Kind, Quota] = Field(default_factory=lambda: dict(_USUAL))
     reevaluate: bool = True
     """Whether a worker that starts queues again what a new revision or version concerns; otherwise
     an operator says when."""
 
     @field_validator("allowances")
     @classmethod
-    def _older(cls, given: dict[Kind, Allowance]) -> dict[Kind, Allowance]:
+    def _older(cls, given: dict[Kind, Quota]) -> dict[Kind, Quota]:
         # A policy that is older than generations says nothing of them.
         return {**given, **{kind: _USUAL[kind] for kind in _LATER if kind not in given}}
 

@@ -194,7 +194,7 @@ def marks_file(marks: Mapping[str, datetime]) -> bytes | None:
     return _MARKS.dump_json(dict(marks), indent=1) if marks else None
 
 
-class HeldRecords:
+class PrivateRecords:
     """Whole records of private submissions, and what their events say."""
 
     def __init__(self, private: Repository) -> None:

@@ -29,9 +29,9 @@ from leaderboard.models.board_types import (
     Judge,
     Mean,
     ModelBoard,
+    ModelSummary,
     PairTest,
     SkillBoard,
-    Standing,
 )
 from leaderboard.models.judges import RULE, why_unheard
 from leaderboard.models.reading import ModelReader
@@ -245,16 +245,16 @@ def _standings(
     reasons: Sequence[str],
     found: Consensus,
     lead: Judge | None,
-) -> dict[str, Standing]:
+) -> dict[str, ModelSummary]:
     """In the order of the board; those without a rank come last, by their means and titles."""
     ids = [one.submission_id for one in chosen.entries]
     own = [{judge: of[m] for judge, of in means.items()} for m in range(len(ids))]
     able = [m for m, reason in enumerate(reasons) if not reason]
     names = [ids[m] for m in able]
-    standings: dict[str, Standing] = {}
+    standings: dict[str, ModelSummary] = {}
     for place in found.order:
         better, worse = found.better[place], found.better[:, place]
-        standings[names[place]] = Standing(
+        standings[names[place]] = ModelSummary(
             submission_id=names[place],
             means=own[able[place]],
             better_than=frozenset(names[i] for i in np.flatnonzero(better)),
@@ -269,7 +269,7 @@ def _standings(
         return math.inf if value is None else -value, chosen.entries[m].title.casefold(), ids[m]
 
     for m in sorted((m for m, reason in enumerate(reasons) if reason), key=last):
-        standings[ids[m]] = Standing(ids[m], own[m], unranked=reasons[m])
+        standings[ids[m]] = ModelSummary(ids[m], own[m], unranked=reasons[m])
     return standings
 
 

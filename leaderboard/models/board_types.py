@@ -63,7 +63,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ModelSummary:
     """Where a model stands on one skill, by all metrics that judge it."""
 
     submission_id: str  # of the model
@@ -98,7 +98,9 @@ class SkillBoard:
     judges: tuple[Judge, ...]  # every metric that scored at least one model, trusted ones first
     # entry id of the trusted metric whose means are shown first; None: nobody is trusted
     lead: str | None
-    standings: Mapping[str, Standing]  # submission id to where it stands, in the order of the board
+    standings: Mapping[
+        str, ModelSummary
+    ]  # submission id to where it stands, in the order of the board
     # pairs that trusted metrics order in opposite ways
     disagreements: tuple[Disagreement, ...] = ()
     # what a reader must know: that nobody earned trust, or that the prompts are too few to

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.schema import Card
 from leaderboard.ledger.judge_pins import Pins
 from leaderboard.models.board_types import Evidence, Judge
-from leaderboard.models.reading import BoardMemory
+from leaderboard.models.reading import BoardCache
 from leaderboard.publication.measure_names import nearest, skill_title
 from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import Part, common_key
@@ -122,7 +122,7 @@ class Judging:
     view: View  # the boards of metrics
     card: Card  # the prompt set
     pins: Pins  # what an operator decided
-    memory: BoardMemory  # keeps what boards say for the next look
+    memory: BoardCache  # keeps what boards say for the next look
 
     def of(self, skill: str | None, entry_ids: Iterable[str]) -> tuple[Judge, ...]:
         """Metrics in their role on a skill: trusted ones first, then by what speaks for them."""

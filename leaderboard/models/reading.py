@@ -135,7 +135,7 @@ class OfView:
         self.further: MemoryCache[Any] = MemoryCache(lambda _: 1, most=_BOARDS)
 
 
-class BoardMemory:
+class BoardCache:
     """Columns of scores, and boards that were asked for."""
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ class ModelReader:
         self.scores = ScoresReader(store.public)
         self.public = store.public
         self.data = data
-        self.memory = BoardMemory()
+        self.memory = BoardCache()
         self._track = KeptFile(store.public, PATH, parse_track, ModelTrack())
         self._pins = KeptFile(store.public, PINS_PATH, Pins.model_validate_json, Pins())
 

@@ -20,7 +20,7 @@ from leaderboard.store.interface import Repository, Store
 
 
 @dataclass(frozen=True)
-class Standing:
+class BoardPlace:
     """One metric on one of the boards."""
 
     value: float | None  # of the measure; None where it is undefined
@@ -31,7 +31,7 @@ class Standing:
     rank_high: int | None  # worst rank of its range
 
     @classmethod
-    def of(cls, cell: Cell) -> Standing:
+    def of(cls, cell: Cell) -> BoardPlace:
         """As a cell says."""
         return cls(cell.value, cell.ci_low, cell.ci_high, cell.rank, cell.rank_low, cell.rank_high)
 
@@ -48,13 +48,13 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MetricChange:
     """One metric on both boards."""
 
     before: Entry  # its entry on the earlier board
     after: Entry  # its entry on the later one; another submission where a new version came
-    then: Standing  # where it stood
-    now: Standing  # where it stands
+    then: BoardPlace  # where it stood
+    now: BoardPlace  # where it stands
     higher_is_better: bool = True  # of the measure
 
     @property
@@ -106,7 +106,7 @@ class Movement:
 
     selector: Selector  # the measure
     skill: str | None  # of one skill; None: of all
-    moved: tuple[Moved, ...]  # metrics on both boards, in the order of the later one
+    moved: tuple[MetricChange, ...]  # metrics on both boards, in the order of the later one
     came: tuple[Entry, ...]  # entries on the later board alone, in its order
     # entries on the earlier board alone whose submissions still stand, in its order: they are not
     # evaluated again yet, or cannot be
@@ -173,12 +173,12 @@ def movement(
     """
     old, new = then.pairs(), now.pairs()
     pairs = _matched([entry for entry, _ in old], [entry for entry, _ in new])
-    before = {entry.entry_id: (entry, Standing.of(cell)) for entry, cell in old}
-    moved: list[Moved] = []
+    before = {entry.entry_id: (entry, BoardPlace.of(cell)) for entry, cell in old}
+    moved: list[MetricChange] = []
     for entry, cell in new:
         if entry.entry_id in pairs:
             was, stood = before[pairs[entry.entry_id]]
-            moved.append(Moved(was, entry, stood, Standing.of(cell), higher_is_better))
+            moved.append(MetricChange(was, entry, stood, BoardPlace.of(cell), higher_is_better))
     matched = set(pairs.values())
     alone = [entry for entry, _ in old if entry.entry_id not in matched]
     return Movement(
@@ -215,7 +215,7 @@ def _versions(old: Entry, new: Entry) -> bool:
     )
 
 
-def _kendall(moved: Sequence[Moved]) -> float | None:
+def _kendall(moved: Sequence[MetricChange]) -> float | None:
     both = [
         (one.then.value, one.now.value)
         for one in moved

@@ -24,7 +24,7 @@ from leaderboard.publication.identities import (
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
-from leaderboard.ranking.index import Comparison, Headlines, Interval, Standing
+from leaderboard.ranking.index import Comparison, Headlines, IndexRank, Interval
 
 INSIDE = {
     "genai_527": "genai_1600",
@@ -142,7 +142,7 @@ class Ranked:
 
     who: Identity  # what tells it from others
     entry: Entry  # the latest of its entries
-    standing: Standing  # under the chosen weights
+    standing: IndexRank  # under the chosen weights
 
 
 @dataclass(frozen=True, eq=False)

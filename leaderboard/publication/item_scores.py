@@ -126,7 +126,7 @@ class CaseSet:
 
 
 @dataclass(frozen=True)
-class Standing:
+class CaseSummary:
     """How one metric does on every case."""
 
     entry_id: str  # the metric
@@ -138,7 +138,7 @@ class Standing:
     n_missing: IntArray  # shape (C,), pairs without a score
 
     @classmethod
-    def of(cls, entry_id: str, cases: CaseSet, score: FloatArray) -> Standing:
+    def of(cls, entry_id: str, cases: CaseSet, score: FloatArray) -> CaseSummary:
         """Compare the scores of a metric."""
         found = cases.comparisons.agreement(score)
         columns = {
@@ -172,19 +172,19 @@ class ItemReader:
         key = (card.name, card.revision, frozenset((texts or {}).items()))
         return self._cases.of(key, lambda: self._read_cases(card, texts or {}))
 
-    def standing(self, entry: Entry, cases: CaseSet, lower_is_better: bool) -> Standing:
+    def standing(self, entry: Entry, cases: CaseSet, lower_is_better: bool) -> CaseSummary:
         """How a metric does on the cases; where it has no scores, all are missing."""
         # A result that is published again has another date, and scores of its own.
         key = (entry.entry_id, entry.published_at, cases.benchmark, cases.revision)
         score = self._scores.of(key, lambda: self._read_scores(entry, cases))
-        return Standing.of(entry.entry_id, cases, -score if lower_is_better else score)
+        return CaseSummary.of(entry.entry_id, cases, -score if lower_is_better else score)
 
     def standings(
         self, entries: Sequence[Entry], cases: CaseSet, lower: Mapping[str, Sequence[str]]
-    ) -> tuple[Standing, ...]:
+    ) -> tuple[CaseSummary, ...]:
         """As `standing`, of several."""
 
-        def one(entry: Entry) -> Standing:
+        def one(entry: Entry) -> CaseSummary:
             turned = entry.metric in lower.get(entry.submission_id, ())
             return self.standing(entry, cases, turned)
 

@@ -1,4 +1,4 @@
-"""What a snapshot and its results were made from, by hash: a later snapshot computes only what changed."""
+"""Origins of a snapshot and its results, by hash: a later snapshot computes only what changed."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from leaderboard.store.interface import NotFoundError, Repository, Store, transa
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Entry:
     """One submission on the boards."""
 
     submission: Submission  # its public record
@@ -90,12 +90,12 @@ class Update:
             origins={one.submission.submission_id: one.origin for one in present},
         )
 
-    def _present(self, status: Status) -> _Shown:
+    def _present(self, status: Status) -> _Entry:
         name = status.submission.submission_id
         before = self._last.origins.get(name) if self._last else None
         new = self._new.get(name, {})
         if before is not None and before.since == status.since and not new:
-            return _Shown(status.submission, before, {}, known=True)
+            return _Entry(status.submission, before, {}, known=True)
         results = {benchmark: run.result for benchmark, run in new.items()}
         for benchmark in status.submission.benchmarks:
             if benchmark not in results:
@@ -104,11 +104,11 @@ class Update:
         # Other files of the same results make no other board: the order is always one.
         ordered = {b: results[b] for b in sorted(results)}
         runs = {benchmark: origin_of(result) for benchmark, result in ordered.items()}
-        return _Shown(
+        return _Entry(
             status.submission, Origin(since=status.since, runs=runs), ordered, known=False
         )
 
-    def _models(self, present: Sequence[_Shown]) -> ModelTrack:
+    def _models(self, present: Sequence[_Entry]) -> ModelTrack:
         """The models among what is shown, by the order in which they came."""
         models = [one for one in present if one.submission.images is not None]
         before = readable_track(self._store.public).entries if self._last and models else {}
@@ -124,7 +124,7 @@ class Update:
                 found[name] = entry
         return ModelTrack(found)
 
-    def _entries(self, present: Sequence[_Shown]) -> StoredEntries:
+    def _entries(self, present: Sequence[_Entry]) -> StoredEntries:
         before: dict[str, dict[str, bytes]] = {}
         last = stored(self._last.entries if self._last else {})
         for entry_id, line in last.lines.items():
@@ -141,11 +141,11 @@ class Update:
                 found |= stored(entries_of(one.submission, results)).lines
         return StoredEntries(found)
 
-    def _result(self, one: _Shown, benchmark: str) -> RunResult | None:
+    def _result(self, one: _Entry, benchmark: str) -> RunResult | None:
         read = one.results.get(benchmark)
         return read or read_result(self._store, one.submission, benchmark)
 
-    def _board(self, card: Card, present: Sequence[_Shown]) -> Board:
+    def _board(self, card: Card, present: Sequence[_Entry]) -> Board:
         runs = [(one, run) for one in present if (run := one.on(card)) is not None]
         before = self._last_runs(card)
         same = [(one.submission.submission_id, run.sha256) for one, run in runs] == before
@@ -163,7 +163,7 @@ class Update:
     def _known_pairs(
         self,
         card: Card,
-        runs: Sequence[tuple[_Shown, RunOrigin]],
+        runs: Sequence[tuple[_Entry, RunOrigin]],
         cells: Mapping[str, Sequence[Cell]],
         hashes: Mapping[str, str],
     ) -> Pairs | None:
@@ -198,7 +198,7 @@ class Update:
     def _run(
         self,
         card: Card,
-        one: _Shown,
+        one: _Entry,
         run: RunOrigin,
         last_cells: Mapping[str, Sequence[Cell]],
         last_hashes: Mapping[str, str],

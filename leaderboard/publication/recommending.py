@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from benchmarks.schema import Card
 from leaderboard.publication.entries import Entry
 from leaderboard.ranking.cells import Cell, beats_chance, cell_beats_chance
-from leaderboard.ranking.index import Standing
+from leaderboard.ranking.index import IndexRank
 
 _ABOVE = "is significantly above chance"
 
@@ -18,13 +18,13 @@ def nobody(*, where: str = "", but_templates: bool = False) -> str:
     return " ".join(filter(None, (who, where, _ABOVE)))
 
 
-def is_above_chance(standing: Standing, among: int) -> bool:
+def is_above_chance(standing: IndexRank, among: int) -> bool:
     """Whether the interval of a mean of rescaled values lies wholly above 0, which is chance."""
     index = standing.index
     return beats_chance(index.low, index.high, value=index.value, among=among)
 
 
-def is_recommended(entry: Entry, standing: Standing, among: int) -> bool:
+def is_recommended(entry: Entry, standing: IndexRank, among: int) -> bool:
     """Whether a metric may be recommended: ranked, above chance, and no template."""
     ranked = standing.rank is not None
     return ranked and is_above_chance(standing, among) and not entry.template

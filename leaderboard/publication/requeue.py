@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from benchmarks.schema import Card
 from leaderboard.accounts import ASSAY
-from leaderboard.ledger.audit_log import Deed
+from leaderboard.ledger.audit_log import LogDraft
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.editions import (
     ANNOUNCED,
@@ -41,7 +41,7 @@ EditionOf = Callable[[Status, str], Edition | None]
 """What the latest result of a submission on a benchmark was made with; None: there is none."""
 
 
-class Act(StrEnum):
+class RequeueAction(StrEnum):
     """What is done with a submission that has outdated results."""
 
     RERUN = "rerun"
@@ -86,7 +86,7 @@ class Outdated:
 
     status: Status  # of the submission, with its whole record
     changes: tuple[Change, ...]  # the benchmarks concerned, in the submission's order
-    act: Act  # what is to be done
+    act: RequeueAction  # what is to be done
 
     @property
     def submission_id(self) -> str:
@@ -96,7 +96,7 @@ class Outdated:
     @property
     def code(self) -> str:
         """What changed; where several things did, what weighs most."""
-        if self.act is Act.TELL:
+        if self.act is RequeueAction.TELL:
             return OTHER_REVISION
         codes = {change.code for change in self.changes}
         return next(c for c in (NEW_REVISION, NEW_SCORER, NEW_PROTOCOL) if c in codes)
@@ -105,16 +105,16 @@ class Outdated:
     def words(self) -> str:
         """Why it is run again, or what stays as it is."""
         what = "; ".join(change.words for change in self.changes)
-        if self.act is Act.TELL:
+        if self.act is RequeueAction.TELL:
             return f"{what}. These scores are for the earlier one and stay with it."
-        if self.act is Act.REJUDGE:
+        if self.act is RequeueAction.REJUDGE:
             return f"{what}. Measures are computed again from the scores that are kept."
         return f"{what}. It is run again there; its other results stay."
 
     @property
     def hint(self) -> str:
         """What its author can do."""
-        if self.act is not Act.TELL:
+        if self.act is not RequeueAction.TELL:
             return ""
         sent = "; ".join(
             f"python -m evaluator submit SCORES_FILE --benchmark {change.benchmark}"
@@ -135,7 +135,7 @@ def outdated(
     if not changes:
         return None
     found = Outdated(status, changes, _act(status, changes))
-    said = found.act is Act.TELL and (
+    said = found.act is RequeueAction.TELL and (
         status.state is State.FAILED or (status.code, status.reason) == (found.code, found.words)
     )
     return None if said else found
@@ -147,7 +147,7 @@ def forced(status: Status, cards: Mapping[str, Card], edition_of: EditionOf) -> 
         return None
     known = [name for name in status.submission.benchmarks if name in cards]
     changes = tuple(_change(status, cards[name], edition_of) for name in known)
-    return Outdated(status, changes, Act.RERUN) if changes else None
+    return Outdated(status, changes, RequeueAction.RERUN) if changes else None
 
 
 def _finished_with_results(status: Status) -> bool:
@@ -179,13 +179,15 @@ def _tried(status: Status, change: Change, history: History) -> bool:
     )
 
 
-def _act(status: Status, changes: tuple[Change, ...]) -> Act:
+def _act(status: Status, changes: tuple[Change, ...]) -> RequeueAction:
     stand = all(change.scores_stand for change in changes)
     if status.submission.kind is Kind.SCORES:
         missing = all(change.before is None for change in changes)
-        return Act.RERUN if stand or missing else Act.TELL
+        return RequeueAction.RERUN if stand or missing else RequeueAction.TELL
     # A failed submission goes the whole way again: what failed may have been its judging.
-    return Act.REJUDGE if stand and status.state is not State.FAILED else Act.RERUN
+    return (
+        RequeueAction.REJUDGE if stand and status.state is not State.FAILED else RequeueAction.RERUN
+    )
 
 
 BATCH = 100  # Submissions in one commit; each has its own file of events
@@ -195,7 +197,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequeueRequest:
     """What is to be evaluated again."""
 
     benchmark: str = ""  # only what is outdated on this one; empty: on all
@@ -207,7 +209,7 @@ class Wanted:
     @property
     def by_itself(self) -> bool:
         """Whether nobody asked for it."""
-        return self == Wanted()
+        return self == RequeueRequest()
 
 
 @dataclass(frozen=True)
@@ -221,9 +223,11 @@ class Reevaluation:
     looked_at: int = field(default=0, compare=False)  # how many submissions had their results read
 
 
-def plan(store: Store, cards: Mapping[str, Card], wanted: Wanted | None = None) -> Reevaluation:
+def plan(
+    store: Store, cards: Mapping[str, Card], wanted: RequeueRequest | None = None
+) -> Reevaluation:
     """Find what is to be evaluated again; writes nothing."""
-    wanted = wanted or Wanted()
+    wanted = wanted or RequeueRequest()
     history = read_history(store.public)
     known, passed_over = _not_past(cards, history)
     if wanted.benchmark:
@@ -249,10 +253,14 @@ def plan(store: Store, cards: Mapping[str, Card], wanted: Wanted | None = None) 
 
 
 def requeue(
-    store: Store, cards: Mapping[str, Card], wanted: Wanted | None = None, *, batch: int = BATCH
+    store: Store,
+    cards: Mapping[str, Card],
+    wanted: RequeueRequest | None = None,
+    *,
+    batch: int = BATCH,
 ) -> Reevaluation:
     """Queue what is to be evaluated again; see `plan`."""
-    wanted = wanted or Wanted()
+    wanted = wanted or RequeueRequest()
     started = store.clock()
     planned = plan(store, cards, wanted)
     for warning in planned.passed_over:
@@ -269,7 +277,7 @@ class _Requeuing:
     """One commit."""
 
     store: Store
-    wanted: Wanted
+    wanted: RequeueRequest
     found: Sequence[Outdated]
 
     def write(self) -> None:
@@ -303,10 +311,10 @@ class _Requeuing:
         return found
 
 
-def event_of(found: Outdated, wanted: Wanted, now: datetime) -> Event:
+def event_of(found: Outdated, wanted: RequeueRequest, now: datetime) -> Event:
     """What happens to a submission with outdated results."""
     told = f"{found.words} {wanted.reason}".strip()
-    if found.act is Act.TELL:
+    if found.act is RequeueAction.TELL:
         return Event(
             at=now,
             state=found.status.state,
@@ -315,7 +323,7 @@ def event_of(found: Outdated, wanted: Wanted, now: datetime) -> Event:
             reason=found.words,
             hint=found.hint,
         )
-    rejudged = found.act is Act.REJUDGE
+    rejudged = found.act is RequeueAction.REJUDGE
     return Event(
         at=now,
         state=State.SCORED if rejudged else State.QUEUED,
@@ -327,7 +335,7 @@ def event_of(found: Outdated, wanted: Wanted, now: datetime) -> Event:
 
 
 def _announcements(
-    found: Iterable[Outdated], history: History, wanted: Wanted, now: datetime
+    found: Iterable[Outdated], history: History, wanted: RequeueRequest, now: datetime
 ) -> list[Announced]:
     """The editions these submissions are run again for and nobody has announced yet."""
     new: dict[str, Announced] = {}
@@ -348,14 +356,14 @@ def _announcements(
     return list(new.values())
 
 
-def _deed(one: Announced) -> Deed:
-    return Deed(one.at, one.by, ANNOUNCED, one.benchmark, one.record, one.reason)
+def _deed(one: Announced) -> LogDraft:
+    return LogDraft(one.at, one.by, ANNOUNCED, one.benchmark, one.record, one.reason)
 
 
-def _scorer_deed(found: Sequence[Outdated], wanted: Wanted, now: datetime) -> Deed:
+def _scorer_deed(found: Sequence[Outdated], wanted: RequeueRequest, now: datetime) -> LogDraft:
     names = ", ".join(one.submission_id for one in found)
     said = f"The scorer {wanted.scorer} has changed: {names}. {wanted.reason}".strip()
-    return Deed(now, wanted.by, NEW_SCORER, wanted.scorer[:80], said.encode(), said)
+    return LogDraft(now, wanted.by, NEW_SCORER, wanted.scorer[:80], said.encode(), said)
 
 
 def _unmoved(ledger: Ledger, found: Outdated) -> bool:

@@ -73,7 +73,7 @@ class ResultFiles(NamedTuple):
         }
 
 
-class HeldFiles(NamedTuple):
+class ReleasedFiles(NamedTuple):
     """What held results become when they are published, in each of the two repositories."""
 
     public: dict[str, bytes]
@@ -134,10 +134,10 @@ def read_result(store: Store, submission: Submission, benchmark: str) -> RunResu
         return None
 
 
-def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]) -> HeldFiles:
+def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]) -> ReleasedFiles:
     """What a submission's held results, old ones too, become when it is published."""
     name = submission.submission_id
-    files, of_model = HeldFiles({}, {}), submission.kind is Kind.GENERATIONS
+    files, of_model = ReleasedFiles({}, {}), submission.kind is Kind.GENERATIONS
     for benchmark in submission.benchmarks:
         if benchmark not in cards and not of_model:
             raise PlatformError(

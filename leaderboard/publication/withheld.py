@@ -1,4 +1,4 @@
-"""What is published of a run on a benchmark whose answers are withheld: rounded, or left out.
+"""Public part of a run on a benchmark whose answers are withheld: rounded figures.
 
 A scorer has read the questions, so every figure of its run can carry some of them out: the fewer
 digits, the less. docs/security.md says how much remains.

@@ -216,7 +216,7 @@ def index_tiers(
     return tiers(index, index_tests(index, squares, weights))
 
 
-__all__ = ["Comparison", "Headlines", "Interval", "Standing"]
+__all__ = ["Comparison", "Headlines", "IndexRank", "Interval"]
 
 NO_RESAMPLES = "no interval: a headline behind it is undefined in too many resamples"
 ALONE = "no Borda share: there is no other metric on its benchmarks"
@@ -237,7 +237,7 @@ _UNDEFINED = Interval(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
-class Standing:
+class IndexRank:
     """Where one metric stands."""
 
     metric: str  # its name
@@ -284,7 +284,7 @@ class Comparison:
         """What it takes in memory, about."""
         return sum(part.nbytes for part in self._parts.values())
 
-    def standings(self, weights: Mapping[str, float] | None = None) -> tuple[Standing, ...]:
+    def standings(self, weights: Mapping[str, float] | None = None) -> tuple[IndexRank, ...]:
         """Everybody's standing under these weights."""
         chosen = _selected(self.benchmarks, weights)
         parts = [self._parts[name] for name in chosen]
@@ -312,7 +312,7 @@ def _standings(
     chosen: tuple[str, ...],
     parts: Sequence[AlignedBoard],
     weights: FloatArray,
-) -> tuple[Standing, ...]:
+) -> tuple[IndexRank, ...]:
     present = np.column_stack([part.present for part in parts])
     full: BoolArray = np.asarray(present.all(axis=1))
     shared = present[present.any(axis=1)].all(axis=0)
@@ -340,7 +340,7 @@ def _standings(
         note = _note(*of, has=has, lacks=lacks)
         places = ranks[i], borda_ranks[i], float(best[i])
         found.append(
-            Standing(metric, *of, *places, present=has, missing=lacks, note=note, tier=tiers[i])
+            IndexRank(metric, *of, *places, present=has, missing=lacks, note=note, tier=tiers[i])
         )
     return tuple(sorted(found, key=_order))
 
@@ -404,6 +404,6 @@ def _note(
     )
 
 
-def _order(standing: Standing) -> tuple[int, float, str]:
+def _order(standing: IndexRank) -> tuple[int, float, str]:
     value = round(standing.index.value, _DIGITS) if standing.present else 0.0
     return -len(standing.present), -value, standing.metric

@@ -19,7 +19,7 @@ from benchmarks.settings.rotation import Secrets, fixed
 from leaderboard.service.bodies import HANG_UP, body_of
 from leaderboard.service.health_routes import NO_STORE
 from leaderboard.store.live.interface import KEY, Live, Pulse
-from leaderboard.store.live.wire import MOST_BYTES, PATH, SECRET_HEADER, Pulses, Told
+from leaderboard.store.live.wire import MOST_BYTES, PATH, SECRET_HEADER, Heartbeats, WorkerReport
 
 MESSAGES_PER_S = 50.0  # Of all workers together; each sends one a second
 _MOST_AT_ONCE = 100.0
@@ -80,7 +80,7 @@ class _Relay:
         if len(content) > MOST_BYTES:
             return _problem(413, f"A message has at most {MOST_BYTES} bytes.", HANG_UP)
         try:
-            told = Told.model_validate_json(content)
+            told = WorkerReport.model_validate_json(content)
         except ValidationError as error:
             return _problem(422, f"The message cannot be read: {error.error_count()} problems.")
         at = await run_in_threadpool(self._take, told)
@@ -89,7 +89,7 @@ class _Relay:
     async def pulses(self, _: Request) -> Response:
         """Show the pulses, without a word of a scorer."""
         found = await run_in_threadpool(self._shown)
-        content = Pulses(pulses=found).model_dump_json()
+        content = Heartbeats(pulses=found).model_dump_json()
         return Response(content, media_type="application/json", headers=NO_STORE)
 
     async def said(self, request: Request) -> Response:
@@ -103,7 +103,7 @@ class _Relay:
         found = await run_in_threadpool(self._live.said, submission_id)
         return PlainTextResponse(found, headers=NO_STORE)
 
-    def _take(self, told: Told) -> datetime:
+    def _take(self, told: WorkerReport) -> datetime:
         """Keep what was told; returns when that was."""
         now = self._clock()  # Here, since it may ask the Hub, and nobody else is to wait for that.
         for pulse in told.pulses:
@@ -115,7 +115,7 @@ class _Relay:
                 self._live.say(words.submission_id, words.text)
         return now
 
-    def _is_new(self, told: Told) -> bool:
+    def _is_new(self, told: WorkerReport) -> bool:
         """Whether its words were not taken before; their teller may have missed the answer."""
         with self._lock:
             before = self._taken.pop(told.teller, 0)

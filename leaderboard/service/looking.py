@@ -84,7 +84,7 @@ def _chained(found: list[_Counted]) -> bool:
     return all(not after.before or after.before == one.last for one, after in pairwise(found))
 
 
-class Looking:
+class StorePoll:
     """Reads a store; what only a commit can change is read again after a commit alone."""
 
     def __init__(self, store: Store) -> None:
@@ -133,7 +133,7 @@ class HealthWatch:
         self._store = store
         self._folder = folder
         self._own = own
-        self._looking = Looking(store)
+        self._looking = StorePoll(store)
         self._fresh_for_s, self._patience_s = fresh_for_s, patience_s
         self._monotonic = monotonic
         self._disk = disk

@@ -25,7 +25,7 @@ from leaderboard.store.interface import (
     rest_after,
     transact_alone,
 )
-from leaderboard.store.overlay import Overlay
+from leaderboard.store.overlay import PendingChanges
 from leaderboard.store.paths import check_path, entangled
 
 FILES = 100  # As many files as the Hub wants in a commit at most
@@ -325,7 +325,7 @@ class Grouping:
 
     def _evaluated(self, group: Group, member: Member) -> tuple[Changes, BaseException | None]:
         """What a change comes to over what is gathered so far, or what it raises."""
-        with self._showing(Overlay(self._under, dict(group.changes), group.head)):
+        with self._showing(PendingChanges(self._under, dict(group.changes), group.head)):
             try:
                 changes = dict(member.change())
                 for path in changes:

@@ -9,7 +9,7 @@ from benchmarks.errors import PlatformError
 from leaderboard.store.interface import Changes, NotFoundError, Repository
 
 
-class Overlay:
+class PendingChanges:
     """Files that are not written yet, over those of a repository; takes no commits."""
 
     def __init__(self, under: Repository, over: Changes, head: str | None = None) -> None:

@@ -30,7 +30,7 @@ Tags = Callable[[Card], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class MovedQuery:
+class ChangesQuery:
     """Which revisions are compared. Everything is as asked for, and may not exist."""
 
     benchmark: str = ""  # registry name; empty: the first with an earlier board
@@ -40,7 +40,7 @@ class MovedQuery:
     measure: str = ""  # `measures.token` of a selector; empty: the headline
 
     @classmethod
-    def from_params(cls, params: Mapping[str, str]) -> MovedQuery:
+    def from_params(cls, params: Mapping[str, str]) -> ChangesQuery:
         """Read from the query parameters of a request."""
         names = {"since": "from", "until": "to", "skill": "skill", "measure": "measure"}
         asked = {field: params.get(name, "") for field, name in names.items()}
@@ -66,7 +66,7 @@ class Side:
 class Comparison:
     """What is compared."""
 
-    query: MovedQuery  # the exact state
+    query: ChangesQuery  # the exact state
     card: Card  # the benchmark as it is now
     tags: tuple[str, ...]  # the earlier boards there are, the latest first
     then: Side  # the earlier board
@@ -97,7 +97,7 @@ def with_earlier(view: View, cards: Mapping[str, Card], tags: Tags) -> list[str]
     return [name for name, card in cards.items() if name in view.boards and tags(card)]
 
 
-def comparison(context: Boards, asked: MovedQuery) -> Comparison | None:
+def comparison(context: Boards, asked: ChangesQuery) -> Comparison | None:
     """What a query compares on this site; None where no earlier board of the benchmark is kept."""
     view, statuses, tags = context.reader.view(), context.reader.statuses(), context.earlier.tags
     names = with_earlier(view, context.cards, tags)
@@ -145,7 +145,7 @@ def _by_measure(found: Comparison, standing: Container[str]) -> Comparison:
     return replace(found, query=exact, options=options, selector=selector, movement=moved)
 
 
-def changes_address(query: MovedQuery, view: str = CHANGES) -> str:
+def changes_address(query: ChangesQuery, view: str = CHANGES) -> str:
     """The address of a state of the changes of a benchmark, or of its earlier board."""
     return with_state(
         board_address(query.benchmark, skill=query.skill, measure=query.measure),
@@ -155,15 +155,15 @@ def changes_address(query: MovedQuery, view: str = CHANGES) -> str:
 
 def moved_address(benchmark: str, since: str = "") -> str:
     """The address of the changes of a benchmark since an edition."""
-    return changes_address(MovedQuery(benchmark, since))
+    return changes_address(ChangesQuery(benchmark, since))
 
 
-def moved_data(query: MovedQuery) -> str:
+def moved_data(query: ChangesQuery) -> str:
     """The address of the data of what moved."""
     return f"./v1/moved{query.to_query()}"
 
 
-def board_of_query(query: MovedQuery) -> str:
+def board_of_query(query: ChangesQuery) -> str:
     """The address of the board of now, by the same measure."""
     return BoardQuery(query.benchmark, query.skill, query.measure).to_link()
 

@@ -44,8 +44,8 @@ from leaderboard.views.addresses import address, metric_address, page_number
 from leaderboard.views.boards import BETWEEN_SKILLS, BoardQuery, Choice
 from leaderboard.views.comparison import (
     CompareQuery,
+    ComparisonPage,
     Opponents,
-    Shown,
     as_on_the_board,
     of_entries,
     opponents,
@@ -474,7 +474,7 @@ def two_compared(pair: Opponents, view: View) -> TwoCompared:
     )
 
 
-def _by_skill(found: Shown, choice: Choice) -> DifferenceTable:
+def _by_skill(found: ComparisonPage, choice: Choice) -> DifferenceTable:
     card = choice.board.card
     if not found.skills:
         return _table((), ())
@@ -484,7 +484,7 @@ def _by_skill(found: Shown, choice: Choice) -> DifferenceTable:
     return _table(rows, found.skills)
 
 
-def _by_measure(found: Shown, choice: Choice) -> DifferenceTable:
+def _by_measure(found: ComparisonPage, choice: Choice) -> DifferenceTable:
     card, among = choice.board.card, choice.board.every_selector()
 
     def named(row: Compared, part: Literal["chosen", "measure"]) -> DifferenceRow:
@@ -497,7 +497,7 @@ def _by_measure(found: Shown, choice: Choice) -> DifferenceTable:
     return _table(rows, found.measures)
 
 
-def _better_on(found: Shown, card: Card) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _better_on(found: ComparisonPage, card: Card) -> tuple[tuple[str, ...], tuple[str, ...]]:
     sure = [row for row in found.skills if row.told_apart]
     ahead = tuple(skill_title(card, row.skill) for row in sure if row.advantage[0] > 0)
     behind = tuple(skill_title(card, row.skill) for row in sure if row.advantage[0] < 0)

@@ -140,7 +140,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class ComparisonPage:
     """All comparisons of two metrics on one page."""
 
     chosen: Compared  # by the chosen measure and skill, corrected as on the board (Holm)
@@ -151,7 +151,7 @@ class Shown:
     n_resamples: int  # joint resamples behind the intervals; 0 where none are published
 
 
-def shown(choice: Choice, a: str, b: str, view: View) -> Shown:
+def shown(choice: Choice, a: str, b: str, view: View) -> ComparisonPage:
     """Compare two entries of a board."""
     if choice.selector is None:
         raise ValueError("there is no measure to compare by")
@@ -172,7 +172,7 @@ def shown(choice: Choice, a: str, b: str, view: View) -> Shown:
         raise ValueError("the two metrics have no result by the chosen measure")
     end = 1 + len(by_skill)
     resamples = matches[0].of.draws.resamples.shape[1] if matches[0] else 0
-    return Shown(
+    return ComparisonPage(
         chosen=as_on_the_board(first, choice, (a, b), view),
         skills=corrected([row for row in placed[1:end] if row], "benjamini_hochberg"),
         measures=corrected([row for row in placed[end:] if row], "benjamini_hochberg"),

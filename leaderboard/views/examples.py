@@ -13,7 +13,7 @@ from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.cases import BETWEEN_SKILLS
 from benchmarks.schema import Card
 from leaderboard.publication.identities import Identity
-from leaderboard.publication.item_scores import CaseSet, ItemReader, Standing
+from leaderboard.publication.item_scores import CaseSet, CaseSummary, ItemReader
 from leaderboard.publication.measure_names import in_order, skill_title
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.skill_names import common_key
@@ -163,7 +163,7 @@ class Summary:
     bins: IntArray  # shape (BINS,), cases by the share that is right in them
 
 
-def summary(cases: CaseSet, standing: Standing, chosen: BoolArray) -> Summary:
+def summary(cases: CaseSet, standing: CaseSummary, chosen: BoolArray) -> Summary:
     """Add up a metric over some cases (C,)."""
     share = standing.share[chosen]
     known = share[np.isfinite(share)]
@@ -179,13 +179,13 @@ def summary(cases: CaseSet, standing: Standing, chosen: BoolArray) -> Summary:
     )
 
 
-def difference(cases: CaseSet, a: Standing, b: Standing, chosen: BoolArray) -> Share:
+def difference(cases: CaseSet, a: CaseSummary, b: CaseSummary, chosen: BoolArray) -> Share:
     """Share of a less that of b, both over the same resamples."""
     return _share(_resampled(cases, a, chosen) - _resampled(cases, b, chosen))
 
 
 def listed(
-    show: Show, cases: CaseSet, standings: tuple[Standing, ...], chosen: BoolArray
+    show: Show, cases: CaseSet, standings: tuple[CaseSummary, ...], chosen: BoolArray
 ) -> IntArray:
     """Positions of the cases to list, in their order.
 
@@ -210,7 +210,7 @@ def listed(
     return kept[np.lexsort((-a.n_compared[kept], worst))]
 
 
-def _resampled(cases: CaseSet, standing: Standing, chosen: BoolArray) -> FloatArray:
+def _resampled(cases: CaseSet, standing: CaseSummary, chosen: BoolArray) -> FloatArray:
     """The share over the chosen cases: as they are, then in each resample of the clusters."""
     size = len(cases.clusters)
     of, right = cases.cluster_of[chosen], standing.n_right[chosen]
@@ -239,10 +239,10 @@ def _share(values: FloatArray) -> Share:
 
 
 @dataclass(frozen=True)
-class Looked:
+class CaseSample:
     """The cases that a choice lists."""
 
-    standings: tuple[Standing, ...]  # of metric A, and of metric B where there is one
+    standings: tuple[CaseSummary, ...]  # of metric A, and of metric B where there is one
     chosen: BoolArray  # shape (C,), the cases with the skill and in the split
     order: IntArray  # positions of those that are listed, in their order
 
@@ -264,12 +264,12 @@ def look(
     view: View,
     reader: ItemReader,
     lower: Mapping[str, tuple[str, ...]],
-) -> Looked:
+) -> CaseSample:
     """List the cases of a choice."""
     entries = [view.entries[entry] for entry in choice.metrics]
     standings = reader.standings(entries, cases, lower)
     chosen = cases.within(choice.query.skill, choice.query.split)
-    return Looked(standings, chosen, listed(choice.show, cases, standings, chosen))
+    return CaseSample(standings, chosen, listed(choice.show, cases, standings, chosen))
 
 
 MOST_TILES = 6  # Images of a case in a list; the case by itself shows more
@@ -320,7 +320,7 @@ class PairShown:
 
 
 @dataclass(frozen=True)
-class Tile:
+class ImageCard:
     """One image of a case, with its pairs."""
 
     number: int  # of the image within its case, from 1, in the order of what people say
@@ -338,7 +338,7 @@ class CaseVerdict:
 
 
 @dataclass(frozen=True)
-class Mistake:
+class WrongComparison:
     """A comparison that a metric gets wrong: it scores `above` over `below`."""
 
     # number of the image, prompt, what people say and the score of what it prefers
@@ -353,10 +353,10 @@ class CaseShown:
     case_id: str
     prompts: tuple[str, ...]  # its prompts; most cases have one
     skills: tuple[str, ...]  # keys of its skills
-    tiles: tuple[Tile, ...]  # its images, as many as are shown
+    tiles: tuple[ImageCard, ...]  # its images, as many as are shown
     n_images: int  # how many it has
     verdicts: tuple[CaseVerdict, ...]  # of each metric
-    mistake: Mistake | None  # the gravest of the first metric; None where it makes none
+    mistake: WrongComparison | None  # the gravest of the first metric; None where it makes none
     skill_titles: tuple[str, ...] = ()  # how its skills are shown
     images: tuple[str, ...] = ()  # address of the image of each tile; empty where it is not here
 
@@ -372,7 +372,7 @@ class CaseShown:
 
 
 def case_shown(
-    cases: CaseSet, case: int, standings: Sequence[Standing], most: int = MOST_TILES
+    cases: CaseSet, case: int, standings: Sequence[CaseSummary], most: int = MOST_TILES
 ) -> CaseShown:
     """Gather what is shown of a case."""
     rows = cases.rows_of(case)
@@ -382,7 +382,7 @@ def case_shown(
     images = _by_expectation([str(i) for i in frame["image_id"]], frame["expected"].to_numpy(float))
     tallies = [_tallies(cases, standing, rows, inside) for standing in standings]
     tiles = tuple(
-        Tile(
+        ImageCard(
             number,
             image,
             tuple(
@@ -413,7 +413,7 @@ def case_shown(
     )
 
 
-def verdict(cases: CaseSet, case: int, standing: Standing) -> CaseVerdict:
+def verdict(cases: CaseSet, case: int, standing: CaseSummary) -> CaseVerdict:
     """How a metric does on one case."""
     outcome = standing.outcome[cases.case_of_comparison == case]
     return CaseVerdict(standing.entry_id, Came.of(outcome), int(standing.n_missing[case]))
@@ -430,7 +430,7 @@ def _by_expectation(image_ids: Sequence[str], expected: np.ndarray) -> dict[str,
 
 
 def _tallies(
-    cases: CaseSet, standing: Standing, rows: IntArray, inside: IntArray
+    cases: CaseSet, standing: CaseSummary, rows: IntArray, inside: IntArray
 ) -> tuple[Scored, ...]:
     """What the metric made of each row of a case."""
     outcome = standing.outcome[inside]
@@ -446,8 +446,11 @@ def _tallies(
 
 
 def _gravest(
-    cases: CaseSet, standing: Standing, inside: IntArray, pair_at: dict[int, tuple[int, PairShown]]
-) -> Mistake | None:
+    cases: CaseSet,
+    standing: CaseSummary,
+    inside: IntArray,
+    pair_at: dict[int, tuple[int, PairShown]],
+) -> WrongComparison | None:
     """Where people are most sure and the metric is most wrong."""
     wrong = inside[standing.outcome[inside] == 0.0]
     if not wrong.size:
@@ -461,16 +464,18 @@ def _gravest(
         number, pair = pair_at[row]
         return number, pair.prompt, pair.said, float(standing.score[row])
 
-    return Mistake(told(int(worse[gravest])), told(int(better[gravest])))
+    return WrongComparison(told(int(worse[gravest])), told(int(better[gravest])))
 
 
-def _worst(tiles: tuple[Tile, ...], most: int, mistake: Mistake | None) -> tuple[Tile, ...]:
+def _worst(
+    tiles: tuple[ImageCard, ...], most: int, mistake: WrongComparison | None
+) -> tuple[ImageCard, ...]:
     """As many as are shown, in the order of all: those of the mistake, and the most misjudged."""
     if len(tiles) <= most:
         return tiles
     named = {mistake.above[0], mistake.below[0]} if mistake else set()
 
-    def wrong(tile: Tile) -> float:
+    def wrong(tile: ImageCard) -> float:
         of = [pair.scored[0] for pair in tile.pairs if pair.scored]
         return sum(one.came.wrong + one.came.tied / 2 for one in of)
 
@@ -490,7 +495,7 @@ _SIDES = ("a", "b")
 
 def table_of(
     cases: CaseSet,
-    standings: Sequence[Standing],
+    standings: Sequence[CaseSummary],
     order: Iterable[int],
     about: Mapping[str, Any] | None = None,
 ) -> Table:
@@ -519,7 +524,7 @@ def _of_metric(side: str) -> tuple[Column, ...]:
     )
 
 
-def _row(cases: CaseSet, sides: Sequence[tuple[str, Standing]], case: int) -> dict[str, Value]:
+def _row(cases: CaseSet, sides: Sequence[tuple[str, CaseSummary]], case: int) -> dict[str, Value]:
     row: dict[str, Value] = {
         "case_id": cases.comparisons.case_ids[case],
         "cluster": cases.clusters[cases.cluster_of[case]],

@@ -1,4 +1,4 @@
-"""One metric: its results, citation, commands, and metadata for the Hub."""
+"""Metric detail: results, citation, commands, and metadata for the Hub."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MetricQuery:
 
 
 @dataclass(frozen=True)
-class Shown:
+class MetricOnBoards:
     """A metric that stands on a board."""
 
     entry: Entry  # what was asked for
@@ -54,7 +54,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Gone:
+class OffBoard:
     """A submission that is known and stands on no board."""
 
     metric: str  # the name that was asked for
@@ -71,7 +71,9 @@ class Unknown:
     n_matches: int = 0  # how many there are
 
 
-def resolve(query: MetricQuery, view: View, statuses: Sequence[Status]) -> Shown | Gone | Unknown:
+def resolve(
+    query: MetricQuery, view: View, statuses: Sequence[Status]
+) -> MetricOnBoards | OffBoard | Unknown:
     """What a query finds. A private submission is as if it did not exist."""
     asked = query.entry_id
     ident, _, metric = asked.partition("/")
@@ -79,10 +81,10 @@ def resolve(query: MetricQuery, view: View, statuses: Sequence[Status]) -> Shown
     entry_id = asked if asked in view.entries else _only(ident, view) if not metric else ""
     if entry_id:
         entry = view.entries[entry_id]
-        return Shown(entry, known.get(entry.submission_id), others_of(entry, view))
+        return MetricOnBoards(entry, known.get(entry.submission_id), others_of(entry, view))
     status = known.get(ident)
     if status is not None and (not metric or metric in status.submission.metrics):
-        return Gone(metric or status.submission.name, status)
+        return OffBoard(metric or status.submission.name, status)
     matches = _matching(query.search or clean(metric or ident), view)
     if asked and not query.search and not matches:
         matches = _matching("", view)
@@ -149,7 +151,7 @@ class ProfileRow:
     own_scale: bool  # whether the scale is of the headline; else of this measure
 
 
-def on_boards(shown: Shown, view: View) -> tuple[OnBoard, ...]:
+def on_boards(shown: MetricOnBoards, view: View) -> tuple[OnBoard, ...]:
     """The benchmarks on which a metric stands, in the order of the site."""
     wanted = [entry.entry_id for entry in shown.entries]
     found = []

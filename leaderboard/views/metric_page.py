@@ -14,7 +14,7 @@ from benchmarks.schema import Card, Selector
 from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import flags_of, is_trained_on, origin
-from leaderboard.publication.item_scores import CaseSet, Standing
+from leaderboard.publication.item_scores import CaseSet, CaseSummary
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import skills_of
@@ -33,9 +33,9 @@ from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric import (
     HubResults,
+    MetricOnBoards,
     OnBoard,
     ProfileRow,
-    Shown,
     benchmark_bibtex,
     commands_for,
     entry_bibtex,
@@ -128,7 +128,7 @@ class Around:
 class MetricPage:
     """Everything about a metric that stands on a board."""
 
-    shown: Shown  # what was asked for
+    shown: MetricOnBoards  # what was asked for
     verdict: str  # a sentence made from tested facts
     detail: tuple[str, ...]  # its headlines with interval, rank range and tier
     trained_on: tuple[str, ...]  # titles of benchmarks it was trained on
@@ -198,7 +198,7 @@ class MetricPage:
         return metric_address(entry.entry_id)
 
 
-def metric_page(shown: Shown, view: View, around: Around) -> MetricPage:
+def metric_page(shown: MetricOnBoards, view: View, around: Around) -> MetricPage:
     """Gather the page of a metric."""
     entry, status = shown.entry, shown.status
     boards = on_boards(shown, view)
@@ -413,7 +413,7 @@ def _version_value(
 # Computed again.
 
 
-def _recomputed(one: OnBoard, shown: Shown) -> Recomputed:
+def _recomputed(one: OnBoard, shown: MetricOnBoards) -> Recomputed:
     of = next((e for e in shown.entries if e.entry_id == one.entry_id), shown.entry)
     how = commands_for(of, one.card, shown.status if of is shown.entry else None)
     lines = how.from_store
@@ -447,7 +447,7 @@ class AgainstPeople:
     n_missing: int  # prompts without a score
 
 
-def against_people(card: Card, cases: CaseSet, standing: Standing) -> AgainstPeople | None:
+def against_people(card: Card, cases: CaseSet, standing: CaseSummary) -> AgainstPeople | None:
     """The scatter of a benchmark; None where people gave no values to its images."""
     expected = cases.frame["expected"].to_numpy(float)
     of_case = cases.comparisons.of_row

@@ -40,14 +40,14 @@ from leaderboard.views.skills import (
     GIGA,
     MEMORY,
     SECONDS,
-    Spent,
+    RunCost,
     measured_part,
     spent,
 )
 
 
 @dataclass(frozen=True)
-class Standing:
+class MetricSummary:
     """One metric over all boards."""
 
     entry: Entry  # the latest of its entries
@@ -61,7 +61,7 @@ class Standing:
     sent: tuple[Entry, ...] = ()  # all of its entries
 
 
-def standings(view: View) -> list[Standing]:
+def standings(view: View) -> list[MetricSummary]:
     """Every published metric, the best first among those on the same benchmarks of the index.
 
     Metrics with the most benchmarks of the index come first; without any, those on the same
@@ -80,7 +80,7 @@ def standings(view: View) -> list[Standing]:
     sent = entries_of_each(view.entries.values())
     indices = plain_index(index_boards(view)[0])
     found = [
-        Standing(
+        MetricSummary(
             entry,
             cells.get(who, {}),
             fmean(places[who]) if who in places else None,
@@ -95,7 +95,7 @@ def standings(view: View) -> list[Standing]:
 _Order = tuple[bool, int, tuple[bool, ...], float, float, str]
 
 
-def _order(row: Standing, boards: Sequence[str]) -> _Order:
+def _order(row: MetricSummary, boards: Sequence[str]) -> _Order:
     # With an index its benchmarks make the group, whatever other boards a metric is on.
     group = row.cells if row.index is None else row.index.boards
     return (
@@ -123,7 +123,7 @@ class MetricRow:
     facts: MetricFacts  # what papers state of it
     cells: Mapping[str, Cell]  # benchmark to its headline cell
     sent: tuple[Entry, ...]  # all of its entries
-    used: Spent | None  # what its runs used; None where nothing is known
+    used: RunCost | None  # what its runs used; None where nothing is known
 
     @cached_property
     def name(self) -> str:

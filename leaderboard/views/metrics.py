@@ -13,7 +13,7 @@ from leaderboard.publication.identities import Identity, shown_account
 from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.publication.metric_facts import metric_title
 from leaderboard.publication.reader import View
-from leaderboard.ranking.index import Standing
+from leaderboard.ranking.index import IndexRank
 from leaderboard.text import clean, count
 from leaderboard.views.addresses import items_address, page_number, query_of
 from leaderboard.views.index import SIMULATED, IndexChoice, IndexQuery, resolve_index
@@ -24,12 +24,12 @@ from leaderboard.views.skills import (
     FLOPS,
     GIGA,
     SECONDS,
-    Found,
     Placed,
     Point,
+    RunCost,
+    SkillData,
     SkillsChoice,
     SkillsQuery,
-    Spent,
     found_for,
     resolve,
 )
@@ -190,7 +190,7 @@ class Weighing:
 
     base: IndexBase  # benchmarks and resamples
     choice: IndexChoice  # the weights
-    standings: Mapping[Identity, Standing]  # metric to where it stands
+    standings: Mapping[Identity, IndexRank]  # metric to where it stands
     ranking: Ranking
 
 
@@ -454,7 +454,7 @@ class SkillRow:
     """One metric of the list."""
 
     placed: Placed
-    used: Spent | None
+    used: RunCost | None
 
     def cost(self, by: str) -> float | None:
         """A cost, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
@@ -468,7 +468,7 @@ class SkillView:
 
     query: MetricsQuery  # the exact state
     choice: SkillsChoice  # skills, weights and budget
-    found: Found | None  # what is known of them; None where no skill is chosen
+    found: SkillData | None  # what is known of them; None where no skill is chosen
     ranking: Ranking | None  # the weighted means
     ranked: tuple[SkillRow, ...]  # rows with a rank, in the order that is asked for
     lacking: tuple[SkillRow, ...]  # rows that lack a benchmark, likewise
@@ -526,7 +526,7 @@ def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> Ski
     )  # fmt: skip
 
 
-def fails_at(placed: Placed, found: Found) -> tuple[tuple[str, str], ...]:
+def fails_at(placed: Placed, found: SkillData) -> tuple[tuple[str, str], ...]:
     """Title of a benchmark and the address of the images where a metric fails there.
 
     Those with a weight come first; benchmarks whose answers are not public are left out.
@@ -547,7 +547,9 @@ def _skill_row_kept(row: SkillRow, terms: Sequence[str]) -> bool:
     return not terms or any(term in word for term in terms for word in words)
 
 
-def _in_order(rows: Sequence[SkillRow], query: MetricsQuery, found: Found) -> tuple[SkillRow, ...]:
+def _in_order(
+    rows: Sequence[SkillRow], query: MetricsQuery, found: SkillData
+) -> tuple[SkillRow, ...]:
     """By the column that is asked for; those without a value last in both directions."""
     if not query.sort:
         return tuple(rows)
@@ -564,7 +566,7 @@ def _name(row: SkillRow) -> str:
     return metric_title(row.placed.entry)[0].casefold()
 
 
-def _value(row: SkillRow, key: str, found: Found) -> float | None:
+def _value(row: SkillRow, key: str, found: SkillData) -> float | None:
     if key in COSTS:
         return row.cost(key)
     standing = row.placed.standing

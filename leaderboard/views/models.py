@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks.schema import Card
 from leaderboard.models.board import model_board
-from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, SkillBoard, Standing
+from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, ModelSummary, SkillBoard
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import selection, slices_of
 from leaderboard.publication.measure_names import skill_title
@@ -393,7 +393,7 @@ def place_title(query: PlaceQuery, choice: Choice) -> str:
     return f"Models on {where}" if query.view == "skills" else f"{VIEW_TITLES[query.view]}: {where}"
 
 
-def lead_mean(board: SkillBoard, standing: Standing) -> Mean | None:
+def lead_mean(board: SkillBoard, standing: ModelSummary) -> Mean | None:
     """The mean that stands for a model: that of the metric that leads the skill."""
     return standing.means.get(board.lead) if board.lead else None
 

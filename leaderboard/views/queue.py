@@ -19,7 +19,7 @@ MOST_ATTEMPTS = 3  # A run that ended so often without a result is given up
 
 
 @dataclass(frozen=True)
-class Outlook:
+class QueueEstimate:
     """Of one submission that waits."""
 
     place: int  # from 1
@@ -41,7 +41,7 @@ def worker_of(status: Status, pulses: Sequence[Pulse], now: datetime) -> Pulse |
 
 def outlooks(
     statuses: Sequence[Status], pulses: Sequence[Pulse], now: datetime, each_s: float | None
-) -> dict[str, Outlook]:
+) -> dict[str, QueueEstimate]:
     """Submission id to its outlook, of all that wait for their first worker, next first."""
     order = fair_order(statuses, now, waiting=lambda status: status.state in WAITING)
     living = alive(pulses, now)
@@ -52,7 +52,7 @@ def outlooks(
         for kind in Kind
     }
     return {
-        status.submission.submission_id: Outlook(
+        status.submission.submission_id: QueueEstimate(
             place, len(order), _finite(place, free_in[status.submission.kind], each_s)
         )
         for place, status in enumerate(order, 1)
@@ -60,7 +60,7 @@ def outlooks(
 
 
 def in_turn(
-    statuses: Sequence[Status], found: Mapping[str, Outlook]
+    statuses: Sequence[Status], found: Mapping[str, QueueEstimate]
 ) -> tuple[list[Status], list[Status], list[Status]]:
     """Submissions in work, those that wait, next first, and those done, newest first."""
 

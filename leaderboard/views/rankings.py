@@ -34,8 +34,8 @@ from leaderboard.views.skills import (
     FLOPS,
     MEMORY,
     SECONDS,
-    Found,
     Placed,
+    SkillData,
 )
 
 INDEX, MEAN = "index", "mean"
@@ -164,7 +164,7 @@ def index_ranking(
     )
 
 
-def skill_ranking(found: Found, title: str) -> Ranking:
+def skill_ranking(found: SkillData, title: str) -> Ranking:
     """The weighted mean over the benchmarks of a skill."""
     used = [found.base.measured[name].card for name, weight in found.weights.items() if weight]
     return Ranking(

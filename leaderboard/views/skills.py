@@ -29,7 +29,7 @@ from leaderboard.publication.reader import BoardIndex, View, comparable
 from leaderboard.publication.recommending import is_above_chance, is_recommended
 from leaderboard.publication.skill_names import Part, Skill, found_by, skills_of
 from leaderboard.ranking.cells import Cell, too_few
-from leaderboard.ranking.index import Comparison, Headlines, Interval, Standing
+from leaderboard.ranking.index import Comparison, Headlines, IndexRank, Interval
 from leaderboard.tables import Column, Table, Type, Value, columns_of
 from leaderboard.views.addresses import query_of
 from leaderboard.views.figures import in_words, named
@@ -63,7 +63,7 @@ class Placed:
 
     who: Identity  # what tells it from others
     entry: Entry  # the latest of its entries
-    standing: Standing  # under the chosen weights; its benchmarks are names of parts
+    standing: IndexRank  # under the chosen weights; its benchmarks are names of parts
     among: int = 1  # number of metrics that are ranked beside it, itself included
 
     @property
@@ -472,7 +472,7 @@ _GIB = 2**30
 
 
 @dataclass(frozen=True)
-class Spent:
+class RunCost:
     """What the runs of a metric used, and what its author declares."""
 
     seconds: float | None  # in the scorer, for a thousand pairs; None where that is not known
@@ -495,7 +495,7 @@ class Point:
 
     placed: Placed
     cost: float
-    spent: Spent
+    spent: RunCost
 
     @property
     def value(self) -> float:
@@ -508,21 +508,21 @@ class Point:
         return not self.placed.standing.missing
 
 
-def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> Spent | None:
+def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> RunCost | None:
     """What a metric used on some benchmarks, together; on others where it ran on none of these."""
     entries = tuple(entries)
     gigaflops = _declared(entries)
     found = [(entry, name) for entry in entries for name in entry.cost]
     chosen = [(entry, name) for entry, name in found if name in benchmarks]
     if not found:
-        return None if gigaflops is None else Spent(None, None, gigaflops=gigaflops)
+        return None if gigaflops is None else RunCost(None, None, gigaflops=gigaflops)
     used = chosen or found
     costs = [entry.cost[name] for entry, name in used]
     pairs = sum(cost.pairs for cost in costs)
     seconds = sum(cost.seconds for cost in costs)
     memory = max(cost.peak_memory_bytes for cost in costs)
     devices = dict.fromkeys(device for entry, name in used if (device := _device(entry, name)))
-    return Spent(
+    return RunCost(
         seconds=1000 * seconds / pairs if pairs else None,
         memory=memory / _GIB if memory else None,
         devices=tuple(devices),
@@ -531,7 +531,7 @@ def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> Spent | None
     )
 
 
-def points(placed: Iterable[Placed], spent_by: Sequence[Spent | None], cost: str) -> list[Point]:
+def points(placed: Iterable[Placed], spent_by: Sequence[RunCost | None], cost: str) -> list[Point]:
     """The metrics whose cost is known, in their order."""
     found = []
     for one, used in zip(placed, spent_by, strict=True):
@@ -585,13 +585,13 @@ _KEPT = 16
 
 
 @dataclass(frozen=True)
-class Found:
+class SkillData:
     """What is known of the chosen skills."""
 
     base: SkillsBase  # the parts
     weights: Mapping[str, float]  # part to weight, of those that take part in the list
     placed: tuple[Placed, ...]  # the list; those with every part come first and are ranked
-    spent: tuple[Spent | None, ...]  # of each metric of the list; None where nothing is recorded
+    spent: tuple[RunCost | None, ...]  # of each metric of the list; None where nothing is recorded
     points: tuple[Point, ...]  # metrics whose cost is known
     # of those that may be recommended, the ones that nothing cheaper beats
     front: tuple[Point, ...]
@@ -617,7 +617,7 @@ class Found:
         return affordable(self.front, budget)
 
 
-def found_for(choice: SkillsChoice, base: SkillsBase) -> Found:
+def found_for(choice: SkillsChoice, base: SkillsBase) -> SkillData:
     """The list, its costs and the front under the weights of a choice."""
     used = base.comparison.benchmarks if base.comparison else ()
     weights = {part.name: choice.weight(part) for part in choice.parts if part.name in used}
@@ -626,7 +626,7 @@ def found_for(choice: SkillsChoice, base: SkillsBase) -> Found:
     costs = tuple(spent(base.sent[one.who], benchmarks) for one in placed)
     shown = tuple(points(placed, costs, choice.cost))
     weighty = [name for name, weight in weights.items() if weight]
-    return Found(
+    return SkillData(
         base=base,
         weights=weights,
         placed=placed,
@@ -691,7 +691,7 @@ _MEANINGS = {
 
 
 def skills_table(
-    choice: SkillsChoice, found: Found | None, about: Mapping[str, Any] | None = None
+    choice: SkillsChoice, found: SkillData | None, about: Mapping[str, Any] | None = None
 ) -> Table:
     """One row per metric of the list, with its rescaled value on every part."""
     keys = [skill.key for skill in choice.skills]
@@ -716,7 +716,7 @@ def skills_table(
     return Table(f"skills-{'-'.join(keys)}", (*columns, *parts), rows, told)
 
 
-def _of_metric(one: Placed, used: Spent | None) -> dict[str, Value]:
+def _of_metric(one: Placed, used: RunCost | None) -> dict[str, Value]:
     standing, rank, index = one.standing, one.standing.rank, one.standing.index
     return {
         "metric": one.who.metric,
@@ -742,11 +742,11 @@ def _of_metric(one: Placed, used: Spent | None) -> dict[str, Value]:
     }
 
 
-def _flops(used: Spent | None) -> float | None:
+def _flops(used: RunCost | None) -> float | None:
     return None if used is None or used.gigaflops is None else used.gigaflops * GIGA
 
 
-def _of_parts(one: Placed, found: Found) -> dict[str, Value]:
+def _of_parts(one: Placed, found: SkillData) -> dict[str, Value]:
     row: dict[str, Value] = {}
     for name, weight in found.weights.items():
         value = found.base.values[name].get(one.who)

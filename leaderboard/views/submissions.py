@@ -17,7 +17,14 @@ from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live.interface import Pulse, readable_text
 from leaderboard.text import duration
-from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, alive, in_turn, outlooks, worker_of
+from leaderboard.views.queue import (
+    MOST_ATTEMPTS,
+    QueueEstimate,
+    alive,
+    in_turn,
+    outlooks,
+    worker_of,
+)
 
 MOST_ROWS = 100  # Of each group of the queue
 MOST_RESULTS = 400
@@ -157,7 +164,7 @@ class Moment:
     now: datetime  # the current time
     titles: Mapping[str, str] = field(default_factory=dict)  # benchmark name to its display title
     # of those that wait; None: among the submissions that are shown
-    outlooks: Mapping[str, Outlook] | None = None
+    outlooks: Mapping[str, QueueEstimate] | None = None
     # submission id to the layers its published results were made under
     isolation: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # whether the reader may see what scorers print: their authors, and operators
@@ -334,7 +341,7 @@ def attempt_words(status: Status) -> str:
     return f"{status.attempts} of {max(MOST_ATTEMPTS, status.attempts)}"
 
 
-def place_words(outlook: Outlook) -> str:
+def place_words(outlook: QueueEstimate) -> str:
     """Its place in the queue, and when its turn may come."""
     place = f"{ordinal(outlook.place)} of {outlook.of:,}"
     if outlook.wait_s is None:

@@ -10,8 +10,8 @@ from typing import Protocol
 from benchmarks.errors import AssayError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
-from leaderboard.desk import Examination
-from leaderboard.governance.quota import Standing, standings
+from leaderboard.desk import ValidationReport
+from leaderboard.governance.quota import QuotaUse, standings
 from leaderboard.governance.rights import Own, actions, roles
 from leaderboard.ledger.policy import Ban, Policy
 from leaderboard.publication.earlier_boards import EarlierBoards
@@ -21,7 +21,7 @@ from leaderboard.records import Kind, Status
 from leaderboard.store.live.interface import Live, Pulse
 from leaderboard.text import count, duration
 from leaderboard.views.changes import moved_address
-from leaderboard.views.queue import Outlook, alive, measured_s, outlooks
+from leaderboard.views.queue import QueueEstimate, alive, measured_s, outlooks
 from leaderboard.views.submissions import (
     Earlier,
     Moment,
@@ -79,7 +79,7 @@ class Place:
     queue: Queue  # everybody's
     chosen: SubmissionView | None  # the submission that is open; None where none is
     unknown: str  # the id that was asked for and is none; empty otherwise
-    standings: tuple[Standing, ...]  # what the account has used of its quota
+    standings: tuple[QuotaUse, ...]  # what the account has used of its quota
     policy: Policy  # what accounts may have
     now: datetime  # the moment of display
 
@@ -144,7 +144,7 @@ def last_seen(pulses: Sequence[Pulse]) -> datetime | None:
 
 
 def boards_of(
-    cards: Mapping[str, Card], titles: Mapping[str, str], found: Examination
+    cards: Mapping[str, Card], titles: Mapping[str, str], found: ValidationReport
 ) -> tuple[BoardEntry, ...]:
     """The boards that a checked submission would enter."""
     pairs = found.plan.pairs if found.plan else {}
@@ -160,7 +160,7 @@ def boards_of(
     return tuple(entries)
 
 
-def work_words(kind: Kind, found: Examination) -> str:
+def work_words(kind: Kind, found: ValidationReport) -> str:
     """What a worker does with a submission of a kind."""
     if kind is Kind.SCORES:
         return "Computes the measures from the file; no code is run."
@@ -192,7 +192,7 @@ def wait_words(sources: Sources, kind: Kind) -> str:
 
 def _outlooks(
     sources: Sources, pulses: Sequence[Pulse], whole: Iterable[Status]
-) -> dict[str, Outlook]:
+) -> dict[str, QueueEstimate]:
     """Of all that wait; in public, a private submission is nobody's."""
     known = {status.submission.submission_id: status for status in whole}
     every = [known.get(s.submission.submission_id, s) for s in sources.reader.statuses()]

@@ -1,4 +1,4 @@
-"""What stands below a ranking and takes longer: its tests, skills, printed figures and programs."""
+"""Sections below a ranking: tests, skills, printed figures and programs."""
 
 from __future__ import annotations
 

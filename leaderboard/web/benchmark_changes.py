@@ -16,8 +16,8 @@ from leaderboard.views.changes import (
     CHANGES,
     EARLIER,
     VIEWS,
+    ChangesQuery,
     Comparison,
-    MovedQuery,
     board_of_query,
     changes_address,
     comparison,
@@ -34,25 +34,25 @@ from leaderboard.web.board_table import (
     legend,
 )
 from leaderboard.web.components import Link, Option, Scale, Tab
-from leaderboard.web.live import Shown
+from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.page import Context
 
 _MOST_NAMED = 40
 
 
-def changes(context: Context, params: Mapping[str, str]) -> Shown:
+def changes(context: Context, params: Mapping[str, str]) -> LiveContent:
     """The changes of a benchmark, or its earlier board."""
     shown = params.get("view", CHANGES)
     shown = shown if shown in VIEWS else CHANGES
-    asked = MovedQuery.from_params(params)
+    asked = ChangesQuery.from_params(params)
     found = comparison(context, asked)
     if found is None or found.movement is None or found.selector is None:
         card = context.cards.get(asked.benchmark)
         name = card.title if card else "this benchmark"
         html = render("metrics/changes_empty.html", name=name, board=board_of_query(asked))
         title_of = f"Changes of {name}" if card else "Metrics"
-        return Shown(html, query_string(changes_address(asked)), title_of)
+        return LiveContent(html, query_string(changes_address(asked)), title_of)
     progress = None if found.query.until else progress_of(context, found.card.name, found.then.tag)
     names = with_earlier(context.reader.view(), context.cards, context.earlier.tags)
     places = metric_tabs(
@@ -61,7 +61,7 @@ def changes(context: Context, params: Mapping[str, str]) -> Shown:
     titles = [(name, context.cards[name].title) for name in names]
     html = changes_html(found, progress, shown, titles, places)
     address = changes_address(found.query, shown)
-    return Shown(html, query_string(address), f"Changes of {found.card.title}")
+    return LiveContent(html, query_string(address), f"Changes of {found.card.title}")
 
 
 def changes_html(
@@ -100,10 +100,10 @@ def changes_html(
         board=board_of_query(query), data=moved_data(query),
         earlier=table, legend=lines, n_then=n_then,
         others=[
-            Link(tag, changes_address(MovedQuery(card.name, tag), EARLIER), f"board {tag}")
+            Link(tag, changes_address(ChangesQuery(card.name, tag), EARLIER), f"board {tag}")
             for tag in found.tags if tag != found.then.tag
         ],
-        hidden=parse_qsl(query_string(changes_address(MovedQuery(card.name), shown))[1:]),
+        hidden=parse_qsl(query_string(changes_address(ChangesQuery(card.name), shown))[1:]),
         benchmarks=[Link(label, moved_address(name), f"benchmark {name}")
                     for name, label in benchmarks if name != card.name],
         since=[Option(tag, tag, tag == query.since) for tag in found.tags],

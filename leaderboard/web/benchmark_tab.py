@@ -33,7 +33,7 @@ from leaderboard.views.boards import (
 from leaderboard.views.changes import (
     EARLIER,
     VIEWS,
-    MovedQuery,
+    ChangesQuery,
     changes_address,
     moved_address,
     progress_of,
@@ -52,7 +52,7 @@ from leaderboard.web.board_table import (
     pinned_links,
 )
 from leaderboard.web.components import Link, Option, Pick
-from leaderboard.web.live import Shown
+from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import kinds_of_data, metric_tabs
 from leaderboard.web.page import Context
 
@@ -78,26 +78,26 @@ class Choosers:
     joined: str  # their keys, as the address has them
 
 
-def benchmark_tab(context: Context, params: Mapping[str, str]) -> Shown:
+def benchmark_tab(context: Context, params: Mapping[str, str]) -> LiveContent:
     """What the tab shows: the ranking, or the changes between two revisions."""
     if params.get("view") in VIEWS:
         return changes(context, params)
     view = context.reader.view()
     choice = resolve(BoardQuery.from_params(params), view.boards)
-    return Shown(
+    return LiveContent(
         board_html(choice, view, _earlier(context, choice.board.card)),
         query_string(choice.query.to_link()),
         title_of(choice) or NOT_THERE,
     )
 
 
-def benchmark_below(context: Context, params: Mapping[str, str], site: str = "") -> Shown:
+def benchmark_below(context: Context, params: Mapping[str, str], site: str = "") -> LiveContent:
     """What stands below the ranking and takes longer: pairs, skills, published figures, programs."""
     if params.get("view") in VIEWS:
-        return Shown("")
+        return LiveContent("")
     view = context.reader.view()
     choice = resolve(BoardQuery.from_params(params), view.boards)
-    return Shown(below_of(choice, view, site, context.hub))
+    return LiveContent(below_of(choice, view, site, context.hub))
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def _earlier(context: Context, card: Card) -> Earlier | None:
     links = (
         Link(f"Changes since {tags[0]}", moved_address(card.name, tags[0]), "changes"),
         Link("the complete earlier board",
-             changes_address(MovedQuery(card.name, tags[0]), EARLIER), "earlier"),
+             changes_address(ChangesQuery(card.name, tags[0]), EARLIER), "earlier"),
     )  # fmt: skip
     return Earlier(tuple(progress_words(found)), links)
 

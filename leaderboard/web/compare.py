@@ -77,7 +77,7 @@ from leaderboard.web.components import (
     Scale,
     Tab,
 )
-from leaderboard.web.live import Shown
+from leaderboard.web.live import LiveContent
 
 _TITLES: Mapping[ViewName, str] = {
     "differences": "Differences",
@@ -104,12 +104,12 @@ class ComparePlace:
         default_factory=lambda: MemoryCache(_bytes_of, _KEPT_BYTES, _KEPT), repr=False
     )
 
-    def answer(self, query: PlaceQuery) -> Shown:
+    def answer(self, query: PlaceQuery) -> LiveContent:
         """What is shown for a state."""
         if query.of == MODELS:
             link = Link("Two models", model_pair_address(""))
             html = render("compare/models.html", links=(link,))
-            return Shown(html, query_string(PlaceQuery(of=MODELS).to_link()), "Two models")
+            return LiveContent(html, query_string(PlaceQuery(of=MODELS).to_link()), "Two models")
         view = self.view()
         if query.view == "examples":
             return self._examples(query, view)
@@ -130,7 +130,7 @@ class ComparePlace:
             values |= self._differences(pair, state, view, values)
         names = in_words([one.name for one in values["metrics"]])
         on = f"{names} on {values['benchmark']}" if names else f"Compare on {values['benchmark']}"
-        return Shown(
+        return LiveContent(
             render(f"compare/{template}.html", **values), query_string(state.to_link()), on
         )
 
@@ -206,7 +206,7 @@ class ComparePlace:
             "benchmark_key": card.name,
         }
 
-    def _examples(self, asked: PlaceQuery, view: View) -> Shown:
+    def _examples(self, asked: PlaceQuery, view: View) -> LiveContent:
         query = moved_along(asked, view)
         wanted = query.examples
         if query.seek:
@@ -214,7 +214,7 @@ class ComparePlace:
         found = list_examples(wanted, view, self.examples)
         if found is None:
             html = render("compare/models.html", links=())
-            return Shown(html, "", "Compare")
+            return LiveContent(html, "", "Compare")
         choice = found.choice
         exact = choice.query
         state = PlaceQuery(
@@ -231,7 +231,7 @@ class ComparePlace:
         values |= {"form": _example_form(choice, state, view), "simulated": choice.card.simulated}
         values |= _examples(found, state, view)
         title = f"{values['headline']}: {choice.card.title}"
-        return Shown(
+        return LiveContent(
             render("compare/examples.html", **values), query_string(state.to_link()), title
         )
 

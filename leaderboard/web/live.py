@@ -35,7 +35,7 @@ _ANSWERED = "() => { dispatchEvent(new Event('as-answered')) }"
 
 
 @dataclass(frozen=True)
-class Shown:
+class LiveContent:
     """What a live view shows."""
 
     html: str  # the part, from a template
@@ -46,7 +46,7 @@ class Shown:
     again_s: float | None = None
 
 
-Answer = Callable[[QueryParams, gr.Request], Shown]
+Answer = Callable[[QueryParams, gr.Request], LiveContent]
 """What is shown for the query parameters of an address; the request says who asks."""
 
 
@@ -132,9 +132,9 @@ class KeptAnswers:
 
     def __init__(self, reader: Reader, most_bytes: int = 24 << 20) -> None:
         self._reader = reader
-        self._kept: MemoryCache[Shown] = MemoryCache(_bytes_of, most_bytes)
+        self._kept: MemoryCache[LiveContent] = MemoryCache(_bytes_of, most_bytes)
 
-    def of(self, params: QueryParams, make: Callable[[], Shown], *more: str) -> Shown:
+    def of(self, params: QueryParams, make: Callable[[], LiveContent], *more: str) -> LiveContent:
         """The answer of an address."""
         head, query = self._reader.head(), str(params)
         if not head or self._reader.trouble or len(query) > _LONGEST_KEPT:
@@ -142,5 +142,5 @@ class KeptAnswers:
         return self._kept.of((head, query, *more), make)
 
 
-def _bytes_of(shown: Shown) -> int:
+def _bytes_of(shown: LiveContent) -> int:
     return sys.getsizeof(shown.html) + _OF_ONE

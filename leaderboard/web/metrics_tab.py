@@ -56,7 +56,7 @@ from leaderboard.web.components import (
     Tier,
     ValueCell,
 )
-from leaderboard.web.live import Shown
+from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import (
     column_scale,
     cost_cell,
@@ -491,7 +491,7 @@ def _weights(view: MetricsView) -> list[WeightField]:
     ]
 
 
-def metrics_tab(context: Context, query: MetricsQuery) -> Shown:
+def metrics_tab(context: Context, query: MetricsQuery) -> LiveContent:
     """What the tab shows."""
     view = context.reader.view()
     group = view.group(simulated=query.simulated)
@@ -529,14 +529,14 @@ def metrics_tab(context: Context, query: MetricsQuery) -> Shown:
         how=bool(table.indexed),
         query=state,
     )
-    return Shown(html, state.to_query(), "Metrics")
+    return LiveContent(html, state.to_query(), "Metrics")
 
 
-def activity_part(context: Context, query: MetricsQuery) -> Shown:
+def activity_part(context: Context, query: MetricsQuery) -> LiveContent:
     """What stands below the table and takes a look at the audit log."""
     view = context.reader.view().group(simulated=query.simulated)
     lines, earlier = _log(context)
-    return Shown(
+    return LiveContent(
         render("metrics/activity.html", lines=recent_activity(view, lines, earlier),
                now=context.clock())
     )  # fmt: skip

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.governance.signing_in import SignIn, Visit, not_signed_in
+from leaderboard.governance.signing_in import Authentication, Visit, not_signed_in
 from leaderboard.rendering import render
 from leaderboard.views.boards import TAB
 from leaderboard.web.assets import assets
@@ -174,7 +174,7 @@ _ROUTE = "/upload"
 class OnlyKnownUpload:
     """Refuses uploads of visitors without an account, before anything of them is read."""
 
-    def __init__(self, app: ASGIApp, sign_in: SignIn) -> None:
+    def __init__(self, app: ASGIApp, sign_in: Authentication) -> None:
         self._app = app
         self._sign_in = sign_in
 

@@ -19,11 +19,11 @@ from leaderboard.models.board_types import (
     JudgeSeeds,
     Mean,
     ModelBoard,
+    ModelSummary,
     PairMatrix,
     PairReport,
     PairTest,
     SkillBoard,
-    Standing,
 )
 from leaderboard.models.people import PeopleBoard, RatedSkill
 from leaderboard.publication.identities import shown_account
@@ -177,7 +177,7 @@ def _skill_columns(
     return tuple(columns)
 
 
-def _tier(standing: Standing | None) -> str:
+def _tier(standing: ModelSummary | None) -> str:
     if standing is None or standing.rank_low is None:
         return "No rank"
     return f"Tier {standing.tier}" if standing.tier is not None else "Ranked, without tiers"
@@ -216,7 +216,7 @@ def share(value: float, low: float, high: float) -> float:
     return (value - low) / (high - low) if high > low else 0.5
 
 
-def _hover(of: SkillBoard, standing: Standing) -> str:
+def _hover(of: SkillBoard, standing: ModelSummary) -> str:
     """All that a cell rests on."""
     mean = lead_mean(of, standing)
     titles = {judge.entry_id: judge.title for judge in of.judges}

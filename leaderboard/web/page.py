@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
-from leaderboard.desk import Desk
+from leaderboard.desk import SubmissionServiceProtocol
 from leaderboard.governance.rights import Own
-from leaderboard.governance.signing_in import SignIn
+from leaderboard.governance.signing_in import Authentication
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.index import Prepared
@@ -41,11 +41,11 @@ class Context:
 
     reader: Reader  # the published boards and the submissions
     live: Live  # the workers' pulses
-    desk: Desk  # takes submissions
+    desk: SubmissionServiceProtocol  # takes submissions
     cards: Mapping[str, Card]  # the benchmarks, in the order of display
     clock: Callable[[], datetime]  # the current time, with a time zone
     store: Store  # where everything is kept; handlers act on it only for an account that may
-    sign_in: SignIn = field(default_factory=SignIn)  # how visitors are told apart
+    sign_in: Authentication = field(default_factory=Authentication)  # how visitors are told apart
     # the images of benchmarks that are on this machine; none by default
     pictures: Pictures = field(default_factory=lambda: Pictures({}, None))
     # reads cases and scores, where others read with it; None: the item browser alone does

@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute
 from benchmarks.schema import Card
 from leaderboard.api.source import Source
 from leaderboard.api.static_copy import StaticCopy, static_address, static_route
-from leaderboard.desk import Desk
-from leaderboard.governance.signing_in import SignIn
+from leaderboard.desk import SubmissionServiceProtocol
+from leaderboard.governance.signing_in import Authentication
 from leaderboard.publication.reader import Reader
 from leaderboard.rendering import render
 from leaderboard.service.looking import HealthWatch
@@ -46,11 +46,11 @@ UPLOADS_KEPT_S = 7200
 
 def create_app(
     store: Store,
-    desk: Desk,
+    desk: SubmissionServiceProtocol,
     cards: Mapping[str, Card],
     *,
     clock: Callable[[], datetime],
-    sign_in: SignIn | None = None,
+    sign_in: Authentication | None = None,
     pictures: Pictures | None = None,
     reader: Reader | None = None,
     source: Source | None = None,
@@ -66,7 +66,7 @@ def create_app(
         cards=cards,
         clock=clock,
         store=store,
-        sign_in=sign_in or SignIn(),
+        sign_in=sign_in or Authentication(),
         pictures=pictures or Pictures({}, None),
         items=read.items,
         hub=hub,
@@ -126,7 +126,7 @@ def _show_outages(context: Context) -> None:
 
 
 def launch_options(
-    sign_in: SignIn | None = None,
+    sign_in: Authentication | None = None,
     routes: Sequence[BaseRoute] = (),
     source: Source | None = None,
 ) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def launch_options(
         "enable_monitoring": False,
         "app_kwargs": {
             "middleware": [
-                Middleware(OnlyKnownUpload, sign_in or SignIn()),
+                Middleware(OnlyKnownUpload, sign_in or Authentication()),
                 Middleware(Redirects),
                 Middleware(UnknownAddresses, pages),
                 Middleware(Described, pages, source),

@@ -40,10 +40,10 @@ from leaderboard.views.skills import (
     GIGA,
     MEMORY,
     SECONDS,
-    Found,
     Measured,
     Placed,
     Point,
+    SkillData,
 )
 from leaderboard.web.components import (
     Column,
@@ -56,7 +56,7 @@ from leaderboard.web.components import (
     Tier,
     ValueCell,
 )
-from leaderboard.web.live import Shown
+from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import (
     column_scale,
     cost_cell,
@@ -108,7 +108,7 @@ class SkillPart:
     more: str  # how many metrics its board has, and what lies behind a value
 
 
-def skill_tab(context: Context, query: MetricsQuery) -> Shown:
+def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
     """What the tab shows; without a skill all of them, to choose from."""
     view = context.reader.view()
     found = skill_view(query, view, context.prepared_skills)
@@ -120,7 +120,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> Shown:
     }
     if found.found is None or found.ranking is None:
         html = render("metrics/skills.html", **shared, **_chooser(found, view))
-        return Shown(html, found.query.to_query(), "Metrics")
+        return LiveContent(html, found.query.to_query(), "Metrics")
     costs = {row.placed.who: cost for row in (*found.ranked, *found.lacking)
              if (cost := row.cost(found.by)) is not None}  # fmt: skip
     html = render(
@@ -144,19 +144,19 @@ def skill_tab(context: Context, query: MetricsQuery) -> Shown:
         data_href=f"./v1/skills{found.choice.query.to_query()}",
         legend=_legend(found),
     )
-    return Shown(html, found.query.to_query(), f"Metrics for {found.choice.title}")
+    return LiveContent(html, found.query.to_query(), f"Metrics for {found.choice.title}")
 
 
-def skill_parts(context: Context, query: MetricsQuery) -> Shown:
+def skill_parts(context: Context, query: MetricsQuery) -> LiveContent:
     """Each benchmark by itself with its tiers, which take longer than the list."""
     view = context.reader.view()
     found = skill_view(query, view, context.prepared_skills)
     if found.found is None:
-        return Shown("")
+        return LiveContent("")
     parts = tuple(
         _part(found.found.base.measured[part.name], found, view) for part in found.choice.parts
     )
-    return Shown(render("metrics/skill_parts.html", parts=parts, scales=_scales(found.found)))
+    return LiveContent(render("metrics/skill_parts.html", parts=parts, scales=_scales(found.found)))
 
 
 def answers_of(found: SkillView) -> tuple[SkillAnswer, ...]:
@@ -219,7 +219,7 @@ class _Drawn:
     """What all rows share."""
 
     view: SkillView
-    found: Found
+    found: SkillData
     places: Mapping[Identity, Place]
     scale: Scale | None
     ranking: Ranking
@@ -261,7 +261,7 @@ def _row(row: SkillRow, drawn: _Drawn) -> Row:
     )
 
 
-def _tags(placed: Placed, found: Found) -> tuple[Tag, ...]:
+def _tags(placed: Placed, found: SkillData) -> tuple[Tag, ...]:
     tags = list(tags_of(found.base.sent[placed.who], _cards(found)))
     if not math.isfinite(placed.standing.index.low):
         tags.append(Tag("no interval", "warn", placed.standing.note))
@@ -292,7 +292,7 @@ def _source(row: SkillRow, by: str) -> str:
     return f"Measured {where}{on}"[:200]
 
 
-def _cards(found: Found) -> dict[str, Card]:
+def _cards(found: SkillData) -> dict[str, Card]:
     return {one.card.name: one.card for one in found.base.measured.values()}
 
 
@@ -337,7 +337,7 @@ def _detail(found: SkillView) -> str:
     return said
 
 
-def _answer(question: str, one: Placed, cost: str, found: Found) -> SkillAnswer:
+def _answer(question: str, one: Placed, cost: str, found: SkillData) -> SkillAnswer:
     fails = next((to for _, to in fails_at(one, found)), "")
     href = metric_address(one.entry.entry_id)
     return SkillAnswer(question, name_of(one.entry), _figure(one), href, fails, cost)
@@ -367,7 +367,7 @@ def _none_within(found: SkillView) -> str:
     return said
 
 
-def _disagreement(found: Found) -> tuple[str, str]:
+def _disagreement(found: SkillData) -> tuple[str, str]:
     """Where benchmarks disagree, as a heading and text; empty where fewer than two say anything."""
     told = found.disagreement
     if not told.n_pairs:
@@ -515,7 +515,7 @@ def _part_row(cell: Cell, one: Measured, view: View) -> tuple[str, str, str, str
     )  # fmt: skip
 
 
-def _scales(found: Found) -> tuple[tuple[str, ...], ...]:
+def _scales(found: SkillData) -> tuple[tuple[str, ...], ...]:
     rows = []
     for one in found.base.measured.values():
         scale, measure = one.scale, info(one.card, one.selector.measure).title

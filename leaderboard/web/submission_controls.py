@@ -14,7 +14,7 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.governance.rights import Action
 from leaderboard.records import Kind
 from leaderboard.rendering import render
@@ -138,7 +138,7 @@ class SubmissionControls:
     def __init__(
         self, context: Context, look: Look, state: gr.State, id_of: Callable[[Any], str]
     ) -> None:
-        self.acts = Acts(context.store, context.cards, context.clock)
+        self.acts = OperatorActions(context.store, context.cards, context.clock)
         self._context, self._look, self._state, self._id_of = context, look, state, id_of
 
     def build(self, before: int, after: int) -> None:

@@ -12,10 +12,16 @@ from typing import Protocol
 
 from benchmarks.errors import AssayError, SubmitterError
 from leaderboard.accounts import Account
-from leaderboard.desk import Accepted, Examination, SaidOfImages, ScoresForm, Tell
-from leaderboard.governance.acts import Acts
+from leaderboard.desk import (
+    ManifestOverrides,
+    ScoresForm,
+    SubmissionReceipt,
+    Tell,
+    ValidationReport,
+)
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.governance.rights import Action
-from leaderboard.ledger.policy import Allowance, Policy
+from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Status
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND
@@ -38,10 +44,10 @@ class Form(Protocol):
     def kind(self) -> Kind:
         """What is handed in."""
 
-    def examine(self, context: Context, account: Account) -> Examination:
+    def examine(self, context: Context, account: Account) -> ValidationReport:
         """Look at it without keeping it."""
 
-    def submit(self, context: Context, account: Account) -> Accepted:
+    def submit(self, context: Context, account: Account) -> SubmissionReceipt:
         """Hand it in."""
 
 
@@ -56,7 +62,7 @@ class ModuleForm:
     private: bool = False
     kind: Kind = Kind.METRIC
 
-    def examine(self, context: Context, account: Account) -> Examination:
+    def examine(self, context: Context, account: Account) -> ValidationReport:
         """Look at it without running or keeping it."""
         source = chosen_source(self.path, self.repository)
         if isinstance(source, Path):
@@ -64,7 +70,7 @@ class ModuleForm:
         _check_not_banned(context, account)
         return context.desk.examine_repository(source, account)
 
-    def submit(self, context: Context, account: Account) -> Accepted:
+    def submit(self, context: Context, account: Account) -> SubmissionReceipt:
         """Hand it in, if code is taken here."""
         gate = context.desk.gate()
         if not gate.ok:
@@ -99,13 +105,13 @@ class FileForm:
     private: bool = False
     kind: Kind = Kind.SCORES
 
-    def examine(self, context: Context, account: Account) -> Examination:
+    def examine(self, context: Context, account: Account) -> ValidationReport:
         """Read it without keeping it."""
         path, form = self._given()
         _check_not_banned(context, account)
         return context.desk.examine_scores(path, form, account)
 
-    def submit(self, context: Context, account: Account) -> Accepted:
+    def submit(self, context: Context, account: Account) -> SubmissionReceipt:
         """Hand it in."""
         path, form = self._given()
         return context.desk.submit_scores(
@@ -147,13 +153,13 @@ class ImagesForm:
     tell: Tell | None = None
     kind: Kind = Kind.GENERATIONS
 
-    def examine(self, context: Context, account: Account) -> Examination:
+    def examine(self, context: Context, account: Account) -> ValidationReport:
         """Look at every image without keeping any."""
         source = self._source()
         _check_not_banned(context, account)
         return context.desk.examine_generations(source, self._said(), self.tell, account)
 
-    def submit(self, context: Context, account: Account) -> Accepted:
+    def submit(self, context: Context, account: Account) -> SubmissionReceipt:
         """Hand them in."""
         return context.desk.submit_generations(
             self._source(),
@@ -170,10 +176,10 @@ class ImagesForm:
             return f"datasets/{found.removeprefix('hub:')}"
         return found
 
-    def _said(self) -> SaidOfImages:
+    def _said(self) -> ManifestOverrides:
         words = (self.name, self.version, self.prompt_set)
         name, version, prompt_set = ((given or "").strip() for given in words)
-        return SaidOfImages(name, version, prompt_set)
+        return ManifestOverrides(name, version, prompt_set)
 
 
 @dataclass(frozen=True)
@@ -238,7 +244,7 @@ def titles_of(context: Context) -> dict[str, str]:
     }
 
 
-def check_page(context: Context, kind: Kind, found: Examination) -> str:
+def check_page(context: Context, kind: Kind, found: ValidationReport) -> str:
     """What a check found."""
     return render(
         "submit/check.html",
@@ -314,7 +320,7 @@ class PolicyForm:
             return Policy(
                 period_days=days,
                 allowances={
-                    kind: Allowance(scored=scored, unfinished=unfinished)
+                    kind: Quota(scored=scored, unfinished=unfinished)
                     for kind, scored, unfinished in zip(
                         KINDS, allowed[::2], allowed[1::2], strict=True
                     )
@@ -337,7 +343,7 @@ class Request:
     reason: str = ""  # why; some actions need one
 
 
-def act_on(context: Context, acts: Acts, account: Account | None, asked: Request) -> str:
+def act_on(context: Context, acts: OperatorActions, account: Account | None, asked: Request) -> str:
     """Do one thing to one submission, and say what came of it."""
 
     def act() -> str:
@@ -366,7 +372,13 @@ def ask_to_withdraw(context: Context, account: Account | None, submission_id: st
 
 
 def ban(
-    context: Context, acts: Acts, account: Account | None, key: str, reason: str, *, lift: bool
+    context: Context,
+    acts: OperatorActions,
+    account: Account | None,
+    key: str,
+    reason: str,
+    *,
+    lift: bool,
 ) -> str:
     """Ban an account, or lift its ban."""
 
@@ -381,7 +393,9 @@ def ban(
     return _said(act)
 
 
-def set_policy(context: Context, acts: Acts, account: Account | None, form: PolicyForm) -> str:
+def set_policy(
+    context: Context, acts: OperatorActions, account: Account | None, form: PolicyForm
+) -> str:
     """Say what every account may have from now on."""
 
     def act() -> str:

@@ -8,7 +8,12 @@ from typing import Any, Protocol
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.governance.signing_in import SignIn, Visit, Way, not_signed_in
+from leaderboard.governance.signing_in import (
+    Authentication,
+    AuthenticationMethod,
+    Visit,
+    not_signed_in,
+)
 from leaderboard.web.page import Context
 
 
@@ -25,7 +30,7 @@ class Request(Protocol):
 
 
 def account_of(
-    sign_in: SignIn, request: Request, profile: Mapping[str, Any] | None
+    sign_in: Authentication, request: Request, profile: Mapping[str, Any] | None
 ) -> Account | None:
     """The account a request acts for; None for a guest."""
     peer = getattr(request.client, "host", None) or ""
@@ -58,12 +63,12 @@ def as_visitor(
     def without_hub(request: gr.Request, *inputs: Any) -> Any:
         return called(request, None, inputs)
 
-    return from_hub if context.sign_in.way is Way.HUB else without_hub
+    return from_hub if context.sign_in.way is AuthenticationMethod.HUB else without_hub
 
 
 def sign_in_button(context: Context) -> None:
     """The button to sign in, where there is a way to."""
-    if context.sign_in.way is Way.HUB:
+    if context.sign_in.way is AuthenticationMethod.HUB:
         with gr.Row(elem_classes="as-visitor"):
             gr.LoginButton(
                 "Sign in with Hugging Face", "Sign out ({})",

@@ -18,7 +18,7 @@ import yaml
 
 from benchmarks.errors import AssayError
 from evaluator.launching.space_folder import LOCK, SpaceFolder
-from leaderboard.governance.signing_in import SignIn, Visit, Way
+from leaderboard.governance.signing_in import Authentication, AuthenticationMethod, Visit
 from leaderboard.rendering import render
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
@@ -196,7 +196,9 @@ def test_people_can_sign_in_where_there_is_a_token_and_else_only_look(
 
 def test_who_can_write_nothing_knows_nobody(tmp_path: Path) -> None:
     assert StoreName.parse(str(tmp_path)).why_read_only() == "", "a store here needs no token"
-    given = SignIn(Way.HUB, operators=frozenset({"hub:ada"}), hosts=frozenset({"x.hf.space"}))
+    given = Authentication(
+        AuthenticationMethod.HUB, operators=frozenset({"hub:ada"}), hosts=frozenset({"x.hf.space"})
+    )
     closed = given.reading_only("It only shows.")
     assert closed.account(Visit("127.0.0.1", {"host": "x.hf.space"}, "ada")) is None
     assert closed.invitation == "It only shows."

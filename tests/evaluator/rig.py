@@ -20,12 +20,12 @@ from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.submission.service import SubmissionService
-from evaluator.worker.claims import Pace
+from evaluator.worker.claims import SlowestRuns
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
-from leaderboard.desk import Gate
-from leaderboard.governance.acts import Acts
+from leaderboard.desk import SandboxAvailability
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
@@ -206,7 +206,11 @@ class Rig:
 
     @property
     def desk(self) -> SubmissionService:
-        gate = Gate(True) if self.isolated else Gate(False, "No box.", "Build one.")
+        gate = (
+            SandboxAvailability(True)
+            if self.isolated
+            else SandboxAvailability(False, "No box.", "Build one.")
+        )
         return SubmissionService(self.store, {"toy": self.toy}, None, lambda: gate, self.clock)
 
     def worker(
@@ -224,8 +228,8 @@ class Rig:
         more.setdefault("registry", {"toy": self.toy})
         return Worker(name, self.store, data=None, scorers=role, **more)
 
-    def _pace(self, seconds: float) -> Pace:
-        pace = Pace()
+    def _pace(self, seconds: float) -> SlowestRuns:
+        pace = SlowestRuns()
         for kind in Kind:
             pace.took(submission(kind=kind, received_at=self.clock()), seconds)
         return pace
@@ -306,8 +310,8 @@ class Rig:
     # What happens ----------------------------------------------------------------------------
 
     @property
-    def acts(self) -> Acts:
-        return Acts(self.store, {"toy": self.toy.card}, self.clock)
+    def acts(self) -> OperatorActions:
+        return OperatorActions(self.store, {"toy": self.toy.card}, self.clock)
 
     def when_asked(self, n: int, act: Callable[[], object]) -> None:
         """During the n-th answer from now on something happens."""

@@ -18,14 +18,14 @@ from evaluator.submission.service import SubmissionService
 from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import ASSAY
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.editions import CONTRACT, OTHER_REVISION
 from leaderboard.ledger.policy import Policy
 from leaderboard.publication.changes import compared
 from leaderboard.publication.earlier_boards import EarlierBoard, progress, read_board
 from leaderboard.publication.publisher import Publisher, cards_of
-from leaderboard.publication.requeue import Act, Wanted, plan, requeue
+from leaderboard.publication.requeue import RequeueAction, RequeueRequest, plan, requeue
 from leaderboard.publication.results import old_results, old_tags
 from leaderboard.records import Status
 from leaderboard.states import State
@@ -202,7 +202,7 @@ def test_kept_scores_are_judged_again_where_only_the_protocol_changed(rig: Rig) 
     (name,) = publish(rig, ["grey"]).values()
     asked = len(rig.backend.asked)
     rig.toy = Revised(5.0, revision="1", protocol=2)
-    assert [one.act for one in start(rig).found] == [Act.REJUDGE]
+    assert [one.act for one in start(rig).found] == [RequeueAction.REJUDGE]
     assert rig.status(name).to_judge
     assert not rig.worker("scorer", role=WorkerRole.SCORE).run_next(), "there is nothing to score"
     assert rig.worker("judge", role=WorkerRole.JUDGE).run_next()
@@ -222,7 +222,7 @@ def test_scores_stand_for_a_revision_that_says_it_asks_the_same_questions(rig: R
     rig.worker().run_all()
     asked = len(rig.backend.asked)
     rig.toy = Revised(4.0, same_questions_as=("1",))
-    assert {one.act for one in start(rig).found} == {Act.REJUDGE, Act.RERUN}
+    assert {one.act for one in start(rig).found} == {RequeueAction.REJUDGE, RequeueAction.RERUN}
     rig.worker("any").run_all()
     assert len(rig.backend.asked) == asked
     assert values(rig) == {"grey": 4.0, "m": 8.0}
@@ -232,14 +232,14 @@ def test_authors_of_scores_for_other_questions_are_told_once_what_to_send(rig: R
     name = rig.send_scores(SCORES).submission.submission_id
     rig.worker().run_all()
     rig.toy = Revised()
-    assert [one.act for one in start(rig).found] == [Act.TELL]
+    assert [one.act for one in start(rig).found] == [RequeueAction.TELL]
     told = rig.status(name)
     assert (told.state, told.code, told.on_boards) == (State.PUBLISHED, OTHER_REVISION, True)
     assert "--benchmark toy" in told.hint
     assert rig.cells() == ()
     rig.clock.move(days=1)
     assert start(rig).found == ()
-    assert requeue(rig.store, {"toy": rig.toy.card}, Wanted(reason="again")).found == ()
+    assert requeue(rig.store, {"toy": rig.toy.card}, RequeueRequest(reason="again")).found == ()
     assert not rig.worker("second").run_next()
     found = progress(earlier_board(rig), (), rig.ledger.statuses())
     assert (found.done, found.of, found.others_must) == (0, 1, 1)
@@ -284,13 +284,13 @@ def test_the_policy_says_whether_it_happens_by_itself(rig: Rig) -> None:
     rig.toy = Revised()
     assert start(rig).found == ()
     assert rig.state(name) is State.PUBLISHED
-    wanted = Wanted(benchmark="toy", by=ROOT.key, reason="now")
+    wanted = RequeueRequest(benchmark="toy", by=ROOT.key, reason="now")
     assert len(requeue(rig.store, {"toy": rig.toy.card}, wanted).found) == 1
     queued = rig.status(name)
     assert (queued.by, queued.reason.endswith("now")) == (ROOT.key, True)
 
 
-MENDED = Wanted(scorer="grey", by=ROOT.key, reason="its checkpoint was mended")
+MENDED = RequeueRequest(scorer="grey", by=ROOT.key, reason="its checkpoint was mended")
 
 
 def test_a_changed_scorer_is_run_again_by_name_and_its_old_result_stays(rig: Rig) -> None:
@@ -419,7 +419,7 @@ def test_only_the_benchmark_concerned_is_run_and_other_results_stay(two: Two) ->
     assert not [p for p in two.store.public.list(f"results/{name}/at/") if "other" in p]
     assert len(two.backend.asked) > asked
     assert two.status(name).again_on == ()
-    Acts(two.store, cards_of(two.registry), two.clock).rerun(name, ROOT, "all of it")
+    OperatorActions(two.store, cards_of(two.registry), two.clock).rerun(name, ROOT, "all of it")
     assert set(two.status(name).job.benchmarks) == {"toy", "other"}
 
 

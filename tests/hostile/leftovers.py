@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.isolation.bubblewrap.box import NamespaceBox
+from evaluator.isolation.bubblewrap.box import NamespaceSandbox
 from evaluator.isolation.supervising import processes
 from evaluator.isolation.supervising.session import ScorerSession
 
@@ -39,7 +39,7 @@ class Trace:
 def trace_of(session: ScorerSession) -> Trace:
     """Note a box that has just started."""
     box = session._box
-    assert isinstance(box, NamespaceBox)
+    assert isinstance(box, NamespaceSandbox)
     ours = set(_groups(os.getpid()))
     theirs = tuple(group for group in _groups(box.init_pid) if group not in ours)
     user = int(_field(box.init_pid, "Uid").split()[0])

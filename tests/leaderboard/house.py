@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from benchmarks.rows import Row
 from benchmarks.schema import Card
 from leaderboard.accounts import Account, Origin
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import private_id
 from leaderboard.ledger.versions import superseding
@@ -58,7 +58,7 @@ class House:
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.store)
-        self.acts = Acts(self.store, CARDS, self.clock)
+        self.acts = OperatorActions(self.store, CARDS, self.clock)
         self.publisher = Publisher(self.store, CARDS)
         self._sent = 0
 

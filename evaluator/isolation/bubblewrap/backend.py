@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.errors import PlatformError
 from evaluator.isolation import cgroups, layout, users
 from evaluator.isolation.backend import Probe
-from evaluator.isolation.bubblewrap.box import NamespaceBox
+from evaluator.isolation.bubblewrap.box import NamespaceSandbox
 from evaluator.isolation.bubblewrap.launch import Look, Plan, diagnose, launch, not_started, nothing
 from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job
@@ -120,7 +120,7 @@ class Bubblewrap:
             root_to_kernel=os.geteuid() == 0 and Layer.KERNEL_UID in self.without,
         )
 
-    def _spawn(self, plan: Plan, command: list[str], look: Look = nothing) -> NamespaceBox:
+    def _spawn(self, plan: Plan, command: list[str], look: Look = nothing) -> NamespaceSandbox:
         executable = shutil.which(self.executable)
         if executable is None:
             raise PlatformError("box_not_started", "Bubblewrap is not installed.")
@@ -181,7 +181,7 @@ class Finding:
     fault: str = ""  # what is wrong with it; empty where it holds
 
 
-def seen(box: NamespaceBox) -> Iterator[Finding]:
+def seen(box: NamespaceSandbox) -> Iterator[Finding]:
     """Look at a box that has started and runs nothing yet."""
     shared = [name for name in _NAMESPACES if _is_shared(box.init_pid, name)]
     yield Finding(Layer.PROCESS, f"it shares namespaces: {', '.join(shared)}" if shared else "")

@@ -55,7 +55,7 @@ class Starter:
 
 
 @dataclass(frozen=True)
-class Held:
+class SandboxResources:
     """What a box has on this machine, beside its processes."""
 
     slot: Slot | None = None  # its user, where the worker is root
@@ -73,7 +73,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class NamespaceBox(Piped):
+class NamespaceSandbox(Piped):
     """Processes in a PID namespace of their own: none can leave it, and all end with its first."""
 
     init_pidfd: int  # stands for the first process of the namespace, safe against reuse of its pid
@@ -84,7 +84,7 @@ class NamespaceBox(Piped):
     counts_processes: bool  # see `Box`
     memory_limit: int = 0  # of all its processes together
     # what belongs to the box on this machine and is given back after it
-    held: Held = field(default_factory=Held)
+    held: SandboxResources = field(default_factory=SandboxResources)
 
     @property
     def bounds_memory(self) -> bool:

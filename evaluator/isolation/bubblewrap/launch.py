@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import cgroups, layout
-from evaluator.isolation.bubblewrap.box import Held, NamespaceBox, Starter
+from evaluator.isolation.bubblewrap.box import NamespaceSandbox, SandboxResources, Starter
 from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
@@ -199,16 +199,16 @@ _SET_UP_S = 30.0
 _NICENESS = 10
 _ENDED_FIRST = "1000"
 
-Look = Callable[[NamespaceBox], None]
+Look = Callable[[NamespaceSandbox], None]
 
 
-def nothing(box: NamespaceBox) -> None:
+def nothing(box: NamespaceSandbox) -> None:
     """A look that sees nothing."""
 
 
 def launch(
     executable: str, plan: Plan, command: list[str], *, places: Places, look: Look = nothing
-) -> NamespaceBox:
+) -> NamespaceSandbox:
     """Start a box, bound it, look at it, and only then let it run the command."""
     filtered = Layer.SYSTEM_CALLS not in plan.without
     programs = filter_programs(gpu=bool(plan.devices)) if filtered else ()
@@ -238,7 +238,7 @@ def launch(
         return box
 
 
-def _held(plan: Plan, places: Places, unused: ExitStack) -> Held:
+def _held(plan: Plan, places: Places, unused: ExitStack) -> SandboxResources:
     """User and bounds of a box, given back if it does not come to be."""
     drops = os.geteuid() == 0 and Layer.KERNEL_UID not in plan.without
     slot = take_slot() if drops else None
@@ -247,7 +247,7 @@ def _held(plan: Plan, places: Places, unused: ExitStack) -> Held:
     cgroup = cgroups.make(places, plan.limits)
     if cgroup is not None:
         unused.callback(cgroup.remove)
-    return Held(slot, cgroup)
+    return SandboxResources(slot, cgroup)
 
 
 @dataclass(frozen=True)
@@ -308,12 +308,14 @@ def _started(starter: Starter) -> subprocess.Popen[bytes]:
         raise not_started(f"starting it failed: {error}") from error
 
 
-def _adopt(process: subprocess.Popen[bytes], info: int, held: Held, plan: Plan) -> NamespaceBox:
+def _adopt(
+    process: subprocess.Popen[bytes], info: int, held: SandboxResources, plan: Plan
+) -> NamespaceSandbox:
     """Learn which process is the first inside, so that all of them can be ended from here on."""
     try:
         pid = _first_pid(info)
         namespace_fd = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        return NamespaceBox(
+        return NamespaceSandbox(
             process=process,
             init_pidfd=os.pidfd_open(pid),
             init_pid=pid,
@@ -332,7 +334,7 @@ def _adopt(process: subprocess.Popen[bytes], info: int, held: Held, plan: Plan) 
         raise not_started(one_line(printed)) from error
 
 
-def _bound(box: NamespaceBox, plan: Plan) -> None:
+def _bound(box: NamespaceSandbox, plan: Plan) -> None:
     """Put a box into its cgroup; where that does not bound processors, behind other work."""
     if not box.bounds_memory:
         # Whatever it may hold that nobody counts: it goes before anything else of this machine.

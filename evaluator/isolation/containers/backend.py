@@ -23,7 +23,7 @@ from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
 from evaluator.isolation.backend import Probe
 from evaluator.isolation.cgroups import Bounds, bounds
-from evaluator.isolation.containers.box import ContainerBox
+from evaluator.isolation.containers.box import ContainerSandbox
 from evaluator.isolation.containers.engine import Engine, EngineError, Image, Skeleton, diagnose
 from evaluator.isolation.containers.plan import (
     BOX_LABEL,
@@ -93,7 +93,7 @@ class Containers:
             box = self._spawn(job, with_first(command, *_options(pipes)), profile, pipes)
             return self._session(box, job)
 
-    def _session(self, box: ContainerBox, job: Job) -> ScorerSession:
+    def _session(self, box: ContainerSandbox, job: Job) -> ScorerSession:
         with ExitStack() as undo:
             undo.callback(box.release)
             undo.callback(box.end)
@@ -115,7 +115,7 @@ class Containers:
         return session
 
     @contextmanager
-    def _without_job(self, command: tuple[str, ...]) -> Iterator[ContainerBox]:
+    def _without_job(self, command: tuple[str, ...]) -> Iterator[ContainerSandbox]:
         with start_folder() as folder:
             box = self._spawn(None, command, _filter_file(folder, gpu=False), None)
             try:
@@ -126,7 +126,7 @@ class Containers:
 
     def _spawn(
         self, job: Job | None, command: tuple[str, ...], profile: Path, pipes: Pipes | None
-    ) -> ContainerBox:
+    ) -> ContainerSandbox:
         with ExitStack() as undo:
             if pipes is not None:
                 undo.callback(pipes.close)
@@ -140,7 +140,7 @@ class Containers:
                 require_readable(folders, slot.uid, reached=True)
             process = self._attached(plan)
             undo.pop_all()  # all of it is the box's from now on
-        return ContainerBox(process, self.engine, plan.name, pipes, slot.release)
+        return ContainerSandbox(process, self.engine, plan.name, pipes, slot.release)
 
     def _attached(self, plan: BoxPlan) -> Popen[bytes]:
         """Create a container and start it; where either fails, nothing of it stays."""
@@ -257,7 +257,7 @@ class Outside:
     command: str  # how that process was started
 
 
-def looked_at(box: ContainerBox, limits: Limits, *, gvisor: bool, version: str) -> Probe:
+def looked_at(box: ContainerSandbox, limits: Limits, *, gvisor: bool, version: str) -> Probe:
     """Look at a box whose first process waits for a byte, then let it look around inside."""
     try:
         outside = _outside(running(box), box)
@@ -315,7 +315,7 @@ def verdict(held: list[str], faults: Mapping[str, str], *, gvisor: bool, version
     return Probe(ok=True, layers=layers)
 
 
-def running(box: ContainerBox) -> int:
+def running(box: ContainerSandbox) -> int:
     """The first process of a box that is being started."""
     deadline = time.monotonic() + _WITHIN_S
     while time.monotonic() < deadline:
@@ -327,7 +327,7 @@ def running(box: ContainerBox) -> int:
     raise EngineError(f"no container within {_WITHIN_S:g} s")
 
 
-def _outside(pid: int, box: ContainerBox) -> Outside:
+def _outside(pid: int, box: ContainerSandbox) -> Outside:
     cgroup = box.known.cgroup
     try:
         return Outside(
@@ -341,7 +341,7 @@ def _outside(pid: int, box: ContainerBox) -> Outside:
         raise EngineError(message) from error
 
 
-def _shared(pid: int, box: ContainerBox) -> tuple[str, ...]:
+def _shared(pid: int, box: ContainerSandbox) -> tuple[str, ...]:
     """Namespaces in common with this process, as the kernel says, or else the engine."""
     try:
         return tuple(
@@ -362,7 +362,7 @@ def _kept_apart(shared: tuple[str, ...], *, gvisor: bool) -> str:
     return f"it shares namespaces: {', '.join(shared)}" if shared and not gvisor else ""
 
 
-def _told(box: ContainerBox) -> str:
+def _told(box: ContainerSandbox) -> str:
     """What `inspection` prints, once it may begin."""
     process = box.process
     process.stdin.write(b"!")  # type: ignore[union-attr] # it has its three pipes

@@ -29,7 +29,7 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class ContainerBox(Piped):
+class ContainerSandbox(Piped):
     """One container.
 
     Its processes and their memory are what its cgroups count. With gVisor that is the whole

@@ -16,7 +16,7 @@ _GONE_WITHIN_S = 10.0
 _LOOK_EVERY_S = 0.01
 
 
-class Box(Protocol):
+class Sandbox(Protocol):
     """What a session needs of the processes it talks to."""
 
     @property
@@ -133,7 +133,7 @@ def _kill(pid: int) -> None:
         return
 
 
-def all_gone(box: Box) -> bool:
+def all_gone(box: Sandbox) -> bool:
     """Wait until no process of a box is left; False where one stays."""
     deadline = time.monotonic() + _GONE_WITHIN_S
     while box.pids():

@@ -19,7 +19,7 @@ from evaluator.isolation.inside import frames
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising import failures, processes
-from evaluator.isolation.supervising.box import Box
+from evaluator.isolation.supervising.box import Sandbox
 from evaluator.isolation.supervising.log import LogDrain, one_line
 
 _SET_UP_S = 30.0
@@ -43,7 +43,7 @@ class ScorerSession:
 
     def __init__(
         self,
-        box: Box,
+        box: Sandbox,
         limits: Limits,
         *,
         bounds_data: bool = True,
@@ -294,7 +294,7 @@ _EVERY_S = 0.1
 class Watchdog:
     """Looks ten times a second, and kills the box that takes too much."""
 
-    def __init__(self, box: Box, limits: Limits) -> None:
+    def __init__(self, box: Sandbox, limits: Limits) -> None:
         self._box = box
         self._limits = limits
         self._stop = threading.Event()

@@ -16,8 +16,8 @@ from evaluator.scorers.answering import SharedImageScorer
 from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.loading import dtype_of, environment, load_processor, read_weights
 from evaluator.scorers.models.blip import (
+    AttentionHeads,
     Blip2Matcher,
-    Heads,
     Match,
     authors_file,
     build_blip2,
@@ -231,7 +231,7 @@ class FgaBlip2(Family[FgaOptions]):
         source = authors_file(row, runtime)
         words = resolve(row, runtime, "tokenizer")
         tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)
-        heads = Heads(options.vision_heads, options.qformer_heads)
+        heads = AttentionHeads(options.vision_heads, options.qformer_heads)
         state = read_weights(source, runtime)
         model: Any = build_blip2(state, source, heads, dtype_of(row, runtime))
         model.to(runtime.device)

@@ -63,7 +63,7 @@ RENAMING = Renaming(
 
 
 @dataclass(frozen=True, slots=True)
-class Heads:
+class AttentionHeads:
     """Attention heads, which weights do not tell."""
 
     vision: int = 16
@@ -139,7 +139,7 @@ def text_config(state: Mapping[str, Tensor], heads: int) -> BlipTextConfig:
 
 
 def build_image_reward(
-    state: Mapping[str, Tensor], source: Source, heads: Heads, dtype: torch.dtype
+    state: Mapping[str, Tensor], source: Source, heads: AttentionHeads, dtype: torch.dtype
 ) -> ImageRewardModel:
     """The model of the released weights, in evaluation mode on the CPU."""
     named = RENAMING.renamed(state)
@@ -230,7 +230,7 @@ class ImageReward(Family[ImageRewardOptions]):
         source = authors_file(row, runtime)
         words = resolve(row, runtime, "tokenizer")
         tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)
-        heads = Heads(options.vision_heads, options.text_heads)
+        heads = AttentionHeads(options.vision_heads, options.text_heads)
         state = read_weights(source, runtime)
         model = build_image_reward(state, source, heads, dtype_of(row, runtime))
         side: Any = model.vision.config.image_size

@@ -316,14 +316,14 @@ RENAMING = Renaming(
 
 
 @dataclass(frozen=True, slots=True)
-class Heads:
+class AttentionHeads:
     """Attention heads, which weights do not tell."""
 
     vision: int = 16
     qformer: int = 12
 
 
-def blip2_config(state: Mapping[str, Tensor], heads: Heads) -> Blip2Config:
+def blip2_config(state: Mapping[str, Tensor], heads: AttentionHeads) -> Blip2Config:
     """The configuration that fits weights under `transformers`' names."""
     patches = weight(state, "vision_model.embeddings.patch_embedding.weight")
     places = weight(state, "vision_model.embeddings.position_embedding").shape[1] - 1
@@ -362,7 +362,7 @@ def blip2_config(state: Mapping[str, Tensor], heads: Heads) -> Blip2Config:
 
 
 def build_blip2(
-    state: Mapping[str, Tensor], source: Source, heads: Heads, dtype: torch.dtype
+    state: Mapping[str, Tensor], source: Source, heads: AttentionHeads, dtype: torch.dtype
 ) -> Blip2ForImageTextRetrieval:
     """The model of LAVIS weights, in evaluation mode on the CPU."""
     named = fuse_biases(RENAMING.renamed(state))

@@ -27,7 +27,13 @@ from transformers import (
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.models.prefixes import CachingDecoder, Lead, Leads, Rest, Sharing
+from evaluator.scorers.models.prefixes import (
+    CachingDecoder,
+    PromptPrefix,
+    PromptPrefixes,
+    Rest,
+    Sharing,
+)
 from evaluator.scorers.models.vlm_inputs import ChatText, SeenImage, Setting
 
 ROWS = 8  # Rests of prompts that run together; each holds a copy of its image's keys and values
@@ -52,7 +58,7 @@ class ChatVLM:
         self._text = text
         self.environment = environment
         self._decoder = CachingDecoder(model, _pad_id(text.tokenizer))
-        self._leads = Leads(model, self._decoder, text, sharing, images_together)
+        self._leads = PromptPrefixes(model, self._decoder, text, sharing, images_together)
         self._context = context_length(model)
         self._image_length = 0
 
@@ -105,8 +111,8 @@ class ChatVLM:
         return found
 
     def _read(
-        self, group: Sequence[Lead], answers: Sequence[Sequence[Sequence[Sequence[int]]]]
-    ) -> Iterator[tuple[Lead, list[NDArray[np.float64]]]]:
+        self, group: Sequence[PromptPrefix], answers: Sequence[Sequence[Sequence[Sequence[int]]]]
+    ) -> Iterator[tuple[PromptPrefix, list[NDArray[np.float64]]]]:
         """Log-probabilities of the answers to each prompt of a group."""
         jobs = [(lead, stem) for lead in group for stem in stems(answers[lead.image][lead.prompt])]
         logprobs = [torch.log_softmax(logits, dim=-1) for logits in self._logits(jobs)]
@@ -118,7 +124,7 @@ class ChatVLM:
             }
             yield lead, [along(answer, its) for answer in answers[lead.image][lead.prompt]]
 
-    def _logits(self, jobs: Sequence[tuple[Lead, tuple[int, ...]]]) -> list[Tensor]:
+    def _logits(self, jobs: Sequence[tuple[PromptPrefix, tuple[int, ...]]]) -> list[Tensor]:
         """Logits before the first token of each stem and after each of its tokens."""
         found: list[Tensor | None] = [None] * len(jobs)
         running: list[tuple[int, Rest]] = []
@@ -169,7 +175,7 @@ def along(answer: Sequence[int], logprobs: dict[tuple[int, ...], Tensor]) -> NDA
     return values.double().cpu().numpy()
 
 
-def _chunks(group: Sequence[Lead]) -> Iterator[list[Lead]]:
+def _chunks(group: Sequence[PromptPrefix]) -> Iterator[list[PromptPrefix]]:
     """Leads that are run together: those that go on with tokens apart from those that do not."""
     for kind in (True, False):
         its = [lead for lead in group if bool(len(lead.ids)) is kind]

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import Cache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from evaluator.scorers.models.vlm_inputs import Asked, ChatText, SeenImage
+from evaluator.scorers.models.vlm_inputs import ChatText, ImagePrompt, SeenImage
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ vision tower's output, or nothing."""
 
 
 @dataclass(frozen=True, eq=False)
-class Lead:
+class PromptPrefix:
     """A prompt to an image, begun."""
 
     image: int  # its index in the call
@@ -330,7 +330,7 @@ class Lead:
         return Rest(self.row, ids, positions, len(stem) + bool(len(self.ids)))
 
 
-class Leads:
+class PromptPrefixes:
     """Begins prompts to images."""
 
     def __init__(
@@ -352,9 +352,9 @@ class Leads:
 
     def groups(
         self, images: Sequence[SeenImage], prompts: Sequence[Sequence[str]]
-    ) -> Iterator[list[Lead]]:
+    ) -> Iterator[list[PromptPrefix]]:
         """All prompts, begun; those of one group read the same cache."""
-        waiting: list[tuple[int, list[Asked], int]] = []
+        waiting: list[tuple[int, list[ImagePrompt], int]] = []
         for i, seen in enumerate(images):
             asked = [self._text.asked(seen, prompt) for prompt in prompts[i]]
             if not asked:
@@ -379,7 +379,7 @@ class Leads:
         other = next(token for token in reversed(one.ids.tolist()) if token not in never)
         return self._decoder.looks_ahead(beginning, other)
 
-    def _shared(self, asked: Sequence[Asked]) -> int:
+    def _shared(self, asked: Sequence[ImagePrompt]) -> int:
         """Number of first tokens that run once for all prompts to an image; 0: none may."""
         if self._sharing != "prefix":
             return 0
@@ -394,7 +394,9 @@ class Leads:
         switches = shared <= self._switches_at < longest
         return shared if holds_image and not switches and _same_image(asked) else 0
 
-    def _together(self, waiting: Sequence[tuple[int, list[Asked], int]]) -> list[Lead]:
+    def _together(
+        self, waiting: Sequence[tuple[int, list[ImagePrompt], int]]
+    ) -> list[PromptPrefix]:
         """Beginnings of several images as one batch."""
         places = [[self._positions(one) for one in asked] for _, asked, _ in waiting]
         beginnings = [
@@ -408,7 +410,7 @@ class Leads:
             for j, one in enumerate(asked)
         ]
 
-    def _apart(self, image: int, asked: Sequence[Asked]) -> Iterator[list[Lead]]:
+    def _apart(self, image: int, asked: Sequence[ImagePrompt]) -> Iterator[list[PromptPrefix]]:
         """Each prompt in full, for models whose prompts change what is made of the image."""
         vision = self._sharing == "vision" and len(asked) > 1 and _same_image(asked)
         shared = self._with_vision(self._pixels(asked[0])) if vision else None
@@ -420,7 +422,7 @@ class Leads:
             yield [self._lead((image, j), cached, 0, one.ids[:0], positions)]
 
     def _beginning(
-        self, one: Asked, length: int, positions: Tensor | None, pixels: dict[str, Any]
+        self, one: ImagePrompt, length: int, positions: Tensor | None, pixels: dict[str, Any]
     ) -> Beginning:
         device = self._model.device
         return Beginning(
@@ -432,15 +434,15 @@ class Leads:
 
     def _lead(
         self, who: tuple[int, int], cached: Cached, row: int, ids: Tensor, positions: Tensor | None
-    ) -> Lead:
+    ) -> PromptPrefix:
         last = None if positions is None else positions[:, -max(len(ids), 1) :]
-        return Lead(*who, cached, row, ids.to(self._model.device), last)
+        return PromptPrefix(*who, cached, row, ids.to(self._model.device), last)
 
-    def _positions(self, one: Asked) -> Tensor | None:
+    def _positions(self, one: ImagePrompt) -> Tensor | None:
         found = self._decoder.positions(one.ids, one.per_token, one.pixels)
         return None if found is None else found.to(self._model.device)
 
-    def _pixels(self, one: Asked) -> dict[str, Any]:
+    def _pixels(self, one: ImagePrompt) -> dict[str, Any]:
         """The image's inputs on the device, in the model's precision."""
         device, dtype = self._model.device, self._model.dtype
         return {
@@ -480,7 +482,7 @@ def rope_switch(model: PreTrainedModel) -> int:
     return int(limit or config.max_position_embeddings)
 
 
-def _same_image(asked: Sequence[Asked]) -> bool:
+def _same_image(asked: Sequence[ImagePrompt]) -> bool:
     """Whether the image's inputs are free of the prompts; InstructBLIP's hold the prompt as well."""
     return all(
         torch.equal(values, one.pixels[name])
@@ -490,7 +492,7 @@ def _same_image(asked: Sequence[Asked]) -> bool:
     )
 
 
-def _stack(one: Asked, other: Asked) -> bool:
+def _stack(one: ImagePrompt, other: ImagePrompt) -> bool:
     """Whether the images' inputs can be joined along their first axis."""
     return _shapes(one.pixels) == _shapes(other.pixels)
 

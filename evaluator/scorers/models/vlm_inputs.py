@@ -160,7 +160,7 @@ PLAIN_FORMAT = "{image}\n{prompt}"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ImagePrompt:
     """A prompt to an image as a model is given it."""
 
     ids: Tensor  # token ids, shape (length,)
@@ -190,7 +190,7 @@ class ChatText:
         inputs = self._processed(with_images(self._of_this_thread(), watched), shown, "")
         return SeenImage(shown, watched.made, inputs["input_ids"].shape[-1])
 
-    def asked(self, seen: SeenImage, prompt: str) -> Asked:
+    def asked(self, seen: SeenImage, prompt: str) -> ImagePrompt:
         """A prompt to an image that `prepare` made."""
         played = PlayedImages(self._processor.image_processor, seen.features)
         inputs = self._processed(with_images(self._processor, played), seen.image, prompt)
@@ -199,7 +199,7 @@ class ChatText:
         inputs.pop("labels", None)
         per_token = {name: v for name, v in inputs.items() if _shape(v) == ids.shape}
         pixels = {name: v for name, v in inputs.items() if name not in per_token}
-        return Asked(ids[0], per_token, pixels)
+        return ImagePrompt(ids[0], per_token, pixels)
 
     def length(self, prompt: str) -> int:
         """Tokens of a prompt alone."""

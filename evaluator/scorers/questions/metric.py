@@ -107,7 +107,7 @@ _RULES: dict[Gate, Rule] = {"none": "mean", "onehop": "dsg", "recursive": "recur
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
+class GatedScores:
     """The scores of P images, with what became of their answers."""
 
     scores: FloatArray  # shape (P,), the share of all questions that count, 0..1
@@ -115,7 +115,7 @@ class Gated:
     valid: BoolArray  # shape (P, Q), whether the gate is open, however the question was answered
 
 
-def gated_mean(asked: AskedQuestions, correct: BoolArray, gate: Gate) -> Gated:
+def gated_mean(asked: AskedQuestions, correct: BoolArray, gate: Gate) -> GatedScores:
     """The share of questions that count; one behind a closed gate stays in the denominator.
 
     `correct`: shape (P, Q), whether each answer about each of P images is correct.
@@ -134,7 +134,7 @@ def gated_mean(asked: AskedQuestions, correct: BoolArray, gate: Gate) -> Gated:
         standing = counts if gate == "recursive" else correct
         for child, parent in zip(asked.graph.child, asked.graph.parent, strict=True):
             valid[:, child] &= standing[:, parent]
-    return Gated(counts.mean(axis=1, dtype=np.float64), counts, valid)
+    return GatedScores(counts.mean(axis=1, dtype=np.float64), counts, valid)
 
 
 def mean_of_valid(values: FloatArray, valid: BoolArray) -> float:

@@ -91,7 +91,7 @@ def lines_of(text: str) -> list[str]:
 
 _PART = re.compile(r"\{(\d+)\}\s*\[([^\[\]]*)\]")
 _LINE = re.compile(
-    r"\{(?P<number>\d+)\}\s*Q:\s*(?P<question>.*?)\s*Choices:\s*(?P<choices>.*?)\s*A:\s*(?P<a>.*\S)"
+    r"\{(?P<number>\d+)\}\s*Q:\s*(?P<question>.*?)\s*Choices:\s*(?P<choices>.*?)\s*A:\s*(?P<answer>.*\S)"
 )
 
 
@@ -156,7 +156,7 @@ def parse_questions(
             faults.append(f"line {line.strip()!r} is not of the form asked for")
             continue
         choices = listed(match["choices"])
-        expected = literal_choice(match["a"], choices)
+        expected = literal_choice(match["answer"], choices)
         if match["number"] not in parts:
             faults.append(f"there is no part {match['number']}")
         elif match["number"] in found:
@@ -275,7 +275,7 @@ def _statement_parts(statement: str) -> tuple[str, str]:
     return (match["words"].strip(), match["kind"].strip()) if match else (statement, "")
 
 
-_PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<a>.*\S)", re.IGNORECASE)
+_PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<answer>.*\S)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class EvalMuseWriter:
             zip(keys, self.model.generate(asked, 64), strict=True), start=1
         ):
             pair = _PAIR.search(text)
-            expected = said(pair["a"]) if pair else ""
+            expected = said(pair["answer"]) if pair else ""
             if pair is None or expected not in YES_NO:
                 faults.append(f"the question about {key.text!r} is not of the form asked for")
                 continue

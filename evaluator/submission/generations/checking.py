@@ -25,12 +25,12 @@ from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.generation.check import Findings, GenerationsReport, Problem
 from evaluator.generation.rows import TABLE, ImageRow
 from evaluator.scoring.progress import Listener, Tracker
-from evaluator.submission.generations.images import SUFFIXES, Look, look
+from evaluator.submission.generations.images import SUFFIXES, ImageInspection, look
 from evaluator.submission.generations.sources import (
     Fault,
     FolderSource,
-    Found,
     GenerationsLimits,
+    ImageSource,
     Source,
     TableLine,
 )
@@ -80,7 +80,7 @@ class PromptLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestedImages:
     """What is asked for. An image's place is its number, prompt by prompt, seed by seed."""
 
     # prompt id to text, in the order of the set; None where the text is not known
@@ -96,7 +96,7 @@ class Wanted:
         seeds: Sequence[int],
         least_side: int = 1,
         most_side: int | None = None,
-    ) -> Wanted:
+    ) -> RequestedImages:
         """Prompts of a set, with seeds."""
         texts = {one.prompt_id: one.text for one in prompts}
         return cls(texts, tuple(dict.fromkeys(seeds)), least_side, most_side)
@@ -192,7 +192,9 @@ class TableRead:
         return dict(Counter(self.withheld.values()))
 
 
-def read_table(lines: Iterable[TableLine], wanted: Wanted, findings: Findings) -> TableRead:
+def read_table(
+    lines: Iterable[TableLine], wanted: RequestedImages, findings: Findings
+) -> TableRead:
     """Read the table."""
     reading = _Reading(wanted, findings)
     most = _LINES_FOR_EACH * wanted.n_images + 10_000
@@ -212,7 +214,7 @@ def read_table(lines: Iterable[TableLine], wanted: Wanted, findings: Findings) -
 
 
 class _Reading:
-    def __init__(self, wanted: Wanted, findings: Findings) -> None:
+    def __init__(self, wanted: RequestedImages, findings: Findings) -> None:
         self.table = TableRead()
         self.known: set[int] = set()
         self._wanted = wanted
@@ -301,9 +303,9 @@ class Hashes:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    found: Found
+    found: ImageSource
     data: bytes
-    look: Look | Fault
+    look: ImageInspection | Fault
 
 
 class Check:
@@ -312,7 +314,7 @@ class Check:
     def __init__(
         self,
         source: Source,
-        wanted: Wanted,
+        wanted: RequestedImages,
         *,
         threads: int | None = None,
         listener: Listener | None = None,
@@ -381,14 +383,14 @@ class Check:
             digest.update(json.dumps([*key, bool(self._right[place]), said]).encode() + b"\n")
         return digest.hexdigest()
 
-    def _files(self) -> Iterator[Found]:
+    def _files(self) -> Iterator[ImageSource]:
         for found in self._source.images(self._table.files):
             if isinstance(found, Problem):
                 self._findings.add(found, EXTRA_FILES)
             elif found.place in self._table.rows:
                 yield found
 
-    def _look(self, found: Found) -> _Seen:
+    def _look(self, found: ImageSource) -> _Seen:
         data = found.read()
         if isinstance(data, Fault):
             return _Seen(found, b"", data)
@@ -422,7 +424,7 @@ class Check:
             height=height,
         )
 
-    def _faults(self, facts: RowFacts, found: Look) -> Iterator[Fault]:
+    def _faults(self, facts: RowFacts, found: ImageInspection) -> Iterator[Fault]:
         width, height = found.size
         if (facts.size[0] or width, facts.size[1] or height) != found.size:
             said = f"{facts.size[0]} x {facts.size[1]}"
@@ -434,14 +436,14 @@ class Check:
         if found.blank:
             yield Fault("blank", "it is of one colour")
 
-    def _sameness(self, found: Look, place: int) -> Iterator[Fault]:
+    def _sameness(self, found: ImageInspection, place: int) -> Iterator[Fault]:
         if found.blank:
             return
         other = self._by_pixels.setdefault(found.pixels, place)
         if other != place:
             yield Fault("duplicate", f"it is the picture of {named(self.wanted.key(other))}")
 
-    def _keep(self, found: Look, place: int, n_bytes: int) -> None:
+    def _keep(self, found: ImageInspection, place: int, n_bytes: int) -> None:
         self._usable += 1
         self.n_bytes += n_bytes
         self.sizes[f"{found.size[0]}x{found.size[1]}"] += 1
@@ -468,4 +470,4 @@ def check_folder(
 ) -> GenerationsReport:
     """Check a folder of generations against what is wanted, of whatever size the images are."""
     source = FolderSource(folder, GenerationsLimits())
-    return Check(source, Wanted.of(prompts, seeds)).run(table)
+    return Check(source, RequestedImages.of(prompts, seeds)).run(table)

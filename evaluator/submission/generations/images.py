@@ -83,7 +83,7 @@ _PLAINLY_VARIED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ImageInspection:
     """What is known of an image."""
 
     sha256: bytes  # of its bytes
@@ -96,7 +96,7 @@ class Look:
     blank: bool  # whether it shows nothing: all but a thousandth of its pixels are of one colour
 
 
-def look(data: bytes) -> Look | Fault:
+def look(data: bytes) -> ImageInspection | Fault:
     """Decode an image and tell what it is; one that says to be huge is not decoded."""
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
@@ -112,7 +112,7 @@ def look(data: bytes) -> Look | Fault:
             rgb = image if plain else as_rgb(image)
             small = seen_from_afar(rgb)
             luma = small.convert("L")
-            return Look(
+            return ImageInspection(
                 hashlib.sha256(data).digest(),
                 form,
                 size,

@@ -25,13 +25,13 @@ from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.source import PREFIX, Fetched, HubSource, fetched
 from evaluator.scoring.progress import Listener, Progress
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.generations.checking import Hashes, Key, Wanted
+from evaluator.submission.generations.checking import Hashes, Key, RequestedImages
 from evaluator.submission.generations.images import ALIKE, NAME
 from evaluator.submission.generations.sources import GenerationsLimits, Source, opened_source
 from evaluator.submission.generations.taking import AcceptedImages, Resolve, take
 from evaluator.submission.intake import Identity, owner_of
 from leaderboard.accounts import ASSAY
-from leaderboard.desk import UNNAMED, Advance, Examination, SaidOfImages, Tell
+from leaderboard.desk import UNNAMED, CheckProgress, ManifestOverrides, Tell, ValidationReport
 from leaderboard.ledger.private_records import HASHES
 from leaderboard.records import ImagesSeen, Kind, SharedImages, Status
 from leaderboard.states import State
@@ -64,7 +64,7 @@ def hashes_path(submission_id: str) -> str:
     return f"{HASHES}{submission_id}.parquet"
 
 
-def hashes_file(hashes: Hashes, wanted: Wanted) -> bytes:
+def hashes_file(hashes: Hashes, wanted: RequestedImages) -> bytes:
     """The file of hashes: prompt id, seed, hash, pixels."""
     keys = [wanted.key(int(place)) for place in hashes.places]
     table = pa.table(
@@ -102,7 +102,7 @@ def kept_hashes(submission_id: str, content: bytes, prompt_ids: Sequence[str]) -
 
 
 def shared_images(
-    hashes: Hashes, wanted: Wanted, others: Iterable[KeptHashes]
+    hashes: Hashes, wanted: RequestedImages, others: Iterable[KeptHashes]
 ) -> tuple[SharedImages, ...]:
     """What a submission shares with others, the most shared first."""
     prompts = hashes.places // max(1, len(wanted.seeds))
@@ -124,7 +124,7 @@ def shared_images(
     return tuple(sorted(found, key=lambda one: (-one.n_images, one.submission_id)))
 
 
-def _keys(places: Numbers, wanted: Wanted) -> Iterable[Key]:
+def _keys(places: Numbers, wanted: RequestedImages) -> Iterable[Key]:
     return (wanted.key(int(place)) for place in places)
 
 
@@ -167,7 +167,7 @@ class WholeImages:
     images: ImagesSeen  # what was found
     content_sha256: str  # of manifest and images
     archive: Path  # that is kept
-    wanted: Wanted  # which images they are
+    wanted: RequestedImages  # which images they are
     hashes: Hashes  # to know them again
 
     def hashes_file(self) -> bytes:
@@ -216,17 +216,19 @@ class GenerationsIntake:
         with fetched_for_others(where, self.limits, self.scratch, self.hub) as found:
             yield found.folder, found.source
 
-    def examine(self, path: Path, said: SaidOfImages | None, tell: Tell | None) -> Examination:
+    def examine(
+        self, path: Path, said: ManifestOverrides | None, tell: Tell | None
+    ) -> ValidationReport:
         """Look at all of it, and keep nothing."""
         try:
             with opened_source(path, self.limits) as source:
                 return examination(self._take(source, said, tell))
         except SubmitterError as error:
-            return Examination(problems_of(error))
+            return ValidationReport(problems_of(error))
 
     @contextmanager
     def taken(
-        self, path: Path, said: SaidOfImages | None, tell: Tell | None
+        self, path: Path, said: ManifestOverrides | None, tell: Tell | None
     ) -> Iterator[WholeImages]:
         """Check all of it, and write what is kept, which is gone afterwards."""
         with TemporaryDirectory(prefix="assay-images-", dir=self.scratch) as place:
@@ -248,7 +250,7 @@ class GenerationsIntake:
     def _take(
         self,
         source: Source,
-        said: SaidOfImages | None,
+        said: ManifestOverrides | None,
         tell: Tell | None,
         target: Path | None = None,
     ) -> AcceptedImages:
@@ -258,10 +260,10 @@ class GenerationsIntake:
         )
 
 
-def examination(taken: AcceptedImages) -> Examination:
+def examination(taken: AcceptedImages) -> ValidationReport:
     """What the page and the command line say of it."""
     manifest, images = taken.manifest, taken.images
-    return Examination(
+    return ValidationReport(
         taken.problems,
         manifest.name if manifest else "",
         manifest.version if manifest else "",
@@ -302,7 +304,7 @@ def listening(tell: Tell | None) -> Listener | None:
         return None
 
     def listen(now: Progress) -> None:
-        tell(Advance(now.done, now.total, now.eta_s))
+        tell(CheckProgress(now.done, now.total, now.eta_s))
 
     return listen
 

@@ -74,7 +74,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ImageSource:
     """The file of an image."""
 
     file: str  # as the table names it
@@ -107,7 +107,7 @@ class Source(Protocol):
     def table(self, name: str) -> Iterator[TableLine] | str:
         """The lines of the table of images, or why there is none. May be asked for again."""
 
-    def images(self, files: Mapping[str, int]) -> Iterator[Found | Problem]:
+    def images(self, files: Mapping[str, int]) -> Iterator[ImageSource | Problem]:
         """The images, in the order in which they are read best, and the files that nobody named."""
 
 
@@ -147,11 +147,11 @@ class FolderSource:
         with place.open("rb") as file:
             yield from table_lines(file, name)
 
-    def images(self, files: Mapping[str, int]) -> Iterator[Found | Problem]:
+    def images(self, files: Mapping[str, int]) -> Iterator[ImageSource | Problem]:
         """See `Source`."""
         for file, place in files.items():
             if place >= 0:
-                yield Found(file, place, partial(self._read, file))
+                yield ImageSource(file, place, partial(self._read, file))
         for file in self._below(self.folder / IMAGES):
             if file not in files:
                 yield stray(file)
@@ -223,7 +223,7 @@ _IN_MEMORY = 8 << 20
 
 
 @dataclass
-class _Head:
+class _FirstReading:
     """What the first reading finds."""
 
     # of every folder that has one, by path
@@ -259,7 +259,7 @@ class ArchiveSource:
         self._path = path
         self._limits = limits
         self._stack = stack
-        self._read_head: _Head | None = None
+        self._read_head: _FirstReading | None = None
 
     @property
     def name(self) -> str:
@@ -280,7 +280,7 @@ class ArchiveSource:
         file.seek(0)
         return table_lines(file, name)
 
-    def images(self, files: Mapping[str, int]) -> Iterator[Found | Problem]:
+    def images(self, files: Mapping[str, int]) -> Iterator[ImageSource | Problem]:
         """See `Source`."""
         head, seen, taken = self._head(), set[int](), 0
         yield from head.problems
@@ -297,12 +297,12 @@ class ArchiveSource:
                 taken += len(data) if isinstance(data, bytes) else 0
                 if taken > self._limits.total_bytes:
                     raise too_large(self.name, self._limits)
-                yield Found(file, place, lambda found=data: found)  # type: ignore[misc]
+                yield ImageSource(file, place, lambda found=data: found)  # type: ignore[misc]
 
-    def _head(self) -> _Head:
+    def _head(self) -> _FirstReading:
         if self._read_head is not None:
             return self._read_head
-        head = _Head()
+        head = _FirstReading()
         for count, entry in enumerate(self._entries(), start=1):
             if count > self._limits.entries:
                 raise SubmitterError(
@@ -318,7 +318,7 @@ class ArchiveSource:
         self._read_head = head
         return head
 
-    def _keep(self, entry: Entry, head: _Head) -> None:
+    def _keep(self, entry: Entry, head: _FirstReading) -> None:
         last = PurePosixPath(entry.name).name
         if last != FILE and not last.endswith(_TABLES):
             return
@@ -439,7 +439,7 @@ class ParquetSource:
                         number += 1
                         yield _line(values, f"{label}, row {number}")
 
-    def images(self, files: Mapping[str, int]) -> Iterator[Found | Problem]:
+    def images(self, files: Mapping[str, int]) -> Iterator[ImageSource | Problem]:
         """See `Source`."""
         taken = 0
         for label, path in self._files.items():
@@ -454,7 +454,7 @@ class ParquetSource:
                         raise too_large(self.name, self._limits)
                     data = self._content(value, name)
                     if place >= 0:
-                        yield Found(name, place, lambda found=data: found)  # type: ignore[misc]
+                        yield ImageSource(name, place, lambda found=data: found)  # type: ignore[misc]
 
     def _content(self, value: pa.Buffer | None, name: str) -> bytes | Fault:
         if value is None or not value.size:

@@ -21,9 +21,14 @@ from evaluator.generation.rows import TABLE
 from evaluator.manifest import FILE, manifest_reading, nearest
 from evaluator.scoring.progress import Listener
 from evaluator.submission.generations.archive import write
-from evaluator.submission.generations.checking import Check, Hashes, Wanted, wanted_by_table
+from evaluator.submission.generations.checking import (
+    Check,
+    Hashes,
+    RequestedImages,
+    wanted_by_table,
+)
 from evaluator.submission.generations.sources import GenerationsLimits, Source
-from leaderboard.desk import SaidOfImages
+from leaderboard.desk import ManifestOverrides
 from leaderboard.records import ImagesSeen
 
 
@@ -113,7 +118,7 @@ class AcceptedImages:
     report: GenerationsReport | None = None  # on the images; None where they were not looked at
     images: ImagesSeen | None = None  # what they are; None likewise
     content_sha256: str = ""  # of manifest and images; empty where anything is wrong
-    wanted: Wanted | None = None  # what was asked for
+    wanted: RequestedImages | None = None  # what was asked for
     hashes: Hashes | None = None  # to know the images again
 
 
@@ -121,7 +126,7 @@ def take(
     source: Source,
     resolve: Resolve,
     *,
-    said: SaidOfImages | None = None,
+    said: ManifestOverrides | None = None,
     target: Path | None = None,
     listener: Listener | None = None,
     threads: int | None = None,
@@ -193,7 +198,7 @@ def _taken(
     )
 
 
-def _manifest_content(source: Source, said: SaidOfImages | None) -> bytes | Problem:
+def _manifest_content(source: Source, said: ManifestOverrides | None) -> bytes | Problem:
     content = source.manifest()
     told = said.told() if said else {}
     if content is not None and told:
@@ -213,7 +218,9 @@ def _manifest_content(source: Source, said: SaidOfImages | None) -> bytes | Prob
     return content if content is not None else tomlkit.dumps(told).encode()
 
 
-def _wanted(found: Target, manifest: GenerationsManifest, source: Source, most: int) -> Wanted:
+def _wanted(
+    found: Target, manifest: GenerationsManifest, source: Source, most: int
+) -> RequestedImages:
     seeds, texts = manifest.seeds, found.texts
     if not seeds or texts is None:
         named, drawn = wanted_by_table(source, manifest.images)
@@ -224,7 +231,7 @@ def _wanted(found: Target, manifest: GenerationsManifest, source: Source, most: 
             f"{manifest.images} names no image{'' if manifest.benchmark else f', and {FILE} no prompt set'}.",
             "Write a line of prompt_id, seed and file for each image.",
         )
-    wanted = Wanted(texts, tuple(sorted(set(seeds))), found.least_side, found.most_side)
+    wanted = RequestedImages(texts, tuple(sorted(set(seeds))), found.least_side, found.most_side)
     wanted.check_number(most)
     return wanted
 

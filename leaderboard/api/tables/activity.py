@@ -13,7 +13,7 @@ from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.audit_log import PER_PAGE, LedgerQuery
-from leaderboard.views.queue import Outlook, in_turn, measured_s, outlooks
+from leaderboard.views.queue import QueueEstimate, in_turn, measured_s, outlooks
 
 NOT_LISTED = frozenset({State.HIDDEN, State.HELD})
 """What an operator took away, and what waits for its author alone."""
@@ -79,7 +79,7 @@ def queue(source: Source, query: QueueParameters) -> Table:
     return Table("queue", columns_of(_QUEUE, _TYPES, _MEANINGS), rows, about)
 
 
-def _queued(status: Status, turn: Outlook | None) -> dict[str, Value]:
+def _queued(status: Status, turn: QueueEstimate | None) -> dict[str, Value]:
     own = status.submission
     return {
         **own.model_dump(include={"submission_id", "name", "version", "submitter", "account"}),

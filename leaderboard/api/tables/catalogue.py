@@ -21,7 +21,7 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.addresses import metric_address
-from leaderboard.views.metric import Shown, on_boards, others_of
+from leaderboard.views.metric import MetricOnBoards, on_boards, others_of
 
 _BENCHMARKS = (
     "name", "title", "family", "summary", "revision", "protocol", "simulated", "answers_public",
@@ -164,7 +164,7 @@ def _of_metric(
 ) -> list[tuple[BoardIndex, tuple[Cell, ...]]]:
     """The boards a metric stands on with its rows, in the order of its page."""
     others = others_of(found, view) if elsewhere else ()
-    return [(one.board, one.cells) for one in on_boards(Shown(found, None, others), view)]
+    return [(one.board, one.cells) for one in on_boards(MetricOnBoards(found, None, others), view)]
 
 
 def _benchmark(board: BoardIndex, n_entries: int) -> dict[str, Value]:

@@ -16,8 +16,8 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.boards import Choice
-from leaderboard.views.changes import MovedQuery, comparison, moved_table
-from leaderboard.views.comparison import COLUMNS, CompareQuery, Shown, opponents, shown
+from leaderboard.views.changes import ChangesQuery, comparison, moved_table
+from leaderboard.views.comparison import COLUMNS, CompareQuery, ComparisonPage, opponents, shown
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
 from leaderboard.views.skills import (
     COSTS,
@@ -113,7 +113,9 @@ def compare(source: Source, query: CompareParameters) -> Table:
     return Table(name, columns_of(COLUMNS, _TYPES, _MEANINGS), rows, about)
 
 
-def _rows(found: Shown, choice: Choice, entries: tuple[Entry, Entry]) -> list[Mapping[str, Value]]:
+def _rows(
+    found: ComparisonPage, choice: Choice, entries: tuple[Entry, Entry]
+) -> list[Mapping[str, Value]]:
     card = choice.board.card
     facts: dict[str, Value] = {
         "entry_a": entries[0].entry_id, "entry_b": entries[1].entry_id,
@@ -147,7 +149,7 @@ def _about_index(
 @router.table("/moved", of_snapshot=False)
 def moved(source: Source, query: MovedParameters) -> Table:
     """What moved between two revisions of a benchmark."""
-    found = comparison(source, MovedQuery.from_params(query.to_params()))
+    found = comparison(source, ChangesQuery.from_params(query.to_params()))
     if found is None:
         raise not_found(
             "no_earlier_board", "No board of an earlier revision of it is kept.",

@@ -20,11 +20,11 @@ from leaderboard.models.board import model_board as judged_board
 from leaderboard.models.board_types import (
     Judge,
     ModelBoard,
+    ModelSummary,
     PairMatrix,
     PairReport,
     PairTest,
     SkillBoard,
-    Standing,
 )
 from leaderboard.models.pair import pair_matrix, pair_report
 from leaderboard.models.people import PeopleBoard, people_boards
@@ -334,7 +334,7 @@ def _of_skill(of: SkillBoard, found: ModelBoard) -> list[dict[str, Value]]:
     return rows
 
 
-def _standing(of: SkillBoard, standing: Standing, entry: ModelEntry) -> dict[str, Value]:
+def _standing(of: SkillBoard, standing: ModelSummary, entry: ModelEntry) -> dict[str, Value]:
     return {
         "skill": of.skill, "skill_title": of.title, **named(entry),
         "rank_low": standing.rank_low, "rank_high": standing.rank_high, "tier": standing.tier,

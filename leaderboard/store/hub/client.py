@@ -36,7 +36,7 @@ from benchmarks.sources.client import (
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.faults import (
     FATAL,
-    Asked,
+    HubRequest,
     NoStoreError,
     StoreGoneError,
     TokenRefusedError,
@@ -172,7 +172,7 @@ class HubClient:
 
     def head(self, repo: str) -> str:
         """The commit a repository is at; one small request, never answered from a cache."""
-        asked = Asked("read the version", repo)
+        asked = HubRequest("read the version", repo)
         url = self._address(repo, LAST, BRANCH)
         sha = self.tried(asked, lambda: self._head(url))
         self._met.add(repo)
@@ -183,7 +183,7 @@ class HubClient:
         found: dict[str, Entry] = {}
         for start in range(0, len(paths), _PATHS_AT_ONCE):
             part = list(paths[start : start + _PATHS_AT_ONCE])
-            asked = Asked(f"look for {part[0]!r}", repo, part[0])
+            asked = HubRequest(f"look for {part[0]!r}", repo, part[0])
             ask = partial(self._api.get_paths_info, repo, part, revision=sha, repo_type=_DATASET)
             for each in self.tried(asked, ask):
                 found[each.path] = entry_of(each)
@@ -191,7 +191,7 @@ class HubClient:
 
     def tree(self, repo: str, folder: str, sha: str, *, recursive: bool = True) -> Iterator[Entry]:
         """What is below a folder (empty: the repository), a thousand for each request."""
-        asked = Asked(f"list {folder!r}", repo, folder)
+        asked = HubRequest(f"list {folder!r}", repo, folder)
         url = f"{self._of(repo)}/tree/{sha}" + (f"/{quote(folder, safe='')}" if folder else "")
         params = {"recursive": "true" if recursive else "false", "expand": "false"}
         try:
@@ -206,12 +206,12 @@ class HubClient:
 
     def is_private(self, repo: str) -> bool:
         """Whether only members see a repository."""
-        asked = Asked("read the settings", repo)
+        asked = HubRequest("read the settings", repo)
         return bool(self.call(asked, lambda api: api.dataset_info(repo, timeout=30.0)).private)
 
     def history(self, repo: str) -> Iterator[Described]:
         """The commits of the branch, newest first; asked for as they are taken."""
-        asked = Asked("read the history", repo)
+        asked = HubRequest("read the history", repo)
         for each in self._pages(asked, f"{self._of(repo)}/commits/{BRANCH}", {}):
             yield described(each["id"], each.get("title") or "", each.get("message") or "")
 
@@ -245,7 +245,7 @@ class HubClient:
     def upload(self, repo: str, operations: Sequence[Operation]) -> None:
         """Send large contents ahead of a commit; the client repeats what fails."""
         additions = [each for each in operations if isinstance(each, CommitOperationAdd)]
-        asked = Asked("upload files", repo, writing=True)
+        asked = HubRequest("upload files", repo, writing=True)
         with disable_progress_bars():
             for part in in_rounds(additions):
                 ask = partial(
@@ -286,18 +286,18 @@ class HubClient:
             revision=BRANCH,
             parent_commit=parent,
         )
-        made = self._once(Asked(f"commit {title!r}", repo, writing=True), commit)
+        made = self._once(HubRequest(f"commit {title!r}", repo, writing=True), commit)
         self._wrote = True
         return str(made.oid)
 
-    def call(self, asked: Asked, ask: Callable[[HfApi], _T], *, again: bool = True) -> _T:
+    def call(self, asked: HubRequest, ask: Callable[[HfApi], _T], *, again: bool = True) -> _T:
         """What the Hub's own client answers."""
         if again:
             return self.tried(asked, lambda: ask(self._api))
         return self._once(asked, lambda: ask(self._api))
 
     def tried(
-        self, asked: Asked, ask: Callable[[], _T], pauses: Sequence[float] | None = None
+        self, asked: HubRequest, ask: Callable[[], _T], pauses: Sequence[float] | None = None
     ) -> _T:
         """The answer of a question that may be asked again, as often as there are pauses."""
         for pause in self.pauses if pauses is None else pauses:
@@ -317,7 +317,7 @@ class HubClient:
         if self._sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.5))):  # noqa: S311 (jitter)
             raise error
 
-    def _once(self, asked: Asked, ask: Callable[[], _T]) -> _T:
+    def _once(self, asked: HubRequest, ask: Callable[[], _T]) -> _T:
         """What is answered; asked once more where the token was refused and there is another."""
         try:
             with translate_errors(asked, self._met, wrote=self._wrote):
@@ -349,7 +349,9 @@ class HubClient:
             raise TransientError("store_unreachable", "The Hub named no version.", "Try again.")
         return sha
 
-    def _pages(self, asked: Asked, url: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
+    def _pages(
+        self, asked: HubRequest, url: str, params: dict[str, str]
+    ) -> Iterator[dict[str, Any]]:
         after: str | None = url
         while after is not None:
             page = partial(self._page, after, params if after == url else {})

@@ -78,7 +78,7 @@ FATAL = (ConflictError, VersionGoneError, *REFUSALS)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HubRequest:
     """What was being done, for messages."""
 
     action: str  # to be read after "could not", e.g. `read 'queue.json'`.
@@ -89,7 +89,7 @@ class Asked:
 
 @contextmanager
 def translate_errors(
-    asked: Asked,  # what is being done
+    asked: HubRequest,  # what is being done
     met: Collection[str] = (),  # repositories that answered before
     *,
     wrote: bool = False,  # whether something was written to the store before
@@ -120,7 +120,7 @@ def translate_errors(
 
 
 def _refused_now(
-    found: NoStoreError, error: Exception, asked: Asked, met: Collection[str], *, wrote: bool
+    found: NoStoreError, error: Exception, asked: HubRequest, met: Collection[str], *, wrote: bool
 ) -> TransientError | None:
     """What was possible before and is not now; None where it never was."""
     if met and _is_of_token(error):
@@ -171,7 +171,7 @@ def _retry_after(reply: httpx.Response) -> float | None:
     return float(asked) if asked.isdigit() else None
 
 
-def _translated(error: Exception, asked: Asked) -> Exception:
+def _translated(error: Exception, asked: HubRequest) -> Exception:
     reply = getattr(error, "response", None)
     status = reply.status_code if isinstance(reply, httpx.Response) else 0
     known = OvertakenError() if status == 412 else _by_class(error, asked)
@@ -190,7 +190,7 @@ def _translated(error: Exception, asked: Asked) -> Exception:
     return _unreachable(error, asked, status)
 
 
-def _by_class(error: Exception, asked: Asked) -> AssayError | None:
+def _by_class(error: Exception, asked: HubRequest) -> AssayError | None:
     if isinstance(error, OfflineModeIsEnabled):
         return PlatformError(
             "offline", f"{asked.repo} cannot be reached: HF_HUB_OFFLINE is set.", "Unset it."
@@ -223,7 +223,7 @@ def gone(repo: str) -> StoreGoneError:
     )
 
 
-def _no_access(error: Exception, asked: Asked, status: int) -> NoStoreError:
+def _no_access(error: Exception, asked: HubRequest, status: int) -> NoStoreError:
     right, scope = ("write to", "repo.write") if asked.writing else ("read", "repo.content.read")
     access = (
         f"Set HF_TOKEN to a token of an account that may {right} {asked.repo} "
@@ -239,7 +239,7 @@ def _no_access(error: Exception, asked: Asked, status: int) -> NoStoreError:
     )
 
 
-def _unreachable(error: BaseException, asked: Asked, status: int) -> TransientError:
+def _unreachable(error: BaseException, asked: HubRequest, status: int) -> TransientError:
     if status == 429:
         return TransientError(
             "store_busy",
@@ -254,7 +254,7 @@ def _unreachable(error: BaseException, asked: Asked, status: int) -> TransientEr
     )
 
 
-def _of_the_client(error: Exception, asked: Asked) -> Exception:
+def _of_the_client(error: Exception, asked: HubRequest) -> Exception:
     """The client wraps what fails in an upload, and closes its connections under our hands."""
     cause = error.__cause__
     if isinstance(cause, HfHubHTTPError | httpx.HTTPError | RuntimeError | ValueError):

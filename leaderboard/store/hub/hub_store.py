@@ -13,7 +13,7 @@ from leaderboard.cache import DiskCache
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.client import PAUSES_S, HubClient
-from leaderboard.store.hub.joined import JoinedRepository
+from leaderboard.store.hub.joined import MultiRepository
 from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import Store
@@ -51,7 +51,7 @@ class HubParts:
         decisive = self.repositories[Part.REQUESTS]
         self.client.clock.asks(decisive.fresh_head)
         payload = {part: self.repositories[part] for part in PAYLOAD}
-        self.public = JoinedRepository(decisive, payload, self.client.clock)
+        self.public = MultiRepository(decisive, payload, self.client.clock)
 
     @property
     def private(self) -> HubRepository:

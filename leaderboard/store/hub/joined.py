@@ -92,7 +92,7 @@ class Version:
         return self.sha if part is Part.REQUESTS else self.pins[part]
 
 
-class JoinedRepository:
+class MultiRepository:
     """The public side of a store on the Hub."""
 
     def __init__(

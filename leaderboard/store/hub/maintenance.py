@@ -1,4 +1,4 @@
-"""What operators do with the repositories of a store: create them, look at them, squash their histories."""
+"""Maintenance of the repositories of a store: creation, status, squashing of histories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.hub.client import LAST
-from leaderboard.store.hub.faults import Asked, VersionGoneError
+from leaderboard.store.hub.faults import HubRequest, VersionGoneError
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.joined import PINS, Pins, Version
 from leaderboard.store.hub.layout import PAYLOAD, Part
@@ -85,7 +85,7 @@ def _repository(parts: HubParts, part: Part, *, hidden: bool) -> str:
     name = parts.name.of(part)
     client = parts.client
     made = client.call(
-        Asked("create the repository", name, writing=True),
+        HubRequest("create the repository", name, writing=True),
         lambda api: _made(api, name, hidden=hidden),
     )
     if made:
@@ -152,7 +152,7 @@ _COUNTED = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RepositoryStatus:
     """One repository."""
 
     name: str  # of it
@@ -168,7 +168,7 @@ class ShownStore:
 
     version: str  # of it
     frozen_until: datetime | None  # until when a squash stops all commits; None where none does
-    repositories: tuple[Shown, ...]  # all of them
+    repositories: tuple[RepositoryStatus, ...]  # all of them
 
 
 def shown(parts: HubParts) -> ShownStore:
@@ -180,7 +180,7 @@ def shown(parts: HubParts) -> ShownStore:
         name, head = repository.name, repository.fresh_head()
         commits = sum(1 for _ in islice(parts.client.history(name), _COUNTED))
         pinned = head if part is Part.SUBMISSIONS else version.of(part)
-        found.append(Shown(name, parts.client.is_private(name), commits, head, pinned))
+        found.append(RepositoryStatus(name, parts.client.is_private(name), commits, head, pinned))
     now = parts.client.clock()
     until = version.pins.frozen_until
     frozen = until if until is not None and now < until else None
@@ -271,7 +271,7 @@ def _squashed(repository: HubRepository) -> int:
         return 1
     nonces = [nonce for commit in islice(old, _NONCES) for nonce in sorted(commit.nonces)]
     message = describe_squashed(nonces[:_NONCES])
-    asked = Asked("squash the history", name, writing=True)
+    asked = HubRequest("squash the history", name, writing=True)
     client.budget.spend()
     try:
         client.call(
@@ -299,7 +299,7 @@ def _wait_for_squash(repository: HubRepository, before: int) -> None:
 
 
 def _tag(repository: HubRepository, sha: str) -> None:
-    asked = Asked("hold a commit by a tag", repository.name, writing=True)
+    asked = HubRequest("hold a commit by a tag", repository.name, writing=True)
     repository.client.call(
         asked,
         lambda api: api.create_tag(
@@ -311,14 +311,14 @@ def _tag(repository: HubRepository, sha: str) -> None:
 def _drop_tags(repository: HubRepository, kept: str) -> None:
     """Let go of what is pinned no more; what cannot be dropped now is dropped by the next squash."""
     name, client = repository.name, repository.client
-    asked = Asked("drop a tag", name, writing=True)
+    asked = HubRequest("drop a tag", name, writing=True)
     refs = client.call(asked, lambda api: api.list_repo_refs(name, repo_type="dataset"))
     for tag in (each.name for each in refs.tags):
         if tag.startswith(_TAG) and tag != _TAG + kept:
             _drop_tag(repository, asked, tag)
 
 
-def _drop_tag(repository: HubRepository, asked: Asked, tag: str) -> None:
+def _drop_tag(repository: HubRepository, asked: HubRequest, tag: str) -> None:
     repository.client.call(
         asked,
         lambda api: api.delete_tag(repository.name, tag=tag, repo_type="dataset"),

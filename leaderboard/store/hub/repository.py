@@ -27,7 +27,7 @@ from leaderboard.store.hub.faults import (
     was_asked,
 )
 from leaderboard.store.hub.layout import check_hub_path, is_ours
-from leaderboard.store.hub.uploads import Draft, Operation, describe, new_nonce, operations
+from leaderboard.store.hub.uploads import Operation, PendingCommit, describe, new_nonce, operations
 from leaderboard.store.hub.versions import FilesAtCommits
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
@@ -205,7 +205,7 @@ class HubRepository(FilesAtCommits):
                 self.client.rest(0.05 * 2 ** min(round_, 5), error)
         raise ConflictError(base, "a later one")
 
-    def _onto(self, base: str, changes: Changes, message: str, head: str) -> Draft | None:
+    def _onto(self, base: str, changes: Changes, message: str, head: str) -> PendingCommit | None:
         """What must be committed on `head`; None where nothing must."""
         back = {} if head == base else undone(self.client, self.name, base, head)
         back = {path: entry for path, entry in back.items() if path not in changes}
@@ -227,7 +227,7 @@ class HubRepository(FilesAtCommits):
             if entry is None or not entry.large
         }
 
-    def _committed(self, draft: Draft, parent: str) -> str:
+    def _committed(self, draft: PendingCommit, parent: str) -> str:
         try:
             with failing(f"send {draft.title!r}"):
                 sha, told = self._sent(draft, parent)
@@ -241,7 +241,7 @@ class HubRepository(FilesAtCommits):
             self.forget_head()
         return sha
 
-    def _sent(self, draft: Draft, parent: str) -> tuple[str, bool]:
+    def _sent(self, draft: PendingCommit, parent: str) -> tuple[str, bool]:
         """Make a commit on a parent, exactly once, whatever becomes of the answers.
 
         An attempt that failed may have happened, or may still happen. All attempts carry the same
@@ -280,14 +280,14 @@ class HubRepository(FilesAtCommits):
                 self.client.rest(pause, last)
         raise self._unknown(draft, last) if doubtful else last
 
-    def _overtaken_by(self, draft: Draft, parent: str) -> str:
+    def _overtaken_by(self, draft: PendingCommit, parent: str) -> str:
         """Our own commit, if it is among those that came after the parent."""
         try:
             return self._landed(draft.nonce, parent)
         except TransientError as error:
             raise self._unknown(draft, error) from error
 
-    def _unknown(self, draft: Draft, last: Exception | None) -> TransientError:
+    def _unknown(self, draft: PendingCommit, last: Exception | None) -> TransientError:
         return TransientError(
             "commit_unknown",
             f"The Hub did not tell whether it took the commit {draft.title!r} to {self.name}; "
@@ -295,7 +295,7 @@ class HubRepository(FilesAtCommits):
             "Look before trying again: it may have been made.",
         )
 
-    def _once(self, todo: Sequence[Operation], draft: Draft, parent: str) -> str:
+    def _once(self, todo: Sequence[Operation], draft: PendingCommit, parent: str) -> str:
         text = describe(draft.nonce, {*draft.changes, *draft.restored}, draft.message)
         try:
             return self.client.commit(
@@ -363,10 +363,10 @@ def without_absent(changes: Changes, found: Mapping[str, Entry]) -> Changes:
 
 def _draft(
     changes: Changes, message: str, control: Control, restored: Mapping[str, str] | None = None
-) -> Draft:
+) -> PendingCommit:
     nonce, title, said = new_nonce(), _title(message), message.strip()[:_MESSAGE_CHARS]
     whole = {**changes, **control(nonce)}
-    return Draft(whole, title, restored or {}, nonce, said if said != title else "")
+    return PendingCommit(whole, title, restored or {}, nonce, said if said != title else "")
 
 
 def _check_readable(path: str) -> None:

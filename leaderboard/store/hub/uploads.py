@@ -1,4 +1,4 @@
-"""What a commit is sent as: its operations, and the description that names it."""
+"""Operations of a commit, and the description that names it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def new_nonce() -> str:
 
 
 @dataclass(frozen=True)
-class Draft:
+class PendingCommit:
     """A commit that is to be made."""
 
     changes: Changes  # path to content, control files included; what is deleted must be there

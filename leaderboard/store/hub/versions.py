@@ -18,9 +18,9 @@ from benchmarks.sources.pins import git_blob_digest
 from leaderboard.cache import DiskCache
 from leaderboard.store.disk import failing
 from leaderboard.store.hub.client import Entry, HubClient
-from leaderboard.store.hub.faults import Asked
+from leaderboard.store.hub.faults import HubRequest
 from leaderboard.store.hub.layout import is_ours
-from leaderboard.store.hub.uploads import Draft
+from leaderboard.store.hub.uploads import PendingCommit
 from leaderboard.store.interface import NotFoundError
 
 
@@ -102,7 +102,7 @@ class Download:
     def __init__(self, client: HubClient, repo: str, path: str, sha: str) -> None:
         self._client = client
         self._where = repo, path, sha
-        self._asked = Asked(f"read {path!r}", repo, path)
+        self._asked = HubRequest(f"read {path!r}", repo, path)
         self._oid = ""
 
     def into(self, file: BinaryIO, known: Callable[[str], bool] = lambda _: False) -> str:
@@ -229,7 +229,7 @@ class FilesAtCommits:
         """The files and folders at these paths; one request for 500 of them."""
         return self.client.entries(self.name, sorted(set(paths)), sha)
 
-    def keep(self, draft: Draft, parent: str, sha: str) -> None:
+    def keep(self, draft: PendingCommit, parent: str, sha: str) -> None:
         """Remember what was just written, so that nobody has to ask for it."""
         written: dict[str, str] = {}
         for path, content in draft.changes.items():

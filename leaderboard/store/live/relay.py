@@ -19,7 +19,14 @@ from pydantic import ValidationError
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.client import httpx
 from leaderboard.store.live.interface import Pulse, checked_key, readable
-from leaderboard.store.live.wire import PATH, SECRET_HEADER, Outbox, Pulses, Told, checked_secret
+from leaderboard.store.live.wire import (
+    PATH,
+    SECRET_HEADER,
+    Heartbeats,
+    LiveSpool,
+    WorkerReport,
+    checked_secret,
+)
 
 TOLD_EVERY_S = 1.0
 LONGEST_PAUSE_S = 8.0
@@ -53,7 +60,7 @@ class RelayLive:
         self._client = client()
         self._steady = steady
         self._every_s = every_s
-        self._outbox = Outbox()
+        self._outbox = LiveSpool()
         self._wake = threading.Event()
         self._asking, self._starting = threading.Lock(), threading.Lock()
         self._thread: threading.Thread | None = None
@@ -97,7 +104,7 @@ class RelayLive:
 
     def _ask_pulses(self) -> tuple[Pulse, ...]:
         try:
-            found = Pulses.model_validate_json(self._request("GET", "/pulses").content).pulses
+            found = Heartbeats.model_validate_json(self._request("GET", "/pulses").content).pulses
         except (TransientError, ValidationError) as error:
             self._trouble("The pulses cannot be read", error)
             self._known_until = self._steady() + LONGEST_PAUSE_S
@@ -134,7 +141,7 @@ class RelayLive:
             pause = self._every_s if well else min(2 * pause, LONGEST_PAUSE_S)
             time.sleep(pause)
 
-    def _tell(self, told: Told) -> bool:
+    def _tell(self, told: WorkerReport) -> bool:
         """Whether the app has the message; it is tried again where it has not."""
         try:
             self._request("POST", "/told", told.model_dump_json().encode())

@@ -28,7 +28,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SentPulse(Pulse):
+class SentHeartbeat(Pulse):
     """A pulse as it may come over the wire. Fields of newer workers are passed over, as ever."""
 
     worker: Name
@@ -44,26 +44,26 @@ class SentPulse(Pulse):
     claimed: tuple[Name, ...] = Field(default=(), max_length=_MOST_CLAIMED)
 
 
-class Words(_Strict):
+class ScorerOutput(_Strict):
     """What a scorer printed."""
 
     submission_id: Name
     text: str = Field(max_length=SAID_BYTES)
 
 
-class Told(_Strict):
+class WorkerReport(_Strict):
     """What a worker tells at once. What is forgotten is forgotten before anything is said."""
 
     teller: Name
     """Of one process, made up when it starts."""
     number: int = Field(ge=1)
     """Of this message among those of its teller: words that come twice are taken once."""
-    pulses: tuple[SentPulse, ...] = Field(default=(), max_length=MOST_PULSES)
+    pulses: tuple[SentHeartbeat, ...] = Field(default=(), max_length=MOST_PULSES)
     forgotten: tuple[Name, ...] = Field(default=(), max_length=MOST_LINES)
-    words: tuple[Words, ...] = Field(default=(), max_length=MOST_LINES)
+    words: tuple[ScorerOutput, ...] = Field(default=(), max_length=MOST_LINES)
 
 
-class Pulses(BaseModel):
+class Heartbeats(BaseModel):
     """The answer to whoever asks for pulses."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -71,12 +71,12 @@ class Pulses(BaseModel):
     pulses: tuple[Pulse, ...] = Field(max_length=10_000)
 
 
-def fitted(pulse: Pulse) -> SentPulse:
+def fitted(pulse: Pulse) -> SentHeartbeat:
     """The pulse, cut to what may be sent."""
     record = pulse.model_dump()
     record |= {name: record[name][:most] for name, most in _LENGTHS.items()}
     record["claimed"] = pulse.claimed[:_MOST_CLAIMED]
-    return SentPulse.model_validate(record)
+    return SentHeartbeat.model_validate(record)
 
 
 def checked_secret(secret: str) -> str:
@@ -90,7 +90,7 @@ def checked_secret(secret: str) -> str:
     return secret
 
 
-class Outbox:
+class LiveSpool:
     """Collects what is to be told, safe among threads.
 
     A message that was not answered is sent again under its number, with the latest pulses, so that
@@ -104,7 +104,7 @@ class Outbox:
         self._pulses: dict[str, Pulse] = {}
         self._words: dict[str, bytes] = {}
         self._forgotten: dict[str, None] = {}
-        self._sending: Told | None = None
+        self._sending: WorkerReport | None = None
 
     def beat(self, pulse: Pulse) -> None:
         """Tell this pulse in place of the worker's earlier one."""
@@ -127,14 +127,14 @@ class Outbox:
             self._forgotten[submission_id] = None
             _shorten(self._forgotten, MOST_LINES)
 
-    def next(self) -> Told | None:
+    def next(self) -> WorkerReport | None:
         """The message to send: the one not yet answered, with the latest pulses, or a new one."""
         with self._lock:
             if self._sending is None:
                 if not self.waits:
                     return None
                 self._number += 1
-                self._sending = Told(
+                self._sending = WorkerReport(
                     teller=self._teller,
                     number=self._number,
                     forgotten=tuple(self._forgotten),
@@ -158,13 +158,13 @@ class Outbox:
         with self._lock:
             self._sending = None
 
-    def _take_words(self) -> list[Words]:
-        taken: list[Words] = []
+    def _take_words(self) -> list[ScorerOutput]:
+        taken: list[ScorerOutput] = []
         room = MOST_BYTES // 32  # A character can take six bytes in JSON, and one may be over.
         while self._words and room > 0:
             submission_id = next(iter(self._words))
             text = self._words.pop(submission_id).decode("utf-8", errors="replace")
-            taken.append(Words(submission_id=submission_id, text=text))
+            taken.append(ScorerOutput(submission_id=submission_id, text=text))
             room -= len(text)
         return taken
 

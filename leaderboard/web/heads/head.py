@@ -42,7 +42,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Head:
+class PageMetadata:
     """What a view says of itself. Nothing in it is escaped yet."""
 
     title: str  # without the name of the site
@@ -57,7 +57,7 @@ def document_title(title: str) -> str:
     return f"{_limited(title, LONGEST_TITLE)} · {SITE}"
 
 
-def tags(head: Head, address: str = "", picture: str = "") -> str:
+def tags(head: PageMetadata, address: str = "", picture: str = "") -> str:
     """The tags of a head."""
     return render(
         "shell/tags.html",
@@ -118,6 +118,8 @@ DESCRIPTIONS = {
 """Path of a page to a sentence."""
 
 
-def own_head(page: Page) -> Head:
+def own_head(page: Page) -> PageMetadata:
     """What a page says where there is nothing more to be said."""
-    return Head(page.title, DESCRIPTIONS.get(page.path, "Assay tests text-to-image metrics."))
+    return PageMetadata(
+        page.title, DESCRIPTIONS.get(page.path, "Assay tests text-to-image metrics.")
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from leaderboard.api.source import Source
-from leaderboard.models.board_types import SkillBoard, Standing
+from leaderboard.models.board_types import ModelSummary, SkillBoard
 from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.model_entries import ModelEntry
@@ -22,12 +22,12 @@ from leaderboard.views.models import (
     plain_name,
     resolve,
 )
-from leaderboard.web.heads.head import MOST_LINES, Head, Line
+from leaderboard.web.heads.head import MOST_LINES, Line, PageMetadata
 
 _SIMULATED = "The models are simulated."
 
 
-def models_head(params: Mapping[str, str], source: Source) -> Head | None:
+def models_head(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of the place of models: of its board, or of two models or a prompt that are named."""
     reader, query = _reader(source), PlaceQuery.from_params(params)
     choice = resolve(query.of, reader, source.reader.view(), rated_sets(reader))
@@ -37,19 +37,19 @@ def models_head(params: Mapping[str, str], source: Source) -> Head | None:
     title = place_title(query, choice)
     if query.view == "two" and choice.entry(query.a) and choice.entry(query.b):
         said = "Paired tests of the two on the same prompts, and the prompts that decide."
-        return Head(title, said)
+        return PageMetadata(title, said)
     if query.view == "prompt" and any(one.prompt_id == query.prompt for one in choice.prompts):
         models = count(len(choice.entries), "model")
-        return Head(title, f"Images by {models} for a prompt of {choice.card.title}.")
+        return PageMetadata(title, f"Images by {models} for a prompt of {choice.card.title}.")
     return replace(head, title=title)
 
 
-def _board_head(choice: Choice, source: Source) -> Head:
+def _board_head(choice: Choice, source: Source) -> PageMetadata:
     skill, reader = choice.query.skill or None, _reader(source)
     note = _SIMULATED if choice.card.simulated else ""
     board = board_of(choice, reader, source.reader.view(), skill)
     if board is None:
-        return Head("", f"{clean(choice.card.summary)} {note}".strip(), note=note)
+        return PageMetadata("", f"{clean(choice.card.summary)} {note}".strip(), note=note)
     of = board.skills[skill]
     titles = {judge.entry_id: judge.title for judge in of.judges}
     lead = clean(titles.get(of.lead or "", ""))
@@ -58,10 +58,10 @@ def _board_head(choice: Choice, source: Source) -> Head:
         for one, standing in list(of.standings.items())[:MOST_LINES]
     )
     said = f"{verdict_of_board(board, choice.card.title).sentence} {note}".strip()
-    return Head("", said, lines, lead, note)
+    return PageMetadata("", said, lines, lead, note)
 
 
-def model_head(params: Mapping[str, str], source: Source) -> Head | None:
+def model_head(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of one model; None where it is not on the boards."""
     entry = _reader(source).track().entries.get(str(params.get("id", "")))
     if entry is None or entry.prompt_set not in _reader(source).prompt_sets:
@@ -73,14 +73,14 @@ def model_head(params: Mapping[str, str], source: Source) -> Head | None:
         f"{count(len(entry.images.seeds), 'seed')}, scored by {count(runs, 'metric')}."
     )
     note = _SIMULATED if card.simulated else ""
-    return Head(plain_name(entry, 80), f"{said} {note}".strip(), note=note)
+    return PageMetadata(plain_name(entry, 80), f"{said} {note}".strip(), note=note)
 
 
 def _reader(source: Source) -> ModelReader:
     return source.models or ModelReader(source.store, {}, None)
 
 
-def _line(of: SkillBoard, standing: Standing, entry: ModelEntry) -> Line:
+def _line(of: SkillBoard, standing: ModelSummary, entry: ModelEntry) -> Line:
     mean = lead_mean(of, standing)
     ends = (mean.ci_low, mean.ci_high) if mean else (None, None)
     value = mean.value if mean else None

@@ -21,26 +21,26 @@ from leaderboard.records import Kind
 from leaderboard.text import clean, count, interval, number
 from leaderboard.views.benchmark_board import title_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
-from leaderboard.views.changes import VIEWS, MovedQuery
+from leaderboard.views.changes import VIEWS, ChangesQuery
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.comparison import CompareQuery, opponents
 from leaderboard.views.examples import ItemsQuery
 from leaderboard.views.figures import estimate
 from leaderboard.views.index import INDEX
-from leaderboard.views.metric import MetricQuery, OnBoard, Shown, on_boards
+from leaderboard.views.metric import MetricOnBoards, MetricQuery, OnBoard, on_boards
 from leaderboard.views.metric import resolve as resolve_metric
 from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.views.skills import SkillsQuery
 from leaderboard.views.skills import resolve as resolve_skills
 from leaderboard.web.guides import guides
-from leaderboard.web.heads.head import MOST_LINES, Head, Line, own_head
+from leaderboard.web.heads.head import MOST_LINES, Line, PageMetadata, own_head
 from leaderboard.web.heads.of_models import model_head, models_head
 from leaderboard.web.page import Page
 
 _LONGEST_NAME = 60
 
 
-def board_head(params: Mapping[str, str], view: View) -> Head | None:
+def board_head(params: Mapping[str, str], view: View) -> PageMetadata | None:
     """Of the ranking that a query asks for; None where it is not there."""
     choice = resolve(BoardQuery.from_params(params), view.boards)
     if choice.remarks or choice.selector is None:
@@ -58,11 +58,11 @@ def board_head(params: Mapping[str, str], view: View) -> Head | None:
         _said_of(cells, card, view, ranked=whole),
         note_of(choice, view),
     ]
-    return Head(title_of(choice), " ".join(filter(None, said)), lines, choice.measure_title,
+    return PageMetadata(title_of(choice), " ".join(filter(None, said)), lines, choice.measure_title,
                 note_of(choice, view))  # fmt: skip
 
 
-def compare_head(params: Mapping[str, str], view: View) -> Head | None:
+def compare_head(params: Mapping[str, str], view: View) -> PageMetadata | None:
     """Of the comparison that a query asks for; None where it is not there."""
     pair = opponents(CompareQuery.from_params(params), view)
     choice, chosen = pair.choice, pair.chosen
@@ -75,7 +75,7 @@ def compare_head(params: Mapping[str, str], view: View) -> Head | None:
     heading = f"{', '.join(names[:-1])} and {names[-1]} on {choice.board.card.title}"
     values = "; ".join(_value(line) for line in lines)
     said = [f"{choice.measure_title}, {choice.title}: {values}.", note_of(choice, view)]
-    return Head(heading, " ".join(said), lines, choice.measure_title,
+    return PageMetadata(heading, " ".join(said), lines, choice.measure_title,
                 note_of(choice, view))  # fmt: skip
 
 
@@ -144,16 +144,16 @@ def note_of(choice: Choice, view: View) -> str:
     return " ".join(filter(None, (simulated, as_of(view))))
 
 
-def benchmark_head(params: Mapping[str, str], source: Source) -> Head | None:
+def benchmark_head(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of a benchmark; None where there is none of that name."""
     card = source.cards.get(params.get("name", ""))
-    return Head(card.title, card.summary) if card else None
+    return PageMetadata(card.title, card.summary) if card else None
 
 
-def guide_head(params: Mapping[str, str], _: Source) -> Head | None:
+def guide_head(params: Mapping[str, str], _: Source) -> PageMetadata | None:
     """Of a guide; None where there is none of that name."""
     guide = guides().get(params.get("name", ""))
-    return Head(guide.title, guide.lead) if guide else None
+    return PageMetadata(guide.title, guide.lead) if guide else None
 
 
 _LONGEST = 60
@@ -163,11 +163,11 @@ _SHOWS = {"": "fails", "failures": "fails"}
 """Which examples are shown to what a metric does there."""
 
 
-def metric_head(params: Mapping[str, str], source: Source) -> Head | None:
+def metric_head(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of a metric on the boards; None for any other."""
     view = source.reader.view()
     found = resolve_metric(MetricQuery.from_params(params), view, source.reader.statuses())
-    if not isinstance(found, Shown):
+    if not isinstance(found, MetricOnBoards):
         return None
     entry = found.entry
     boards = [one for one in on_boards(found, view) if one.headline is not None]
@@ -179,11 +179,11 @@ def metric_head(params: Mapping[str, str], source: Source) -> Head | None:
     said = [f"By {by}; {kind}." if by else f"{kind.capitalize()}.",
             f"{results}." if results else "", as_of(view)]  # fmt: skip
     title = name_of(entry.entry_id, view)
-    return Head(title, " ".join(filter(None, said)), lines[:MOST_LINES],
+    return PageMetadata(title, " ".join(filter(None, said)), lines[:MOST_LINES],
                 note=as_of(view))  # fmt: skip
 
 
-def index_head(params: Mapping[str, str], source: Source) -> Head | None:
+def index_head(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of the index under the weights of a query."""
     query = comparisons.IndexParameters(**_given(params, "w", "order", "ratings"))
     table = comparisons.index(source, query)
@@ -196,10 +196,10 @@ def index_head(params: Mapping[str, str], source: Source) -> Head | None:
     if not rows:
         return None
     note = _note(cast("Mapping[str, Any]", table.about["weights"]), view)
-    return Head("Index", _sentences(said, rows, "rescaled", note), lines, "Index", note)
+    return PageMetadata("Index", _sentences(said, rows, "rescaled", note), lines, "Index", note)
 
 
-def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
+def skills_head(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of the metrics for the skills of a query; None where it names none."""
     view = source.reader.view()
     choice = resolve_skills(SkillsQuery.from_params(params), view.boards)
@@ -210,11 +210,11 @@ def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
     lines = tuple(_row(row, "mean") for row in table.rows[:MOST_LINES])
     said = f"{count(len(table.rows), 'metric')} for {choice.title}, by rescaled values."
     note = _note(choice.of_benchmarks or (), view)
-    return Head(f"Metrics for {choice.title}", _sentences(said, table.rows, "mean", note), lines,
+    return PageMetadata(f"Metrics for {choice.title}", _sentences(said, table.rows, "mean", note), lines,
                 choice.title, note)  # fmt: skip
 
 
-def examples_head(params: Mapping[str, str], view: View) -> Head | None:
+def examples_head(params: Mapping[str, str], view: View) -> PageMetadata | None:
     """Of the examples of a benchmark; None where the query names none that is there."""
     query = ItemsQuery.from_params(params)
     board = view.boards.get(query.benchmark)
@@ -233,16 +233,18 @@ def examples_head(params: Mapping[str, str], view: View) -> Head | None:
     elif len(named) == 2 and query.show != "all":
         what = f"Images where {names} differ"
     said = "Prompts, images and scores, and what people said of them."
-    return Head(f"{what}: {board.card.title}{skill}", " ".join(filter(None, (said, as_of(view)))))
+    return PageMetadata(
+        f"{what}: {board.card.title}{skill}", " ".join(filter(None, (said, as_of(view))))
+    )
 
 
-def moved_head(params: Mapping[str, str], view: View) -> Head | None:
+def moved_head(params: Mapping[str, str], view: View) -> PageMetadata | None:
     """Of the changes of a benchmark; None where the query names none that is there."""
-    board = view.boards.get(MovedQuery.from_params(params).benchmark)
+    board = view.boards.get(ChangesQuery.from_params(params).benchmark)
     if board is None:
         return None
     said = "Which metrics rose and fell between two revisions, and which values changed."
-    return Head(f"Changes of {board.card.title}", " ".join((said, as_of(view))))
+    return PageMetadata(f"Changes of {board.card.title}", " ".join((said, as_of(view))))
 
 
 def _given(params: Mapping[str, str], *names: str) -> dict[str, Any]:
@@ -301,10 +303,10 @@ def _result(one: OnBoard, line: Line) -> str:
 
 
 log = logging.getLogger(__name__)
-_Of = Callable[[Mapping[str, str], Source], Head | None]
+_Of = Callable[[Mapping[str, str], Source], PageMetadata | None]
 
 
-def _metrics(params: Mapping[str, str], source: Source) -> Head | None:
+def _metrics(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of the tab that is asked for: a skill, a benchmark, or all metrics."""
     query = MetricsQuery.from_params(params)
     if query.kind == SKILL:
@@ -320,7 +322,7 @@ def _of_skill(query: MetricsQuery) -> dict[str, str]:
     return {"skill": query.named, "w": query.weights, "ratings": query.ratings, "cost": query.by}
 
 
-def _compare(params: Mapping[str, str], view: View) -> Head | None:
+def _compare(params: Mapping[str, str], view: View) -> PageMetadata | None:
     of_examples = PlaceQuery.from_params(params).view == "examples"
     return (examples_head if of_examples else compare_head)(params, view)
 
@@ -337,7 +339,7 @@ OF_VIEW: Mapping[str, _Of] = {
 """Path of a page to what says something of a view of it; other pages have one view."""
 
 
-def head_of(page: Page, params: Mapping[str, str], source: Source | None) -> Head:
+def head_of(page: Page, params: Mapping[str, str], source: Source | None) -> PageMetadata:
     """What a view says of itself; what its page says, where there is no such view."""
     describe = OF_VIEW.get(page.path)
     if source is None or describe is None:

@@ -12,7 +12,7 @@ from typing import TypeGuard
 from PIL import Image, ImageDraw, ImageFont
 
 from leaderboard.text import clean, interval, number
-from leaderboard.web.heads.head import HEIGHT, SITE, WIDTH, Head, Line
+from leaderboard.web.heads.head import HEIGHT, SITE, WIDTH, Line, PageMetadata
 
 _PAPER, _INK, _MUTED, _BLUE, _RULE = "#ffffff", "#1a2733", "#55646f", "#0f5fa8", "#c9d3da"
 _LEFT, _RIGHT = 60, WIDTH - 60
@@ -27,7 +27,7 @@ _LOWEST = HEIGHT - 60
 """Below it stands the note."""
 
 
-def picture(head: Head) -> bytes:
+def picture(head: PageMetadata) -> bytes:
     """The picture as PNG; equal heads make equal bytes."""
     image = Image.new("RGB", (WIDTH, HEIGHT), _PAPER)
     draw = ImageDraw.Draw(image)
@@ -99,7 +99,7 @@ def _cut(draw: ImageDraw.ImageDraw, value: str, size: int, width: int) -> str:
     return f"{kept.rstrip()}..."
 
 
-def _rows(draw: ImageDraw.ImageDraw, head: Head, top: int) -> None:
+def _rows(draw: ImageDraw.ImageDraw, head: PageMetadata, top: int) -> None:
     label = _cut(draw, drawable(head.axis), _SMALL, _RIGHT - _AXIS_LEFT)
     draw.text((_AXIS_LEFT, top - 12), label, font=_font(_SMALL), fill=_MUTED, anchor="ls")
     draw.line((_LEFT, top, _RIGHT, top), fill=_RULE, width=2)

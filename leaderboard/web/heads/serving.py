@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leaderboard.api.replies import Body, reply_bytes, response_of, takes_gzip
 from leaderboard.api.source import Source
 from leaderboard.cache import MemoryCache
-from leaderboard.web.heads.head import Head, own_head, tags, with_tags
+from leaderboard.web.heads.head import PageMetadata, own_head, tags, with_tags
 from leaderboard.web.heads.of_views import head_of
 from leaderboard.web.heads.picture import picture
 from leaderboard.web.middleware import framed
@@ -76,7 +76,7 @@ class Described:
             return None
         return self._pages.get(str(scope["path"]).strip("/"))
 
-    async def _head(self, page: Page, query: str) -> Head:
+    async def _head(self, page: Page, query: str) -> PageMetadata:
         if len(query) > LONGEST_QUERY:
             return own_head(page)
         # A store that hangs is no reason for a page not to come.
@@ -152,7 +152,7 @@ def _is_page(message: Message) -> bool:
     )
 
 
-def _tags(head: Head, page: Page, query: str, root: str, source: Source | None) -> str:
+def _tags(head: PageMetadata, page: Page, query: str, root: str, source: Source | None) -> str:
     if not root:
         return tags(head)
     asked = f"?{quote(query, safe='%~:,/&=+@')}" if 0 < len(query) <= LONGEST_QUERY else ""

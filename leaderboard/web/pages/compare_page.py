@@ -11,7 +11,7 @@ from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
 from leaderboard.views.examples import ExampleSources, lower_is_better
 from leaderboard.web.compare import ComparePlace
-from leaderboard.web.live import Shown, live_view
+from leaderboard.web.live import LiveContent, live_view
 from leaderboard.web.page import Context, Page
 
 
@@ -33,7 +33,7 @@ def compare_place(context: Context) -> ComparePlace:
 def _build(context: Context) -> None:
     place = compare_place(context)
 
-    def answer(params: QueryParams, _: gr.Request) -> Shown:
+    def answer(params: QueryParams, _: gr.Request) -> LiveContent:
         return place.answer(PlaceQuery.from_params(params))
 
     live_view(answer, skeleton=render("compare/skeleton.html"))

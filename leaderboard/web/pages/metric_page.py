@@ -23,10 +23,10 @@ from leaderboard.views.changes import moved_address
 from leaderboard.views.examples import lower_is_better
 from leaderboard.views.metric import (
     FILE,
-    Gone,
+    MetricOnBoards,
     MetricQuery,
+    OffBoard,
     OnBoard,
-    Shown,
     Unknown,
     on_boards,
     resolve,
@@ -44,7 +44,7 @@ from leaderboard.views.metric_page import (
 )
 from leaderboard.views.submissions import KINDS
 from leaderboard.web.components import Point, Scale, ScatterChart, Tick
-from leaderboard.web.live import Shown as Part
+from leaderboard.web.live import LiveContent as Part
 from leaderboard.web.live import live_view
 from leaderboard.web.page import Context, Page, root_of
 
@@ -56,7 +56,7 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
     """The page for a query."""
     view, statuses = context.reader.view(), context.reader.statuses()
     found = resolve(query, view, statuses)
-    if not isinstance(found, Shown):
+    if not isinstance(found, MetricOnBoards):
         return _missing(found, statuses)
     address = metric_address(found.entry.entry_id).removeprefix("./")
     around = Around(
@@ -91,7 +91,7 @@ def people_html(context: Context, query: MetricQuery, benchmark: str = "") -> st
     """The chart of a metric's scores against what people say; empty where there is no metric."""
     view, statuses = context.reader.view(), context.reader.statuses()
     found = resolve(query, view, statuses)
-    if not isinstance(found, Shown):
+    if not isinstance(found, MetricOnBoards):
         return ""
     boards = [one for one in on_boards(found, view) if one.card.answers_public]
     boards.sort(key=lambda one: (one.card.name != benchmark, one.card.simulated))
@@ -122,7 +122,7 @@ def _scored(context: Context, view: View, one: OnBoard) -> AgainstPeople | None:
     return against_people(one.card, cases, context.items.standing(entry, cases, turned))
 
 
-def _missing(found: Gone | Unknown, statuses: Sequence[Status]) -> str:
+def _missing(found: OffBoard | Unknown, statuses: Sequence[Status]) -> str:
     if isinstance(found, Unknown):
         return render(
             "metric/missing.html", gone=None, unknown=found, search=found.search,
@@ -142,7 +142,7 @@ def _missing(found: Gone | Unknown, statuses: Sequence[Status]) -> str:
     )  # fmt: skip
 
 
-def _changes(context: Context, found: Shown) -> dict[str, str]:
+def _changes(context: Context, found: MetricOnBoards) -> dict[str, str]:
     """Title of a benchmark to its changes, where an earlier board is kept."""
     names = dict.fromkeys(name for entry in found.entries for name in entry.provenance)
     return {

@@ -12,7 +12,7 @@ from leaderboard.views.metrics import (
     MetricsQuery,
 )
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
-from leaderboard.web.live import KeptAnswers, Shown, live_view
+from leaderboard.web.live import KeptAnswers, LiveContent, live_view
 from leaderboard.web.metrics_tab import activity_part, metrics_tab
 from leaderboard.web.page import Context, Page, root_of
 from leaderboard.web.skill_tab import skill_parts, skill_tab
@@ -25,11 +25,11 @@ class MetricsPlace:
         self._context = context
         self._first, self._second = KeptAnswers(context.reader), KeptAnswers(context.reader)
 
-    def first(self, params: QueryParams) -> Shown:
+    def first(self, params: QueryParams) -> LiveContent:
         """Verdict, controls and table."""
         return self._first.of(params, lambda: self._made(params))
 
-    def second(self, params: QueryParams, site: str) -> Shown:
+    def second(self, params: QueryParams, site: str) -> LiveContent:
         """What stands below and takes longer."""
         context, query = self._context, MetricsQuery.from_params(params)
         if query.kind == BENCHMARK:
@@ -38,7 +38,7 @@ class MetricsPlace:
             return self._second.of(params, lambda: skill_parts(context, query))
         return activity_part(context, query)  # It tells how long ago something was.
 
-    def _made(self, params: QueryParams) -> Shown:
+    def _made(self, params: QueryParams) -> LiveContent:
         context, query = self._context, MetricsQuery.from_params(params)
         if query.kind == BENCHMARK:
             return benchmark_tab(context, params)
@@ -50,10 +50,10 @@ class MetricsPlace:
 def _build(context: Context) -> None:
     place = MetricsPlace(context)
 
-    def first(params: QueryParams, _: gr.Request) -> Shown:
+    def first(params: QueryParams, _: gr.Request) -> LiveContent:
         return place.first(params)
 
-    def second(params: QueryParams, request: gr.Request) -> Shown:
+    def second(params: QueryParams, request: gr.Request) -> LiveContent:
         return place.second(params, root_of(request.headers))
 
     live_view(first, skeleton=render("metrics/skeleton.html"), below=second)

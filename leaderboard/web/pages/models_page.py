@@ -8,7 +8,7 @@ from starlette.datastructures import QueryParams
 from leaderboard.models.reading import ModelReader
 from leaderboard.rendering import render
 from leaderboard.views.models import ModelQuery, PlaceQuery
-from leaderboard.web.live import Shown, live_view
+from leaderboard.web.live import LiveContent, live_view
 from leaderboard.web.model_detail import model_html
 from leaderboard.web.model_place import place_html
 from leaderboard.web.page import Context, Page
@@ -20,10 +20,10 @@ def reader_of(context: Context) -> ModelReader:
 
 
 def _build_models(context: Context) -> None:
-    def answer(params: QueryParams, _: gr.Request) -> Shown:
+    def answer(params: QueryParams, _: gr.Request) -> LiveContent:
         asked = PlaceQuery.from_params(params)
         shown, exact, title = place_html(asked, reader_of(context), context.reader.view())
-        return Shown(shown, exact.query, title)
+        return LiveContent(shown, exact.query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))
 
@@ -32,10 +32,10 @@ MODELS = Page("Models", "models", 11, _build_models)
 
 
 def _build_model(context: Context) -> None:
-    def answer(params: QueryParams, _: gr.Request) -> Shown:
+    def answer(params: QueryParams, _: gr.Request) -> LiveContent:
         asked = ModelQuery.from_params(params)
         shown, query, title = model_html(asked, reader_of(context), context.reader.view())
-        return Shown(shown, query, title)
+        return LiveContent(shown, query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))
 

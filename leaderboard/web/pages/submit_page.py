@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.desk import Advance, Tell
+from leaderboard.desk import CheckProgress, Tell
 from leaderboard.records import Kind
 from leaderboard.rendering import render
 from leaderboard.views.submit import SubmitQuery
@@ -269,7 +269,7 @@ def _telling() -> Tell:
     """Shows on the page how far the event is in which it is called."""
     progress = gr.Progress()
 
-    def tell(now: Advance) -> None:
+    def tell(now: CheckProgress) -> None:
         left = f", about {now.eta_s:,.0f} s left" if now.eta_s else ""
         progress((now.done, now.total), desc=f"Checking images{left}", unit="images")
 

@@ -29,7 +29,7 @@ from evaluator.submission.service import SubmissionService
 from evaluator.submission.validate import examine_source
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status
 from leaderboard.states import State
@@ -317,7 +317,7 @@ def checked(folder: Path, *words: object, code: int = 1) -> dict[str, Any]:
 def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Ledger]:
     """The status after a worker had it, and its store's ledger."""
     store, registry = memory_store(), load_registry()
-    desk = SubmissionService(store, registry, None, lambda: Gate(True), store.clock)
+    desk = SubmissionService(store, registry, None, lambda: SandboxAvailability(True), store.clock)
     sent = desk.submit_metric(folder, account=ADA, receipt=receipt).status.submission
     isolation = IsolationStatus(PlainProcess(), (("plain", Probe(ok=True, layers=("process",))),))
     limits = Limits(start_s=60.0, batch_s=60.0, job_s=300.0)

@@ -11,7 +11,13 @@ import pytest
 from rich.console import Console
 
 from benchmarks.errors import SubmitterError, TransientError
-from evaluator.commands.status import OUTAGE_S, Telling, Turns, status_table, watched
+from evaluator.commands.status import (
+    OUTAGE_S,
+    ProgressPrinter,
+    QueueEstimates,
+    status_table,
+    watched,
+)
 from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
@@ -44,7 +50,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     return run_one(give(memory_store(lambda: NOW), ADA), ADA)
 
 
-def told(telling: Telling, store: Store) -> list[str]:
+def told(telling: ProgressPrinter, store: Store) -> list[str]:
     return [line.plain for line in telling.lines(Ledger(store).whole_status(RUNNING))]
 
 
@@ -54,7 +60,7 @@ def end(store: Store, log: str) -> None:
 
 
 def test_an_author_hears_each_line_once_and_as_it_comes(store: Store) -> None:
-    telling = Telling(store, RUNNING)
+    telling = ProgressPrinter(store, RUNNING)
     first = told(telling, store)
     assert first[0].split()[2] == "received"
     assert sum("batch 59" in line for line in first) == 1
@@ -73,9 +79,9 @@ def test_an_author_hears_each_line_once_and_as_it_comes(store: Store) -> None:
 
 def test_a_log_is_told_once_it_ended_and_nothing_moves_the_cursor(store: Store) -> None:
     store.live.say(RUNNING, f"{NASTY}\x1b[2J\x1b]0;title\x07\r\n")
-    while_it_ran = told(Telling(store, RUNNING), store)
+    while_it_ran = told(ProgressPrinter(store, RUNNING), store)
     end(store, f"{NASTY}\x1b[2J\na\nb\n")
-    lines = told(Telling(store, RUNNING), store)
+    lines = told(ProgressPrinter(store, RUNNING), store)
     assert lines[-2:] == ["    | a", "    | b"]
     for shown in (while_it_ran, lines):
         assert any("onerror=alert" in line for line in shown)
@@ -84,7 +90,7 @@ def test_a_log_is_told_once_it_ended_and_nothing_moves_the_cursor(store: Store) 
 
 def test_nobody_else_hears_a_word(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_USER", "grace")
-    lines = told(Telling(store, RUNNING), store)
+    lines = told(ProgressPrinter(store, RUNNING), store)
     assert lines[0].split()[2] == "received"
     assert not any("batch" in line or "careful" in line for line in lines)
 
@@ -106,7 +112,7 @@ def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(store: Sto
     live = Mute()
     live.say(RUNNING, "a line\n")
     live.why = TransientError("no_relay", "The app does not answer.")
-    telling = Telling(replace(store, live=live), RUNNING)
+    telling = ProgressPrinter(replace(store, live=live), RUNNING)
     assert sum("cannot be read" in line for line in told(telling, store)) == 1
     assert told(telling, store) == []
     live.why = None
@@ -116,7 +122,7 @@ def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(store: Sto
 def test_where_logs_are_shown_on_the_page_alone_that_is_said_once(store: Store) -> None:
     live = Mute()
     live.why = SubmitterError("no_live_secret", "On the pages.", "Open https://x/submit")
-    telling = Telling(replace(store, live=live), RUNNING)
+    telling = ProgressPrinter(replace(store, live=live), RUNNING)
     assert sum("https://x/submit" in line for line in told(telling, store)) == 1
     assert told(telling, store) == []
     assert live.asked == 1
@@ -144,11 +150,11 @@ def test_following_bears_an_outage_of_minutes_and_no_longer(store: Store) -> Non
 
 def test_a_place_is_told_of_what_waits_and_costs_nothing_else(store: Store) -> None:
     ledger = Ledger(store)
-    turn = Turns(store).of([ledger.status(QUEUED)])[QUEUED]
+    turn = QueueEstimates(store).of([ledger.status(QUEUED)])[QUEUED]
     assert (turn.place, turn.of) == (1, 1)
     running, switch = ledger.status(RUNNING), Switch()
     switch.out = True
-    assert Turns(failing(store, switch)).of([running]) == {}
+    assert QueueEstimates(failing(store, switch)).of([running]) == {}
 
 
 # The commands ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from leaderboard.ledger.judge_pins import PATH, Pins
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import read_policy
 from leaderboard.models.judges import Judging
-from leaderboard.models.reading import BoardMemory
+from leaderboard.models.reading import BoardCache
 from leaderboard.models.selection import BLIND
 from leaderboard.publication.publisher import Publisher
 from leaderboard.states import State
@@ -154,7 +154,7 @@ def test_a_metric_blind_to_the_images_judges_no_more_here_than_on_the_board() ->
     blind = rng.uniform(size=20)
     for model, n in (("a", 6), ("b", 1)):
         made.add(model, {"vqa/vqa": rng.uniform(size=(n, 20)), "clip/clip": np.tile(blind, (n, 1))})
-    judging = Judging(made.view, made.known.card, Pins(), BoardMemory())
+    judging = Judging(made.view, made.known.card, Pins(), BoardCache())
     found = {one.entry_id: one for one in in_role(judging, made.reader, None, made.metrics)}
     assert found["vqa/vqa"].trusted and not found["clip/clip"].trusted
     assert found["clip/clip"].why == BLIND

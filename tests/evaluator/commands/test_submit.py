@@ -21,7 +21,7 @@ from evaluator.commands.person import os_user, this_person
 from evaluator.hub.source import HubSource
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import Allowance, Policy
+from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Event, Kind, Status
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
@@ -81,7 +81,7 @@ def test_only_ones_own_is_withdrawn_and_only_when_asked(run: Run, tmp_path: Path
 
 
 def test_a_quota_is_visible_counted_and_holds(run: Run, tmp_path: Path) -> None:
-    tight = {Kind.SCORES: Allowance(scored=1, unfinished=1)}
+    tight = {Kind.SCORES: Quota(scored=1, unfinished=1)}
     policy = Policy(allowances=Policy().allowances | tight).model_dump_json().encode()
     public = folder_store(tmp_path / "store").public
     transact(public, lambda: {"policy.json": policy}, "tight")

@@ -22,7 +22,7 @@ from benchmarks.errors import TransientError
 from evaluator.commands.worker_loop import name_of_worker, poll_of
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account, Origin
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import read_marks
 from leaderboard.states import State
@@ -184,7 +184,9 @@ def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
         path = tmp_path / "s.csv"
         path.write_text(SCORES)
         ada = Account(origin=Origin.HUB, name="ada")
-        desk = SubmissionService(store, {"toy": Toy()}, None, lambda: Gate(True), store.clock)
+        desk = SubmissionService(
+            store, {"toy": Toy()}, None, lambda: SandboxAvailability(True), store.clock
+        )
         sent = desk.submit_scores(path, benchmark="toy", account=ada).status.submission
         event = {"action": "update", "scope": "repo.content"}
         told = {"event": event, "repo": {"type": "dataset", "name": f"{NAME}-requests"}}

@@ -15,9 +15,9 @@ import pytest
 
 from benchmarks.errors import AssayError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap.box import NamespaceBox
+from evaluator.isolation.bubblewrap.box import NamespaceSandbox
 from evaluator.isolation.containers.backend import Containers
-from evaluator.isolation.containers.box import ContainerBox
+from evaluator.isolation.containers.box import ContainerSandbox
 from evaluator.isolation.containers.engine import Engine
 from evaluator.isolation.containers.plan import BOX_LABEL
 from evaluator.isolation.job import Job
@@ -77,7 +77,7 @@ def keep_namespace(session: ScorerSession, stack: ExitStack) -> None:
     The kernel gives the number of a namespace that is gone to the next one, whose processes would
     then be taken for what this box left.
     """
-    if isinstance(session._box, NamespaceBox):
+    if isinstance(session._box, NamespaceSandbox):
         stack.callback(os.close, os.dup(session._box.namespace_fd))
 
 
@@ -87,7 +87,7 @@ def remains(session: ScorerSession) -> list[str]:
     left = [f"process {pid}" for pid in box.pids()]
     if box.exit_code(0) is None:
         left.append("a client")
-    if isinstance(box, ContainerBox) and box.engine.container(box.name) is not None:
+    if isinstance(box, ContainerSandbox) and box.engine.container(box.name) is not None:
         left.append(f"container {box.name}")
     return left
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from evaluator.isolation.bubblewrap.box import NamespaceBox
+from evaluator.isolation.bubblewrap.box import NamespaceSandbox
 from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.session import ScorerSession
 
@@ -27,8 +27,8 @@ def png(colour: str = "red", size: tuple[int, int] = (8, 8)) -> bytes:
     return buffer.getvalue()
 
 
-def box_of(session: ScorerSession) -> NamespaceBox:
+def box_of(session: ScorerSession) -> NamespaceSandbox:
     """The box of namespaces that a session asks."""
     box = session._box
-    assert isinstance(box, NamespaceBox)
+    assert isinstance(box, NamespaceSandbox)
     return box

@@ -24,7 +24,7 @@ from evaluator.isolation.containers.backend import (
     sweep_folders,
     this_supervisor,
 )
-from evaluator.isolation.containers.box import ContainerBox
+from evaluator.isolation.containers.box import ContainerSandbox
 from evaluator.isolation.containers.engine import (
     Container,
     Engine,
@@ -202,8 +202,8 @@ class _Late:
         return Container(0, 137, len(self.asked) >= self.from_ask)
 
 
-def _box(engine: _Late, client: _Client) -> ContainerBox:
-    return ContainerBox(cast(Any, client), engine=cast(Engine, engine), name="one")
+def _box(engine: _Late, client: _Client) -> ContainerSandbox:
+    return ContainerSandbox(cast(Any, client), engine=cast(Engine, engine), name="one")
 
 
 def test_what_the_engine_learns_late_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

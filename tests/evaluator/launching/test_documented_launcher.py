@@ -21,7 +21,7 @@ from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher
 from evaluator.launching.planning import JobSettings
 from evaluator.submission.service import SubmissionService
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.hub import maintenance
@@ -90,7 +90,9 @@ def sent(store: Store, tmp_path: Path) -> str:
     with zipfile.ZipFile(module, "w") as archive:
         archive.writestr("assay.toml", 'name = "lengths"\nbenchmarks = ["demo_ts2"]\n')
         archive.writestr("scorer.py", SCORER)
-    desk = SubmissionService(store, load_registry(), None, lambda: Gate(True), store.clock)
+    desk = SubmissionService(
+        store, load_registry(), None, lambda: SandboxAvailability(True), store.clock
+    )
     return desk.submit_metric(module, account=ADA).status.submission.submission_id
 
 

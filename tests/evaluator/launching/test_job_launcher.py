@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.errors import PlatformError, TransientError
 from evaluator.launching.hub_jobs import HubJobs
-from evaluator.launching.launcher import JobLauncher, Turn
+from evaluator.launching.launcher import JobLauncher, LaunchRound
 from evaluator.launching.planning import WORKER, JobRequest, JobSettings, SeenJob
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.folding import attempts_of
@@ -93,7 +93,7 @@ def all_over(hub: HubServer) -> bool:
     return all(job.ending.is_set() for job in started(hub))
 
 
-def once(one: JobLauncher, hub: HubServer) -> Turn:
+def once(one: JobLauncher, hub: HubServer) -> LaunchRound:
     """Start what can be, wait until it is over, and account for it."""
     assert one.turn().started == 1
     wait_for(lambda: all_over(hub))
@@ -209,9 +209,9 @@ def test_a_start_whose_answer_was_lost_is_found_again(
     rig.send()
     hub.spoil(JOBS, method="POST", done=True, **how)
     one = launcher(hub, rig)
-    assert one.turn() == Turn(started=1)
-    assert one.turn() == Turn(live=1)
-    assert launcher(hub, rig).turn() == Turn(live=1), "nor does a launcher that follows it"
+    assert one.turn() == LaunchRound(started=1)
+    assert one.turn() == LaunchRound(live=1)
+    assert launcher(hub, rig).turn() == LaunchRound(live=1), "nor does a launcher that follows it"
     assert len(started(hub)) == 1
 
 
@@ -223,12 +223,12 @@ def test_a_start_that_may_still_land_is_waited_for(hub: HubServer, rig: Rig, lis
     if not listed:
         hub.spoil(f"{JOBS}*worker*", method="GET", status=409)  # the client repeats no 409
     hub.spoil(JOBS, method="POST", drop=True)
-    assert one.turn() == Turn(unsure=1)
+    assert one.turn() == LaunchRound(unsure=1)
     rig.clock.move(seconds=60)
-    assert one.turn() == Turn(unsure=1)
+    assert one.turn() == LaunchRound(unsure=1)
     assert started(hub) == []
     rig.clock.move(seconds=61)
-    assert one.turn() == Turn(started=1)
+    assert one.turn() == LaunchRound(started=1)
 
 
 # Several launchers ----------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_of_two_launchers_jobs_for_one_submission_one_stays(hub: HubServer, rig:
     twin = dict(first.spec["labels"]) | {"assay-worker": "job-twin"}
     hub.jobs.start("lab", {**first.spec, "labels": twin})
     wait_for(lambda: all(job.stage == "RUNNING" for job in started(hub)))
-    assert one.turn() == Turn(live=1, cancelled=1)
+    assert one.turn() == LaunchRound(live=1, cancelled=1)
     assert [job.stage for job in started(hub)] == ["RUNNING", "CANCELED"]
     assert told(rig, name).attempts == 0
 
@@ -281,7 +281,7 @@ def test_a_job_that_fails_is_an_attempt_with_a_reason_and_is_repeated_so_often(
     hub.jobs.hook = failing
     name, one = rig.sent(), launcher(hub, rig)
     for number in (1, 2, 3):
-        assert once(one, hub) == Turn(ended=1)
+        assert once(one, hub) == LaunchRound(ended=1)
         status = told(rig, name)
         assert (status.state, status.fault) == (
             (State.QUEUED, "world") if number < 3 else (State.FAILED, "platform")
@@ -321,10 +321,10 @@ def test_a_job_killed_at_work_gives_its_submission_back(hub: HubServer, rig: Rig
     one.turn()
     (job,) = started(hub)
     hold(rig, name, job.environment[WORKER])
-    assert one.turn() == Turn(live=1)
+    assert one.turn() == LaunchRound(live=1)
     job.end("ERROR", "node lost")
     rig.clock.move(minutes=3)
-    assert one.turn() == Turn(ended=1)
+    assert one.turn() == LaunchRound(ended=1)
     assert (told(rig, name).state, told(rig, name).attempts) == (State.QUEUED, 1)
     assert "(node lost)" in told(rig, name).reason
     hub.jobs.hook = scoring(rig)
@@ -392,7 +392,7 @@ def test_withdrawing_cancels_the_job(hub: HubServer, rig: Rig, how: str) -> None
         hub.spoil("/cancel", drop=True)
         one.run(stop_after(2), poll_s=0.01)
     else:
-        assert one.turn() == Turn(cancelled=1)
+        assert one.turn() == LaunchRound(cancelled=1)
     assert job.stage == "CANCELED"
     assert one.turn().idle
     assert told(rig, name).state is State.WITHDRAWN
@@ -402,7 +402,7 @@ def test_what_another_worker_took_costs_no_job(hub: HubServer, rig: Rig) -> None
     name, one = rig.sent(), launcher(hub, rig)
     one.turn()
     hold(rig, name, "gpu-machine")
-    assert one.turn() == Turn(cancelled=1)
+    assert one.turn() == LaunchRound(cancelled=1)
     assert told(rig, name).held_by("gpu-machine")
 
 

@@ -15,7 +15,7 @@ from evaluator.scorers.families.fga_blip2 import ElementFinder, clean_caption
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.questions.files import write_records
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows, load_scorer
-from evaluator.scoring.asking import Asked, Item
+from evaluator.scoring.asking import Item, PairRequest
 from evaluator.scoring.images import as_png
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.questions.fakes import yes_no
@@ -357,7 +357,7 @@ def test_the_engine_gets_overall_and_element_scores(folders: Folders, fga: Any) 
     elements = (Element("1", "red cat (attribute)"), Element("2", "house (object)"))
     with source.open() as client:
         ready = client.ready(as_png(FIRST))
-        reply = client.ask([Item("image", ready, (Asked("pair", "text", PROMPT, elements),))])
+        reply = client.ask([Item("image", ready, (PairRequest("pair", "text", PROMPT, elements),))])
     prepared = [fga.prepare(FIRST)]
     assert reply.verdicts[0][0].score == pytest.approx(fga.score(prepared, [PROMPT])[0])
     assert reply.elements is not None

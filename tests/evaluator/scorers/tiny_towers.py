@@ -15,7 +15,7 @@ from benchmarks.schema import Element
 from evaluator.scorers.embeddings import EmbeddingCache
 from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Loaded, Runtime
-from evaluator.scoring.asking import Asked, Item, Reply
+from evaluator.scoring.asking import Item, PairRequest, Reply
 from evaluator.scoring.contract import Scorer, Vectors
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def item_of(
     image_id = hashlib.sha256(data).hexdigest()[:8]
     named = tuple(Element(f"e{n}", text) for n, text in enumerate(elements))
     asked = tuple(
-        Asked(f"{image_id}|{prompt}", f"text {prompt}", prompt, named) for prompt in prompts
+        PairRequest(f"{image_id}|{prompt}", f"text {prompt}", prompt, named) for prompt in prompts
     )
     return Item(image_id, client.ready(data), asked)
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.schema import Element
-from evaluator.scoring.asking import Answered, Asked, Batch, Item, RawItem, Ready, Reply
+from evaluator.scoring.asking import Answered, Batch, Item, PairRequest, RawItem, Ready, Reply
 from evaluator.scoring.batch_work import Room, answered
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.local import LocalEngine
@@ -29,7 +29,7 @@ def batch_of(*sizes: int, bad: Sequence[int] = (), prompt: str = "") -> Batch:
                 f"image-{i}",
                 b"no image" if i in bad else picture(i),
                 tuple(
-                    Asked(
+                    PairRequest(
                         f"pair-{i}-{k}", f"text-{k}", prompt or f"prompt {k}", (Element("a", "x"),)
                     )
                     for k in range(n)
@@ -178,7 +178,7 @@ def test_a_failure_for_good_goes_through() -> None:
 
 def batch(number: int, *, size: int = 0) -> Batch:
     data = picture(number) + b"\0" * size
-    return Batch(number, (RawItem(f"i{number}", data, (Asked(f"p{number}", "t", "text"),)),))
+    return Batch(number, (RawItem(f"i{number}", data, (PairRequest(f"p{number}", "t", "text"),)),))
 
 
 def counted(n: int, drawn: list[int], *, size: int = 0) -> Iterator[Batch]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from evaluator.scoring.asking import Answered, Asked, Batch, Engine, RawItem
+from evaluator.scoring.asking import Answered, Batch, Engine, PairRequest, RawItem
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.local import LocalEngine
@@ -194,7 +194,7 @@ def batches(n: int, drawn: list[int] | None = None) -> Iterator[Batch]:
     for number in range(n):
         if drawn is not None:
             drawn.append(number)
-        asked = Asked(f"pair-{number}", "text", f"prompt {number}")
+        asked = PairRequest(f"pair-{number}", "text", f"prompt {number}")
         yield Batch(number, (RawItem(f"image-{number}", picture(number), (asked,)),))
 
 

@@ -14,7 +14,7 @@ from benchmarks.schema import Element
 from evaluator.isolation.inside import frames
 from evaluator.isolation.inside.frames import Capability
 from evaluator.scoring import sandbox
-from evaluator.scoring.asking import Asked, Item, Ready
+from evaluator.scoring.asking import Item, PairRequest, Ready
 from evaluator.scoring.images import ImageError, is_canonical
 from evaluator.scoring.sandbox import SandboxClient, SandboxSource, requests
 from tests.evaluator.scoring.fakes import FakeSession, content_score, picture
@@ -26,7 +26,7 @@ def items_of(client: SandboxClient, *sizes: int, elements: bool = False) -> list
         Item(
             f"i{i}",
             client.ready(picture(i)),
-            tuple(Asked(f"p{i}-{k}", f"t{k}", f"prompt {k}", parts) for k in range(n)),
+            tuple(PairRequest(f"p{i}-{k}", f"t{k}", f"prompt {k}", parts) for k in range(n)),
         )
         for i, n in enumerate(sizes)
     ]
@@ -98,7 +98,7 @@ ITEM = st.builds(
         "i",
         Ready(data, len(data), pixels),
         tuple(
-            Asked(str(n), "t", text, tuple(Element("e", part) for part in parts))
+            PairRequest(str(n), "t", text, tuple(Element("e", part) for part in parts))
             for n, (text, parts) in enumerate(texts)
         ),
     ),

@@ -23,7 +23,7 @@ import pytest
 from benchmarks.registry import load_registry
 from evaluator.scoring.local import LocalEngine
 from evaluator.submission.service import SubmissionService
-from leaderboard.desk import Gate
+from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
@@ -189,7 +189,9 @@ def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Pa
         "    def score(self, images, prompts):\n"
         "        return [float(len(prompt)) for prompt in prompts]\n"
     )
-    desk = SubmissionService(store, load_registry(), None, lambda: Gate(True), store.clock)
+    desk = SubmissionService(
+        store, load_registry(), None, lambda: SandboxAvailability(True), store.clock
+    )
     sent = desk.submit_metric(module, account=ADA).status.submission
     words = WORK.replace("HEAD:6379", two.address).replace("/shared", str(tmp_path)).split()[1:]
     store_here = ("--store", tmp_path / "store", "--once")

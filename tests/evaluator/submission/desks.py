@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
 from leaderboard.states import State
@@ -30,8 +30,8 @@ def refusing(code: str) -> Iterator[pytest.ExceptionInfo[SubmitterError]]:
     assert caught.value.code == code, caught.value
 
 
-def acts(rig: Rig) -> Acts:
-    return Acts(rig.store, {"toy": Toy.card}, rig.clock)
+def acts(rig: Rig) -> OperatorActions:
+    return OperatorActions(rig.store, {"toy": Toy.card}, rig.clock)
 
 
 def events(rig: Rig, *states: State) -> list[Event]:

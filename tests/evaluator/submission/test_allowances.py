@@ -11,7 +11,7 @@ from evaluator.submission.intake import allowed
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import Allowance, Policy, read_policy
+from leaderboard.ledger.policy import Policy, Quota, read_policy
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Files, Rig
@@ -21,7 +21,7 @@ NOW = datetime(2026, 1, 10, tzinfo=UTC)
 
 
 def policy_of(scored: int, unfinished: int) -> Policy:
-    return Policy(allowances=dict.fromkeys(Kind, Allowance(scored=scored, unfinished=unfinished)))
+    return Policy(allowances=dict.fromkeys(Kind, Quota(scored=scored, unfinished=unfinished)))
 
 
 def allow(rig: Rig, *, scored: int, unfinished: int) -> None:

@@ -19,7 +19,7 @@ from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.intake import Identity, checked_signature
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account, Origin
-from leaderboard.desk import UNNAMED, Accepted, Gate
+from leaderboard.desk import UNNAMED, SandboxAvailability, SubmissionReceipt
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Submission
 from leaderboard.states import State
@@ -44,7 +44,7 @@ def sent(rig: Rig, account: Account = ADA, *, name: str = "clip", **more: str) -
     return rig.send_scores(SCORES, account=account, name=name, **more).submission.submission_id
 
 
-def again(rig: Rig, account: Account = ADA, *, private: bool = False) -> Accepted:
+def again(rig: Rig, account: Account = ADA, *, private: bool = False) -> SubmissionReceipt:
     return rig.desk.submit_metric(rig.module(), account=account, private=private)
 
 
@@ -248,7 +248,9 @@ def test_only_what_was_not_asked_for_is_left_out_where_images_are_missing(rig: R
 
 @pytest.fixture
 def released_desk(rig: Rig) -> SubmissionService:
-    return SubmissionService(rig.store, load_registry(), None, lambda: Gate(True), rig.clock)
+    return SubmissionService(
+        rig.store, load_registry(), None, lambda: SandboxAvailability(True), rig.clock
+    )
 
 
 @pytest.mark.parametrize("one", read_manifest().scores, ids=lambda one: one.name)

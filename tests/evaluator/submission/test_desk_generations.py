@@ -9,10 +9,10 @@ import pytest
 from evaluator.submission.generations.archive import opened
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.desk import UNNAMED, Advance, SaidOfImages
+from leaderboard.desk import UNNAMED, CheckProgress, ManifestOverrides
 from leaderboard.ledger.cleanup import GRACE, sweep
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import Allowance, Policy
+from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Submission
 from tests.evaluator.rig import ADA, BOB, ROOT, Rig
 from tests.evaluator.submission.desks import acts, refusing
@@ -68,7 +68,7 @@ def test_the_rules_of_all_submissions_hold(rig: Rig, desk: SubmissionService) ->
     another = made(50)
     another.manifest["version"] = "2"
     assert send(desk, rig, another).version == "2"
-    allowances = dict.fromkeys(Kind, Allowance(scored=5, unfinished=2))
+    allowances = dict.fromkeys(Kind, Quota(scored=5, unfinished=2))
     acts(rig).set_policy(Policy(allowances=allowances), ROOT, "a test")
     with refusing("quota_exceeded"):
         send(desk, rig, made(50, name="other"))
@@ -89,7 +89,7 @@ def test_all_that_is_wrong_is_one_refusal_with_nothing_kept(
     assert (found.counts, found.n_problems) == ({"wrong_prompt": 1, "missing": 1}, 2)
     absent = desk.examine_generations(rig.folder / "none.zip")
     assert [problem.code for problem in absent.problems] == ["file_missing"]
-    told: list[Advance] = []
+    told: list[CheckProgress] = []
     found = desk.examine_generations(made().zipped(rig.folder / "b.zip"), tell=told.append)
     assert (found.problems, found.name, found.files) == ((), "painter", 8)
     assert found.benchmarks == (SET.name,)
@@ -167,7 +167,7 @@ def test_a_dataset_of_the_hub_is_taken_and_its_commit_recorded(
     if parquet:
         path = one.parquet(rig.folder / "x.parquet")
         files = {"assay.toml": one.toml, "data/train.parquet": path.read_bytes(), "README.md": b"x"}
-        said = SaidOfImages("painter", "3", SET.name, "Some words.")
+        said = ManifestOverrides("painter", "3", SET.name, "Some words.")
         own = desk.submit_generations(path, account=BOB, said=said).status.submission
         assert (own.name, own.version, own.description) == ("painter", "3", "Some words.")
     sha = hub.add("ada/images", files).branches["main"]

@@ -247,7 +247,7 @@ COSTS = Costs(
 )
 SIZE = Size((10, 10), (4, 4), (20, 20), elements=False, small=False, from_card=True)
 SMALL = replace(SIZE, small=True)
-PACE = projection.Pace((0.5, 3.0), waiting=0.25, measuring={"ts2": 0.125, "croc": 2.0})
+PACE = projection.MeasuredTimes((0.5, 3.0), waiting=0.25, measuring={"ts2": 0.125, "croc": 2.0})
 BY_ELEMENTS = replace(COSTS, medium=Rates(0.0, 0.0, 0.0, elements=0.5))
 
 

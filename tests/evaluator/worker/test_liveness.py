@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks.errors import TransientError
 from evaluator.worker import liveness as presence_module
-from evaluator.worker.claims import LONGEST_LEASE, SHORTEST_LEASE, Pace
+from evaluator.worker.claims import LONGEST_LEASE, SHORTEST_LEASE, SlowestRuns
 from evaluator.worker.liveness import FORGOTTEN_AFTER_S, Liveness, ProcessLock
 from leaderboard.records import Status
 from leaderboard.states import State
@@ -125,12 +125,14 @@ def test_what_a_dead_worker_left_is_finished_by_another_and_says_whose_it_was(ri
 
 
 def test_a_lease_follows_what_runs_take_here_within_bounds(rig: Rig) -> None:
-    job, pace = at_work(rig).job, Pace()
+    job, pace = at_work(rig).job, SlowestRuns()
     assert pace.lease([job]) == LONGEST_LEASE, "nothing is known yet"
     pace.took(job, 10.0)
     assert pace.lease([job]) == SHORTEST_LEASE
     assert pace.lease([job] * 3) == 3 * SHORTEST_LEASE, "the third waits for the others"
-    assert Pace().lease([job] * 8) == timedelta(hours=24), "and no lease is longer than a day"
+    assert SlowestRuns().lease([job] * 8) == timedelta(hours=24), (
+        "and no lease is longer than a day"
+    )
     pace.took(job, 1800.0)
     pace.took(job, 20.0)
     assert pace.lease([job]) == timedelta(hours=3), "the slowest counts"

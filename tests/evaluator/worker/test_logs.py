@@ -16,7 +16,7 @@ import pytest
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.worker.logs import (
     HIDDEN,
-    Doing,
+    Activity,
     LogFormat,
     Logged,
     LogLimits,
@@ -44,7 +44,7 @@ class Desk:
 
     folder: Path
     errors: pytest.CaptureFixture[str]
-    doing: Doing = field(default_factory=Doing)
+    doing: Activity = field(default_factory=Activity)
 
     def logging(self, form: LogFormat = LogFormat.JSON) -> Any:
         logged = Logged("w1", lambda: AT, lambda: self.doing, SecretRedaction.of(SECRETS))
@@ -65,7 +65,7 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
 def test_a_line_is_one_object_with_what_the_worker_is_at(desk: Desk) -> None:
     with desk.logging():
         log.info("Waiting.")
-        desk.doing = Doing(GREY, 2)
+        desk.doing = Activity(GREY, 2)
         log.warning("%s failed: %s", GREY, TransientError("store_failed", "No disk."))
         log.info("Sent.", extra={"submission": REDD, "attempt": 1})
         try:
@@ -151,7 +151,7 @@ def test_lines_have_the_stores_time_without_asking_for_it() -> None:
 
 @pytest.mark.parametrize("form", LogFormat)
 def test_no_secret_is_ever_logged(desk: Desk, form: LogFormat) -> None:
-    desk.doing = Doing(GREY, 1)
+    desk.doing = Activity(GREY, 1)
     told = [value for name, value in SECRETS.items() if name != "HF_TOKEN_PATH"]
     with desk.logging(form):
         for secret in told:
@@ -206,9 +206,9 @@ def files_at(folder: Path, limits: LogLimits, lines: dict[str, int]) -> None:
 
 def test_a_file_is_for_its_owner_alone_and_ids_that_are_none_have_none(desk: Desk) -> None:
     with desk.logging(LogFormat.TEXT):
-        desk.doing = Doing(GREY, 1)
+        desk.doing = Activity(GREY, 1)
         log.info("of it")
-        desk.doing = Doing("../../etc/cron.d/x", 1)
+        desk.doing = Activity("../../etc/cron.d/x", 1)
         log.info("of an id that is none")
     assert [path.name for path in desk.folder.iterdir()] == [f"{GREY}.jsonl"]
     assert desk.folder.stat().st_mode & 0o077 == 0
@@ -216,7 +216,7 @@ def test_a_file_is_for_its_owner_alone_and_ids_that_are_none_have_none(desk: Des
 
 def test_a_folder_that_takes_no_files_stops_nothing(desk: Desk) -> None:
     desk.folder.touch()
-    desk.doing = Doing(GREY, 1)
+    desk.doing = Activity(GREY, 1)
     with desk.logging():
         log.info("on")
     assert [line["message"] for line in desk.lines()] == ["on"]

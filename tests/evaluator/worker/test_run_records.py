@@ -18,7 +18,7 @@ from evaluator.submission.dry_run import USUAL_PAIRS, Drawn, agreement
 from evaluator.submission.receipts import environment_versions, written
 from evaluator.submission.runs import MOST_EXAMPLES, cost_record, findings_record
 from evaluator.worker.task_runner import LOG_CHARS, ending
-from leaderboard.desk import Accepted
+from leaderboard.desk import SubmissionReceipt
 from leaderboard.publication.origins import scores_sha256
 from leaderboard.records import Receipt, Status
 from leaderboard.states import State
@@ -71,7 +71,7 @@ def test_of_a_long_output_the_end_is_shown_and_how_much_is_left_out() -> None:
 # The author's own check -----------------------------------------------------------------------
 
 
-def sent(rig: Rig, **other: object) -> Accepted:
+def sent(rig: Rig, **other: object) -> SubmissionReceipt:
     """A module that is sent with a receipt of its check, in which something is otherwise."""
     module = rig.module()
     with taken_in(module) as content:

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.accounts import ASSAY
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.cleanup import tidy_all
-from leaderboard.ledger.policy import Allowance, Policy, read_bans, read_policy
+from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy
 from leaderboard.ledger.versions import superseded_by
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import read_results, with_draws
@@ -142,7 +142,9 @@ def test_an_act_that_loses_its_race_is_checked_against_what_the_other_left(house
     name = house.done()
     public: Any = Meddled(house.store.public, lambda: house.acts.withdraw(name, ADA))
     with refused("not_now"):
-        Acts(replace(house.store, public=public), CARDS, house.clock).hide(name, OLGA, "Wrong.")
+        OperatorActions(replace(house.store, public=public), CARDS, house.clock).hide(
+            name, OLGA, "Wrong."
+        )
     assert house.state(name) is State.WITHDRAWN
     assert verify(house.store.public) == ()
 
@@ -194,7 +196,7 @@ def test_nobody_but_the_author_publishes_and_nothing_by_halves(house: House) -> 
         with refused("not_yours"):
             house.acts.publish(name, account)
     with pytest.raises(PlatformError, match="not known"):
-        Acts(house.store, {"open": OPEN}, house.clock).publish(name, ADA)
+        OperatorActions(house.store, {"open": OPEN}, house.clock).publish(name, ADA)
     assert house.state(name) is State.HELD
     assert house.store.public.list("results/") == ()
 
@@ -209,13 +211,15 @@ def test_a_crash_while_publishing_is_repaired_later(
     public: Any = Meddled(store.public, die, step, after=after)
     with refused("store_damaged"):
         dying = replace(store, public=public, private=private)
-        Acts(dying, CARDS, house.clock).publish(name, ADA)
+        OperatorActions(dying, CARDS, house.clock).publish(name, ADA)
     assert public.met or private.met
     assert verify(store.public) == ()
     published = house.state(name) is State.PUBLISHED
     assert house.shown() == ({name} if published else set())
     try:
-        assert Acts(store, CARDS, house.clock).publish(name, ADA).state is State.PUBLISHED
+        assert (
+            OperatorActions(store, CARDS, house.clock).publish(name, ADA).state is State.PUBLISHED
+        )
     except SubmitterError as error:
         assert published and error.code == "not_now"
     assert (house.shown(), held_results(house)) == ({name}, set())
@@ -229,7 +233,7 @@ def test_what_is_held_for_nobody_is_removed_and_nothing_else(house: House) -> No
     private: Any = Meddled(house.store.private, die, "tidy")
     with refused("store_damaged"):
         dying = replace(house.store, private=private)
-        Acts(dying, CARDS, house.clock).withdraw(gone, ADA)
+        OperatorActions(dying, CARDS, house.clock).withdraw(gone, ADA)
     tidy_all(house.store)
     assert held_results(house) == {held}
 
@@ -449,7 +453,7 @@ def test_a_refusal_writes_nothing(
 
 def test_a_policy_holds_from_the_commit_that_says_why_and_names_every_kind(house: House) -> None:
     assert read_policy(house.store.public) == Policy()
-    one, two = (Allowance(scored=n, unfinished=n) for n in (1, 2))
+    one, two = (Quota(scored=n, unfinished=n) for n in (1, 2))
     policy = Policy(period_days=30, allowances={Kind.METRIC: one, Kind.SCORES: two})
     house.acts.set_policy(policy, OLGA, "A small machine.")
     assert read_policy(house.store.public) == policy

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.folding import fold
-from leaderboard.governance.quota import Standing, standings
-from leaderboard.ledger.policy import Allowance, Policy
+from leaderboard.governance.quota import QuotaUse, standings
+from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Status
 from leaderboard.states import TRANSITIONS, State
 from tests.leaderboard.house import ADA, BOB, OLGA, House
@@ -20,8 +20,8 @@ from tests.leaderboard.made_records import T0, a_submission, an_event
 POLICY = Policy(
     period_days=7,
     allowances={
-        Kind.METRIC: Allowance(scored=2, unfinished=1),
-        Kind.SCORES: Allowance(scored=5, unfinished=2),
+        Kind.METRIC: Quota(scored=2, unfinished=1),
+        Kind.SCORES: Quota(scored=5, unfinished=2),
     },
 )
 SCORED = [State.RECEIVED, State.QUEUED, State.CLAIMED, State.SCORING, State.SCORED, State.JUDGING]
@@ -34,7 +34,7 @@ def a_status(states: list[State], step: timedelta = timedelta(0), **more: object
     return fold(a_submission("grey", **{"account": ADA.key, **more}), events)
 
 
-def standing(*statuses: Status, after: timedelta = timedelta(0)) -> Standing:
+def standing(*statuses: Status, after: timedelta = timedelta(0)) -> QuotaUse:
     """Of metrics; those of scores come second."""
     return standings(ADA.key, statuses, POLICY, T0 + after)[0]
 
@@ -111,7 +111,7 @@ def test_more_than_is_allowed_leaves_nothing_and_no_debt() -> None:
 def test_private_submissions_count_through_their_whole_records() -> None:
     house = House()
 
-    def of_ada() -> Standing:
+    def of_ada() -> QuotaUse:
         return standings(ADA.key, house.ledger.whole_statuses(), POLICY, house.clock())[0]
 
     house.done(private=True)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
-from leaderboard.governance.signing_in import SignIn, Visit, Way, local_name, read_sign_in
+from leaderboard.governance.signing_in import (
+    Authentication,
+    AuthenticationMethod,
+    Visit,
+    local_name,
+    read_sign_in,
+)
 
 OAUTH = {
     "SYSTEM": "spaces",
@@ -16,8 +22,12 @@ OAUTH = {
     "OAUTH_SCOPES": "openid profile",
     "OPENID_PROVIDER_URL": "https://hub.example.org",
 }
-LOCAL = SignIn(Way.LOCAL, local="ada")
-HUB = SignIn(Way.HUB, operators=frozenset({"hub:grace"}), hosts=frozenset({"assay.example.org"}))
+LOCAL = Authentication(AuthenticationMethod.LOCAL, local="ada")
+HUB = Authentication(
+    AuthenticationMethod.HUB,
+    operators=frozenset({"hub:grace"}),
+    hosts=frozenset({"assay.example.org"}),
+)
 
 
 def visit(peer: str = "127.0.0.1", username: str | None = None, **headers: str) -> Visit:
@@ -25,7 +35,7 @@ def visit(peer: str = "127.0.0.1", username: str | None = None, **headers: str) 
     return Visit(peer, {"host": "127.0.0.1:7860", **given}, username)
 
 
-def who(sign_in: SignIn, of: Visit) -> tuple[str, bool] | None:
+def who(sign_in: Authentication, of: Visit) -> tuple[str, bool] | None:
     account = sign_in.account(of)
     return (account.key, account.operator) if account else None
 
@@ -65,7 +75,9 @@ def test_a_name_that_was_made_to_lead_here_gives_nothing(host: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("sign_in", [LOCAL, HUB])
-def test_a_page_of_another_site_acts_for_nobody(sign_in: SignIn, headers: dict[str, str]) -> None:
+def test_a_page_of_another_site_acts_for_nobody(
+    sign_in: Authentication, headers: dict[str, str]
+) -> None:
     assert who(sign_in, visit(username="grace", **headers)) is None
 
 
@@ -81,7 +93,7 @@ def test_operators_are_named_by_the_installation_and_by_exact_key() -> None:
 
 
 def test_on_a_space_the_machine_s_own_address_is_nobody() -> None:
-    assert who(HUB, visit()) is who(SignIn(), visit(username="grace")) is None
+    assert who(HUB, visit()) is who(Authentication(), visit(username="grace")) is None
 
 
 def test_a_hub_name_no_account_can_have_is_our_fault() -> None:
@@ -95,12 +107,14 @@ def test_a_hub_name_no_account_can_have_is_our_fault() -> None:
 def test_the_environment_of_a_space_means_the_hub() -> None:
     found = read_sign_in({**OAUTH, "ASSAY_OPERATORS": "hub:grace"}, "me")
     hosts = frozenset({"made-up-assay.hf.space", "assay.example.org"})
-    assert found == SignIn(Way.HUB, operators=frozenset({"hub:grace"}), hosts=hosts)
+    assert found == Authentication(
+        AuthenticationMethod.HUB, operators=frozenset({"hub:grace"}), hosts=hosts
+    )
 
 
 def test_a_space_without_oauth_lets_nobody_in_and_says_what_to_do() -> None:
     found = read_sign_in({"SYSTEM": "spaces", "SPACE_ID": "made-up/assay"}, "me")
-    assert found.way is Way.NOBODY
+    assert found.way is AuthenticationMethod.NOBODY
     assert "hf_oauth: true" in found.invitation
 
 

@@ -13,7 +13,7 @@ from benchmarks.schema import Card
 from leaderboard.ledger.judge_pins import Pin, Pins
 from leaderboard.models.board_types import Judge
 from leaderboard.models.judges import NO_BOARD, Judging
-from leaderboard.models.reading import BoardMemory
+from leaderboard.models.reading import BoardCache
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from tests.leaderboard.models.made_up_models import (
@@ -39,7 +39,7 @@ def judges(
 ) -> dict[str, Judge]:
     boards_by_name = {own.name: (own, cells) for own, cells in boards}
     made = World(prompt_set(prompts_of(4), **card), boards_by_name, templates=templates or {})
-    judging = Judging(made.view, made.known.card, Pins(pins=tuple(pins)), BoardMemory())
+    judging = Judging(made.view, made.known.card, Pins(pins=tuple(pins)), BoardCache())
     return {one.entry_id: one for one in judging.of(skill, [VQA, CLIP, "gone/gone"])}
 
 

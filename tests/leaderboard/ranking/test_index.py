@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.schema import Scale
 from benchmarks.statistics.sign_flips import flip_bound, flip_tests, squared_differences
-from leaderboard.ranking.index import Comparison, Headlines, Standing, borda_points
+from leaderboard.ranking.index import Comparison, Headlines, IndexRank, borda_points
 from leaderboard.ranking.rank_ranges import tiers
 
 B, BLOCKS = 60, 60
@@ -86,7 +86,7 @@ def moved(one: Headlines, factor: float, shift: float) -> Headlines:
 
 def standings(
     boards: Sequence[Headlines], weights: Mapping[str, float] | None = None
-) -> dict[str, Standing]:
+) -> dict[str, IndexRank]:
     return {one.metric: one for one in Comparison(boards).standings(weights)}
 
 
@@ -96,7 +96,7 @@ def tiers_of(
     return {name: one.tier for name, one in standings(boards, weights).items()}
 
 
-def same_numbers(one: Mapping[str, Standing], other: Mapping[str, Standing]) -> None:
+def same_numbers(one: Mapping[str, IndexRank], other: Mapping[str, IndexRank]) -> None:
     """Every number of a standing but the name, ranks and tiers included."""
     for name, standing in one.items():
         found, expected = (

@@ -16,7 +16,7 @@ from benchmarks.errors import TransientError
 from leaderboard.publication.snapshot import PATH
 from leaderboard.service.health import DISK_FLOOR_BYTES, DiskSpace, Health, Level, Seen, judged
 from leaderboard.service.health_routes import routes
-from leaderboard.service.looking import ChronicleCounts, HealthWatch, Looking
+from leaderboard.service.looking import ChronicleCounts, HealthWatch, StorePoll
 from leaderboard.service.metrics import metrics_text
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store, transact
@@ -307,7 +307,7 @@ def test_a_ledger_begun_again_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -
 def test_all_that_is_read_of_a_store_is_of_one_version() -> None:
     house = House()
     house.done()
-    looking = Looking(house.store)
+    looking = StorePoll(house.store)
     assert looking.look().statuses is looking.look().statuses
     house.send(name="red")
     assert len(looking.look().statuses) == 2

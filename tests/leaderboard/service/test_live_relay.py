@@ -34,7 +34,7 @@ from leaderboard.store.live.wire import (
     MOST_BYTES,
     MOST_PULSES,
     SECRET_HEADER,
-    Outbox,
+    LiveSpool,
     checked_secret,
 )
 from tests.leaderboard.service.serving import serving
@@ -382,7 +382,7 @@ def test_several_tellers_do_not_disturb_each_other(app: str, memory: MemoryLive)
 
 
 def test_what_waits_to_be_told_is_bounded() -> None:
-    outbox = Outbox()
+    outbox = LiveSpool()
     for number in range(500):
         outbox.say(f"metric-{number:04d}", "\x01" * SAID_BYTES)
         outbox.beat(pulse(f"w{number}", isolation="\x01" * 10_000, last_line="\x01" * 10_000))

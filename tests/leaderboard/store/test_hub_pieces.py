@@ -15,7 +15,7 @@ from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.sources.client import hf_raise_for_status, httpx
 from leaderboard.store.folder import REFRESHED_EVERY_S, FolderClock, folder_store
 from leaderboard.store.hub.client import ServerClock
-from leaderboard.store.hub.faults import Asked, translate_errors
+from leaderboard.store.hub.faults import HubRequest, translate_errors
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.uploads import (
     FileOnDemand,
@@ -100,10 +100,16 @@ def test_anybodys_message_is_taken_for_nothing(message: str) -> None:
 def test_no_message_tells_an_address_that_opens_a_file_to_anybody(status: int) -> None:
     signed = httpx.Request("PUT", "https://large.hub/ab/cd?X-Signature=0123abcd&Expires=9")
     reply = httpx.Response(status, request=signed)
-    with pytest.raises(AssayError) as caught, translate_errors(Asked("upload files", "lab/assay")):
+    with (
+        pytest.raises(AssayError) as caught,
+        translate_errors(HubRequest("upload files", "lab/assay")),
+    ):
         hf_raise_for_status(reply)
     assert "Signature" not in str(caught.value)
-    with pytest.raises(TransientError) as cut, translate_errors(Asked("upload files", "lab/assay")):
+    with (
+        pytest.raises(TransientError) as cut,
+        translate_errors(HubRequest("upload files", "lab/assay")),
+    ):
         raise httpx.ReadError(f"cut while reading {signed.url}", request=signed)
     assert "https://large.hub/ab/cd" in str(cut.value)
     assert "Signature" not in str(cut.value)

@@ -24,7 +24,7 @@ from leaderboard.store.interface import (
 )  # fmt: skip
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import MemoryRepository, memory_store
-from leaderboard.store.overlay import Overlay
+from leaderboard.store.overlay import PendingChanges
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, contents, created, put
@@ -317,7 +317,7 @@ def test_pulses_of_workers_long_gone_are_forgotten_when_a_new_one_comes(tmp_path
 def test_new_files_lie_over_those_there_and_none_can_be_committed(tmp_path: Path) -> None:
     under = MemoryRepository()
     put(under, {"a/1": b"old", "a/2": b"kept"})
-    seen = Overlay(under, {"a/1": b"new", "a/3": b"more", "b": b"beside"})
+    seen = PendingChanges(under, {"a/1": b"new", "a/3": b"more", "b": b"beside"})
     assert contents(seen) == {"a/1": b"new", "a/2": b"kept", "a/3": b"more", "b": b"beside"}
     assert seen.list("a/") == ("a/1", "a/2", "a/3")
     for path in ("a/1", "a/2"):

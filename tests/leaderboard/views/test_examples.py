@@ -17,7 +17,7 @@ from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile
 from benchmarks.stored_scores import write_stored
-from leaderboard.publication.item_scores import CaseSet, ItemReader, Standing
+from leaderboard.publication.item_scores import CaseSet, CaseSummary, ItemReader
 from leaderboard.publication.reader import View
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
@@ -68,8 +68,8 @@ def cases() -> CaseSet:
     return case_set()
 
 
-def standing(cases: CaseSet, place: int) -> Standing:
-    return Standing.of(entry_id(place), cases, scores_of(cases.frame, place).to_numpy())
+def standing(cases: CaseSet, place: int) -> CaseSummary:
+    return CaseSummary.of(entry_id(place), cases, scores_of(cases.frame, place).to_numpy())
 
 
 def ordered(show: Any, cases: CaseSet, *places: int, within: Any = None) -> np.ndarray:
@@ -156,7 +156,7 @@ def test_of_many_images_those_are_shown_that_are_misjudged_most() -> None:
     score = cases.frame["expected"].to_numpy().copy()
     wrong = (cases.frame["image_id"] == "q5").to_numpy()
     score[wrong] = 1 - score[wrong]
-    shown = case_shown(cases, 0, (Standing.of("e", cases, score),), most=4)
+    shown = case_shown(cases, 0, (CaseSummary.of("e", cases, score),), most=4)
     assert (shown.n_images, len(shown.tiles)) == (16, 4)
     (tile,) = (tile for tile in shown.tiles if tile.image_id == "q5")
     assert [pair.prompt for pair in tile.pairs] == [0, 1] and shown.mistake is not None

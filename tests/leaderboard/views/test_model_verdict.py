@@ -13,10 +13,10 @@ from leaderboard.models.board_types import (
     Judge,
     Mean,
     ModelBoard,
+    ModelSummary,
     PairReport,
     PairTest,
     SkillBoard,
-    Standing,
 )
 from leaderboard.models.people import people_boards
 from leaderboard.publication.model_entries import ModelEntry
@@ -54,7 +54,7 @@ def skill(better: Better, n: int = 3, **more: Any) -> SkillBoard:
         behind = frozenset(IDS[j] for j in range(n) if k in better.get(j, ()))
         mean = Mean(0.8 - 0.1 * k, 0.7, 0.9, n_prompts=40)
         low, high = 1 + len(behind), n - len(ahead)
-        standings[IDS[k]] = Standing(IDS[k], {ONE.entry_id: mean}, ahead, behind, low, high, 1)
+        standings[IDS[k]] = ModelSummary(IDS[k], {ONE.entry_id: mean}, ahead, behind, low, high, 1)
     made = SkillBoard(None, "All prompts", 40, (ONE, OTHER), ONE.entry_id, standings)
     return replace(made, **more)
 
@@ -66,7 +66,7 @@ def board(*skills: SkillBoard, judge: str = "") -> ModelBoard:
 
 
 DISPUTED = (Disagreement(IDS[0], IDS[1], ("m/One",), ("m/Two",)),)
-UNRANKED = {IDS[0]: Standing(IDS[0], {}, unranked="It lacks scores.")}
+UNRANKED = {IDS[0]: ModelSummary(IDS[0], {}, unranked="It lacks scores.")}
 
 
 @pytest.mark.parametrize(

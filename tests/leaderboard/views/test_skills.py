@@ -26,9 +26,9 @@ from leaderboard.views.metrics import MetricsQuery, SkillRow, SkillView, fails_a
 from leaderboard.views.rankings import cost_words, skill_ranking
 from leaderboard.views.skills import (
     NO_SCALE,
-    Found,
     Placed,
     Prepared,
+    SkillData,
     SkillsBase,
     SkillsChoice,
     SkillsQuery,
@@ -52,20 +52,20 @@ def view() -> View:
     return skills_view_of()
 
 
-def chosen(view: View, **asked: str) -> tuple[SkillsChoice, Found]:
+def chosen(view: View, **asked: str) -> tuple[SkillsChoice, SkillData]:
     choice = resolve(SkillsQuery(**{"skill": "counting", **asked}), view.boards)
     return choice, found_for(choice, skills_base(view, choice.parts))
 
 
-def names(found: Found) -> list[str]:
+def names(found: SkillData) -> list[str]:
     return [one.who.metric for one in found.ranked]
 
 
-def costs(found: Found) -> dict[str, float]:
+def costs(found: SkillData) -> dict[str, float]:
     return {point.placed.who.metric: point.cost for point in found.points}
 
 
-def answers(choice: SkillsChoice, found: Found) -> dict[str, str]:
+def answers(choice: SkillsChoice, found: SkillData) -> dict[str, str]:
     """Each question to who answers it and by what."""
     cost = choice.budget and choice.budget * (1e9 if choice.cost == "flops" else 1.0)
     rows = tuple(SkillRow(*pair) for pair in zip(found.placed, found.spent, strict=True))
@@ -243,7 +243,7 @@ class Guessing(SkillsBase):
         )
 
 
-def guessing(view: View, *metrics: str, low: float = 0.0) -> tuple[SkillsChoice, Found]:
+def guessing(view: View, *metrics: str, low: float = 0.0) -> tuple[SkillsChoice, SkillData]:
     choice, found = chosen(view)
     at_chance = frozenset(metrics or (who.metric for who, _ in found.base.entries.values()))
     return choice, found_for(choice, Guessing(**vars(found.base), at_chance=at_chance, low=low))

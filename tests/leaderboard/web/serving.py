@@ -21,7 +21,7 @@ from itsdangerous import TimestampSigner
 from benchmarks.schema import Card
 from leaderboard.api import picture_routes
 from leaderboard.api.routes import routes
-from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
@@ -31,12 +31,12 @@ from tests.leaderboard.web.synthetic import NOW, StubDesk, source_over
 from tests.processes import await_answer, free_port, running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-LOCAL = SignIn(Way.LOCAL, local="ada")
+LOCAL = Authentication(AuthenticationMethod.LOCAL, local="ada")
 _AT = {"server_name": "127.0.0.1", "prevent_thread_lock": True, "quiet": True}
 
 
 def app_of(
-    store: Store, cards: Mapping[str, Card], sign_in: SignIn = LOCAL, *, desk: Any = None,
+    store: Store, cards: Mapping[str, Card], sign_in: Authentication = LOCAL, *, desk: Any = None,
     models: Any = None, pictures: Pictures | None = None, clock: Any = None,
 ) -> tuple[gr.Blocks, dict[str, Any]]:  # fmt: skip
     """The site of a store, and what serves it with its API and its pictures."""

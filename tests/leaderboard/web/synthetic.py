@@ -22,8 +22,16 @@ from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
 from leaderboard.accounts import Account
 from leaderboard.api.source import Source
-from leaderboard.desk import Accepted, Advance, Examination, Gate, SaidOfImages, ScoresForm, Tell
-from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.desk import (
+    CheckProgress,
+    ManifestOverrides,
+    SandboxAvailability,
+    ScoresForm,
+    SubmissionReceipt,
+    Tell,
+    ValidationReport,
+)
+from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Ban, bans_file
 from leaderboard.publication.ranked_boards import build_snapshot
@@ -167,14 +175,14 @@ def view_over(store: Store, cards: Mapping[str, Card], runs: Sequence[Published]
 
 def site_of(
     store: Store | None = None, desk: StubDesk | None = None, cards_: Mapping[str, Card] | None = None,
-    way: SignIn | None = None, **more: Any,
+    way: Authentication | None = None, **more: Any,
 ) -> Context:  # fmt: skip
     """A site without a server: of the made-up store, unless told otherwise."""
     store = fill(memory_store()) if store is None else store
     shown = cards() if cards_ is None else dict(cards_)
     return Context(
         Reader(store, shown, clock=lambda: NOW), store.live, desk or StubDesk(), shown,
-        lambda: NOW, store, way or SignIn(Way.HUB), **more,
+        lambda: NOW, store, way or Authentication(AuthenticationMethod.HUB), **more,
     )  # fmt: skip
 
 
@@ -376,16 +384,18 @@ def view(entries: int = len(METRICS)) -> View:
 class StubDesk:
     """A desk that takes everything, or refuses code; with a store, it queues what it takes."""
 
-    def __init__(self, gate: Gate | None = None, store: Store | None = None) -> None:
-        self._gate = gate or Gate(ok=True)
+    def __init__(self, gate: SandboxAvailability | None = None, store: Store | None = None) -> None:
+        self._gate = gate or SandboxAvailability(ok=True)
         self._store = store
         self.taken: list[str] = []
         self.sent: list[dict[str, object]] = []
-        self.found = Examination((), name="mine", version="1.0", benchmarks=("ratings",), files=2)
+        self.found = ValidationReport(
+            (), name="mine", version="1.0", benchmarks=("ratings",), files=2
+        )
         self.notes: tuple[str, ...] = ()
         self.recognised = False
 
-    def gate(self) -> Gate:
+    def gate(self) -> SandboxAvailability:
         return self._gate
 
     def score_benchmarks(self) -> tuple[str, ...]:
@@ -394,35 +404,35 @@ class StubDesk:
     def prompt_set_names(self) -> tuple[str, ...]:
         return ("demo_prompts",)
 
-    def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
+    def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
         self.taken.append(f"examined {path.name}")
         return self.found
 
     def examine_scores(
         self, path: Path, form: ScoresForm, account: Account | None = None
-    ) -> Examination:
+    ) -> ValidationReport:
         self.taken.append(f"examined {path.name}")
         self.sent.append({"form": form})
         return self.found
 
-    def examine_repository(self, source: str, account: Account | None = None) -> Examination:
+    def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
         self.taken.append(f"examined {source}")
         return self.found
 
     def examine_generations(
-        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None,
+        self, where: Path | str, said: ManifestOverrides | None = None, tell: Tell | None = None,
         account: Account | None = None,
-    ) -> Examination:  # fmt: skip
+    ) -> ValidationReport:  # fmt: skip
         self.taken.append(f"examined {where if isinstance(where, str) else where.name}")
         self.sent.append({"said": said})
         if tell is not None:
-            tell(Advance(1, 2, 1.0))
+            tell(CheckProgress(1, 2, 1.0))
         return self.found
 
     def submit_metric(
         self, path: Path, *, account: Account, submitter: str = "", private: bool = False,
         receipt: bytes | None = None, source: str = "",
-    ) -> Accepted:  # fmt: skip
+    ) -> SubmissionReceipt:  # fmt: skip
         self.sent.append(
             {"account": account, "submitter": submitter, "receipt": receipt, "source": source}
         )
@@ -431,7 +441,7 @@ class StubDesk:
     def submit_repository(
         self, source: str, *, account: Account, submitter: str = "", private: bool = False,
         receipt: bytes | None = None,
-    ) -> Accepted:  # fmt: skip
+    ) -> SubmissionReceipt:  # fmt: skip
         named = source.partition("@")[0]
         taken_from = f"hub:{named}@{'0' * 40}"
         self.sent.append(
@@ -443,7 +453,7 @@ class StubDesk:
     def submit_scores(
         self, path: Path, *, benchmark: str, account: Account, submitter: str = "",
         name: str = "", version: str = "", private: bool = False, **_: Any,
-    ) -> Accepted:  # fmt: skip
+    ) -> SubmissionReceipt:  # fmt: skip
         if path.suffix != ".csv":
             raise SubmitterError("bad_file", f"{path.name} is not a table.", "Send a CSV file.")
         self.sent.append({"account": account, "submitter": submitter, "version": version})
@@ -451,25 +461,29 @@ class StubDesk:
 
     def submit_generations(
         self, where: Path | str, *, account: Account, submitter: str = "", private: bool = False,
-        said: SaidOfImages | None = None, **_: Any,
-    ) -> Accepted:  # fmt: skip
+        said: ManifestOverrides | None = None, **_: Any,
+    ) -> SubmissionReceipt:  # fmt: skip
         path = Path(where)
         self.sent.append({"account": account, "submitter": submitter, "said": said})
         own = submission(0, path.stem, ("demo_prompts",), kind=Kind.GENERATIONS)
         return self._take(path, own, account, private)
 
-    def _take(self, path: Path, own: Submission, account: Account, private: bool) -> Accepted:
+    def _take(
+        self, path: Path, own: Submission, account: Account, private: bool
+    ) -> SubmissionReceipt:
         self.taken.append(path.name)
         number = len(self.taken)
         whose = {"account": account.key, "private": private, "submitter": account.name}
         own = own.model_copy(update=whose)
         if self._store is None:
             status = Status(submission=own, state=State.QUEUED, since=NOW, by="desk")
-            return Accepted(status, self.recognised, self.notes)
+            return SubmissionReceipt(status, self.recognised, self.notes)
         ident = f"private-{number:010x}" if private else f"sent-{number:06d}"
         own = own.model_copy(update={"submission_id": ident, "received_at": NOW})
         events = [event(state, by=account.key) for state in (State.RECEIVED, State.QUEUED)]
-        return Accepted(Ledger(self._store).receive(own, b"upload", events), False, self.notes)
+        return SubmissionReceipt(
+            Ledger(self._store).receive(own, b"upload", events), False, self.notes
+        )
 
 
 def main() -> None:

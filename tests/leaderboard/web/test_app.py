@@ -12,7 +12,7 @@ import pytest
 
 from app import Settings
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.relay import RelayLive
 from leaderboard.store.live.wire import SECRET_HEADER
@@ -31,7 +31,7 @@ def until(holds: Callable[[], bool], pause_s: float = 0.05) -> None:
 
 def settings(store: str, *more: Any, operators: frozenset[str] = frozenset()) -> Settings:
     data, host, port, name, *secret = more
-    way = SignIn(Way.LOCAL, local=name, operators=operators)
+    way = Authentication(AuthenticationMethod.LOCAL, local=name, operators=operators)
     return Settings(StoreName(store), data, host, port, way, *secret)
 
 

@@ -12,8 +12,8 @@ from leaderboard.publication.changes import Movement
 from leaderboard.states import State
 from leaderboard.tables import to_csv
 from leaderboard.views.changes import (
+    ChangesQuery,
     Comparison,
-    MovedQuery,
     comparison,
     moved_address,
     moved_table,
@@ -38,7 +38,7 @@ def site() -> Context:
 
 
 def found(site: Context, **asked: str) -> tuple[Comparison, Movement]:
-    compared = comparison(site, MovedQuery("ratings", **asked))
+    compared = comparison(site, ChangesQuery("ratings", **asked))
     assert compared is not None and compared.movement is not None
     return compared, compared.movement
 
@@ -115,7 +115,7 @@ def test_a_link_with_what_does_not_exist_shows_what_does(site: Context) -> None:
     shown, _ = found(site, since="../../x", until="nothing", skill="<b>", measure="what")
     assert (shown.query.since, shown.query.until, shown.query.skill) == (BEFORE, "", "")
     assert shown.selector == site.cards["ratings"].headline
-    assert comparison(site, MovedQuery("graphs")) is None
+    assert comparison(site, ChangesQuery("graphs")) is None
     nothing = read(benchmark_tab(site, {"benchmark": "graphs", "view": "changes"}).html)
     assert "No earlier revision" in nothing and "./?tab=benchmark:graphs" in nothing.links()
     asked = found(site, skill="counting", measure="accuracy~assay")[0].query

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import gradio as gr
 import pytest
 
-from leaderboard.governance.signing_in import SignIn, Way, read_sign_in
+from leaderboard.governance.signing_in import Authentication, AuthenticationMethod, read_sign_in
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.web.oauth_provider import CLIENT_ID, CLIENT_SECRET
@@ -66,7 +66,7 @@ class Site:
         return self.store.public.head(), self.store.private.head(), len(self.desk.taken)
 
 
-def served(sign_in: SignIn) -> Iterator[Site]:
+def served(sign_in: Authentication) -> Iterator[Site]:
     store = give(fill(memory_store()), ADA)
     desk = StubDesk(store=store)
     app, options = app_of(store, cards(), sign_in, desk=desk)
@@ -93,7 +93,7 @@ def space() -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def at_home() -> Iterator[Site]:
     """An installation that knows the people at its own machine."""
-    yield from served(SignIn(Way.LOCAL, local="root"))
+    yield from served(Authentication(AuthenticationMethod.LOCAL, local="root"))
 
 
 @pytest.fixture(autouse=True)

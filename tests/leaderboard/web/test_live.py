@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from starlette.datastructures import QueryParams
 
 from leaderboard.store.memory import memory_store
-from leaderboard.web.live import Shown, live_view
+from leaderboard.web.live import LiveContent, live_view
 from leaderboard.web.pages.metrics_page import MetricsPlace
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.synthetic import fill, keep, site_of
@@ -26,7 +26,7 @@ ROWS = "".join(f"<tr><td>row {n}</td></tr>" for n in range(200))
 _asked: list[str] = []
 
 
-def answer(params: QueryParams, _: gr.Request) -> Shown:
+def answer(params: QueryParams, _: gr.Request) -> LiveContent:
     _asked.append(str(params))
     tab, search = params.get("tab", "one"), params.get("q", "")
     kinds, sort, runs = params.get("kinds", ""), params.get("sort", ""), int(params.get("runs", 0))
@@ -36,7 +36,7 @@ def answer(params: QueryParams, _: gr.Request) -> Shown:
     if 0 < runs < 3:
         query = query.replace(f"runs={runs}", f"runs={runs + 1}")
     order = "descending" if sort == "-v" else "ascending"
-    return Shown(
+    return LiveContent(
         f'<h1>{escape(tab)}</h1><a data-go="two" data-push href="?tab=two">Two</a>'
         f'<form data-go><input type="hidden" name="tab" value="{escape(tab)}">'
         f'<input type="search" name="q" aria-label="Search" value="{escape(search)}">'
@@ -52,8 +52,8 @@ def answer(params: QueryParams, _: gr.Request) -> Shown:
     )
 
 
-def below(params: QueryParams, _: gr.Request) -> Shown:
-    return Shown(f'<p id="below">below {escape(params.get("tab", "one"))}</p>')
+def below(params: QueryParams, _: gr.Request) -> LiveContent:
+    return LiveContent(f'<p id="below">below {escape(params.get("tab", "one"))}</p>')
 
 
 @pytest.fixture(scope="module")

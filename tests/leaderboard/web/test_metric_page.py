@@ -24,8 +24,8 @@ from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
 from leaderboard.views.metric import (
     HubResults,
+    MetricOnBoards,
     MetricQuery,
-    Shown,
     Unknown,
     benchmark_bibtex,
     dataset_of,
@@ -100,9 +100,9 @@ def page_of(context: Context, entry_id: str = SIGLIP, search: str = "") -> Node:
     return read(html_of(context, entry_id, search))
 
 
-def shown(context: Context, entry_id: str = SIGLIP) -> Shown:
+def shown(context: Context, entry_id: str = SIGLIP) -> MetricOnBoards:
     found = resolve(MetricQuery(entry_id), context.reader.view(), context.reader.statuses())
-    assert isinstance(found, Shown)
+    assert isinstance(found, MetricOnBoards)
     return found
 
 
@@ -152,7 +152,7 @@ def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(
     api = asking(publish(memory_store(), runs, synthetic.cards()), synthetic.cards())
     view = api.source.reader.view()
     one = resolve(MetricQuery("made-up-0009/Twice"), view, ())
-    assert isinstance(one, Shown)
+    assert isinstance(one, MetricOnBoards)
     address = metric_page(one, view, Around(())).data.removeprefix(".")
     names = ("measure", "variant", "split", "facet", "skill", "value", "ci_low", "entry_id")
     rows = api.table(address)["rows"]

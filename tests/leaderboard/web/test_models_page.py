@@ -22,10 +22,10 @@ from leaderboard.models.board_types import (
     Judge,
     Mean,
     ModelBoard,
+    ModelSummary,
     PairMatrix,
     PairTest,
     SkillBoard,
-    Standing,
 )
 from leaderboard.models.people import people_boards
 from leaderboard.models.reading import ModelReader
@@ -536,11 +536,11 @@ JUDGE = Judge("m/One", "One 1.0", trusted=True)
 OTHER = Judge(f"m/{NASTY}", NASTY, trusted=False)
 
 
-def standing(place: int, **more: Any) -> Standing:
+def standing(place: int, **more: Any) -> ModelSummary:
     mean = Mean(0.8 - 0.1 * place, 0.7, 0.9, n_prompts=40, n_missing=place)
     better = frozenset({f"drawn-{place + 1:05d}"})
     given = more or {"rank_low": place + 1, "rank_high": place + 2, "tier": place + 1}
-    return Standing(f"drawn-{place:05d}", {JUDGE.entry_id: mean}, better, **given)
+    return ModelSummary(f"drawn-{place:05d}", {JUDGE.entry_id: mean}, better, **given)
 
 
 def skill(key: str | None, n: int = 3, **more: Any) -> SkillBoard:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.accounts import Account
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.governance.rights import Action, actions
 from leaderboard.ledger.audit_log import read_lines, verify
-from leaderboard.ledger.policy import Allowance, Policy, read_bans, read_policy
+from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy
 from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
@@ -44,8 +44,8 @@ def site() -> Context:
     return site_of(give(fill(memory_store()), ADA))
 
 
-def acts(site: Context) -> Acts:
-    return Acts(site.store, site.cards, site.clock)
+def acts(site: Context) -> OperatorActions:
+    return OperatorActions(site.store, site.cards, site.clock)
 
 
 def parsed(html: str) -> Node:
@@ -116,7 +116,7 @@ def test_a_policy_is_set_whole_or_not_at_all(site: Context) -> None:
     set_policy(site, acts(site), OPERATOR, PolicyForm((30, 2, 1, 4, 3, 6, 5), "Fewer machines."))
     policy = read_policy(site.store.public)
     assert (policy.period_days, policy.allowances[Kind.SCORES].scored) == (30, 4)
-    assert policy.allowances[Kind.GENERATIONS] == Allowance(scored=6, unfinished=5)
+    assert policy.allowances[Kind.GENERATIONS] == Quota(scored=6, unfinished=5)
     quota = read(submit_parts(site, ADA, SubmitQuery()).html[3])
     assert "0 left: 3 of 2 used in 30 days" in quota and "the next is free at" in quota
 

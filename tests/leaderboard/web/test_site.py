@@ -14,9 +14,9 @@ import pytest
 from app import patiently
 from benchmarks.errors import TransientError
 from leaderboard.accounts import Account, Origin
-from leaderboard.governance.acts import Acts
+from leaderboard.governance.acts import OperatorActions
 from leaderboard.governance.rights import Action
-from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
 from leaderboard.web.submitting import Request, act_on
@@ -26,7 +26,7 @@ from tests.leaderboard.web.own_submissions import NEW, QUEUED, give
 from tests.leaderboard.web.serving import REPOSITORY, Caller, app_of, endpoints, served
 from tests.leaderboard.web.synthetic import NOW, cards, fill, site_of
 
-HERE = SignIn(Way.LOCAL, local="root")
+HERE = Authentication(AuthenticationMethod.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
 OUT = "The Hub answers 503"
 
@@ -119,7 +119,9 @@ def test_an_act_says_that_it_failed_and_nothing_is_changed(switch: Switch) -> No
     before = store.public.head()
     switch.out = True
     for action, own in ((Action.WITHDRAW, QUEUED), (Action.HIDE, NEW)):
-        said = act_on(context, Acts(store, cards(), lambda: NOW), ROOT, Request(action, own, "why"))
+        said = act_on(
+            context, OperatorActions(store, cards(), lambda: NOW), ROOT, Request(action, own, "why")
+        )
         assert "outside failed" in said and OUT in said
     switch.out = False
     assert store.public.head() == before

@@ -11,7 +11,13 @@ import pytest
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.problems import Problem
 from leaderboard.accounts import Account
-from leaderboard.desk import Examination, Gate, Plan, SaidOfImages, ScoresForm
+from leaderboard.desk import (
+    ManifestOverrides,
+    Plan,
+    SandboxAvailability,
+    ScoresForm,
+    ValidationReport,
+)
 from leaderboard.records import ImagesSeen, Kind
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.views.submit import SubmitQuery
@@ -37,7 +43,7 @@ from tests.leaderboard.web.synthetic import NASTY, StubDesk, ban, site_of
 NAMED = "ada/grey@main"
 COMMIT = f"hub:ada/grey@{'0' * 40}"
 ZIP, CSV, PARQUET = "/tmp/mine.zip", "/tmp/mine.csv", "/tmp/images.parquet"
-SHUT = Gate(ok=False, reason="No namespaces here.", remedy="Install bubblewrap.")
+SHUT = SandboxAvailability(ok=False, reason="No namespaces here.", remedy="Install bubblewrap.")
 Act = Callable[[Context, Account | None, Form], Answer]
 
 
@@ -73,11 +79,11 @@ def code(answer: Answer) -> str:
         (check, FileForm(CSV, "ratings", " m ", lower=" a, b ,"), "examined mine.csv",
          {"form": ScoresForm("ratings", "m", "", "", ("a", "b"))}),
         (check, ImagesForm(PARQUET, None, " painter ", "", "demo_prompts"),
-         "examined images.parquet", {"said": SaidOfImages("painter", "", "demo_prompts")}),
+         "examined images.parquet", {"said": ManifestOverrides("painter", "", "demo_prompts")}),
         (check, ImagesForm(None, "ada/images@main"),
-         "examined datasets/ada/images@main", {"said": SaidOfImages()}),
+         "examined datasets/ada/images@main", {"said": ManifestOverrides()}),
         (check, ImagesForm(None, "datasets/ada/images@main"),
-         "examined datasets/ada/images@main", {"said": SaidOfImages()}),
+         "examined datasets/ada/images@main", {"said": ManifestOverrides()}),
         (send, ModuleForm(ZIP, submitter=" Somebody "), "mine.zip",
          {"account": ADA, "submitter": "Somebody", "receipt": None, "source": ""}),
         (send, ModuleForm(None, NAMED, None, " A group ", private=True), "grey@main",
@@ -85,7 +91,7 @@ def code(answer: Answer) -> str:
         (send, FileForm(CSV, "ratings", submitter="Me"), "mine.csv",
          {"account": ADA, "submitter": "Me", "version": ""}),
         (send, ImagesForm("/tmp/a.zip", submitter=" A group ", private=True), "a.zip",
-         {"account": ADA, "submitter": "A group", "said": SaidOfImages()}),
+         {"account": ADA, "submitter": "A group", "said": ManifestOverrides()}),
     ],
 )  # fmt: skip
 def test_what_a_form_says_reaches_the_intake(
@@ -191,7 +197,7 @@ def test_76_missing_images_are_one_row_with_their_number_an_example_and_the_reme
     missing = [Problem("missing", f"There is none {NASTY}.", "Generate it.", file=f"p{n}_{NASTY}")
                for n in range(76)]  # fmt: skip
     blank = Problem("blank", "It is of one colour.", "Generate it again.", file="x.png")
-    desk.found = Examination((*missing, blank), counts={"missing": 500, "blank": 1})
+    desk.found = ValidationReport((*missing, blank), counts={"missing": 500, "blank": 1})
     answer = check(site, ADA, ImagesForm("/tmp/a.zip"))
     page = page_of(answer)
     rows = page.all(".as-problems tbody tr")
@@ -207,7 +213,7 @@ def test_76_missing_images_are_one_row_with_their_number_an_example_and_the_reme
 
 
 def test_every_key_of_a_manifest_has_a_row_with_its_place(site: Context, desk: StubDesk) -> None:
-    desk.found = Examination((
+    desk.found = ValidationReport((
         Problem("bad_manifest", f"name is {NASTY}", "Correct that key.", "assay.toml", 3),
         Problem("bad_manifest", "version is wrong", "Correct that key.", "assay.toml", 4),
         Problem("too_large", "All is too large."),
@@ -220,7 +226,7 @@ def test_every_key_of_a_manifest_has_a_row_with_its_place(site: Context, desk: S
 def test_a_check_that_passes_says_what_a_worker_would_do_and_which_boards_it_enters(
     site: Context, desk: StubDesk
 ) -> None:
-    desk.found = Examination(
+    desk.found = ValidationReport(
         (), NASTY, "1.0", ("ratings", "graphs"), 1, 3_400, "ab" * 32, notes=("A note.", NASTY),
         plan=Plan(("a", "b"), {"ratings": 480}, {"tiny": "no images"}, ("scores as submitted",)),
     )  # fmt: skip
@@ -242,7 +248,7 @@ def test_checked_images_are_counted_and_what_is_withheld_is_said(site: Context) 
         prompt_set="demo_prompts", revision="1", seeds=(1, 2), wanted=10, present=8,
         withheld={"nsfw": 2}, n_bytes=5000, sizes={"512x512": 8},
     )  # fmt: skip
-    of = Examination((), "painter", "1", ("demo_prompts",), 8, 5000, "0" * 64, {}, images)
+    of = ValidationReport((), "painter", "1", ("demo_prompts",), 8, 5000, "0" * 64, {}, images)
     page = read(check_page(site, Kind.GENERATIONS, of))
     for words in ("8 of 10", "2 seeds", "2 nsfw", "8 of 512x512", "5.0 kB", "qualified metrics"):
         assert words in page

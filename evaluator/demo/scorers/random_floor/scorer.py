@@ -1,4 +1,4 @@
-"""What guessing looks like: a number from a hash of the picture and the sentence."""
+"""Random floor: a number from a hash of the picture and the sentence."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from PIL import Image
 
 from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.scoring.progress import Progress
-from evaluator.submission.generations.checking import Check, Wanted, check_folder, in_order
-from evaluator.submission.generations.images import Look, look
+from evaluator.submission.generations.checking import Check, RequestedImages, check_folder, in_order
+from evaluator.submission.generations.images import ImageInspection, look
 from evaluator.submission.generations.sources import Fault, FolderSource, GenerationsLimits
 from tests.evaluator.submission.generations.made_images import (
     PROMPTS,
@@ -205,7 +205,7 @@ def test_progress_is_told_to_its_end_and_little_is_held_of_an_image(tmp_path: Pa
     folder = made().folder(tmp_path / "f")
     taken(folder, listener=told.append)
     assert (told[0].done, told[-1].done, told[-1].total) == (0, 8, 8)
-    check = Check(FolderSource(folder, GenerationsLimits()), Wanted.of(PROMPTS, SEEDS))
+    check = Check(FolderSource(folder, GenerationsLimits()), RequestedImages.of(PROMPTS, SEEDS))
     assert all(data for _row, data in check.stream("images.jsonl"))
     assert check._table.rows == {}
     assert list(check.hashes().places) == list(range(8))
@@ -233,9 +233,9 @@ def test_results_come_in_order_and_no_more_than_two_a_thread_are_ahead() -> None
 # One image -------------------------------------------------------------------------------------
 
 
-def seen(data: bytes) -> Look:
+def seen(data: bytes) -> ImageInspection:
     of = look(data)
-    assert isinstance(of, Look)
+    assert isinstance(of, ImageInspection)
     return of
 
 
@@ -276,4 +276,4 @@ def test_damaged_bytes_never_end_the_check(form: str) -> None:
         spoiled = bytearray(data)
         for at in rng.integers(0, len(data), 6):
             spoiled[at] = rng.integers(0, 256)
-        assert isinstance(look(bytes(spoiled)), Look | Fault)
+        assert isinstance(look(bytes(spoiled)), ImageInspection | Fault)

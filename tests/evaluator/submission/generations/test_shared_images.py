@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageFilter
 
 from benchmarks.errors import PlatformError
-from evaluator.submission.generations.checking import Hashes, Wanted
+from evaluator.submission.generations.checking import Hashes, RequestedImages
 from evaluator.submission.generations.images import ALIKE, distance, perceptual_hash, small_luma
 from evaluator.submission.generations.intake import (
     hashes_file,
@@ -20,7 +20,7 @@ from evaluator.submission.generations.intake import (
 )
 from tests.evaluator.submission.generations.made_images import encoded, picture
 
-WANTED = Wanted({f"p{i}": None for i in range(50)}, (1, 2))
+WANTED = RequestedImages({f"p{i}": None for i in range(50)}, (1, 2))
 IDS = tuple(WANTED.texts)
 
 

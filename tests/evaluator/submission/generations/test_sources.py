@@ -14,10 +14,10 @@ import pytest
 
 from evaluator.submission.generations.archive import opened
 from evaluator.submission.generations.sources import GenerationsLimits, says_generations
-from leaderboard.desk import SaidOfImages
+from leaderboard.desk import ManifestOverrides
 from tests.evaluator.submission.generations.made_images import SET, Made, codes, made, taken
 
-SAID = SaidOfImages("painter", "", SET.name)
+SAID = ManifestOverrides("painter", "", SET.name)
 
 
 def beside_manifest(one: Made, place: Path, table: pa.Table | None = None, **options: Any) -> Path:

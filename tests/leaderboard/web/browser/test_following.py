@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account, Origin
-from leaderboard.desk import Gate
-from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.desk import SandboxAvailability
+from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Kind
 from leaderboard.states import State
@@ -26,7 +26,7 @@ from tests.leaderboard.web.serving import app_of
 from tests.leaderboard.web.synthetic import NOW, cards, fill
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-HERE = SignIn(Way.LOCAL, local="root")
+HERE = Authentication(AuthenticationMethod.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root")
 WAIT_MS = 60_000
 BAND = """() => {
@@ -161,7 +161,9 @@ def store() -> Store:
 
 @pytest.fixture(scope="module")
 def site(store: Store, serve: Serve) -> str:
-    desk = SubmissionService(store, {}, None, lambda: Gate(True), store.clock, prompt_sets=SETS)
+    desk = SubmissionService(
+        store, {}, None, lambda: SandboxAvailability(True), store.clock, prompt_sets=SETS
+    )
     return serve(app_of(store, cards(), desk=desk, clock=store.clock))
 
 

@@ -32,8 +32,8 @@ from leaderboard.web.heads.head import (
     DESCRIPTIONS,
     HEIGHT,
     WIDTH,
-    Head,
     Line,
+    PageMetadata,
     document_title,
     own_head,
     tags,
@@ -74,7 +74,7 @@ def found_in(page: str) -> dict[str, list[str]]:
     return found
 
 
-def asked(source: Source, path: str, **params: str) -> Head:
+def asked(source: Source, path: str, **params: str) -> PageMetadata:
     return head_of(PAGES[path], params, source)
 
 
@@ -241,7 +241,7 @@ def test_a_hostile_name_stays_text_in_every_tag(source: Source) -> None:
     for head in (
         asked(source, "metric", id=STRANGER),
         asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST),
-        Head(NASTY, NASTY, (Line(NASTY),)),
+        PageMetadata(NASTY, NASTY, (Line(NASTY),)),
     ):
         address = "https://else.example/"
         made = tags(head, f"{address}metric?id={NASTY}", f"{address}{NASTY}")
@@ -254,7 +254,7 @@ def test_a_hostile_name_stays_text_in_every_tag(source: Source) -> None:
 
 
 def test_long_names_are_cut_and_not_the_name_of_the_site() -> None:
-    found = found_in(f"{tags(Head('x' * 900, 'y' * 900))}<script")
+    found = found_in(f"{tags(PageMetadata('x' * 900, 'y' * 900))}<script")
     assert found["title"][0].endswith("… · Assay") and len(found["title"][0]) < 130
     assert len(found["description"][0]) == 300
 
@@ -266,7 +266,7 @@ def test_gradios_own_tags_give_way_and_its_scripts_stay_as_they_are() -> None:
         b' content="https://else.example/x.jpg"\n/><meta name="twitter:creator" content="@x" />'
         b'<meta name="viewport" content="width=device-width" />' + script + b"</head></html>"
     )
-    after = with_tags(page, tags(Head("Title", "Said")))
+    after = with_tags(page, tags(PageMetadata("Title", "Said")))
     assert b"else.example" not in after and b"twitter:creator" not in after
     assert script in after and b'name="viewport"' in after and b'<base href="./" />' in after
     assert after.index(b"charset") < after.index(b"<title>")
@@ -356,7 +356,7 @@ def test_a_store_that_hangs_does_not_keep_the_page_waiting(
 ) -> None:
     on = threading.Event()
 
-    def hanging(page: Page, *_: object) -> Head:
+    def hanging(page: Page, *_: object) -> PageMetadata:
         on.wait(120)
         return own_head(page)
 
@@ -392,14 +392,16 @@ def test_equal_heads_make_equal_pictures_of_the_expected_size(source: Source) ->
 @pytest.mark.parametrize(
     "head",
     [
-        Head("", ""),
-        Head(NASTY * 20, NASTY * 40, (Line(NASTY * 5, float("nan"), None, float("inf")),), "ρ"),
-        Head("One", "value", (Line("x", 0.5),), "axis"),
-        Head("Wide", "values", (Line("x", -1e300, -1e300, 1e300),) * 9, "axis"),
-        Head("字" * 300, "字" * 900),
+        PageMetadata("", ""),
+        PageMetadata(
+            NASTY * 20, NASTY * 40, (Line(NASTY * 5, float("nan"), None, float("inf")),), "ρ"
+        ),
+        PageMetadata("One", "value", (Line("x", 0.5),), "axis"),
+        PageMetadata("Wide", "values", (Line("x", -1e300, -1e300, 1e300),) * 9, "axis"),
+        PageMetadata("字" * 300, "字" * 900),
     ],
 )
-def test_whatever_is_said_can_be_drawn(head: Head) -> None:
+def test_whatever_is_said_can_be_drawn(head: PageMetadata) -> None:
     assert Image.open(io.BytesIO(picture(head))).size == (WIDTH, HEIGHT)
 
 
