@@ -32,30 +32,30 @@ from benchmarks.registry import load_registry
 from benchmarks.settings.rotation import SecretRotation
 from benchmarks.settings.sources import load_process
 from benchmarks.settings.sources import read as read_settings
-from evaluator.commands.person import os_user
-from evaluator.isolation.gate import isolation_gate
+from evaluator.commands.local_account import os_user
+from evaluator.isolation.availability import isolation_gate
 from evaluator.submission.service import SubmissionService
 from leaderboard.api.mcp import routes as mcp_routes
 from leaderboard.api.picture_routes import routes as picture_routes
 from leaderboard.api.routes import routes as api_routes
 from leaderboard.api.source import Source
-from leaderboard.desk import SandboxAvailability
-from leaderboard.governance.signing_in import Authentication, read_sign_in
+from leaderboard.governance.authentication import Authentication, read_sign_in
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.reader import Reader
 from leaderboard.service.address import listens_at
 from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.live_routes import routes as live_routes
-from leaderboard.service.looking import HealthWatch
 from leaderboard.service.memory import keep_small
 from leaderboard.service.pictures import Pictures
+from leaderboard.service.polling import HealthWatch
 from leaderboard.service.webhooks import routes as webhook_routes
 from leaderboard.service.webhooks import webhook_from
 from leaderboard.store.interface import Store
 from leaderboard.store.live.opening import SECRET, live_of
 from leaderboard.store.live.wire import checked_secret
 from leaderboard.store.opening import StoreName
+from leaderboard.submission_service import SandboxAvailability
 from leaderboard.web.site import create_app, launch_options
 
 LONGEST_PAUSE_S = 60.0

@@ -28,12 +28,12 @@ from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
 from benchmarks_perf.measuring import MIB, Figure, interleaved, memory_bytes
 from evaluator.submission.service import SubmissionService
 from leaderboard.api.source import Source
-from leaderboard.desk import SandboxAvailability
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.service.memory import keep_small
 from leaderboard.store.folder import folder_store
+from leaderboard.submission_service import SandboxAvailability
 from leaderboard.web.site import create_app, launch_options
 
 BOARDS, SLICES = 2, 60

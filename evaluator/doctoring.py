@@ -17,7 +17,7 @@ from evaluator.isolation.backend import IsolationStatus
 from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.logs import LOGS, limits_of
-from leaderboard.governance.signing_in import read_sign_in
+from leaderboard.governance.authentication import read_sign_in
 from leaderboard.ledger.ledger import Ledger, faults
 from leaderboard.publication.rebuilding import (
     Difference,

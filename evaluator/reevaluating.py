@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes, bundled_modules
-from evaluator.isolation.gate import isolation_gate
+from evaluator.isolation.availability import isolation_gate
 from evaluator.submission.archives.archive import content_hash
 from evaluator.submission.manifest import parse_manifest
 from evaluator.submission.service import SubmissionService

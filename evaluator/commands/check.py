@@ -45,7 +45,7 @@ from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.model_cache import ModelCache
 from evaluator.hub.source import PREFIX
-from evaluator.isolation.gate import IsolationChoice, machine_isolation
+from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.limits import Limits
 from evaluator.scoring.progress import Progress
 from evaluator.submission.dry_run import (
@@ -58,16 +58,16 @@ from evaluator.submission.dry_run import (
     expectation,
     receipt_of,
 )
+from evaluator.submission.generations.extraction import AcceptedImages, AnyPrompts, PromptSets, take
 from evaluator.submission.generations.intake import examination, listening
 from evaluator.submission.generations.sources import opened_source as opened_images
 from evaluator.submission.generations.sources import says_generations
-from evaluator.submission.generations.taking import AcceptedImages, AnyPrompts, PromptSets, take
 from evaluator.submission.receipts import SUFFIX, written
 from evaluator.submission.scores_file import examine_scores_file
 from evaluator.submission.validate import ScoringModule, opened_source
 from evaluator.worker.liveness import RunProgress
-from leaderboard.desk import ManifestOverrides, ScoresForm, ValidationReport
 from leaderboard.records import Kind, Receipt
+from leaderboard.submission_service import ManifestOverrides, ScoresForm, ValidationReport
 
 FAILED = 1
 MODELS = DEFAULT_MODELS

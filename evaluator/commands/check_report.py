@@ -27,9 +27,9 @@ from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.log import one_line
 from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Projection
 from evaluator.submission.dry_run import BenchmarkRun, DryRun, Expectation
-from leaderboard.desk import ValidationReport
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt
+from leaderboard.submission_service import ValidationReport
 from leaderboard.trust import TITLES, TrustReport
 
 

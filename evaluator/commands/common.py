@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.command_line import errors
-from evaluator.isolation.gate import IsolationChoice
+from evaluator.isolation.availability import IsolationChoice
 from evaluator.isolation.layers import Layer
 from leaderboard.store.opening import StoreName
 

@@ -29,7 +29,7 @@ from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, co
 from evaluator.commands.progress import run_bars
 from evaluator.commands.worker_loop import make_worker
 from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations
-from evaluator.isolation.gate import isolation_gate
+from evaluator.isolation.availability import isolation_gate
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY

@@ -22,7 +22,7 @@ from evaluator.commands.common import (
     models_folder,
     table,
 )
-from evaluator.commands.person import os_user
+from evaluator.commands.local_account import os_user
 from evaluator.commands.worker_loop import scratch_of
 from evaluator.doctoring import (
     Row,
@@ -39,11 +39,11 @@ from evaluator.doctoring import (
     settings_rows,
 )
 from evaluator.hub.model_cache import ModelCache
-from evaluator.isolation.gate import machine_isolation
+from evaluator.isolation.availability import machine_isolation
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of
 from leaderboard.service.health import Health, Level
-from leaderboard.service.looking import HealthWatch
+from leaderboard.service.polling import HealthWatch
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
 

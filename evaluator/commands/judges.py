@@ -21,7 +21,7 @@ from evaluator.commands.common import (
     console,
     table,
 )
-from evaluator.commands.person import this_person
+from evaluator.commands.local_account import this_person
 
 if TYPE_CHECKING:
     from leaderboard.ledger.judge_pins import Pin
@@ -97,7 +97,7 @@ def pin(
     Example: python -m evaluator pin my-metric distrust --skill text --reason "trained on it"
     """
     from benchmarks.prompt_sets.registry import load_prompt_sets  # noqa: PLC0415
-    from leaderboard.governance import acts as pins_acts  # noqa: PLC0415
+    from leaderboard.governance import operator_actions as pins_acts  # noqa: PLC0415
 
     if verdict not in ("trust", "distrust"):
         raise SubmitterError(
@@ -120,7 +120,7 @@ def unpin(
 
     Example: python -m evaluator unpin my-metric --skill text --reason "a mistake"
     """
-    from leaderboard.governance import acts as pins_acts  # noqa: PLC0415
+    from leaderboard.governance import operator_actions as pins_acts  # noqa: PLC0415
 
     about = _about(metric, prompt_set, skill, verdict="trust", reason="-")
     pins_acts.unpin(store.existing(), about, this_person(operator=True), reason)

@@ -16,8 +16,8 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
-from evaluator.commands.person import this_person
-from leaderboard.governance.acts import OperatorActions
+from evaluator.commands.local_account import this_person
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.ledger import Ledger

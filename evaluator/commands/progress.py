@@ -23,8 +23,8 @@ from evaluator.hub.source import PREFIX, Fetched, HubSource, Tell, fetched
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.sources import GenerationsLimits
 from evaluator.worker.liveness import RunProgress
-from leaderboard.desk import CheckProgress
-from leaderboard.desk import Tell as TellImages
+from leaderboard.submission_service import CheckProgress
+from leaderboard.submission_service import Tell as TellImages
 
 
 @contextmanager

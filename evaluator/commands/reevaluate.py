@@ -11,8 +11,8 @@ from rich.text import Text
 
 from benchmarks.registry import find, load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
-from evaluator.commands.person import this_person
-from leaderboard.governance.acts import checked_reason
+from evaluator.commands.local_account import this_person
+from leaderboard.governance.operator_actions import checked_reason
 from leaderboard.governance.rights import require_operator
 from leaderboard.publication.changes import BoardPlace, Compared, MetricChange, compared
 from leaderboard.publication.publisher import cards_of

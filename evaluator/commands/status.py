@@ -27,13 +27,13 @@ from evaluator.commands.common import (
     console,
     stopped_in_words,
 )
-from evaluator.commands.person import this_person
-from leaderboard.folding import attempts_of
+from evaluator.commands.local_account import this_person
 from leaderboard.governance.rights import Own, owns
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.results import old_results, old_tags, read_results
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event, RunResult, Status
+from leaderboard.replay import attempts_of
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Pulse, new_lines, readable_text

@@ -24,22 +24,22 @@ from evaluator.commands.common import (
     stopped_in_words,
     store_words,
 )
-from evaluator.commands.person import this_person
+from evaluator.commands.local_account import this_person
 from evaluator.commands.progress import fetched_source, image_bar, run_bars
 from evaluator.commands.status import exit_code_of, watched
 from evaluator.commands.worker_loop import make_worker
 from evaluator.hub.source import PREFIX
-from evaluator.isolation.gate import IsolationChoice, isolation_gate
+from evaluator.isolation.availability import IsolationChoice, isolation_gate
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.sources import GenerationsLimits, says_generations
 from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account
-from leaderboard.desk import ManifestOverrides, SubmissionReceipt
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
+from leaderboard.submission_service import ManifestOverrides, SubmissionReceipt
 
 _TABLES = (".csv", ".parquet", ".npz")
 _GOES_ON = "It is queued: a worker takes it up, or send the same again to go on here."

@@ -30,7 +30,7 @@ from evaluator.commands.scorer_options import (
     make_engine,
 )
 from evaluator.commands.worker_loop import RunLoop, scratch_of
-from evaluator.isolation.gate import IsolationChoice
+from evaluator.isolation.availability import IsolationChoice
 from evaluator.launching.planning import JobSettings
 from evaluator.worker.logs import LogFormat
 from evaluator.worker.tasks import WorkerRole

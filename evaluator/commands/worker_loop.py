@@ -21,9 +21,9 @@ from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import models_folder
-from evaluator.commands.person import this_person
+from evaluator.commands.local_account import this_person
+from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.backend import IsolationStatus
-from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
@@ -250,7 +250,7 @@ class RunLoop:
     def _serve(self, around: ExitStack, own: str, opened: Store, hook: Webhook | None) -> None:
         # Only where it is wanted: the command line starts without it.
         from evaluator.worker.health_server import HealthServer  # noqa: PLC0415
-        from leaderboard.service.looking import HealthWatch  # noqa: PLC0415
+        from leaderboard.service.polling import HealthWatch  # noqa: PLC0415
 
         watch = HealthWatch(opened, self.scratch, own=own)
         server = HealthServer(watch, hook, host=self.health_host, port=self.health_port or 0)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from benchmarks.errors import SubmitterError
-from leaderboard.folding import asked_at, attempts_of
 from leaderboard.queueing import fair_order
 from leaderboard.records import Event, Kind, Status
+from leaderboard.replay import asked_at, attempts_of
 from leaderboard.states import State
 from leaderboard.store.opening import HUB
 

@@ -19,7 +19,6 @@ from benchmarks.errors import SubmitterError
 from benchmarks.scores import RESERVED_NAMES
 from evaluator.isolation.supervising.log import plain_text
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.desk import UNNAMED, SubmissionReceipt
 from leaderboard.governance.quota import QuotaUse, standings
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, read_bans, read_policy
@@ -27,6 +26,7 @@ from leaderboard.ledger.private_records import BANNED, PRIVATE_ID
 from leaderboard.records import Event, Kind, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store
+from leaderboard.submission_service import UNNAMED, SubmissionReceipt
 
 MAX_SUBMITTER = 80
 MAX_DESCRIPTION = 4000

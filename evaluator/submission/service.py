@@ -21,13 +21,13 @@ from evaluator.hub.source import Fetched
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.archive import SUFFIX
+from evaluator.submission.generations.extraction import PromptSets
 from evaluator.submission.generations.intake import (
     GenerationsIntake,
     fetched_for_others,
     hashes_path,
     sharing_notes,
 )
-from evaluator.submission.generations.taking import PromptSets
 from evaluator.submission.intake import (
     Identity,
     SubmissionIntake,
@@ -41,7 +41,10 @@ from evaluator.submission.scores_file import ScoresFile, examine_scores_file, re
 from evaluator.submission.templates import template_notes
 from evaluator.submission.validate import ScoringModule, opened_source, validated_source
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.desk import (
+from leaderboard.ledger.private_records import private_id
+from leaderboard.records import ImagesSeen, Kind, Receipt, Submission
+from leaderboard.store.interface import Store
+from leaderboard.submission_service import (
     ManifestOverrides,
     Plan,
     SandboxAvailability,
@@ -50,9 +53,6 @@ from leaderboard.desk import (
     Tell,
     ValidationReport,
 )
-from leaderboard.ledger.private_records import private_id
-from leaderboard.records import ImagesSeen, Kind, Receipt, Submission
-from leaderboard.store.interface import Store
 
 
 @dataclass(frozen=True)
@@ -200,15 +200,15 @@ class SubmissionService:
     prompt_sets: Mapping[str, PromptSet] = field(default_factory=load_prompt_sets)
 
     def gate(self) -> SandboxAvailability:
-        """See `leaderboard.desk.SubmissionServiceProtocol`."""
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return self.gate_of()
 
     def score_benchmarks(self) -> tuple[str, ...]:
-        """See `leaderboard.desk.SubmissionServiceProtocol`."""
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return tuple(n for n, b in sorted(self.registry.items()) if b.has_answers(self.data))
 
     def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
-        """See `leaderboard.desk.SubmissionServiceProtocol`."""
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         with opened_source(path, self.registry, self.scratch) as (seen, module):
             if module is None:
                 return seen
@@ -238,7 +238,7 @@ class SubmissionService:
         receipt: bytes | None = None,
         source: str = "",
     ) -> SubmissionReceipt:
-        """Check and queue a scoring module; see `leaderboard.desk.SubmissionServiceProtocol`.
+        """Check and queue a scoring module; see `leaderboard.submission_service.SubmissionServiceProtocol`.
 
         The gate, allowances and versions are not for what Assay itself sends (`ASSAY`).
         """
@@ -266,7 +266,7 @@ class SubmissionService:
                 return reception.receive(identity, submission, upload, notes)
 
     def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
-        """See `leaderboard.desk.SubmissionServiceProtocol`."""
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         with self._fetched(source) as found:
             return self.examine_metric(found.folder, account)
 
@@ -279,7 +279,7 @@ class SubmissionService:
         private: bool = False,
         receipt: bytes | None = None,
     ) -> SubmissionReceipt:
-        """Fetch, check and queue a scoring module; see `leaderboard.desk.SubmissionServiceProtocol`."""
+        """Fetch, check and queue a scoring module; see `leaderboard.submission_service.SubmissionServiceProtocol`."""
         # Nothing is fetched for those who may send nothing.
         SubmissionIntake(self.store, account, self.clock).check_not_banned()
         self._check_gate(account)
@@ -296,7 +296,7 @@ class SubmissionService:
     def examine_scores(
         self, path: Path, form: ScoresForm, account: Account | None = None
     ) -> ValidationReport:
-        """See `leaderboard.desk.SubmissionServiceProtocol`."""
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         seen, file = examine_scores_file(path, form, self.registry, self.data)
         if file is None:
             return seen
@@ -315,7 +315,7 @@ class SubmissionService:
         lower_is_better: tuple[str, ...] = (),
         private: bool = False,
     ) -> SubmissionReceipt:
-        """Check and queue a scores file; see `leaderboard.desk.SubmissionServiceProtocol`."""
+        """Check and queue a scores file; see `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return self._submit_scores(
             path,
             benchmark=benchmark,
@@ -375,7 +375,7 @@ class SubmissionService:
         )
 
     def prompt_set_names(self) -> tuple[str, ...]:
-        """See `leaderboard.desk.SubmissionServiceProtocol`."""
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return tuple(n for n, one in self.prompt_sets.items() if one.has_answers(self.data))
 
     def examine_generations(
@@ -385,7 +385,7 @@ class SubmissionService:
         tell: Tell | None = None,
         account: Account | None = None,
     ) -> ValidationReport:
-        """See `leaderboard.desk.SubmissionServiceProtocol`."""
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         with self._generations.at(where) as (path, _):
             seen = self._generations.examine(path, said, tell)
         if seen.problems or seen.images is None:
@@ -413,7 +413,7 @@ class SubmissionService:
         said: ManifestOverrides | None = None,
         tell: Tell | None = None,
     ) -> SubmissionReceipt:
-        """Check and queue the images of a model; see `leaderboard.desk.SubmissionServiceProtocol`."""
+        """Check and queue the images of a model; see `leaderboard.submission_service.SubmissionServiceProtocol`."""
         reception = SubmissionIntake(self.store, account, self.clock)
         reception.check_not_banned()
         signed = checked_signature(submitter, account, reception.visible())

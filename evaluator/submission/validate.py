@@ -21,7 +21,7 @@ from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.archives.refused import WEIGHTS, weights_problems
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.templates import template_notes, template_of
-from leaderboard.desk import ValidationReport
+from leaderboard.submission_service import ValidationReport
 
 Registry = Mapping[str, Benchmark]
 

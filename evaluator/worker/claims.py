@@ -23,13 +23,13 @@ from evaluator.worker.liveness import Liveness, LostClaim, WorkerPoll
 from evaluator.worker.scorer_role import CodeSlot
 from evaluator.worker.spool import RunSpool
 from evaluator.worker.tasks import Setting, Task, about
-from leaderboard.folding import asked_at
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger, fault_of
 from leaderboard.ledger.policy import Ban, read_bans
 from leaderboard.ledger.private_records import BANNED
 from leaderboard.queueing import fair_order, fair_share
 from leaderboard.records import Event, Kind, Status, Submission
+from leaderboard.replay import asked_at
 from leaderboard.states import IN_WORK, NOT_BEGUN, State
 
 log = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from datetime import datetime
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from evaluator.worker.spool import EventSpool, PendingEvent
 from evaluator.worker.tasks import Setting, Task, about
-from leaderboard.folding import attempts_of
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.versions import superseding
 from leaderboard.records import Event, Status
+from leaderboard.replay import attempts_of
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.interface import Changes
 

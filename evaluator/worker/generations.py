@@ -37,7 +37,6 @@ from evaluator.scoring.progress import Progress
 from evaluator.submission.generations.archive import GenerationsArchive, opened
 from evaluator.submission.runs import Scored, Tell, cost_record
 from evaluator.worker.scorer_role import ScorerRole
-from leaderboard.folding import asked_by
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import results_folder
 from leaderboard.models.grid import PERTURBED, RankedMetric, missing, ranked_metrics
@@ -47,6 +46,7 @@ from leaderboard.publication.model_entries import ModelEntry, readable_track
 from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import JudgeRun, Submission
+from leaderboard.replay import asked_by
 from leaderboard.states import NEW_METRIC
 from leaderboard.store.interface import NotFoundError, Store
 

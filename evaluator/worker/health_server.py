@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.errors import SubmitterError
 from leaderboard.service.health_routes import Answer, health_answer, in_json, metrics_answer
-from leaderboard.service.looking import HealthWatch
+from leaderboard.service.polling import HealthWatch
 from leaderboard.service.webhooks import HEADER, MOST_BYTES, Webhook
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.spool import RunSpool, UploadCache, still_wanted
 from evaluator.worker.tasks import Setting, Task, about
-from leaderboard.folding import asked_at
 from leaderboard.records import Status
+from leaderboard.replay import asked_at
 from leaderboard.states import FINISHED, State
 
 log = logging.getLogger(__name__)

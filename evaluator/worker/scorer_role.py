@@ -21,8 +21,8 @@ from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes
 from evaluator.hub.model_cache import ModelCache
 from evaluator.in_use import in_use
+from evaluator.isolation.availability import IsolationChoice, choice_of, machine_isolation
 from evaluator.isolation.backend import Backend, IsolationStatus
-from evaluator.isolation.gate import IsolationChoice, choice_of, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.session import ScorerSession
@@ -32,8 +32,8 @@ from evaluator.scoring.sandbox import SandboxClient, SandboxSource
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.runs import FileRun, ModuleRun, ModuleWork, Run
 from evaluator.worker.tasks import WorkerRole
-from leaderboard.desk import SandboxAvailability
 from leaderboard.records import Kind, Submission
+from leaderboard.submission_service import SandboxAvailability
 
 log = logging.getLogger(__name__)
 

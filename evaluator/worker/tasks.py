@@ -66,7 +66,7 @@ class Task:
     """A submission this worker has claimed."""
 
     status: Status  # as it was claimed, with the whole record
-    # when its run was asked for (`leaderboard.folding.asked_at`): a later request is another run
+    # when its run was asked for (`leaderboard.replay.asked_at`): a later request is another run
     asked_at: datetime
     begun_at: datetime | None = None  # when this worker began with it; None before
 

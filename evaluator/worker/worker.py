@@ -42,10 +42,10 @@ from evaluator.worker.scorer_role import CodeSlot, ScorerRole
 from evaluator.worker.spool import RunSpool, UploadCache
 from evaluator.worker.task_runner import Scoring, TaskRunner
 from evaluator.worker.tasks import Setting, Task, WorkerRole
-from leaderboard.desk import SandboxAvailability
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.store.interface import NOT_LET_IN, Store
 from leaderboard.store.live.interface import Pulse
+from leaderboard.submission_service import SandboxAvailability
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from leaderboard.folding import fold
 from leaderboard.ledger.audit_log import LogDraft, appended, segment_number
 from leaderboard.ledger.private_records import (
     PrivateRecords,
@@ -22,6 +21,7 @@ from leaderboard.ledger.private_records import (
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes
 from leaderboard.ledger.versions import Further
 from leaderboard.records import Event, Status, Submission
+from leaderboard.replay import fold
 from leaderboard.store.interface import Changes, NotFoundError, Repository
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from leaderboard.folding import fold
 from leaderboard.ledger.batch import Batch, Drafting, no_files, nothing_further
 from leaderboard.ledger.private_records import (
     PRIVATE_ID,
@@ -26,6 +25,7 @@ from leaderboard.ledger.private_records import (
 from leaderboard.ledger.queue_file import Queue, read_queue
 from leaderboard.ledger.versions import Further
 from leaderboard.records import Event, Status, Submission
+from leaderboard.replay import fold
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 

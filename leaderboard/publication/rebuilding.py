@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from benchmarks.schema import Card
-from leaderboard.folding import fold
 from leaderboard.ledger.private_records import events_path
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes, read_queue
 from leaderboard.publication.model_entries import ModelEntry, entry_of, read_track
@@ -19,6 +18,7 @@ from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Event, Status, Submission
+from leaderboard.replay import fold
 from leaderboard.store.interface import Changes, Repository, Store
 
 TOLERANCE = 1e-9  # Relative; of sums of floats in another order on another machine

@@ -1,6 +1,6 @@
 """Health of an installation: figures, and a verdict in words.
 
-Everything here is computed from what `leaderboard.service.looking` read, the time and the disk.
+Everything here is computed from what `leaderboard.service.polling` read, the time and the disk.
 Nothing in it is secret: submissions are counted and never named.
 """
 

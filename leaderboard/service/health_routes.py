@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from leaderboard.service.bodies import HANG_UP
 from leaderboard.service.health import Level
-from leaderboard.service.looking import HealthWatch
+from leaderboard.service.polling import HealthWatch
 
 JSON = "application/json"
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}

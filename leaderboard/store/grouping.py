@@ -25,8 +25,8 @@ from leaderboard.store.interface import (
     rest_after,
     transact_alone,
 )
-from leaderboard.store.overlay import PendingChanges
 from leaderboard.store.paths import check_path, entangled
+from leaderboard.store.pending_changes import PendingChanges
 
 FILES = 100  # As many files as the Hub wants in a commit at most
 N_BYTES = 64 << 20

@@ -21,7 +21,6 @@ from benchmarks.comparison import (
 )
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.desk import UNNAMED
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import (
     AS_SUBMITTED,
@@ -39,6 +38,7 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, Match, compare_cells
 from leaderboard.ranking.slices import mean_over_skills
 from leaderboard.records import Kind
+from leaderboard.submission_service import UNNAMED
 from leaderboard.text import clean, count
 from leaderboard.views.addresses import address, metric_address, page_number
 from leaderboard.views.boards import BETWEEN_SKILLS, BoardQuery, Choice

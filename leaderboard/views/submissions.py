@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from leaderboard.desk import UNNAMED
-from leaderboard.folding import Attempt, attempts_of
 from leaderboard.governance.rights import Action
 from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.publication.identities import shown_account
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
+from leaderboard.replay import Attempt, attempts_of
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live.interface import Pulse, readable_text
+from leaderboard.submission_service import UNNAMED
 from leaderboard.text import duration
 from leaderboard.views.queue import (
     MOST_ATTEMPTS,

@@ -10,7 +10,6 @@ from typing import Protocol
 from benchmarks.errors import AssayError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
-from leaderboard.desk import ValidationReport
 from leaderboard.governance.quota import QuotaUse, standings
 from leaderboard.governance.rights import Own, actions, roles
 from leaderboard.ledger.policy import Ban, Policy
@@ -19,6 +18,7 @@ from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import Reader
 from leaderboard.records import Kind, Status
 from leaderboard.store.live.interface import Live, Pulse
+from leaderboard.submission_service import ValidationReport
 from leaderboard.text import count, duration
 from leaderboard.views.changes import moved_address
 from leaderboard.views.queue import QueueEstimate, alive, measured_s, outlooks

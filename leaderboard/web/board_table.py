@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.schema import Card, MeasureInfo
-from leaderboard.desk import UNNAMED
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import (
     MEANINGS,
@@ -21,6 +20,7 @@ from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.ranking.slices import Basis
 from leaderboard.rendering import escaped
+from leaderboard.submission_service import UNNAMED
 from leaderboard.text import count, interval, number, rate
 from leaderboard.views.addresses import compare_address, metric_address, submission_address
 from leaderboard.views.benchmark_board import window

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Literal
 
 from benchmarks.schema import Card
-from leaderboard.desk import UNNAMED
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of, is_trained_on, origin
 from leaderboard.publication.identities import Identity, shown_account, signature_text
@@ -17,6 +16,7 @@ from leaderboard.publication.metric_facts import facts_of
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.submission_service import UNNAMED
 from leaderboard.text import count, number
 from leaderboard.views.addresses import submission_address
 from leaderboard.views.boards import BoardQuery, Filters

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.governance.signing_in import Authentication, Visit, not_signed_in
+from leaderboard.governance.authentication import Authentication, Visit, not_signed_in
 from leaderboard.rendering import render
 from leaderboard.views.boards import TAB
 from leaderboard.web.assets import assets

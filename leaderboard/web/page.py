@@ -13,18 +13,18 @@ from functools import cached_property, lru_cache
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
-from leaderboard.desk import SubmissionServiceProtocol
+from leaderboard.governance.authentication import Authentication
 from leaderboard.governance.rights import Own
-from leaderboard.governance.signing_in import Authentication
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.index import Prepared
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import Reader
-from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
+from leaderboard.service.polling import HealthWatch
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
+from leaderboard.submission_service import SubmissionServiceProtocol
 from leaderboard.views.metric_table import PreparedMetrics
 from leaderboard.views.skills import Prepared as PreparedSkills
 

@@ -13,13 +13,13 @@ from starlette.routing import BaseRoute
 from benchmarks.schema import Card
 from leaderboard.api.source import Source
 from leaderboard.api.static_copy import StaticCopy, static_address, static_route
-from leaderboard.desk import SubmissionServiceProtocol
-from leaderboard.governance.signing_in import Authentication
+from leaderboard.governance.authentication import Authentication
 from leaderboard.publication.reader import Reader
 from leaderboard.rendering import render
-from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
+from leaderboard.service.polling import HealthWatch
 from leaderboard.store.interface import Store
+from leaderboard.submission_service import SubmissionServiceProtocol
 from leaderboard.web.assets import asset_routes, names_route
 from leaderboard.web.endpoints import add_endpoints
 from leaderboard.web.heads.serving import Described, share_route

@@ -14,7 +14,7 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action
 from leaderboard.records import Kind
 from leaderboard.rendering import render

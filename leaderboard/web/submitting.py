@@ -12,19 +12,19 @@ from typing import Protocol
 
 from benchmarks.errors import AssayError, SubmitterError
 from leaderboard.accounts import Account
-from leaderboard.desk import (
+from leaderboard.governance.operator_actions import OperatorActions
+from leaderboard.governance.rights import Action
+from leaderboard.ledger.policy import Policy, Quota
+from leaderboard.records import Kind, Status
+from leaderboard.rendering import render
+from leaderboard.states import LEGEND
+from leaderboard.submission_service import (
     ManifestOverrides,
     ScoresForm,
     SubmissionReceipt,
     Tell,
     ValidationReport,
 )
-from leaderboard.governance.acts import OperatorActions
-from leaderboard.governance.rights import Action
-from leaderboard.ledger.policy import Policy, Quota
-from leaderboard.records import Kind, Status
-from leaderboard.rendering import render
-from leaderboard.states import LEGEND
 from leaderboard.text import size_words
 from leaderboard.views.submit import ban_of, boards_of, wait_words, work_words
 from leaderboard.web.page import Context

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.governance.signing_in import (
+from leaderboard.governance.authentication import (
     Authentication,
     AuthenticationMethod,
     Visit,

@@ -84,7 +84,7 @@ def test_a_jobs_command_is_found_from_any_folder_and_no_box_fills_a_volume() -> 
 LIBRARIES = Path(sys.prefix)
 WORKER = service("worker-cpu")
 GATE = """
-from evaluator.isolation.gate import IsolationChoice, isolation_gate
+from evaluator.isolation.availability import IsolationChoice, isolation_gate
 found = isolation_gate(IsolationChoice.BUBBLEWRAP)
 print(found.ok, found.reason, found.remedy)
 """

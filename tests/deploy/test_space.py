@@ -18,7 +18,7 @@ import yaml
 
 from benchmarks.errors import AssayError
 from evaluator.launching.space_folder import LOCK, SpaceFolder
-from leaderboard.governance.signing_in import Authentication, AuthenticationMethod, Visit
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod, Visit
 from leaderboard.rendering import render
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create

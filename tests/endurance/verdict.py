@@ -12,13 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from leaderboard.folding import attempts_of
 from leaderboard.ledger.audit_log import verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of
 from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event
+from leaderboard.replay import attempts_of
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Store
 from tests.endurance.ladder import PAIRS, Asked, CallLog, Ladder, asked_of_runs

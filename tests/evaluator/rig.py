@@ -24,8 +24,7 @@ from evaluator.worker.claims import SlowestRuns
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
-from leaderboard.desk import SandboxAvailability
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
@@ -34,6 +33,7 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import memory_store
+from leaderboard.submission_service import SandboxAvailability
 from tests.benchmarks.toy import Toy
 
 Score = Callable[[int, str], float]

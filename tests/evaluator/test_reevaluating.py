@@ -18,7 +18,7 @@ from evaluator.submission.service import SubmissionService
 from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import ASSAY
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.editions import CONTRACT, OTHER_REVISION
 from leaderboard.ledger.policy import Policy

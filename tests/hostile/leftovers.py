@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.isolation.bubblewrap.box import NamespaceSandbox
+from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
 from evaluator.isolation.supervising import processes
 from evaluator.isolation.supervising.session import ScorerSession
 

@@ -141,13 +141,13 @@ PRINTING = {
 }
 CATCHING = {
     ("benchmarks/command_line.py", "_run"): "the last resort of a command: shown, and exit code 3",
-    ("evaluator/isolation/bubblewrap/box.py", "Starter._run"): "raised where it was asked for",
+    ("evaluator/isolation/bubblewrap/sandbox.py", "Starter._run"): "raised where it was asked for",
     ("evaluator/isolation/inside/calls.py", "_one_line"): "a stranger's __str__",
     ("evaluator/scorers/in_process.py", "*"): "a stranger's model; the pair gets the error",
     ("evaluator/scoring/batches.py", "header_size"): "damaged bytes; whoever decodes them says so",
     ("evaluator/worker/publish_queue.py", "*"): "logged; it ends the submission at fault alone",
     ("evaluator/worker/worker.py", "*"): "logged; one bad round is no end of a worker",
-    ("leaderboard/service/looking.py", "_fulfil"): "raised by whoever waits for the answer",
+    ("leaderboard/service/polling.py", "_fulfil"): "raised by whoever waits for the answer",
     ("leaderboard/store/grouping.py", "*"): "raised by the threads whose change it was",
     ("leaderboard/store/live/relay.py", "*"): "logged; a thread that ends would look like a crash",
 }

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from benchmarks.rows import Row
 from benchmarks.schema import Card
 from leaderboard.accounts import Account, Origin
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import private_id
 from leaderboard.ledger.versions import superseding

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from leaderboard.folding import asked_at, attempts_of, fold
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.queue_file import OLD_QUEUE
 from leaderboard.records import Event, Status, Submission
+from leaderboard.replay import asked_at, attempts_of, fold
 from leaderboard.states import (
     FINISHED,
     IN_WORK,

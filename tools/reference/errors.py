@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.isolation.supervising.failures import HINTS as OF_SCORERS
-from evaluator.submission.generations.taking import HINTS as OF_GENERATIONS
+from evaluator.submission.generations.extraction import HINTS as OF_GENERATIONS
 from leaderboard.ledger.private_records import BANNED
 
 NOTED = "noted"
@@ -224,7 +224,7 @@ VARYING: Mapping[tuple[str, str], Mapping[str, str]] = {
         "duplicate_answers": "Keep one answer to each question about an image.",
         "duplicate_scores": "Keep one score of each image and prompt.",
     },
-    ("evaluator/submission/generations/taking.py", "problem.kind"): OF_GENERATIONS,
+    ("evaluator/submission/generations/extraction.py", "problem.kind"): OF_GENERATIONS,
     ("evaluator/worker/claims.py", "BANNED"): {BANNED: "Ask the operator."},
 }
 """Place and expression to the codes that it stands for, each with what to do."""

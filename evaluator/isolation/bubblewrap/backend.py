@@ -20,8 +20,8 @@ from pathlib import Path
 from benchmarks.errors import PlatformError
 from evaluator.isolation import cgroups, layout, users
 from evaluator.isolation.backend import Probe
-from evaluator.isolation.bubblewrap.box import NamespaceSandbox
 from evaluator.isolation.bubblewrap.launch import Look, Plan, diagnose, launch, not_started, nothing
+from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
 from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import REQUIRED, Layer

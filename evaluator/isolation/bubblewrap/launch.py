@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import cgroups, layout
-from evaluator.isolation.bubblewrap.box import NamespaceSandbox, SandboxResources, Starter
+from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox, SandboxResources, Starter
 from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer

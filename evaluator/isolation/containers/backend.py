@@ -23,7 +23,6 @@ from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
 from evaluator.isolation.backend import Probe
 from evaluator.isolation.cgroups import Bounds, bounds
-from evaluator.isolation.containers.box import ContainerSandbox
 from evaluator.isolation.containers.engine import Engine, EngineError, Image, Skeleton, diagnose
 from evaluator.isolation.containers.plan import (
     BOX_LABEL,
@@ -37,6 +36,7 @@ from evaluator.isolation.containers.plan import (
     process_bound,
     with_first,
 )
+from evaluator.isolation.containers.sandbox import ContainerSandbox
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import REQUIRED, Layer
 from evaluator.isolation.layout import CPU, device_inside, usually_hidden

@@ -19,8 +19,8 @@ from evaluator.isolation.inside import frames
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising import failures, processes
-from evaluator.isolation.supervising.box import Sandbox
 from evaluator.isolation.supervising.log import LogDrain, one_line
+from evaluator.isolation.supervising.sandbox import Sandbox
 
 _SET_UP_S = 30.0
 _LOG_ENDS_WITHIN_S = 5.0

@@ -26,16 +26,22 @@ from evaluator.hub.source import PREFIX, Fetched, HubSource, fetched
 from evaluator.scoring.progress import Listener, Progress
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.checking import Hashes, Key, RequestedImages
+from evaluator.submission.generations.extraction import AcceptedImages, Resolve, take
 from evaluator.submission.generations.images import ALIKE, NAME
 from evaluator.submission.generations.sources import GenerationsLimits, Source, opened_source
-from evaluator.submission.generations.taking import AcceptedImages, Resolve, take
 from evaluator.submission.intake import Identity, owner_of
 from leaderboard.accounts import ASSAY
-from leaderboard.desk import UNNAMED, CheckProgress, ManifestOverrides, Tell, ValidationReport
 from leaderboard.ledger.private_records import HASHES
 from leaderboard.records import ImagesSeen, Kind, SharedImages, Status
 from leaderboard.states import State
 from leaderboard.store.interface import NotFoundError, Repository
+from leaderboard.submission_service import (
+    UNNAMED,
+    CheckProgress,
+    ManifestOverrides,
+    Tell,
+    ValidationReport,
+)
 
 LEAST_SHARE = 0.05
 LEAST_IMAGES = 3

@@ -13,8 +13,8 @@ from leaderboard.cache import DiskCache
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.client import PAUSES_S, HubClient
-from leaderboard.store.hub.joined import MultiRepository
 from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
+from leaderboard.store.hub.multi_repository import MultiRepository
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import Store
 from leaderboard.store.live.opening import live_of

@@ -17,8 +17,8 @@ from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.hub.client import LAST
 from leaderboard.store.hub.faults import HubRequest, VersionGoneError
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.joined import PINS, Pins, Version
 from leaderboard.store.hub.layout import PAYLOAD, Part
+from leaderboard.store.hub.multi_repository import PINS, Pins, Version
 from leaderboard.store.hub.repository import Control, HubRepository, last_note, undone
 from leaderboard.store.hub.uploads import describe_squashed
 from leaderboard.store.interface import ConflictError, NotFoundError

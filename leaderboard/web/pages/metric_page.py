@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 import gradio as gr
 from starlette.datastructures import QueryParams
 
-from leaderboard.desk import UNNAMED
 from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.publication.flags import MEANINGS
 from leaderboard.publication.identities import shown_account
@@ -17,6 +16,7 @@ from leaderboard.publication.results import read_results
 from leaderboard.records import Status
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND, State
+from leaderboard.submission_service import UNNAMED
 from leaderboard.text import clean
 from leaderboard.views.addresses import metric_address, with_state
 from leaderboard.views.changes import moved_address

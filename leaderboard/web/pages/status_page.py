@@ -11,7 +11,7 @@ from leaderboard.accounts import is_key
 from leaderboard.ledger.audit_log import BAN, BEGAN, JUDGES, POLICY, UNBAN, Line
 from leaderboard.rendering import render
 from leaderboard.service.health import Health, Level
-from leaderboard.service.looking import HealthWatch
+from leaderboard.service.polling import HealthWatch
 from leaderboard.states import LEGEND, State
 from leaderboard.views.audit_log import ChronicleReader, LedgerQuery, page_of
 from leaderboard.web.page import Context, Page

@@ -9,9 +9,9 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.desk import CheckProgress, Tell
 from leaderboard.records import Kind
 from leaderboard.rendering import render
+from leaderboard.submission_service import CheckProgress, Tell
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context, Page
 from leaderboard.web.submission_controls import SubmissionControls, head, submit_parts

@@ -20,8 +20,8 @@ from benchmarks.registry import load_registry
 from evaluator.commands import check as command
 from evaluator.commands import progress as sources
 from evaluator.hub.source import HubSource
+from evaluator.isolation.availability import machine_isolation
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.gate import machine_isolation
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.submission.receipts import read_receipt
@@ -29,11 +29,11 @@ from evaluator.submission.service import SubmissionService
 from evaluator.submission.validate import examine_source
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
-from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
+from leaderboard.submission_service import SandboxAvailability
 from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.rig import ADA
 from tests.evaluator.scorers.model_repositories import hub_of_models

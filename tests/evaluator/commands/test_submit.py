@@ -17,7 +17,7 @@ from benchmarks.schema import Benchmark
 from evaluator.commands import progress as sources
 from evaluator.commands import status as status_command
 from evaluator.commands import submit
-from evaluator.commands.person import os_user, this_person
+from evaluator.commands.local_account import os_user, this_person
 from evaluator.hub.source import HubSource
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.ledger import Ledger

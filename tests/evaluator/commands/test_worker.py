@@ -22,7 +22,6 @@ from benchmarks.errors import TransientError
 from evaluator.commands.worker_loop import name_of_worker, poll_of
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account, Origin
-from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import read_marks
 from leaderboard.states import State
@@ -30,6 +29,7 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
+from leaderboard.submission_service import SandboxAvailability
 from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
 from tests.hub.server import HubServer

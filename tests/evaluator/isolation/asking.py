@@ -15,11 +15,11 @@ import pytest
 
 from benchmarks.errors import AssayError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap.box import NamespaceSandbox
+from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
 from evaluator.isolation.containers.backend import Containers
-from evaluator.isolation.containers.box import ContainerSandbox
 from evaluator.isolation.containers.engine import Engine
 from evaluator.isolation.containers.plan import BOX_LABEL
+from evaluator.isolation.containers.sandbox import ContainerSandbox
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.session import ScorerSession

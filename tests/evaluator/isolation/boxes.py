@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from evaluator.isolation.bubblewrap.box import NamespaceSandbox
+from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
 from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.session import ScorerSession
 

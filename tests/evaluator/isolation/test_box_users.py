@@ -17,7 +17,7 @@ import pytest
 from benchmarks.errors import PlatformError
 from evaluator.isolation.bubblewrap import launch as bubblewrap_launch
 from evaluator.isolation.bubblewrap.backend import Bubblewrap, sweep
-from evaluator.isolation.bubblewrap.box import Starter
+from evaluator.isolation.bubblewrap.sandbox import Starter
 from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job
 from evaluator.isolation.supervising import processes

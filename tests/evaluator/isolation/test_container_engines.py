@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.containers import box
+from evaluator.isolation.containers import sandbox
 from evaluator.isolation.containers.backend import (
     docker,
     podman,
@@ -24,7 +24,6 @@ from evaluator.isolation.containers.backend import (
     sweep_folders,
     this_supervisor,
 )
-from evaluator.isolation.containers.box import ContainerSandbox
 from evaluator.isolation.containers.engine import (
     Container,
     Engine,
@@ -35,6 +34,7 @@ from evaluator.isolation.containers.engine import (
     skeleton,
 )
 from evaluator.isolation.containers.plan import named_pipes
+from evaluator.isolation.containers.sandbox import ContainerSandbox
 from tests.evaluator.isolation.inquiry import REPOSITORY
 
 
@@ -207,14 +207,14 @@ def _box(engine: _Late, client: _Client) -> ContainerSandbox:
 
 
 def test_what_the_engine_learns_late_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(box, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(sandbox, "_LOOK_EVERY_S", 0.0)
     engine = _Late(3)
     assert _box(engine, _Client()).out_of_memory()
     assert len(engine.asked) == 3
 
 
 def test_it_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(box, "_STARVED_TOLD_WITHIN_S", 0.05)
+    monkeypatch.setattr(sandbox, "_STARVED_TOLD_WITHIN_S", 0.05)
     assert not _box(_Late(10**9), _Client()).out_of_memory()
 
 

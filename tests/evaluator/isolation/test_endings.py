@@ -17,7 +17,7 @@ import pytest
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap, orphans, sweep
-from evaluator.isolation.bubblewrap.box import NamespaceSandbox
+from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
 from evaluator.isolation.cgroups import machine_cgroups
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import MIB
@@ -133,7 +133,7 @@ def test_a_box_that_does_not_end_is_marked(
     folder = submit(CONSTANT)
     session = bubblewrap.start(Job(folder))
     with running(["sleep", "60"]) as survivor:
-        monkeypatch.setattr("evaluator.isolation.supervising.box._GONE_WITHIN_S", 0.05)
+        monkeypatch.setattr("evaluator.isolation.supervising.sandbox._GONE_WITHIN_S", 0.05)
         monkeypatch.setattr(NamespaceSandbox, "pids", lambda self: [survivor.pid])
         with pytest.raises(PlatformError) as caught:
             session.close()

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
+from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.backend import Probe, isolation_status
 from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
-from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.isolation.limits import Limits

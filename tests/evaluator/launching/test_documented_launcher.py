@@ -21,12 +21,12 @@ from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher
 from evaluator.launching.planning import JobSettings
 from evaluator.submission.service import SubmissionService
-from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.hub import maintenance
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import Store
+from leaderboard.submission_service import SandboxAvailability
 from tests.conftest import REPOSITORY
 from tests.evaluator.rig import ADA
 from tests.hub.accounts import Account

@@ -16,8 +16,8 @@ from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher, LaunchRound
 from evaluator.launching.planning import WORKER, JobRequest, JobSettings, SeenJob
 from evaluator.worker.tasks import WorkerRole
-from leaderboard.folding import attempts_of
 from leaderboard.records import Event, Status
+from leaderboard.replay import attempts_of
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import ADA, BOB, Clock, Rig, Secret, named, wait_for

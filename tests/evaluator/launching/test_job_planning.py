@@ -15,8 +15,8 @@ from evaluator.commands.worker_loop import name_of_worker
 from evaluator.launching.launcher import new_name
 from evaluator.launching.outcomes import last_lines, one_line, why_it_ended
 from evaluator.launching.planning import Plan, SeenJob, accounted, plan
-from leaderboard.folding import fold
 from leaderboard.records import Event, Kind, Status
+from leaderboard.replay import fold
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.opening import StoreName
 from tests.evaluator.rig import submission

@@ -23,10 +23,10 @@ import pytest
 from benchmarks.registry import load_registry
 from evaluator.scoring.local import LocalEngine
 from evaluator.submission.service import SubmissionService
-from leaderboard.desk import SandboxAvailability
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
+from leaderboard.submission_service import SandboxAvailability
 from tests.conftest import REPOSITORY
 from tests.evaluator.rig import ADA
 from tests.evaluator.scorers.tiny_models import save_clip

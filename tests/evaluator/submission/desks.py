@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
 from leaderboard.states import State

@@ -19,10 +19,10 @@ from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.intake import Identity, checked_signature
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account, Origin
-from leaderboard.desk import UNNAMED, SandboxAvailability, SubmissionReceipt
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Submission
 from leaderboard.states import State
+from leaderboard.submission_service import UNNAMED, SandboxAvailability, SubmissionReceipt
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Rig
 from tests.evaluator.submission.desks import (

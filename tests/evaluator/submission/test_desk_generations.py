@@ -9,11 +9,11 @@ import pytest
 from evaluator.submission.generations.archive import opened
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.desk import UNNAMED, CheckProgress, ManifestOverrides
 from leaderboard.ledger.cleanup import GRACE, sweep
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Submission
+from leaderboard.submission_service import UNNAMED, CheckProgress, ManifestOverrides
 from tests.evaluator.rig import ADA, BOB, ROOT, Rig
 from tests.evaluator.submission.desks import acts, refusing
 from tests.evaluator.submission.generations.made_images import (

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import problem_kinds, problems_of
-from leaderboard.desk import ScoresForm
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.submission_service import ScoresForm
 from tests.evaluator.commands.submitting import typed
 from tests.evaluator.rig import ADA, SCORES, Rig
 from tests.leaderboard.refusing import refused

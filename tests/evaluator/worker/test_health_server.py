@@ -16,7 +16,7 @@ import pytest
 from benchmarks.errors import SubmitterError
 from evaluator.worker.health_server import MOST_AT_ONCE, HealthServer
 from leaderboard.service.health import DiskSpace
-from leaderboard.service.looking import HealthWatch
+from leaderboard.service.polling import HealthWatch
 from leaderboard.service.webhooks import HEADER, MOST_BYTES, Webhook
 from tests.leaderboard.house import House
 

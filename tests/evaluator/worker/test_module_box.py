@@ -17,10 +17,10 @@ from benchmarks.schema import Benchmark, Questions
 from evaluator.bundled import FOLDER, bundled_hashes
 from evaluator.commands.scorer_options import EngineChoice, make_engine
 from evaluator.hub.model_cache import ModelCache
+from evaluator.isolation.availability import IsolationChoice, choice_of, unsandboxed
 from evaluator.isolation.backend import Backend, IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.containers import backend as containers
-from evaluator.isolation.gate import IsolationChoice, choice_of, unsandboxed
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess

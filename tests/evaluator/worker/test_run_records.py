@@ -18,10 +18,10 @@ from evaluator.submission.dry_run import USUAL_PAIRS, Drawn, agreement
 from evaluator.submission.receipts import environment_versions, written
 from evaluator.submission.runs import MOST_EXAMPLES, cost_record, findings_record
 from evaluator.worker.task_runner import LOG_CHARS, ending
-from leaderboard.desk import SubmissionReceipt
 from leaderboard.publication.origins import scores_sha256
 from leaderboard.records import Receipt, Status
 from leaderboard.states import State
+from leaderboard.submission_service import SubmissionReceipt
 from tests.evaluator.rig import ADA, Rig
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.commands.person import this_person
+from evaluator.commands.local_account import this_person
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.supervising.log import BoundedLog
 from evaluator.worker.stopping import stop_on_signals

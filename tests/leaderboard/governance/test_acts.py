@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.accounts import ASSAY
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.cleanup import tidy_all
 from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.folding import fold
 from leaderboard.governance.quota import QuotaUse, standings
 from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Status
+from leaderboard.replay import fold
 from leaderboard.states import TRANSITIONS, State
 from tests.leaderboard.house import ADA, BOB, OLGA, House
 from tests.leaderboard.made_records import T0, a_submission, an_event

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from leaderboard.accounts import Account
-from leaderboard.governance.acts import MOST_CHARS, checked_reason
+from leaderboard.governance.operator_actions import MOST_CHARS, checked_reason
 from leaderboard.governance.rights import ACTIONS, Action, Own, Role, actions, require
 from leaderboard.records import Status
 from leaderboard.states import State, allowed

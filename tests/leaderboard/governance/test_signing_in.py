@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
-from leaderboard.governance.signing_in import (
+from leaderboard.governance.authentication import (
     Authentication,
     AuthenticationMethod,
     Visit,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from leaderboard.folding import fold
 from leaderboard.ledger.cleanup import sweep
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.replay import fold
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store, transact
 from leaderboard.store.memory import memory_store

@@ -16,8 +16,8 @@ from benchmarks.errors import TransientError
 from leaderboard.publication.snapshot import PATH
 from leaderboard.service.health import DISK_FLOOR_BYTES, DiskSpace, Health, Level, Seen, judged
 from leaderboard.service.health_routes import routes
-from leaderboard.service.looking import ChronicleCounts, HealthWatch, StorePoll
 from leaderboard.service.metrics import metrics_text
+from leaderboard.service.polling import ChronicleCounts, HealthWatch, StorePoll
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store, transact
 from leaderboard.store.live.interface import MemoryLive, Pulse

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.sources.client import httpx
 from leaderboard.service.health import DiskSpace, Health, Level
 from leaderboard.service.health_routes import routes as health_routes
-from leaderboard.service.looking import HealthWatch
+from leaderboard.service.polling import HealthWatch
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store

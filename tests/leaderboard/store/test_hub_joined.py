@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.joined import PINS
 from leaderboard.store.hub.layout import Part, part_of, parts_with
 from leaderboard.store.hub.maintenance import create
+from leaderboard.store.hub.multi_repository import PINS
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from tests.hub.repositories import StoredFile
 from tests.hub.server import HubServer

@@ -24,7 +24,7 @@ from leaderboard.store.interface import (
 )  # fmt: skip
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import MemoryRepository, memory_store
-from leaderboard.store.overlay import PendingChanges
+from leaderboard.store.pending_changes import PendingChanges
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, contents, created, put

@@ -21,7 +21,7 @@ from itsdangerous import TimestampSigner
 from benchmarks.schema import Card
 from leaderboard.api import picture_routes
 from leaderboard.api.routes import routes
-from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store

@@ -22,16 +22,7 @@ from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
 from leaderboard.accounts import Account
 from leaderboard.api.source import Source
-from leaderboard.desk import (
-    CheckProgress,
-    ManifestOverrides,
-    SandboxAvailability,
-    ScoresForm,
-    SubmissionReceipt,
-    Tell,
-    ValidationReport,
-)
-from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Ban, bans_file
 from leaderboard.publication.ranked_boards import build_snapshot
@@ -45,6 +36,15 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import memory_store
+from leaderboard.submission_service import (
+    CheckProgress,
+    ManifestOverrides,
+    SandboxAvailability,
+    ScoresForm,
+    SubmissionReceipt,
+    Tell,
+    ValidationReport,
+)
 from leaderboard.trust import TITLES, Check, CheckName, Example, TrustReport
 from leaderboard.web.page import Context
 

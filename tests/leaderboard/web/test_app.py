@@ -12,7 +12,7 @@ import pytest
 
 from app import Settings
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.relay import RelayLive
 from leaderboard.store.live.wire import SECRET_HEADER

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import gradio as gr
 import pytest
 
-from leaderboard.governance.signing_in import Authentication, AuthenticationMethod, read_sign_in
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod, read_sign_in
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.web.oauth_provider import CLIENT_ID, CLIENT_SECRET

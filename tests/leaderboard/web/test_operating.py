@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.accounts import Account
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action, actions
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy

@@ -14,9 +14,9 @@ import pytest
 from app import patiently
 from benchmarks.errors import TransientError
 from leaderboard.accounts import Account, Origin
-from leaderboard.governance.acts import OperatorActions
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod
+from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action
-from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
 from leaderboard.web.submitting import Request, act_on

@@ -11,15 +11,15 @@ import pytest
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.problems import Problem
 from leaderboard.accounts import Account
-from leaderboard.desk import (
+from leaderboard.records import ImagesSeen, Kind
+from leaderboard.store.live.interface import MemoryLive
+from leaderboard.submission_service import (
     ManifestOverrides,
     Plan,
     SandboxAvailability,
     ScoresForm,
     ValidationReport,
 )
-from leaderboard.records import ImagesSeen, Kind
-from leaderboard.store.live.interface import MemoryLive
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import head, submit_parts

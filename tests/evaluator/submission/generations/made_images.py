@@ -19,8 +19,8 @@ from PIL import Image
 
 from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, image_file
 from benchmarks.prompt_sets.registry import load_prompt_sets
+from evaluator.submission.generations.extraction import AcceptedImages, PromptSets, take
 from evaluator.submission.generations.sources import GenerationsLimits, opened_source
-from evaluator.submission.generations.taking import AcceptedImages, PromptSets, take
 
 PROMPTS = tuple(SetPrompt(f"p{i}", f"prompt {i}") for i in range(4))
 SEEDS = (1, 2)

@@ -14,7 +14,7 @@ import pytest
 
 from evaluator.submission.generations.archive import opened
 from evaluator.submission.generations.sources import GenerationsLimits, says_generations
-from leaderboard.desk import ManifestOverrides
+from leaderboard.submission_service import ManifestOverrides
 from tests.evaluator.submission.generations.made_images import SET, Made, codes, made, taken
 
 SAID = ManifestOverrides("painter", "", SET.name)

@@ -11,13 +11,13 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account, Origin
-from leaderboard.desk import SandboxAvailability
-from leaderboard.governance.signing_in import Authentication, AuthenticationMethod
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Kind
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
+from leaderboard.submission_service import SandboxAvailability
 from tests.evaluator.submission.generations.made_images import SET, SETS, made
 from tests.leaderboard.web.conftest import Serve
 from tests.leaderboard.web.failing_store import Switch, failing

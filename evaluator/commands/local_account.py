@@ -6,7 +6,7 @@ import os
 import pwd
 
 from leaderboard.accounts import Account, Origin
-from leaderboard.governance.signing_in import local_name
+from leaderboard.governance.authentication import local_name
 
 
 def this_person(*, operator: bool = False) -> Account:

@@ -28,8 +28,8 @@ from evaluator.submission.generations.checking import (
     wanted_by_table,
 )
 from evaluator.submission.generations.sources import GenerationsLimits, Source
-from leaderboard.desk import ManifestOverrides
 from leaderboard.records import ImagesSeen
+from leaderboard.submission_service import ManifestOverrides
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from leaderboard.publication.results import AT, Published, held_results, with_dr
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.states import WAITING, State
 from leaderboard.store.interface import Changes, Store, transact
-from leaderboard.store.overlay import PendingChanges
+from leaderboard.store.pending_changes import PendingChanges
 
 MOST_CHARS = 500
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from evaluator.isolation.cgroups import Cgroup
 from evaluator.isolation.supervising import processes
-from evaluator.isolation.supervising.box import Piped, all_gone
+from evaluator.isolation.supervising.sandbox import Piped, all_gone
 from evaluator.isolation.users import Slot
 
 _FOLLOWS_WITHIN_S = 1.0

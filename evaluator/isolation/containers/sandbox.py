@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from evaluator.isolation.cgroups import Cgroup, cgroup_of, held_bytes
 from evaluator.isolation.containers.engine import Engine, EngineError
 from evaluator.isolation.containers.plan import Pipes
-from evaluator.isolation.supervising.box import Piped
+from evaluator.isolation.supervising.sandbox import Piped
 
 _GONE_WITHIN_S = 10.0
 _CLIENT_FOLLOWS_WITHIN_S = 2.0

@@ -16,7 +16,7 @@ from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.containers import backend as containers
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.plain import PlainProcess
-from leaderboard.desk import SandboxAvailability
+from leaderboard.submission_service import SandboxAvailability
 
 _LOG = logging.getLogger(__name__)
 
