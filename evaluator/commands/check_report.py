@@ -19,7 +19,6 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
-from benchmarks.scores import MOST_MISSING
 from evaluator.commands.common import table
 from evaluator.commands.status import duration
 from evaluator.isolation.inside.frames import Capability
@@ -398,11 +397,6 @@ def _missing(run: BenchmarkRun) -> str:
     missing = float(run.scores.isna().mean())
     if missing <= MAX_MISSING:
         return ""
-    if missing > MOST_MISSING:
-        return (
-            f"{100 * missing:.0f} % of the scores on {run.drawn.name} are missing: it would fail "
-            "in a worker"
-        )
     return (
         f"{100 * missing:.0f} % of the scores on {run.drawn.name} are missing, and a ranking "
         f"takes at most {100 * MAX_MISSING:g} %"

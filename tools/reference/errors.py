@@ -220,7 +220,7 @@ VARYING: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("evaluator/isolation/supervising/failures.py", "str(code)"): {
         str(code): hint for code, hint in OF_SCORERS.items()
     },
-    ("evaluator/scorers/questions/loading.py", "f'duplicate_{value}s'"): {
+    ("evaluator/scorers/questions/table.py", "f'duplicate_{value}s'"): {
         "duplicate_answers": "Keep one answer to each question about an image.",
         "duplicate_scores": "Keep one score of each image and prompt.",
     },

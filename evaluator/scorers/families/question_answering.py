@@ -12,7 +12,7 @@ from evaluator.scorers.answering import Reading
 from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.models.text_models import load_similarity
 from evaluator.scorers.questions.files import AskedQuestions, Question
-from evaluator.scorers.questions.loading import loaded, open_model, open_questions, table_of
+from evaluator.scorers.questions.loading import loaded, open_model, open_questions
 from evaluator.scorers.questions.metric import (
     Gate,
     Parse,
@@ -28,6 +28,7 @@ from evaluator.scorers.questions.metric import (
     same_answer,
     yes_no_correct,
 )
+from evaluator.scorers.questions.table import table_of
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Answer, Verdict
 

@@ -13,7 +13,7 @@ from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.pins import sha256_of
 from evaluator.scorers.answering import SharedImageScorer, pixel_hash
-from evaluator.scorers.questions.loading import by_image, table_of
+from evaluator.scorers.questions.table import by_image, table_of
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
 
@@ -50,7 +50,7 @@ def load_table_scores(path: Path) -> TableScores:
     """Read a CSV file with the columns `image`, `prompt` and `score`.
 
     `image` is a path relative to the file's folder, or a pixel hash; see
-    `evaluator.scorers.questions.loading`. Rows with an empty score are left out.
+    `evaluator.scorers.questions.table`. Rows with an empty score are left out.
     """
     table = read_columns(path, ("image", "prompt", "score"))
     found = by_image(path, table, "prompt", "score")

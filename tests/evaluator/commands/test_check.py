@@ -165,7 +165,7 @@ def test_an_error_of_the_code_is_told_with_its_line_and_the_end_of_the_log(tmp_p
     ("body", "said"),
     [
         ("import random\nreturn [random.random() for _ in prompts]", "repeated"),
-        ("return [None for _ in prompts]", "100 %"),
+        ("return [None if len(one) % 4 == 0 else float(len(one)) for one in prompts]", " % of"),
     ],
     ids=["random", "missing"],
 )
@@ -173,6 +173,14 @@ def test_what_might_not_rank_says_why(body: str, said: str, tmp_path: Path) -> N
     found = told(check(module(tmp_path, scoring(body)), *OURS, "--json"), 1)
     assert (found["error"], found["may_rank"], found["remarks"]) == (None, False, [])
     assert said in found["verdict"]
+
+
+@pytest.mark.slow
+def test_what_a_worker_would_fail_fails_the_check(tmp_path: Path) -> None:
+    found = told(
+        check(module(tmp_path, scoring("return [None for _ in prompts]")), *OURS, "--json"), 1
+    )
+    assert (found["error"]["code"], found["may_rank"]) == ("mostly_missing", False)
 
 
 @pytest.mark.slow

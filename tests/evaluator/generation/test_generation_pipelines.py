@@ -14,7 +14,6 @@ from huggingface_hub import errors as hub
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from evaluator.generation.checkpoint import locate, own_size, pipeline_class
-from evaluator.generation.pipelines import readers
 from evaluator.generation.prompts import Prompt, all_jobs
 from evaluator.generation.recipes import CallArguments, Overrides, call_arguments
 from tests.evaluator.generation import tiny_pipelines
@@ -230,7 +229,7 @@ def test_a_decoder_that_overflows_in_half_precision_runs_in_single(name: str, sa
 
 
 def test_prompts_that_an_encoder_cuts_are_told_for_each_encoder(saved: Saved) -> None:
-    found = tuple(readers(loaded(saved["sd3"]).pipe, {"max_sequence_length": 256}))
+    found = tuple(pipelines.readers(loaded(saved["sd3"]).pipe, {"max_sequence_length": 256}))
     clips = ("tokenizer (77 tokens)", "tokenizer_2 (77 tokens)")
     # One token a letter, and a mark at both ends; T5 marks the beginning of a word and the end.
     for length, cut in (
@@ -242,7 +241,7 @@ def test_prompts_that_an_encoder_cuts_are_told_for_each_encoder(saved: Saved) ->
 def test_a_cut_prompt_draws_the_same_as_what_was_read_of_it(saved: Saved) -> None:
     found = loaded(saved["sd15"])
     texts = [" ".join("x" * length) for length in (80, 75, 74)]  # 75 and two marks are read
-    (reader,) = readers(found.pipe, {})
+    (reader,) = pipelines.readers(found.pipe, {})
     assert [reader.cuts(text) for text in texts] == [True, False, False]
     jobs = all_jobs([Prompt(str(i), text) for i, text in enumerate(texts)], (42,))
     drawn = drawing.draw(found.pipe, jobs, arguments(found.pipe))

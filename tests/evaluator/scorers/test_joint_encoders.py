@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from benchmarks.schema import Element
-from evaluator.scorers.families.fga_blip2 import ElementFinder, clean_caption
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.questions.files import write_records
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows, load_scorer
@@ -36,6 +35,7 @@ from tests.evaluator.scorers.tiny_models import (
 
 matching = later("evaluator.scorers.models.blip")
 itc = later("evaluator.scorers.families.blip2_itc")
+finding = later("evaluator.scorers.families.fga_blip2")
 lavis = later("evaluator.scorers.models.blip")
 converting = later("evaluator.scorers.models.convert")
 transforms = later("torchvision.transforms")
@@ -391,7 +391,9 @@ def test_which_tokens_are_an_elements(
     prompt: str, element: str, span: tuple[int, int] | None, problem: str
 ) -> None:
     tokenizer = word_tokenizer()
-    found = ElementFinder(lambda text: tokenizer(text)["input_ids"][1:-1], 50).find(prompt, element)
+    found = finding.ElementFinder(lambda text: tokenizer(text)["input_ids"][1:-1], 50).find(
+        prompt, element
+    )
     if span is None:
         assert found.start == found.stop
         assert problem in found.problem
@@ -401,8 +403,8 @@ def test_which_tokens_are_an_elements(
 
 def test_captions_are_cleaned_as_by_lavis_and_cut_at_word_50(fga: Any) -> None:
     caption, cleaned = '  A "Cat" (red):  runs\nfast; #1!\n', "a cat red runs\nfast 1"
-    assert clean_caption(caption, 50) == cleaned
-    assert clean_caption("one two more", 2).split() == ["one", "two"]
+    assert finding.clean_caption(caption, 50) == cleaned
+    assert finding.clean_caption("one two more", 2).split() == ["one", "two"]
     assert fga.truncated([LONG, LONG.rsplit(" ", 1)[0], "a cat."]) == [True, False, False]
     image = [fga.prepare(FIRST)]
     assert fga.score(image, [LONG]) == fga.score(image, [LONG.replace("dog", "cat")])

@@ -12,7 +12,7 @@ from PIL import Image
 
 from evaluator.scorers.answering import pixel_hash
 from evaluator.scorers.questions.files import write_records
-from evaluator.scorers.questions.loading import load_table_answers
+from evaluator.scorers.questions.table import load_table_answers
 from evaluator.scorers.registry import Runtime, load_rows, load_scorer
 from tests.evaluator.scorers.common import refusal
 from tests.evaluator.scorers.questions.fakes import yes_no

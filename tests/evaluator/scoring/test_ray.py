@@ -22,9 +22,8 @@ from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
-from evaluator.scoring.ray_cluster import RayOptions, Slots, slots_of
-from evaluator.scoring.ray_engine import BatchQueue
 from evaluator.scoring.shards import ShardFolder
+from tests.evaluator.scorers.common import later
 from tests.evaluator.scoring.fakes import picture, questions_of
 from tests.evaluator.scoring.ray_clients import (
     AccidentSource,
@@ -37,7 +36,10 @@ from tests.evaluator.scoring.ray_clients import (
 
 if TYPE_CHECKING:
     from evaluator.scoring.ray_cluster import RayCluster
-    from evaluator.scoring.ray_engine import RayEngine
+    from evaluator.scoring.ray_engine import BatchQueue, RayEngine
+
+ray_cluster = later("evaluator.scoring.ray_cluster")
+ray_engine = later("evaluator.scoring.ray_engine")
 
 
 def numbered(n: int) -> Iterator[Batch]:
@@ -51,7 +53,7 @@ def taken(queue: BatchQueue, *held: Batch) -> Batch:
 
 
 def test_batches_come_in_their_order_and_once() -> None:
-    queue = BatchQueue(numbered(3))
+    queue = ray_engine.BatchQueue(numbered(3))
 
     assert [taken(queue).number for _ in range(3)] == [0, 1, 2]
     assert queue.take(()) is None
@@ -59,18 +61,18 @@ def test_batches_come_in_their_order_and_once() -> None:
 
 
 def test_those_drawn_ahead_come_first() -> None:
-    queue = BatchQueue(numbered(3))
+    queue = ray_engine.BatchQueue(numbered(3))
 
     assert queue.draw_ahead(2) == 2
     assert [taken(queue).number for _ in range(3)] == [0, 1, 2]
 
 
 def test_fewer_batches_than_asked_for_are_all() -> None:
-    assert BatchQueue(numbered(1)).draw_ahead(4) == 1
+    assert ray_engine.BatchQueue(numbered(1)).draw_ahead(4) == 1
 
 
 def test_a_suspect_is_asked_alone() -> None:
-    queue = BatchQueue(numbered(4))
+    queue = ray_engine.BatchQueue(numbered(4))
     first, second = taken(queue), taken(queue)
     queue.put_back([first, second])
 
@@ -84,7 +86,7 @@ def test_a_suspect_is_asked_alone() -> None:
 
 
 def test_an_innocent_neighbour_is_not_blamed() -> None:
-    queue = BatchQueue(numbered(2))
+    queue = ray_engine.BatchQueue(numbered(2))
     deadly, innocent = taken(queue), taken(queue)
     queue.put_back([deadly, innocent])
     queue.put_back([taken(queue)])
@@ -100,26 +102,30 @@ def test_an_innocent_neighbour_is_not_blamed() -> None:
 @pytest.mark.parametrize(
     ("resources", "options", "threads", "expected"),
     [
-        ({"CPU": 2}, RayOptions(), 1, Slots(2, 1, 0)),
-        ({"CPU": 8}, RayOptions(), 4, Slots(2, 4, 0)),
-        ({"CPU": 2}, RayOptions(), 4, Slots(1, 2, 0)),
-        ({"CPU": 2}, RayOptions(actors=4), 1, Slots(4, 0.5, 0)),
-        ({"CPU": 16, "GPU": 4}, RayOptions(), 8, Slots(4, 4, 1)),
-        ({"CPU": 16, "GPU": 4}, RayOptions(gpus=0), 8, Slots(2, 8, 0)),
-        ({"CPU": 16, "GPU": 4}, RayOptions(gpus=0.5), 1, Slots(8, 1, 0.5)),
-        ({"CPU": 16, "GPU": 4}, RayOptions(actors=2), 1, Slots(2, 1, 1)),
+        ({"CPU": 2}, {}, 1, (2, 1, 0)),
+        ({"CPU": 8}, {}, 4, (2, 4, 0)),
+        ({"CPU": 2}, {}, 4, (1, 2, 0)),
+        ({"CPU": 2}, {"actors": 4}, 1, (4, 0.5, 0)),
+        ({"CPU": 16, "GPU": 4}, {}, 8, (4, 4, 1)),
+        ({"CPU": 16, "GPU": 4}, {"gpus": 0}, 8, (2, 8, 0)),
+        ({"CPU": 16, "GPU": 4}, {"gpus": 0.5}, 1, (8, 1, 0.5)),
+        ({"CPU": 16, "GPU": 4}, {"actors": 2}, 1, (2, 1, 1)),
     ],
 )
 def test_a_cluster_is_divided_by_gpus_else_by_threads(
-    resources: dict[str, float], options: RayOptions, threads: int, expected: Slots
+    resources: dict[str, float],
+    options: dict[str, Any],
+    threads: int,
+    expected: tuple[int, float, float],
 ) -> None:
-    assert slots_of(resources, options, threads) == expected
+    found = ray_cluster.slots_of(resources, ray_cluster.RayOptions(**options), threads)
+    assert found == ray_cluster.Slots(*expected)
 
 
-@pytest.mark.parametrize("options", [RayOptions(gpus=1), RayOptions(actors=0)])
-def test_a_cluster_without_room_for_one_actor_is_refused(options: RayOptions) -> None:
+@pytest.mark.parametrize("options", [{"gpus": 1}, {"actors": 0}])
+def test_a_cluster_without_room_for_one_actor_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(SubmitterError, match="the cluster has 2 CPUs and 0 GPUs") as error:
-        slots_of({"CPU": 2}, options, threads=1)
+        ray_cluster.slots_of({"CPU": 2}, ray_cluster.RayOptions(**options), threads=1)
 
     assert error.value.code == "ray_no_room"
 
@@ -165,7 +171,7 @@ def engine(cluster: RayCluster) -> RayEngine:
     """One actor where that is enough: a start costs a second or two."""
     from evaluator.scoring.ray_engine import RayEngine
 
-    return RayEngine(cluster, RayOptions(actors=1))
+    return RayEngine(cluster, ray_cluster.RayOptions(actors=1))
 
 
 def run(source: Any, shards: Path, engine: Engine, **more: Any) -> ScoreColumn:
@@ -209,7 +215,7 @@ def test_the_scores_are_those_of_a_local_run_bit_for_bit(
     local = run(TorchSource(tmp_path / "a"), tmp_path / "local", LocalEngine())
 
     source = TorchSource(tmp_path / "b", together=2)
-    found = run(source, tmp_path / "ray", RayEngine(cluster, RayOptions(actors=2)))
+    found = run(source, tmp_path / "ray", RayEngine(cluster, ray_cluster.RayOptions(actors=2)))
 
     assert_same(found, local)
     assert found.environment["engine"] == "ray"
@@ -237,7 +243,7 @@ def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
             killed.append(started[0])
             os.kill(started[0], signal.SIGKILL)
 
-    engine = RayEngine(cluster, RayOptions(actors=2))
+    engine = RayEngine(cluster, ray_cluster.RayOptions(actors=2))
     found = run(source, tmp_path / "shards", engine, listener=kill_one, clock=_Ticks())
 
     assert killed

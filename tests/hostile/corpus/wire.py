@@ -155,10 +155,10 @@ OUR_CODE = (
             calls = sys.modules["assay_box.calls"]
             calls.numbers = lambda returned, *_, **__: list(returned)
         """), failed("crashed", says="exit code 1")),
-    _making("our desk found among all objects", PUBLISHED, """
+    _making("our answers found among all objects", PUBLISHED, """
             for found in gc.get_objects():
-                if isinstance(found, type) and found.__name__ == "_Desk":
-                    found.answer = lambda desk, magic, body: [7.0] * body.count(b"grey")
+                if isinstance(found, type) and found.__name__ == "_Answers":
+                    found.answer = lambda answers, magic, body: [7.0] * body.count(b"grey")
         """, scores=(7.0, 7.0, 7.0)),
     _case("our pipes found in the frames below", scoring("""
             frame = sys._getframe()

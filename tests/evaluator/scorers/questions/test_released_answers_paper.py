@@ -21,9 +21,9 @@ from benchmarks.tifa160.load import LIKERT, MODEL_NAMES
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
 from evaluator.scorers.questions.files import Line, Question, QuestionFile
-from evaluator.scorers.questions.loading import TableAnswers
 from evaluator.scorers.questions.metric import QuestionScorer
 from evaluator.scorers.questions.readers import Released, checked, read_dsg, read_ts2, with_prompts
+from evaluator.scorers.questions.table import TableAnswers
 from evaluator.scorers.questions.writing import prompts_by_id
 from evaluator.scorers.registry import load_rows
 from tests.evaluator.scorers.common import later
