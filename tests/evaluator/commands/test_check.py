@@ -161,18 +161,11 @@ def test_an_error_of_the_code_is_told_with_its_line_and_the_end_of_the_log(tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("import random\nreturn [random.random() for _ in prompts]", "repeated"),
-        ("return [None if len(one) % 4 == 0 else float(len(one)) for one in prompts]", " % of"),
-    ],
-    ids=["random", "missing"],
-)
-def test_what_might_not_rank_says_why(body: str, said: str, tmp_path: Path) -> None:
+def test_what_might_not_rank_says_why(tmp_path: Path) -> None:
+    body = "import random\nreturn [random.random() for _ in prompts]"
     found = told(check(module(tmp_path, scoring(body)), *OURS, "--json"), 1)
     assert (found["error"], found["may_rank"], found["remarks"]) == (None, False, [])
-    assert said in found["verdict"]
+    assert "repeated" in found["verdict"]
 
 
 @pytest.mark.slow
