@@ -266,7 +266,7 @@ def test_a_worker_that_answers_and_does_not_beat_is_down() -> None:
 
 @pytest.fixture
 def short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("ledger.audit_log", "service.looking"):
+    for module in ("ledger.audit_log", "service.polling"):
         monkeypatch.setattr(f"leaderboard.{module}.SEGMENT_LINES", 3, raising=False)
 
 
