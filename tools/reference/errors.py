@@ -237,7 +237,7 @@ _FINDINGS = frozenset(
         ("evaluator/submission/generations/checking.py", "kind"),
     }
 )
-"""What becomes an error in `generations/taking.py`."""
+"""What becomes an error in `generations/extraction.py`."""
 
 
 @dataclass(frozen=True)
