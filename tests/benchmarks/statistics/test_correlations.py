@@ -106,6 +106,8 @@ def test_shapes_that_do_not_fit_are_refused(name: str) -> None:
         resampled([1.0, 2.0], [1.0], np.ones((1, 2)))
     with pytest.raises(ValueError, match="cluster"):
         resampled([1.0, 2.0], [1.0, 2.0], np.ones((1, 2)), [0, 2])
+    with pytest.raises(ValueError, match="clusters"):
+        resampled([1.0, 2.0], [1.0, 2.0], np.ones((1, 2)), [0, 1, 1])
     for counts in ([[1.0, 0.5]], [[2.0, -1.0]]) if name != "pearson" else ():
         with pytest.raises(ValueError, match="whole"):
             resampled([1.0, 2.0], [1.0, 2.0], counts)
