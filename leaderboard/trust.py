@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel", "run"]
 
@@ -34,7 +34,15 @@ CONSEQUENCES: dict[CheckName, str] = {
 """What a failed check says of a score. The one-pixel change is measured; it fails nobody."""
 
 
-Figure = Annotated[float, BeforeValidator(lambda found: math.nan if found is None else found)]
+Figure = Annotated[
+    float,
+    BeforeValidator(lambda found: math.nan if found is None else found),
+    PlainSerializer(
+        lambda figure: figure if math.isfinite(figure) else None,
+        return_type=float | None,
+        when_used="json",
+    ),
+]
 """A measured figure; NaN, in JSON null, where it is withheld."""
 
 

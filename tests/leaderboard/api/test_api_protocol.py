@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,12 +31,13 @@ from leaderboard.api.serving import TableRouter, TableServer
 from leaderboard.api.source import AT_ONCE, IN_LINE, THREADS, Source
 from leaderboard.cache import Budget, MemoryCache
 from leaderboard.publication.snapshot import PATH
+from leaderboard.publication.withheld import public_result
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Column, Table, Type
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.synthetic import cards, fill
+from tests.leaderboard.web.synthetic import cards, fill, publish, runs_of
 
 BOARD = "/v1/boards/ratings"
 PLAIN, PACKED = ({"Accept-Encoding": one} for one in ("identity", "gzip"))
@@ -431,6 +433,23 @@ def test_queries_of_many_parts_are_kept_in_bounds(api: Asking) -> None:
         assert answer.content == plain.content
         assert len(plain.content) < kept.nbytes <= 1 << 20
     assert all(isinstance(key, bytes) and len(key) == 32 for key in kept._entries)
+
+
+def test_figures_that_are_withheld_are_null_in_every_answer() -> None:
+    runs = [replace(run, result=public_result(run.result)) for run in runs_of(3)]
+    api = asking(publish(memory_store(), runs, cards()))
+    files = {f"/v1{path}" for path in DOCUMENTS}
+    for address in (one for one in addresses(api) if one not in files):
+        answer = api.client.get(address)
+        assert answer.status_code < 500, address
+        json.loads(answer.text, parse_constant=pytest.fail)
+    entry = api.source.reader.view().entries["made-up-0000/CLIPScore"]
+    told = api.table(f"/v1/entries/{entry.entry_id}")["about"]["entry"]["trust"]["graphs"]
+    assert {one["largest"] for one in (*told["checks"], {"largest": told["spread"]})} == {None}
+    json.loads(json.dumps(runs[0].result.model_dump(mode="json")), parse_constant=pytest.fail)
+    # What is stored keeps its form, and is read again.
+    again = type(entry).model_validate_json(entry.model_dump_json())
+    assert again.model_dump(mode="json") == entry.model_dump(mode="json")
 
 
 # The document

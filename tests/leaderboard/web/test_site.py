@@ -11,6 +11,7 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
+import leaderboard.web.site
 from app import patiently
 from benchmarks.errors import TransientError
 from leaderboard.accounts import Account, Origin
@@ -93,6 +94,31 @@ def test_every_page_opens_while_the_store_is_out_and_says_of_when_it_is(
         assert any("CLIPScore" in answer for answer in answers), page
         assert not any(unread in answer for answer in answers), page
     assert any(unread in answer for answer in opened("ledger"))
+
+
+@pytest.mark.slow
+def test_of_many_tabs_the_latest_hold_state_and_one_that_was_let_go_begins_anew(
+    monkeypatch: pytest.MonkeyPatch, switch: Switch
+) -> None:
+    monkeypatch.setattr(leaderboard.web.site, "SESSIONS", 3)
+    app, options = app_of(failing(fill(memory_store()), switch), cards())
+    ticks = [
+        number for number, event in app.fns.items()
+        if event.page == "" and [type(one) for one in event.inputs] == [gr.State]
+        and any(trigger == "tick" for _, trigger in event.targets)
+    ]  # fmt: skip
+    switch.out = True
+
+    def says_the_outage(tab: Caller) -> bool:
+        return any(OUT in tab.at_once(number, [None]) for number in ticks)
+
+    with served(app, options) as address:
+        first, *others = [Caller(address) for _ in range(8)]
+        # A tab is told once; that it was is its state.
+        assert [says_the_outage(first) for _ in range(2)] == [True, False]
+        assert all(says_the_outage(tab) for tab in others)
+        assert len(app.app.state_holder.session_data) == 3
+        assert [says_the_outage(first) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.slow

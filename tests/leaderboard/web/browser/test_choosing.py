@@ -369,18 +369,30 @@ def test_a_row_unfolds_by_keyboard_and_nothing_moves_once_painted(
     expect(page.get_by_role("link", name="Metric page").first).to_be_visible()
 
 
-def test_the_page_of_a_metric_copies_its_metadata(sites: Sites, browser: Browser) -> None:
+@pytest.mark.parametrize(
+    ("path", "label", "begins"),
+    [
+        ("metric?id=made-up-0002/SigLIP-2", "Evaluation results for the Hub", "- dataset:"),
+        ("?tab=benchmark:gecko", "BibTeX", "@misc{assay-gecko,"),
+        ("?tab=benchmark:gecko", "Python with pandas", "import"),
+        ("benchmark?name=gecko", "the citation of this benchmark", "@misc{gecko"),
+    ],
+)
+def test_a_button_copies_the_whole_text_beside_it(
+    sites: Sites, browser: Browser, path: str, label: str, begins: str
+) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.goto(f"{sites('skills')}?tab=skill:counting")
-    page.locator(".as-picks dd a").first.click()
-    expect(page).to_have_url(re.compile(r"/metric\?id=made-up-"))
-    block = page.locator("#hub .as-copyable")
-    page.get_by_role("button", name="Copy Evaluation results for the Hub").click()
+    page.goto(f"{sites('skills')}{path}")
+    button = page.get_by_role("button", name=f"Copy {label}", exact=True, include_hidden=True)
+    expect(button).to_be_attached()
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    button.click()
+    block = page.locator(".as-copyable").filter(has=button)
     expect(block.get_by_text("Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == block.locator("pre").text_content()
-    assert copied.startswith("- dataset:")
+    assert copied.startswith(begins)
     context.close()
 
 
