@@ -139,7 +139,7 @@ class _VlmSides:
         noise = np.random.default_rng(0).integers(0, 256, (448, 448, 3), dtype=np.uint8)
         self._seen = self._vlm.prepare(Image.fromarray(noise))
         self._inputs = [text.asked(self._seen, one) for one in texts]
-        self._yes = text.answer(_YES)[0]
+        self._yes = text.answers([_YES])[0][0]
 
     def shared(self) -> np.ndarray:
         """P(Yes) of each text, the image's prefix run once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
+from benchmarks.errors import SubmitterError
 from evaluator.scorers.registry import Frozen
 from evaluator.scoring.contract import Verdict
 
@@ -54,6 +56,74 @@ class Candidate:
 
     text: str  # as the model would write it, e.g. `Yes`
     with_end: bool = False  # whether the end-of-sequence token is part of it
+    first_only: bool = False  # whether its first token stands for it, as in p(yes) and p(no)
+
+
+def answer_tokens(
+    tokenizer: Any, candidates: Sequence[Candidate], *, space: bool = False, end: int | None = None
+) -> list[list[int]]:
+    """Token ids of the answers to one prompt, whose probabilities can be told apart.
+
+    Args:
+        tokenizer: the checkpoint's.
+        candidates: the answers; none gets a start token.
+        space: whether answers follow a space.
+        end: end-of-sequence token, for answers that it is part of.
+
+    Raises:
+        SubmitterError: an answer has no tokens or an unknown one (`answer_not_encodable`), or the
+            tokens that are read are those of another answer too (`answers_share_first_token`,
+            `answers_share_all_tokens`).
+    """
+    encoded = [
+        tokenizer.encode(f" {one.text}" if space else one.text, add_special_tokens=False)
+        for one in candidates
+    ]
+    never = {tokenizer.bos_token_id, tokenizer.unk_token_id} - {None}
+    for one, ids in zip(candidates, encoded, strict=True):
+        if not ids or never & set(ids):
+            raise SubmitterError(
+                "answer_not_encodable",
+                f"The checkpoint's tokenizer reads the answer {one.text!r} as {ids}.",
+                "An answer must have tokens of its own, without a start or unknown token: use a "
+                "checkpoint that knows it, or a row with other answers.",
+            )
+        if one.with_end and end is None:
+            raise SubmitterError("answer_not_encodable", "The tokenizer has no end token.")
+    shared = _shared_first(tokenizer, candidates, encoded)
+    if shared:
+        other = "false" if space else "true"
+        raise SubmitterError(
+            "answers_share_first_token",
+            f"Only first tokens of answers are read, and that of {_listed(candidates)} is "
+            f"{tokenizer.convert_ids_to_tokens(shared[0])!r} ({shared[0]}), as of other answers.",
+            f"Try `answer_space = {other}` in the row's options.reading; or use a metric that "
+            "reads whole answers, such as VQAScore with reduce = 'geo_mean_with_eos', or another "
+            "checkpoint.",
+        )
+    whole = [
+        [*ids, end] if one.with_end and end is not None else list(ids)
+        for one, ids in zip(candidates, encoded, strict=True)
+    ]
+    if len({tuple(ids) for ids in whole}) < len(set(candidates)):
+        raise SubmitterError(
+            "answers_share_all_tokens",
+            f"The checkpoint's tokenizer reads two of the answers {_listed(candidates)} alike.",
+            "Use answers that differ in more than case or spaces, or another checkpoint.",
+        )
+    return whole
+
+
+def _shared_first(
+    tokenizer: Any, candidates: Sequence[Candidate], encoded: Sequence[Sequence[int]]
+) -> list[int]:
+    """First tokens that do not tell an answer from others: of several answers, or only a space."""
+    firsts = Counter(ids[0] for one, ids in zip(candidates, encoded, strict=True) if one.first_only)
+    return [token for token, n in firsts.items() if n > 1 or not tokenizer.decode([token]).strip()]
+
+
+def _listed(candidates: Sequence[Candidate]) -> str:
+    return ", ".join(repr(one.text) for one in candidates)
 
 
 class AnswerModel(Protocol):

@@ -39,7 +39,9 @@ class ProductOfPhrases(QuestionMetric):
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._candidates = (Candidate(options.yes), Candidate(options.no))
+        self._candidates = tuple(
+            Candidate(text, first_only=True) for text in (options.yes, options.no)
+        )
 
     def queries(self, asked: AskedQuestions) -> list[Query]:
         """One per phrase that counts."""

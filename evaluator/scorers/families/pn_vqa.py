@@ -42,7 +42,9 @@ class PositiveNegative(QuestionMetric):
 
     def __init__(self, options: Options) -> None:
         self._template = options.template
-        self._candidates = (Candidate(options.yes), Candidate(options.no))
+        self._candidates = tuple(
+            Candidate(text, first_only=True) for text in (options.yes, options.no)
+        )
 
     def queries(self, asked: AskedQuestions) -> list[Query]:
         """Two per question: with the expected answer, then with the opposite one."""

@@ -51,8 +51,9 @@ class Options(Frozen):
     @property
     def candidates(self) -> list[Candidate]:
         """The answers whose probability is wanted."""
-        first = Candidate(self.answer, with_end=self.reduce == "geo_mean_with_eos")
-        return [first, Candidate(self.against)] if self.against else [first]
+        whole = self.reduce == "geo_mean_with_eos"
+        texts = filter(None, (self.answer, self.against))
+        return [Candidate(text, with_end=whole, first_only=not whole) for text in texts]
 
     def asked(self, prompt: str) -> str:
         """The question about a prompt; braces in the prompt mean nothing."""

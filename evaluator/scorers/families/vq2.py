@@ -36,7 +36,9 @@ class AnswersHold(QuestionMetric):
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._candidates = (Candidate(options.yes), Candidate(options.no))
+        self._candidates = tuple(
+            Candidate(text, first_only=True) for text in (options.yes, options.no)
+        )
 
     def queries(self, asked: AskedQuestions) -> list[Query]:
         """One per question, with the span of the prompt that it was made from as the answer."""

@@ -87,7 +87,7 @@ class ChatVLM:
         candidates: Sequence[Sequence[Sequence[Candidate]]],
     ) -> list[list[list[NDArray[np.float64]]]]:
         """See `AnswerModel`."""
-        answers = [[[self._text.answer(c) for c in one] for one in its] for its in candidates]
+        answers = [[self._text.answers(one) for one in its] for its in candidates]
         found: list[list[list[NDArray[np.float64]]]] = [[[] for _ in its] for its in prompts]
         for group in self._leads.groups(images, prompts):
             for lead, values in self._read(group, answers):

@@ -27,9 +27,9 @@ from transformers import (
 )
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import Candidate, Reading, padded_square
+from evaluator.scorers.answering import Candidate, Reading, answer_tokens, padded_square
 from evaluator.scorers.models.chat import along, end_tokens, stems
-from evaluator.scorers.models.vlm_inputs import Setting, answer_ids
+from evaluator.scorers.models.vlm_inputs import Setting
 
 ROWS = 32  # Prompts that are encoded together
 
@@ -105,11 +105,10 @@ class EncoderDecoderVLM(ABC):
                 for pixels, its in zip(images, prompts, strict=True)
             ]
 
-    def answer(self, candidate: Candidate) -> list[int]:
-        """Token ids of an answer."""
-        text = f" {candidate.text}" if self.reading.answer_space else candidate.text
-        ids = answer_ids(self.tokenizer, text, with_end=False)
-        return [*ids, min(self._ends)] if candidate.with_end else ids
+    def answers(self, candidates: Sequence[Candidate]) -> list[list[int]]:
+        """Token ids of the answers to one prompt."""
+        end = min(self._ends, default=None)
+        return answer_tokens(self.tokenizer, candidates, space=self.reading.answer_space, end=end)
 
     def padded(self, rows: Sequence[Sequence[int]], fill: int) -> tuple[Tensor, Tensor]:
         """Token ids padded on the right, shape (n, longest), and their mask."""
@@ -124,7 +123,7 @@ class EncoderDecoderVLM(ABC):
         seen = self.look(pixels.to(self.device)) if prompts else pixels
         found: list[list[NDArray[np.float64]]] = []
         for at in range(0, len(prompts), ROWS):
-            answers = [[self.answer(one) for one in its] for its in candidates[at : at + ROWS]]
+            answers = [self.answers(its) for its in candidates[at : at + ROWS]]
             found += self._of_prompts(seen, prompts[at : at + ROWS], answers)
         return found
 

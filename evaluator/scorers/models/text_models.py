@@ -21,6 +21,7 @@ from transformers import (
 )
 
 from benchmarks.errors import SubmitterError
+from evaluator.scorers.answering import Candidate, answer_tokens
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.loading import load_processor, load_transformers, reading, refuse_missing
 from evaluator.scorers.registry import Dtype, Runtime, ScorerRow
@@ -156,17 +157,7 @@ class T5Entailment:
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model = model
         self._tokenizer = tokenizer
-        ids = tokenizer("1", add_special_tokens=False)["input_ids"]
-        if tokenizer.unk_token_id in ids:
-            raise SubmitterError(
-                "checkpoint_wrong_class", "The tokenizer of the entailment model has no `1`."
-            )
-        self._yes = ids[0]  # SentencePiece may write a space as a token of its own before it
-        if len(ids) > 1 and tokenizer.decode(ids[:1]).strip() != "1":
-            raise SubmitterError(
-                "checkpoint_wrong_class",
-                f"The entailment model reads `1` as {len(ids)} tokens; it must be one.",
-            )
+        self._yes = answer_tokens(tokenizer, [Candidate("1", first_only=True)])[0][0]
 
     @torch.inference_mode()
     def probabilities(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import Candidate, Reading
+from evaluator.scorers.answering import Candidate, Reading, answer_tokens
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.registry import Dtype, Runtime
 
@@ -205,10 +205,14 @@ class ChatText:
         """Tokens of a prompt alone."""
         return len(self.tokenizer.encode(prompt, add_special_tokens=False))
 
-    def answer(self, candidate: Candidate) -> list[int]:
-        """Token ids of an answer, as it follows a prompt."""
-        text = f" {candidate.text}" if self._reading.answer_space else candidate.text
-        return answer_ids(self.tokenizer, text, candidate.with_end)
+    def answers(self, candidates: Sequence[Candidate]) -> list[list[int]]:
+        """Token ids of the answers to one prompt."""
+        return answer_tokens(
+            self.tokenizer,
+            candidates,
+            space=self._reading.answer_space,
+            end=self.tokenizer.eos_token_id,
+        )
 
     def _processed(self, processor: Any, image: Image.Image, prompt: str) -> dict[str, Any]:
         if self._format:
@@ -255,21 +259,6 @@ class ChatText:
             self._own.processor = own
         found: ProcessorMixin = self._own.processor
         return found
-
-
-def answer_ids(tokenizer: Any, text: str, with_end: bool) -> list[int]:
-    """Token ids of an answer without a start token, and with the end token where it counts."""
-    ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
-    never = {tokenizer.bos_token_id, tokenizer.unk_token_id} - {None}
-    if not ids or never & set(ids):
-        raise SubmitterError(
-            "answer_not_encodable",
-            f"The checkpoint's tokenizer reads the answer {text!r} as {ids}.",
-            "An answer must have tokens of its own, without a start or unknown token.",
-        )
-    if with_end and tokenizer.eos_token_id is None:
-        raise SubmitterError("answer_not_encodable", "The tokenizer has no end token.")
-    return [*ids, tokenizer.eos_token_id] if with_end else ids
 
 
 def _shape(value: Any) -> torch.Size | None:

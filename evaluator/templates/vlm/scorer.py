@@ -43,6 +43,11 @@ class Scorer:
         )
         self._model = model.to(device).eval()
         self._yes, self._no = self._ids(YES), self._ids(NO)
+        if not self._yes or not self._no or set(self._yes) & set(self._no):
+            raise ValueError(
+                f"the tokenizer of {folder} begins {YES} and {NO} with the same token or does not "
+                "know them: choose answers in YES and NO that begin with tokens of their own"
+            )
 
     def score(self, images: Sequence[Image.Image], prompts: Sequence[str]) -> list[float]:
         """One probability per pair; must be there, and is not called where `score_texts` is."""
@@ -84,9 +89,10 @@ class Scorer:
         )
 
     def _ids(self, words: Sequence[str]) -> list[int]:
-        """First tokens of these words, with and without a space before them."""
+        """First tokens of these words, with and without a space before them, that say something."""
         tokenizer = self._processor.tokenizer
         spelt = [form for word in words for form in (word, f" {word}")]
         first = {tokenizer.encode(form, add_special_tokens=False)[0] for form in spelt}
-        blank = set(tokenizer.encode(" ", add_special_tokens=False)[:1])
-        return sorted(first - blank)
+        return sorted(
+            token for token in first - {tokenizer.unk_token_id} if tokenizer.decode([token]).strip()
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from evaluator.scorers.answering import (
     CLIP_MEAN_COLOUR,
     Candidate,
     Reading,
+    answer_tokens,
     p_yes_norm,
     padded_square,
 )
@@ -93,7 +93,8 @@ def same(first: list[Any], second: list[Any]) -> None:
 def test_shared_prefix_gives_what_independent_calls_give(tiny: Tiny) -> None:
     images = [picture(1, 90, 60), picture(2, 56, 112)]
     found = read(vlm_of(tiny), images, [PROMPTS, PROMPTS])
-    ids = [texts.answer_ids(tiny[1].tokenizer, one.text, one.with_end) for one in ANSWERS]
+    tokenizer = tiny[1].tokenizer
+    ids = answer_tokens(tokenizer, ANSWERS, end=tokenizer.eos_token_id)
     for ours, (image, prompt) in zip(
         found, [(image, prompt) for image in images for prompt in PROMPTS], strict=True
     ):
@@ -180,7 +181,7 @@ def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: str) -> No
         pixels = {name: v.to(setting.torch_dtype) for name, v in one.pixels.items()}
         with torch.no_grad():
             logits = model(input_ids=one.ids[None], **one.per_token, **pixels).logits[0, -1]
-        wanted = torch.log_softmax(logits.float(), dim=-1)[text.answer(YES[0])[0]]
+        wanted = torch.log_softmax(logits.float(), dim=-1)[text.answers(YES)[0][0]]
         assert_allclose(values[0], wanted, atol=1e-5 if dtype == "float32" else 0.05)
 
 
@@ -224,17 +225,6 @@ def test_a_format_of_the_metric_replaces_the_template() -> None:
     asked = text.asked(text.prepare(picture(1)), "a {b} c")
     words = processor.tokenizer.decode(asked.ids, skip_special_tokens=True)
     assert words.replace(" ", "") == "Look:\na{b}c{}Answer:"
-
-
-def test_an_answer_is_its_own_tokens_with_its_space_and_end() -> None:
-    tokenizer = qwen_tokenizer()
-    assert texts.answer_ids(tokenizer, "Yes", False) != texts.answer_ids(tokenizer, " Yes", False)
-    assert texts.answer_ids(tokenizer, "Yes", True)[-1] == tokenizer.eos_token_id
-    starting = SimpleNamespace(
-        bos_token_id=1, unk_token_id=0, eos_token_id=2, encode=lambda *_, **__: [1, 5]
-    )
-    with refusal("answer_not_encodable"):
-        texts.answer_ids(starting, "Yes", with_end=False)
 
 
 def test_padding_to_a_square_keeps_the_image_in_the_middle() -> None:
@@ -654,7 +644,7 @@ def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(folder: Path, nati
     assert vlm.environment["shared_by_prompts"] == PREFIX
     for prompt, values in zip(prompts, found, strict=True):
         asked = vlm._text.asked(seen, prompt)
-        ids = [vlm._text.answer(one)[0] for one in answers]
+        ids = [vlm._text.answers([one])[0][0] for one in answers]
         with torch.no_grad():
             logits = model(input_ids=asked.ids[None], **asked.pixels).logits[0, -1]
         assert_allclose(np.concatenate(values), torch.log_softmax(logits, -1)[ids], atol=1e-4)

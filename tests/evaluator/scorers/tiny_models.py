@@ -173,11 +173,11 @@ def word_tokenizer() -> Any:
     return bert_tokenizer(*_WORDS.split())
 
 
-def t5_tokenizer(*answers: str) -> Any:
-    """Characters, and the answers as words."""
+def t5_tokenizer(*answers: str, without: str = "") -> Any:
+    """Characters but some, and the answers as words."""
     words = answers or ("▁Yes", "▁No", "▁yes", "▁no")
     pieces = ["<pad>", "</s>", "<unk>", "▁", *words]
-    pieces += [letter for letter in string.printable if not letter.isspace()]
+    pieces += [one for one in string.printable if not one.isspace() and one not in without]
     vocab = [(piece, -0.5 if piece in words else -2.0) for piece in pieces]
     return hf.T5Tokenizer(vocab=vocab, extra_ids=0)
 
@@ -209,9 +209,9 @@ def spread(model: Any, seed: int = 0, std: float = 0.2) -> Any:
     return model.eval()
 
 
-def blip2_t5(instruct: bool = False) -> Tiny:
+def blip2_t5(instruct: bool = False, tokenizer: Any = None) -> Tiny:
     """BLIP-2 or InstructBLIP with a T5 whose output head is its own."""
-    tokenizer, bert = t5_tokenizer(), bert_tokenizer("[DEC]")
+    tokenizer, bert = tokenizer or t5_tokenizer(), bert_tokenizer("[DEC]")
     name, parts = ("InstructBlip", [bert]) if instruct else ("Blip2", [])
     processor = getattr(hf, f"{name}Processor")(square(), tokenizer, *parts, num_query_tokens=4)
     config = getattr(hf, f"{name}Config")(

@@ -34,7 +34,7 @@ from leaderboard.publication.snapshot import read_snapshot
 from tests.benchmarks.toy import Toy
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.rig import ADA, Rig
-from tests.evaluator.scorers.tiny_models import qwen2_vl
+from tests.evaluator.scorers.tiny_models import blip2_t5, qwen2_vl, saved, t5_tokenizer
 from tests.evaluator.submission.archives import folder_of
 
 MODULES = [kind for kind in SkeletonKind if kind is not SkeletonKind.GENERATIONS]
@@ -182,6 +182,25 @@ def test_a_score_is_the_share_of_yes_after_the_question(model: ModelFiles) -> No
     assert yes and no
     scorer = Scorer(models={"me/tiny": str(model.folder / "snapshots" / COMMIT)})
     assert scorer.score([image], [PROMPTS[1]]) == pytest.approx([yes / (yes + no)], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "without", "no"),
+    [
+        pytest.param("▁1", "", "No", id="a space before all answers"),
+        pytest.param("▁1", "YyNn", "No", id="unknown answers"),
+        pytest.param("▁Y", "", "Yet", id="one beginning"),
+    ],
+)
+def test_a_vlm_whose_tokenizer_cannot_tell_the_answers_apart_is_refused(
+    words: str, without: str, no: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evaluator.templates.vlm import scorer
+
+    monkeypatch.setattr(scorer, "NO", (no,))
+    folder = saved(tmp_path, *blip2_t5(tokenizer=t5_tokenizer(words, without=without)))
+    with pytest.raises(ValueError, match="YES and NO"):
+        scorer.Scorer(models={"me/tiny": str(folder)})
 
 
 # Classes written for T2IScoreScore and for CROC run as they are, behind adapters ------------------
