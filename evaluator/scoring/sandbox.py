@@ -7,7 +7,7 @@ the scorer offers. Whether prompts were cut is not asked of a sandbox: only numb
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -87,6 +87,26 @@ class SandboxSource:
             self._until.enter_context(self._session)
             self._client = SandboxClient(self._session, self._environment)
         yield self._client
+
+
+class StartedSandboxes:
+    """Sandboxes that are started when they are asked for: one for all, or a new one each time."""
+
+    def __init__(
+        self, start: Callable[[], Session], fingerprint: str, until: ExitStack | None = None
+    ) -> None:
+        self.fingerprint = fingerprint
+        self._start = start
+        self._until = until  # the one sandbox lives until this is left
+        self._source: SandboxSource | None = None
+
+    def open(self) -> AbstractContextManager[SandboxClient]:
+        """See `ClientSource`."""
+        if self._until is None:
+            return SandboxSource(self._start(), self.fingerprint).open()
+        if self._source is None:
+            self._source = SandboxSource(self._start(), self.fingerprint, until=self._until)
+        return self._source.open()
 
 
 class SandboxClient:

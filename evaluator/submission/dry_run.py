@@ -1,7 +1,8 @@
 """The author's dry run: what the worker does with a module, on a part of some benchmarks.
 
-The same sandbox, the same trust checks, the same engine and the same protocols; nothing is kept. From
-it follow the receipt, the time of a whole run, and later whether the run's scores agree.
+The same two sandboxes (one for the trust checks, a fresh one for the run), the same engine and the
+same protocols; nothing is kept. From it follow the receipt, the time of a whole run, and later whether
+the run's scores agree.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.progress import Progress
-from evaluator.scoring.sandbox import SandboxSource
 from evaluator.submission.costs import (
     Costs,
     Projection,
@@ -186,6 +186,8 @@ def _among(pair_ids: Sequence[str], there: set[str]) -> tuple[str, ...]:
 JOINED = "+"
 """Between the names of the benchmarks of a receipt."""
 _SAMPLE = 16
+_STARTS = 2
+"""Sandboxes that a worker starts for a submission, one after the other."""
 _TESTING = "checking"
 """The stage that a run tells after each pass of the trust checks."""
 
@@ -232,14 +234,14 @@ class DryRun:
     """What a dry run found, as far as it came."""
 
     layers: tuple[str, ...]  # what isolated
-    # until the scorer was imported and constructed; None where it was not
+    # until the scorer was imported and constructed in its first sandbox; None where it was not
     start_s: float | None = None
     capabilities: Capability = Capability.SCORE  # what it can do
     runs: list[BenchmarkRun] = field(default_factory=list)  # the benchmarks that are through
     # what an image, a text and a pair cost; None where that was not reached
     costs: Costs | None = None
-    peak_memory_bytes: int = 0  # of all processes of the box
-    log: str = ""  # what the module printed, harmless to show
+    peak_memory_bytes: int = 0  # of all processes of one sandbox
+    log: str = ""  # what the module printed in its last sandbox, harmless to show
     failure: SubmitterError | None = None  # what ended it; None where it went through
 
     @property
@@ -271,29 +273,33 @@ def dry_run(
         machine.limits,
         models=machine.models,
     )
-    session = machine.backend.start(job)
-    with ExitStack() as box:
-        box.callback(session.close)
+    sessions: list[ScorerSession] = []
+    with ExitStack() as sandboxes:
+
+        def start() -> ScorerSession:
+            sessions.append(machine.backend.start(job))
+            sandboxes.callback(sessions[-1].close)
+            return sessions[-1]
+
+        work = ModuleWork(
+            _as_submission(module, benchmarks, now),
+            machine.layers,
+            machine.scratch / "shards",
+            LocalEngine(),
+        )
+        run = ModuleRun.in_sandboxes(work, start, sandboxes)
         try:
-            source = SandboxSource(session, module.content.sha256, until=box)
-            started = clock()
-            with source.open():
-                found.start_s, found.capabilities = clock() - started, session.capabilities
-            work = ModuleWork(
-                _as_submission(module, benchmarks, now),
-                machine.layers,
-                machine.scratch / "shards",
-                LocalEngine(),
-            )
-            run = ModuleRun(work, source, lambda: session.log)
             for one in benchmarks:
-                found.runs.append(_run(run, one, tell, clock))
-            found.costs = _costs(session, benchmarks)
+                found.runs.append(_run(run, one, sessions, tell, clock))
+            found.costs = _costs(sessions[-1], benchmarks)
         except SubmitterError as error:
             found.failure = error
-        found.peak_memory_bytes = session.peak_memory_bytes
-    # Once the box has ended, nothing more is printed.
-    found.log = session.log
+    ready = [one for one in sessions if one.start_s is not None]
+    if ready:
+        found.start_s, found.capabilities = ready[0].start_s, ready[0].capabilities
+    found.peak_memory_bytes = max((one.peak_memory_bytes for one in sessions), default=0)
+    # Once the sandboxes have ended, nothing more is printed.
+    found.log = run.log
     return found
 
 
@@ -311,7 +317,14 @@ def receipt_of(module: ScoringModule, found: DryRun, now: datetime) -> Receipt:
     )
 
 
-def _run(run: ModuleRun, drawn: Drawn, tell: Tell, clock: Callable[[], float]) -> BenchmarkRun:
+def _run(
+    run: ModuleRun,
+    drawn: Drawn,
+    sessions: Sequence[ScorerSession],
+    tell: Tell,
+    clock: Callable[[], float],
+) -> BenchmarkRun:
+    before = len(sessions)
     started = tested = clock()
 
     def told(progress: Progress) -> None:
@@ -323,7 +336,10 @@ def _run(run: ModuleRun, drawn: Drawn, tell: Tell, clock: Callable[[], float]) -
     scored = run.scores_of(drawn, None, told)
     asked = clock()
     rows = drawn.evaluate(scored.table, drawn.answers(None)).rows
-    return BenchmarkRun(drawn, scored, rows, tested - started, asked - tested, clock() - asked)
+    measuring_s = clock() - asked
+    of_tests, of_run = [one.start_s or 0.0 for one in sessions[before:]] or (0.0, 0.0)
+    testing_s, asking_s = tested - started - of_tests, asked - tested - of_run
+    return BenchmarkRun(drawn, scored, rows, testing_s, asking_s, measuring_s)
 
 
 def _costs(session: ScorerSession, benchmarks: Sequence[Drawn]) -> Costs:
@@ -394,7 +410,7 @@ class Expectation:
 
     # of every benchmark; empty where the dry run did not come to its end
     later: tuple[Projection, ...] = ()
-    # the least and the most seconds of what happens once: start and trust checks
+    # the least and the most seconds of what happens once: both starts and the trust checks
     once_s: tuple[float, float] = (0.0, 0.0)
 
 
@@ -410,7 +426,7 @@ def expectation(
         return Expectation()
     small = bool(wanted) and registry[wanted[0]].card.simulated
     tests = trust_span_s(found.costs, found.runs[0].testing_s, small=small)
-    once_s = found.start_s + tests[0], found.start_s + tests[1]
+    once_s = _STARTS * found.start_s + tests[0], _STARTS * found.start_s + tests[1]
     later = projections(
         registry,
         data,

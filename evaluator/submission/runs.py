@@ -5,19 +5,22 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
+from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.scoring.asking import ClientSource, Engine, Finding
 from evaluator.scoring.column import Cost as RunCost
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
 from evaluator.scoring.progress import Progress
+from evaluator.scoring.sandbox import StartedSandboxes
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
 from evaluator.trust import Trial, sampled, tried
 from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Submission
@@ -158,7 +161,7 @@ class ModuleWork:
 
 
 class ModuleRun:
-    """A scoring module in its box; one box serves all benchmarks of a submission."""
+    """A scoring module in its sandbox; one serves all benchmarks of a submission."""
 
     def __init__(
         self,
@@ -172,6 +175,29 @@ class ModuleRun:
         self._log = log
         self._trial = trial or source
         self._trust: TrustReport | None = None
+
+    @classmethod
+    def in_sandboxes(
+        cls, work: ModuleWork, start: Callable[[], ScorerSession], until: ExitStack
+    ) -> Self:
+        """A run in one sandbox, which lives until then, with trust checks in another before it.
+
+        In one and the same a scorer would know which pairs it was tried on, and could be honest
+        about those alone; and what is another each time that it is made would look the same.
+        """
+        started: list[ScorerSession] = []
+
+        def sandbox() -> ScorerSession:
+            started.append(start())
+            return started[-1]
+
+        content = work.submission.content_sha256
+        return cls(
+            work,
+            StartedSandboxes(sandbox, content, until),
+            lambda: started[-1].log if started else "",
+            StartedSandboxes(sandbox, content),
+        )
 
     @property
     def log(self) -> str:

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
-from evaluator.scoring.sandbox import SandboxClient, SandboxSource
+from evaluator.scoring.sandbox import SandboxClient
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.runs import FileRun, ModuleRun, ModuleWork, Run
 from evaluator.worker.tasks import WorkerRole
@@ -200,30 +200,6 @@ class PackedModule:
             yield SandboxClient(session)
 
 
-class StartedBoxes:
-    """Boxes that are started when they are asked for: one for all, or a new one each time.
-
-    The trust checks have a box of their own: in one and the same a scorer would know which pairs it
-    was tried on, and could be honest about those alone.
-    """
-
-    def __init__(
-        self, start: Callable[[], ScorerSession], fingerprint: str, until: ExitStack | None = None
-    ) -> None:
-        self.fingerprint = fingerprint
-        self._start = start
-        self._until = until  # the one box lives until this is left
-        self._source: SandboxSource | None = None
-
-    def open(self) -> AbstractContextManager[SandboxClient]:
-        """See `ClientSource`."""
-        if self._until is None:
-            return SandboxSource(self._start(), self.fingerprint).open()
-        if self._source is None:
-            self._source = SandboxSource(self._start(), self.fingerprint, until=self._until)
-        return self._source.open()
-
-
 LEFT_BEHIND_S = 24 * 3600.0
 """Longer than any submission may run."""
 
@@ -319,19 +295,7 @@ class ScorerRole:
             return
         place = self.scratch / "unpacked"
         with self.boxes.starting(submission, upload, place) as start, ExitStack() as stack:
-            started: list[ScorerSession] = []
-
-            def box() -> ScorerSession:
-                started.append(start())
-                return started[-1]
-
-            content = submission.content_sha256
-            yield ModuleRun(
-                work,
-                StartedBoxes(box, content, stack),
-                lambda: started[-1].log if started else "",
-                StartedBoxes(box, content),
-            )
+            yield ModuleRun.in_sandboxes(work, start, stack)
 
     @property
     def boxes(self) -> Boxes:

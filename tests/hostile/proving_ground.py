@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.submission.dry_run import Drawn, DryRun, Machine, dry_run
 from evaluator.submission.service import SubmissionService
+from evaluator.submission.validate import validated_source
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
@@ -145,11 +148,18 @@ class Ground:
 
     def run(self, case: Case) -> Outcome:
         """Submit it, and let the worker work on it."""
-        lines = case.manifest if "name =" in case.manifest else f'name = "case"\n{case.manifest}'
-        version = f'version = "{next(self._numbers)}"\n'
-        source = self.decoys.fill(case.source)
-        files = {"assay.toml": version + lines, "scorer.py": source, **case.files}
-        return self._worked_off(self.submit(self._written(files)), case.limits)
+        return self._worked_off(self.submit(self._sent(case)), case.limits)
+
+    def check(self, case: Case) -> DryRun:
+        """The dry run that its author would make of it."""
+        drawn = Drawn(Marked(), None, None)
+        with (
+            validated_source(self._sent(case), {BENCHMARK: drawn}) as module,
+            tempfile.TemporaryDirectory() as scratch,
+        ):
+            layers = self.worker.scorers.layers
+            machine = Machine(self.backend, layers, case.limits, (), Path(scratch))
+            return dry_run(module, [drawn], machine, lambda *_: None, datetime.now(UTC))
 
     def run_honest(self) -> tuple[Outcome, tuple[float, ...]]:
         """Submit a scorer of good will; its outcome, and the scores it must have."""
@@ -184,6 +194,12 @@ class Ground:
         stem = f"results/{status.submission.submission_id}/{BENCHMARK}"
         frame = read_overall(self.store.public.read(f"{stem}.scores.parquet"))
         return tuple(float(score) for score in frame[status.submission.metrics[0]])
+
+    def _sent(self, case: Case) -> Path:
+        lines = case.manifest if "name =" in case.manifest else f'name = "case"\n{case.manifest}'
+        version = f'version = "{next(self._numbers)}"\n'
+        source = self.decoys.fill(case.source)
+        return self._written({"assay.toml": version + lines, "scorer.py": source, **case.files})
 
     def _written(self, files: Mapping[str, str | bytes]) -> Path:
         folder = self.folder / "sent" / uuid.uuid4().hex

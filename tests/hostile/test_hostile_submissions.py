@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
+from evaluator.commands.check_report import verdict_of
 from leaderboard.records import RunResult
 from tests.hostile.case import Case, Category, RefusedArchive
 from tests.hostile.corpus import ARCHIVES, CASES, of
-from tests.hostile.judgement import assert_trusted_as_due, assert_untouched, let_loose
+from tests.hostile.judgement import (
+    assert_nothing_left,
+    assert_trusted_as_due,
+    assert_untouched,
+    let_loose,
+)
 from tests.hostile.leftovers import holdings, settled
 from tests.hostile.proving_ground import BENCHMARK, Ground
 from tests.tiers import all_slow_but_one
@@ -30,6 +36,20 @@ def test_a_hostile_submission_ends_as_it_must_and_leaves_nothing(
     outcome = let_loose(ground, case)
     if case.category is Category.CHEATING:
         assert_trusted_as_due(ground, outcome, case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    all_slow_but_one(of(Category.CHEATING), lambda case: "another scorer" in case.name),
+    ids=lambda case: case.name,
+)
+def test_check_says_of_a_cheat_what_the_worker_says(ground: Ground, case: Case) -> None:
+    found = ground.check(case)
+    assert found.failure is None and found.trust is not None
+    verdict = verdict_of(found)
+    assert verdict.good is not bool(case.ending.unranked), verdict.said
+    assert case.ending.unranked in verdict.said
+    assert_nothing_left(ground)
 
 
 @pytest.mark.slow

@@ -61,6 +61,7 @@ class ScorerSession:
         self._seq = 0
         self._open = True
         self._capabilities: Capability | None = None
+        self._start_s: float | None = None
 
     def await_box(self) -> Self:
         """Wait until the box is set up; called by backends."""
@@ -76,13 +77,15 @@ class ScorerSession:
 
     def __enter__(self) -> Self:
         """Import and construct the scorer."""
-        self._job_ends = self._clock() + self._limits.job_s
+        started = self._clock()
+        self._job_ends = started + self._limits.job_s
         self._watchdog.start()
         with self._judging("importing and constructing the scorer", self._limits.start_s) as by:
             self._channel.send(frames.encode_go(self._go()), by)
             header = self._receive_header(frames.READY, 0, by)
             self._capabilities = frames.decode_capabilities(header.word)
             self._watchdog.look()
+        self._start_s = self._clock() - started
         return self
 
     def __exit__(
@@ -99,6 +102,11 @@ class ScorerSession:
         if self._capabilities is None:
             raise PlatformError("session_not_started", "The session was not entered.")
         return self._capabilities
+
+    @property
+    def start_s(self) -> float | None:
+        """Seconds in which the scorer was imported and constructed; None where it was not."""
+        return self._start_s
 
     @property
     def log(self) -> str:

@@ -30,8 +30,9 @@ from evaluator.submission.validate import examine_source
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.records import Status
+from leaderboard.records import RunResult, Status
 from leaderboard.states import State
+from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import SandboxAvailability
 from tests.evaluator.commands.submitting import code_of, typed
@@ -315,8 +316,8 @@ def checked(folder: Path, *words: object, code: int = 1) -> dict[str, Any]:
     return told(check(folder, "--benchmark", NAME, "--isolation", "none", "--json", *words), code)
 
 
-def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Ledger]:
-    """The status after a worker had it, and its store's ledger."""
+def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Store]:
+    """The status after a worker had it, and its store."""
     store, registry = memory_store(), load_registry()
     desk = SubmissionService(store, registry, None, lambda: SandboxAvailability(True), store.clock)
     sent = desk.submit_metric(folder, account=ADA, receipt=receipt).status.submission
@@ -324,8 +325,7 @@ def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Ledger]:
     limits = Limits(start_s=60.0, batch_s=60.0, job_s=300.0)
     role = ScorerRole(isolation, PlainProcess(), folder.parent / "scratch", limits)
     assert Worker("w", store, registry=registry, data=None, scorers=role).run(sent.submission_id)
-    ledger = Ledger(store)
-    return ledger.whole_status(sent.submission_id), ledger
+    return Ledger(store).whole_status(sent.submission_id), store
 
 
 @pytest.mark.parametrize("fault", all_slow_but_one(FAULTS))
@@ -336,6 +336,37 @@ def test_a_module_that_fails_in_a_worker_fails_alike_in_check(fault: str, tmp_pa
     status, _ = worked(folder)
     assert (status.state, status.code) == (State.FAILED, code)
     assert error == error | {"code": code, "message": status.reason, "hint": status.hint}
+
+
+REMADE = {
+    "weights without a seed": "import numpy; self.shift = 1e6 * numpy.random.default_rng().random()",
+    "the order of hashes": "self.shift = hash('a red circle') % 1_000_003",
+    "a fingerprint of the machine": "import zlib; self.shift = zlib.crc32(open('/proc/stat', 'rb').read())",
+    "the time": "import time; self.shift = 1000 * time.time()",
+    "the number of its process": "import os; self.shift = 100 * os.getpid()",
+}
+"""Constructors of scorers that are another each time that they are made."""
+
+
+@pytest.mark.parametrize("kind", all_slow_but_one(REMADE))
+def test_what_is_another_each_time_that_it_is_made_ranks_neither_in_check_nor_in_a_worker(
+    kind: str, tmp_path: Path
+) -> None:
+    source = scoring(
+        "return [len(p) + self.shift for p in prompts]",
+        before=f"class Made:\n    def __init__(self):\n        {REMADE[kind]}\n",
+    ).replace("class Scorer:", "class Scorer(Made):")
+    folder = module(tmp_path, source)
+    found = checked(folder, "--all")
+    assert (found["error"], found["may_rank"]) == (None, False)
+    status, store = worked(folder)
+    assert status.state is State.PUBLISHED
+    path = f"results/{status.submission.submission_id}/{NAME}.json"
+    trust = RunResult.model_validate_json(store.public.read(path)).trust
+    assert trust is not None
+    failed = [one["name"] for one in found["trust"]["checks"] if one["passed"] is False]
+    assert failed == [one.name for one in trust.failed] == ["run"]
+    assert trust.why_not in found["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -362,7 +393,7 @@ def test_a_module_that_passes_check_gets_the_same_scores_from_a_worker(tmp_path:
     body = "return [len(p) + im.getpixel((3, 3))[0] / 7 for im, p in zip(images, prompts)]"
     folder, receipt = module(tmp_path, scoring(body)), tmp_path / "r.json"
     assert checked(folder, "--all", "--receipt", receipt, code=0)["error"] is None
-    status, ledger = worked(folder, receipt.read_bytes())
+    status, store = worked(folder, receipt.read_bytes())
     assert status.state is State.PUBLISHED
-    said = [event.reason for event in ledger.whole_events(status.submission.submission_id)]
+    said = [event.reason for event in Ledger(store).whole_events(status.submission.submission_id)]
     assert any("same scores" in one and "295" in one for one in said), said

@@ -14,6 +14,12 @@ def _cheat(name: str, score: str, why: str, making: str = "pass", first: str = "
     return Case(name, Category.CHEATING, source, unranked(why) if why else PUBLISHED)
 
 
+def _remade(name: str, making: str) -> Case:
+    """Its constructor gives another shift each time."""
+    why = "was another when it was tested"
+    return _cheat(name, "return [v + self.shift for v in values]", why, making)
+
+
 _REPEATED = "changes when repeated"
 _BATCH = "depends on the other pairs of its batch"
 _CALLS = "self.calls = 0"
@@ -44,8 +50,14 @@ CASES = (
     _cheat("scores by a file kept from call to call",
            "known = os.path.exists('/scratch/known')\nopen('/scratch/known', 'w').close()\n"
            "return [v + 10.0 * known for v in values]", _REPEATED),
-    _cheat("another scorer each time that it is made", "return [v + self.shift for v in values]",
-           "was another when it was tested", "self.shift = time.monotonic()"),
+    _remade("another scorer each time that it is made", "self.shift = time.monotonic()"),
+    _remade("weights without a seed", "import random; self.shift = 1e6 * random.random()"),
+    _remade("scores by the order of hashes", "self.shift = hash('a grey pixel') % 1_000_003"),
+    _remade("scores by a fingerprint of the machine",
+            "import zlib; self.shift = zlib.crc32(open('/proc/stat', 'rb').read())"),
+    # The same in every box, so that it tells nothing.
+    _cheat("scores by the number of its process", "return [v + self.shift for v in values]", "",
+           "self.shift = os.getpid()"),
     # It is tested in a box of its own, so that the run knows of no test. Seven ways to ask three
     # pairs: six batches of all, and each pair alone.
     _cheat("good behaviour as long as it is tested",
