@@ -27,6 +27,11 @@ VARIANTS = {
 _UNKNOWN = MeasureInfo(title="", meaning="")
 
 
+def short_title(card: Card) -> str:
+    """The title of a benchmark without what stands in brackets."""
+    return card.title.partition(" (")[0]
+
+
 def token(selector: Selector) -> str:
     """The selector as one word for a link. It is compared, never taken apart again."""
     parts = (selector.measure, selector.variant, selector.split, selector.facet)

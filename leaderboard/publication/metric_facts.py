@@ -63,6 +63,19 @@ def metric_title(entry: Entry) -> tuple[str, str]:
     return (facts.title, facts.variant) if facts.title else (entry.metric, entry.version)
 
 
+def metric_name(entry: Entry) -> str:
+    """Name and variant of a metric in one line, as `TIFA · GPT-4V`; else as submitted."""
+    facts = facts_of(entry)
+    return " · ".join(filter(None, (facts.title, facts.variant))) or entry.metric
+
+
+def metric_label(entry: Entry) -> str:
+    """The name of a metric where versions must be told apart: with the version it came with."""
+    return (
+        metric_name(entry) if facts_of(entry).title else f"{entry.metric} {entry.version}".strip()
+    )
+
+
 def metric_in_words(entry: Entry) -> str:
     """Name and variant of a metric as a sentence has them: `TIFA with GPT-4V`."""
     facts = facts_of(entry)

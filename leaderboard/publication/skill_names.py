@@ -12,7 +12,7 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.schema import Card
-from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.measure_names import short_title, skill_title
 from leaderboard.publication.reader import BoardIndex
 
 _NOT_IN_A_KEY = re.compile(r"[^A-Za-z0-9_.]+")
@@ -78,7 +78,7 @@ def skills_of(boards: Mapping[str, BoardIndex]) -> dict[str, Skill]:
                 if ":" in skill:
                     continue
                 key = own_key(board.card, skill)
-                titles[key] = f"{skill_title(board.card, skill)} ({board.card.family})"
+                titles[key] = f"{skill_title(board.card, skill)} ({short_title(board.card)})"
             parts.setdefault(key, []).append(Part(name, skill))
     known = common_names()
     return {

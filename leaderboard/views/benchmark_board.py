@@ -18,6 +18,7 @@ from benchmarks.schema import Card, Selector
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import is_trained_on
 from leaderboard.publication.measure_names import info, nearest
+from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.ranking.cells import Cell, too_few
@@ -250,7 +251,7 @@ def _answers(
 
 
 def _name(entries: Mapping[str, Entry], cell: Cell) -> str:
-    return clean(entries[cell.entry_id].metric)[:_LONGEST_NAME]
+    return clean(metric_name(entries[cell.entry_id]))[:_LONGEST_NAME]
 
 
 PAGE_ROWS = 100  # Rows sent at a time; whatever is ranked, searched or sorted is all of them

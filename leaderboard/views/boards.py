@@ -13,6 +13,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import is_trained_on, origin
 from leaderboard.publication.identities import shown_account, signature_text
 from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, title, token
+from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Cost, Kind
@@ -330,7 +331,7 @@ class Filters:
             return False
         if self.untrained and is_trained_on(entry, card):
             return False
-        every = (entry.metric, entry.submitter, shown_account(entry.account))
+        every = (entry.metric, metric_name(entry), entry.submitter, shown_account(entry.account))
         names = [clean(name).casefold() for name in every]
         terms = self.terms
         return not terms or any(term in name for term in terms for name in names)

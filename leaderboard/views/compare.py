@@ -33,6 +33,7 @@ from leaderboard.publication.flags import (
 )
 from leaderboard.publication.identities import Identity, shown_account
 from leaderboard.publication.measure_names import info, nearest, skill_title, title, token
+from leaderboard.publication.metric_facts import facts_of, metric_label, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, Match, compare_cells
@@ -255,7 +256,7 @@ def entry_options(
     """Names of entries to choose from; equal names are told apart by their submission."""
     offered = list(dict.fromkeys([*entries[:MOST_OPTIONS], *filter(None, chosen)]))
     found = [view.entries[entry] for entry in offered]
-    names = [clean(f"{entry.metric} {entry.version}".strip()) for entry in found]
+    names = [clean(metric_label(entry)) for entry in found]
     return tuple(
         Option(
             entry.entry_id,
@@ -317,7 +318,8 @@ def named_metric(side: str, entry: Entry) -> ComparedMetric:
     """A metric by its name alone."""
     account = shown_account(entry.account)
     return ComparedMetric(
-        side, entry.entry_id, entry.metric, entry.version, metric_address(entry.entry_id),
+        side, entry.entry_id, metric_name(entry),
+        "" if facts_of(entry).title else entry.version, metric_address(entry.entry_id),
         entry.submitter if account else "", account,
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.item_scores import ItemReader, scores_of
 from leaderboard.publication.measure_names import in_order, nearest
+from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import Match, compare_cells
@@ -121,7 +122,7 @@ def opponents(query: CompareQuery, view: View) -> Opponents:
 
 def _absent(asked: str, choice: Choice, view: View) -> str:
     entry = view.entries.get(asked)
-    name = named(entry.metric if entry else asked)
+    name = named(metric_name(entry) if entry else asked)
     if entry is None:
         return f"There is no metric with the id “{name}” here."
     title = choice.board.card.title

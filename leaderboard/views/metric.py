@@ -13,6 +13,7 @@ from leaderboard.publication.flags import origin
 from leaderboard.publication.identities import Identity, latest_cells
 from leaderboard.publication.index import rescaled
 from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, token
+from leaderboard.publication.metric_facts import metric_label
 from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import common_key, common_names
 from leaderboard.ranking.cells import Cell
@@ -111,7 +112,7 @@ def _matching(search: str, view: View) -> tuple[Entry, ...]:
     found = [
         entry for entry in view.entries.values()
         if all(
-            word in f"{entry.metric} {entry.version} {entry.submitter} {entry.account}".casefold()
+            word in f"{entry.metric} {metric_label(entry)} {entry.submitter} {entry.account}".casefold()
             for word in words
         )
     ]  # fmt: skip

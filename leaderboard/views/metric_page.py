@@ -16,6 +16,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import flags_of, is_trained_on, origin
 from leaderboard.publication.item_scores import CaseSet, CaseSummary
 from leaderboard.publication.measure_names import info, skill_title, title, token
+from leaderboard.publication.metric_facts import metric_in_words, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
@@ -156,6 +157,11 @@ class MetricPage:
         return self.shown.entry
 
     @property
+    def name(self) -> str:
+        """Name and variant of the metric in one line."""
+        return metric_name(self.entry)
+
+    @property
     def description(self) -> str:
         """As its author wrote it."""
         return self.entry.description[:_LONGEST_DESCRIPTION]
@@ -279,7 +285,7 @@ def check_title(check: Check) -> str:
 
 def _verdict(entry: Entry, boards: Sequence[OnBoard]) -> str:
     """What tests say of a metric where most others stand beside it, on two benchmarks at most."""
-    name = entry.metric
+    name = metric_in_words(entry)
     told = [one for one in boards if one.headline is not None and one.headline.tier is not None]
     told.sort(key=lambda one: (one.card.simulated, -one.ranked))
     parts = [_in_tier(one) for one in told[:2]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 
-from benchmarks.schema import Card, Selector
+from benchmarks.schema import Selector
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import flags_of
 from leaderboard.publication.identities import (
@@ -27,7 +27,7 @@ from leaderboard.publication.index import (
     plain_index,
     rescaled,
 )
-from leaderboard.publication.measure_names import info, title, token
+from leaderboard.publication.measure_names import info, short_title, title, token
 from leaderboard.publication.metric_facts import MetricFacts, facts_of, metric_title
 from leaderboard.publication.reader import View, headline_cells
 from leaderboard.publication.skill_names import Skill, common_names, skills_of
@@ -392,11 +392,6 @@ class PreparedMetrics:
             others = (one for one in self._made if one is not found)
             self._made = [found, *others][:_KEPT_VIEWS]
             return found
-
-
-def short_title(card: Card) -> str:
-    """The title of a benchmark without what stands in brackets."""
-    return card.title.partition(" (")[0]
 
 
 def flag_labels(rows: Iterable[MetricRow]) -> dict[str, tuple[str, ...]]:

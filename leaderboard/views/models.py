@@ -16,6 +16,7 @@ from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, ModelSu
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import selection, slices_of
 from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.metric_facts import metric_label
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.text import clean
@@ -160,7 +161,7 @@ def judges_of(entries: Sequence[ModelEntry], view: View) -> dict[str, str]:
         entry_id for entry in entries for entry_id, run in entry.judges.items() if not run.failed
     )
     return {
-        entry_id: f"{view.entries[entry_id].metric} {view.entries[entry_id].version}".strip()
+        entry_id: metric_label(view.entries[entry_id])
         for entry_id in dict.fromkeys(scored)
         if entry_id in view.entries
     }

@@ -17,7 +17,7 @@ from leaderboard.publication.flags import is_trained_on
 from leaderboard.publication.identities import Identity
 from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.publication.measure_names import info
-from leaderboard.publication.metric_facts import facts_of, metric_in_words, metric_title
+from leaderboard.publication.metric_facts import facts_of, metric_in_words
 from leaderboard.publication.reader import BoardIndex, headline_cells
 from leaderboard.publication.recommending import is_recommended, leading_cells, nobody
 from leaderboard.ranking.cells import (
@@ -268,12 +268,6 @@ def flops_text(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {letter}"
     return f"{value:.3g} "
-
-
-def name_of(entry: Entry) -> str:
-    """Name and variant of a metric in one line: `TIFA · GPT-4V`."""
-    name, variant = metric_title(entry)
-    return f"{name} · {variant}" if variant and facts_of(entry).title else name
 
 
 def _beside(ranking: Ranking, best: Place, cheapest: tuple[Place, str] | None) -> str:

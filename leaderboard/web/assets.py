@@ -18,6 +18,7 @@ from benchmarks.errors import TransientError
 from leaderboard.api.replies import Body, matches, response_of, takes_gzip
 from leaderboard.api.source import Source
 from leaderboard.publication.identities import latest_entries
+from leaderboard.publication.metric_facts import metric_label
 from leaderboard.text import clean
 from leaderboard.views.addresses import board_address, metric_address, model_address
 from leaderboard.web.guides import FIGURES, figure
@@ -113,8 +114,8 @@ def names(source: Source) -> tuple[Name, ...]:
         for name, board in view.boards.items()
     ]
     found += [
-        Name(_line(f"{who.metric} {who.version or ''}"), "metric", metric_address(entry.entry_id))
-        for who, entry in latest_entries(view.entries.values()).items()
+        Name(_line(metric_label(entry)), "metric", metric_address(entry.entry_id))
+        for entry in latest_entries(view.entries.values()).values()
     ]
     if source.models is not None:
         sets = source.models.prompt_sets

@@ -11,6 +11,7 @@ from benchmarks.published import PublishedCell, papers, printed_digits, publishe
 from benchmarks.schema import Card, Selector
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import info, skill_title, title, token
+from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import unit_of
@@ -374,7 +375,7 @@ def matrix_of(
         return None
     card, query = choice.board.card, choice.query
     shown = list(dict.fromkeys(name for pair in found for name in (pair.a, pair.b)))
-    names = [entries[entry_id].metric for entry_id in shown]
+    names = [metric_name(entries[entry_id]) for entry_id in shown]
     unit = _unit(ranked, card)
     place = {entry_id: i for i, entry_id in enumerate(shown)}
     measure = choice.selector.measure if choice.selector else ""
@@ -408,7 +409,7 @@ def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> He
     rises = info(choice.board.card, measure).higher_is_better
     rows = tuple(
         (
-            entries[entry_id].metric,
+            metric_name(entries[entry_id]),
             f"./metric?id={entry_id}",
             tuple(_heat_cell(c, entry_id, (low, high), rises=rises, alone=alone)
                   for c in heat.columns),

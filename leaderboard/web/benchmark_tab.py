@@ -10,6 +10,7 @@ from benchmarks.errors import TransientError
 from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Card
 from leaderboard.publication.measure_names import info, skill_title, title, token
+from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
 from leaderboard.rendering import render
 from leaderboard.text import count, number
@@ -118,7 +119,7 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
         "tabs": metric_tabs(view, f"{TAB}{card.name}", simulated=card.simulated,
                             filters=choice.filters),
         "picks": tuple(
-            Pick(one.question, view.entries[one.entry_id].metric, one.figure,
+            Pick(one.question, metric_name(view.entries[one.entry_id]), one.figure,
                  metric_address(one.entry_id))
             for one in verdict.answers
         ),

@@ -16,6 +16,7 @@ from leaderboard.publication.flags import (
     origin,
 )
 from leaderboard.publication.identities import signature_text
+from leaderboard.publication.metric_facts import metric_name, metric_title
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.ranking.slices import Basis
@@ -60,6 +61,8 @@ class Row:
 
     cell: Cell
     entry: Entry
+    name: str  # of the metric, as `TIFA`
+    beside: str  # its variant, as `GPT-4V`, or its version
     hint: str  # who sent it and what it is, on hover
     rank: str  # its rank range
     rank_hint: str  # on hover
@@ -236,12 +239,15 @@ class _Rows:
 
     def row(self, cell: Cell) -> Row:
         entry, card = self.entries[cell.entry_id], self.card
+        name, beside = metric_title(entry)
         cost = entry.cost.get(card.name)
-        hint = f"{entry.metric} by {signature_text(entry)}"
+        hint = f"{metric_name(entry)} by {signature_text(entry)}"
         opened = cell.entry_id in self.layout.arranged.opened
         return Row(
             cell=cell,
             entry=entry,
+            name=name,
+            beside=beside,
             hint=f"{hint}: {entry.description}" if entry.description else hint,
             rank=rank_range(cell),
             rank_hint=self._rank_hint(cell),
@@ -375,7 +381,11 @@ def pinned_links(layout: Layout, entries: Mapping[str, Entry]) -> tuple[Link, ..
     if layout.address is None:
         return ()
     return tuple(
-        Link(entries[pin].metric, layout.address(layout.arranged.unpinned(pin)), f"pinned {pin}")
+        Link(
+            metric_name(entries[pin]),
+            layout.address(layout.arranged.unpinned(pin)),
+            f"pinned {pin}",
+        )
         for pin in layout.arranged.pins
     )
 

@@ -10,6 +10,7 @@ from benchmarks.comparison import p_words
 from leaderboard.cache import MemoryCache
 from leaderboard.publication.flags import MEANINGS, flags_of
 from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.slices import Ranked
@@ -224,7 +225,7 @@ class ComparePlace:
         )  # fmt: skip
         remarks = [*choice.remarks]
         if query.seek and exact.benchmark != query.benchmark and query.benchmark in view.boards:
-            name = clean(view.entries[exact.a].metric)
+            name = clean(metric_name(view.entries[exact.a]))
             before = view.boards[query.benchmark].card.title
             remarks.append(f"No failure by {name} on {before}; shown: {choice.card.title}.")
         values = _page(state, view, remarks, tab_links(state, None))
@@ -337,7 +338,7 @@ def _nothing(pair: Opponents, view: View) -> tuple[str, str]:
     if pair.a is None or pair.b is None:
         return "Choose two metrics.", "Choose a metric in each of the two lists above."
     if pair.a == pair.b:
-        name = clean(view.entries[pair.a].metric)[:60]
+        name = clean(metric_name(view.entries[pair.a]))[:60]
         return "The same metric twice.", f"Both are {name}. Choose another in one of the two lists."
     return "", ""
 
@@ -432,7 +433,7 @@ def pair_matrix(
             cells[row][column] = PairCell(
                 sure if one.significant else "none", value, hint=hint, href=href
             )
-    names = [view.entries[entry].metric for entry in entries]
+    names = [metric_name(view.entries[entry]) for entry in entries]
     return PairMatrix("Differences of all pairs of metrics", names, cells)
 
 
@@ -523,7 +524,7 @@ _NOTHING_LISTED = {
 
 def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, Any]:
     choice = found.choice
-    names = [_entry_name(entry, view) for entry in choice.metrics]
+    names = [metric_label(view.entries[entry]) for entry in choice.metrics]
     case_links = {one.case_id: state.to_link(case=one.case_id, page=1) for one in found.examples}
     elsewhere: tuple[Link, ...] = ()
     if found.elsewhere is not None:
@@ -548,7 +549,7 @@ def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, An
         "back_href": state.to_link(case="", page=1),
         "case_links": case_links,
         "entries": found.every_entry,
-        "entry_name": lambda entry_id: _entry_name(entry_id, view),
+        "entry_name": lambda entry_id: metric_label(view.entries[entry_id]),
         "entry_href": lambda entry_id: state.to_link(
             a=entry_id, b="" if entry_id == choice.b else choice.b
         ),
@@ -563,11 +564,6 @@ def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, An
             f"{100 * place // BINS}–{100 * (place + 1) // BINS}%" for place in range(BINS)
         ],
     }  # fmt: skip
-
-
-def _entry_name(entry_id: str, view: View) -> str:
-    entry = view.entries[entry_id]
-    return f"{entry.metric} {entry.version}".strip()
 
 
 def _headline(show: str, names: Sequence[str], choice: ExampleChoice) -> str:

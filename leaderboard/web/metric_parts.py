@@ -12,7 +12,8 @@ from benchmarks.schema import Card
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of, is_trained_on, origin
 from leaderboard.publication.identities import Identity, shown_account, signature_text
-from leaderboard.publication.metric_facts import facts_of
+from leaderboard.publication.measure_names import short_title
+from leaderboard.publication.metric_facts import facts_of, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
@@ -21,9 +22,9 @@ from leaderboard.text import count, number
 from leaderboard.views.addresses import submission_address
 from leaderboard.views.boards import BoardQuery, Filters
 from leaderboard.views.index import SIMULATED
-from leaderboard.views.metric_table import MetricTable, short_title
+from leaderboard.views.metric_table import MetricTable
 from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
-from leaderboard.views.rankings import Place, Ranking, flops_text, front, name_of
+from leaderboard.views.rankings import Place, Ranking, flops_text, front
 from leaderboard.views.skills import FLOPS, MEMORY
 from leaderboard.web.components import (
     Column,
@@ -205,7 +206,7 @@ def cost_chart(ranking: Ranking | None, costs: Mapping[Identity, float], by: str
     x = _log_scale(known)
     labels = len(on_front) <= MOST_LABELS
     points = _without_overlaps([_point(one, costs, on_front, labels=labels) for one in shown], x, y)
-    names = [name_of(one.entry) for one in shown if one.who in on_front]
+    names = [metric_name(one.entry) for one in shown if one.who in on_front]
     measure = ranking.measure if ranking else "Value"
     summary = f"Pareto front: {', '.join(names)}." if names else "No metric of known cost leads."
     return ScatterChart(
@@ -287,7 +288,7 @@ def _point(
         kind = "other"
     drawn = math.isfinite(one.low)
     return Point(
-        name_of(one.entry),
+        metric_name(one.entry),
         one.value,
         costs.get(one.who),
         one.low if drawn else None,
@@ -343,7 +344,7 @@ def _lines(
 ) -> list[Line]:
     found = []
     for place, (who, at) in enumerate(lines[:MOST_LINES]):
-        name = name_of(table.by_who[who].entry)
+        name = metric_name(table.by_who[who].entry)
         found.append(Line(name, at, _MARKED[place] if place < len(_MARKED) else ""))
     return found
 

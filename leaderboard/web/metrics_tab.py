@@ -15,7 +15,7 @@ from leaderboard.publication.flags import MEANINGS
 from leaderboard.publication.identities import Identity
 from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
-from leaderboard.publication.metric_facts import metric_title
+from leaderboard.publication.metric_facts import metric_name, metric_title
 from leaderboard.rendering import render
 from leaderboard.text import count, number
 from leaderboard.views.addresses import compare_address, items_address, metric_address
@@ -40,7 +40,6 @@ from leaderboard.views.rankings import (
     also,
     cheapest_of_first_tier,
     cost_words,
-    name_of,
     picks,
     verdict,
 )
@@ -145,7 +144,7 @@ def picks_of(view: MetricsView) -> tuple[Pick, ...]:
         return ()
     costs = view.table.costs(view.by)
     return tuple(
-        Pick(one.question, name_of(one.place.entry), one.place.figure,
+        Pick(one.question, metric_name(one.place.entry), one.place.figure,
              metric_address(one.place.entry.entry_id))
         for one in picks(view.lead, costs, view.by, view.query.cost)
     )  # fmt: skip

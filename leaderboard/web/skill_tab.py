@@ -11,8 +11,8 @@ from benchmarks.schema import Card
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of
 from leaderboard.publication.identities import Identity
-from leaderboard.publication.measure_names import info, skill_title, title
-from leaderboard.publication.metric_facts import facts_of, metric_title
+from leaderboard.publication.measure_names import info, short_title, skill_title, title
+from leaderboard.publication.metric_facts import facts_of, metric_name, metric_title
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import nobody
 from leaderboard.publication.skill_names import common_names
@@ -23,7 +23,7 @@ from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
 from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.index import SIMULATED
-from leaderboard.views.metric_table import P_BEST, short_title
+from leaderboard.views.metric_table import P_BEST
 from leaderboard.views.metrics import (
     NAME,
     SKILL,
@@ -33,7 +33,7 @@ from leaderboard.views.metrics import (
     fails_at,
     skill_view,
 )
-from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words, name_of
+from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words
 from leaderboard.views.skills import (
     COSTS,
     FLOPS,
@@ -318,7 +318,7 @@ def _sentence(found: SkillView) -> str:
         if others
         else "no other rank range reaches the first place"
     )
-    return f"For {skill}, {name_of(best.entry)} ranks highest; {beside}."
+    return f"For {skill}, {metric_name(best.entry)} ranks highest; {beside}."
 
 
 def _detail(found: SkillView) -> str:
@@ -340,7 +340,7 @@ def _detail(found: SkillView) -> str:
 def _answer(question: str, one: Placed, cost: str, found: SkillData) -> SkillAnswer:
     fails = next((to for _, to in fails_at(one, found)), "")
     href = metric_address(one.entry.entry_id)
-    return SkillAnswer(question, name_of(one.entry), _figure(one), href, fails, cost)
+    return SkillAnswer(question, metric_name(one.entry), _figure(one), href, fails, cost)
 
 
 def _figure(one: Placed) -> str:
@@ -361,9 +361,7 @@ def _none_within(found: SkillView) -> str:
     said = f"{nobody(where=where, but_templates=templates)}."
     if found.found.front:
         cheapest = found.found.front[0]
-        said += (
-            f" The cheapest that is: {name_of(cheapest.placed.entry)}, {_cost(cheapest, found.by)}."
-        )
+        said += f" The cheapest that is: {metric_name(cheapest.placed.entry)}, {_cost(cheapest, found.by)}."
     return said
 
 
@@ -423,7 +421,7 @@ def _shown(found: SkillView) -> str:
 
 def _without(found: SkillView) -> str:
     """Who is not on the chart for want of a cost: nobody is left out unsaid."""
-    names = [name_of(row.placed.entry) for row in (*found.ranked, *found.lacking)
+    names = [metric_name(row.placed.entry) for row in (*found.ranked, *found.lacking)
              if row.cost(found.by) is None]  # fmt: skip
     if not names:
         return ""
@@ -472,7 +470,8 @@ def _chooser(found: SkillView, view: View) -> dict[str, object]:
         return tuple(
             (
                 Link(one.title, start.link(tab=f"{SKILL}:{key}"), go=f"skill-{key}"),
-                ", ".join(dict.fromkeys(short_title(shown.boards[p.benchmark].card) for p in one.parts)),
+                ", ".join(dict.fromkeys(short_title(shown.boards[p.benchmark].card) for p in one.parts
+                                    if common or len(one.parts) > 1)),
             )
             for key, one in found.choice.known.items() if (key in common_names()) is common
         )  # fmt: skip
@@ -510,7 +509,7 @@ def _part_row(cell: Cell, one: Measured, view: View) -> tuple[str, str, str, str
     if one.card.answers_public:
         fails = items_address(one.card.name, skill=one.part.key, a=cell.entry_id, show="failures")
     return (
-        rank_range(cell), f"{cell.tier}" if cell.tier is not None else "", name_of(entry),
+        rank_range(cell), f"{cell.tier}" if cell.tier is not None else "", metric_name(entry),
         metric_address(cell.entry_id), number(cell.value), interval(cell.ci_low, cell.ci_high), fails,
     )  # fmt: skip
 

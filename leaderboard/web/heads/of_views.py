@@ -13,6 +13,7 @@ from leaderboard.api.source import Source
 from leaderboard.api.tables import comparisons
 from leaderboard.publication.flags import origin
 from leaderboard.publication.measure_names import info, skill_title
+from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import leading_cells, nobody, nobody_leads
 from leaderboard.ranking.cells import Cell, beats_chance
@@ -71,7 +72,7 @@ def compare_head(params: Mapping[str, str], view: View) -> PageMetadata | None:
     lines = tuple(
         _line(entry, _cell(choice, entry), view, ranked=False) for entry in chosen
     )  # fmt: skip
-    names = [clean(view.entries[entry].metric) for entry in chosen]
+    names = [clean(metric_name(view.entries[entry])) for entry in chosen]
     heading = f"{', '.join(names[:-1])} and {names[-1]} on {choice.board.card.title}"
     values = "; ".join(_value(line) for line in lines)
     said = [f"{choice.measure_title}, {choice.title}: {values}.", note_of(choice, view)]
@@ -81,8 +82,7 @@ def compare_head(params: Mapping[str, str], view: View) -> PageMetadata | None:
 
 def name_of(entry_id: str, view: View) -> str:
     """A metric by its name and version, as a line of harmless text."""
-    entry = view.entries[entry_id]
-    return " ".join(clean(f"{entry.metric} {entry.version}").split())[:_LONGEST_NAME]
+    return " ".join(clean(metric_label(view.entries[entry_id])).split())[:_LONGEST_NAME]
 
 
 def as_of(view: View) -> str:
