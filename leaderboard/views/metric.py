@@ -184,6 +184,8 @@ def _on_board(board: BoardIndex, entry_id: str, cells: Sequence[Cell]) -> OnBoar
     ranking = headline_cells(board)
     headline = next((cell for cell in ranking if cell.entry_id == entry_id), None)
     by_key = {(cell.selector, cell.skill): cell for cell in cells}
+    if headline is not None and (headline.selector, headline.skill) in by_key:
+        by_key[headline.selector, headline.skill] = headline  # with its tier
     skills = []
     for skill in board.skills():
         selectors = [selector for selector, of in by_key if of == skill]
@@ -195,7 +197,7 @@ def _on_board(board: BoardIndex, entry_id: str, cells: Sequence[Cell]) -> OnBoar
         headline,
         sum(cell.rank is not None for cell in ranking),
         tuple(skills),
-        _in_order(board, cells),
+        _in_order(board, tuple(by_key.values())),
     )
 
 

@@ -27,7 +27,7 @@ from leaderboard.publication.index import INSIDE, rescaled
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.reader import BoardIndex, View, comparable
 from leaderboard.publication.recommending import is_above_chance, is_recommended
-from leaderboard.publication.skill_names import Part, Skill, found_by, skills_of
+from leaderboard.publication.skill_names import Part, Skill, common_names, found_by, skills_of
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.index import Comparison, Headlines, IndexRank, Interval
 from leaderboard.tables import Column, Table, Type, Value, columns_of
@@ -347,6 +347,12 @@ class SkillsChoice:
     def title(self) -> str:
         """`Counting`, or `Counting and Colour`."""
         return in_words([skill.title for skill in self.skills])
+
+    @property
+    def in_a_sentence(self) -> str:
+        """`counting and colour`; names that a benchmark gives stay as they are."""
+        common = common_names()
+        return in_words([s.title.lower() if s.key in common else s.title for s in self.skills])
 
     @property
     def parts(self) -> tuple[Part, ...]:

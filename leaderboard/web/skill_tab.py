@@ -134,7 +134,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
         disagreement=_disagreement(found.found),
         warnings=_warnings(found),
         board=skill_board(found),
-        caption=f"Metrics for {found.choice.title.lower()}, by the mean over benchmarks",
+        caption=f"Metrics for {found.choice.in_a_sentence}, by the mean over benchmarks",
         shown=_shown(found),
         costs=tuple(Option(by, label, by == found.by) for by, label in COSTS.items()),
         bound="" if found.query.cost is None else f"{found.query.cost:g}",
@@ -299,7 +299,7 @@ def _cards(found: SkillData) -> dict[str, Card]:
 def _sentence(found: SkillView) -> str:
     """The verdict: who ranks highest for the skill, or that nobody may be named."""
     assert found.found is not None
-    skill = found.choice.title.lower()
+    skill = found.choice.in_a_sentence
     if not any(found.found.weights.values()):
         return f"No benchmark orders metrics by {skill} yet."
     if not found.found.ranked:

@@ -15,7 +15,7 @@ from benchmarks.schema import Benchmark
 from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
-from leaderboard.publication.metric_facts import facts_of, metric_in_words
+from leaderboard.publication.metric_facts import facts_of, metric_in_words, metric_name
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.results import Published
 from leaderboard.publication.snapshot import Board
@@ -26,12 +26,18 @@ from leaderboard.ranking.slices import Slice
 from leaderboard.records import RunResult
 from leaderboard.store.memory import memory_store
 from leaderboard.text import clean, number
+from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.views.compare import entry_options, named_metric
+from leaderboard.views.metric import MetricQuery
 from leaderboard.views.metric_table import MetricTable, standings
 from leaderboard.views.metrics import PAGE_ROWS, MetricsQuery, metrics_view
 from leaderboard.views.rankings import board_ranking, flops_text, picks, verdict
+from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.metric_parts import MOST_POINTS, cost_chart
 from leaderboard.web.metrics_tab import board_of, legend_of, metrics_tab
 from leaderboard.web.page import Context
+from leaderboard.web.pages.metric_page import metric_html
+from leaderboard.web.skill_tab import skill_tab
 from tests.leaderboard.web import index_fixture, skills_fixture, synthetic
 from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, SCALES, index_view_of
 from tests.leaderboard.web.parsed import Node, harmless, named, read
@@ -363,6 +369,28 @@ def test_the_verdict_on_released_scores_is_a_tested_fact(papers: Context) -> Non
     first = names(page)[0], cell(page, names(page)[0], "T2IScoreScore").one("b").text
     assert first == (facts_of(best.entry).title, number(best.value))
     assert {"Synth", "Nat", "Real"} <= {head.split()[0] for head in page.texts("thead th")}
+
+
+def test_a_metric_of_a_release_has_one_name_on_every_page(papers: Context) -> None:
+    view = papers.reader.view()
+    entry = next(one for one in view.entries.values() if one.metric == "gpt4v_dsg")
+    about = read(metric_html(papers, MetricQuery(entry.entry_id)))
+    assert about.one(".as-crumbs [aria-current]").text == "DSG · GPT-4V"
+    assert about.one("h1").text.startswith("DSG with GPT-4V")
+    assert "gpt4v_dsg" in about.one("dl dd").text  # as the release has it
+    measures = [row.one("td").text for row in about.one("#results table").all("tbody tr")]
+    assert len(measures) > 3 and len(set(measures)) == len(measures)
+    board = read(board_html(resolve(BoardQuery("ts2"), view.boards), view))
+    titles = [row.one("th.as-first").text for row in board.all("tbody tr") if row.all("td")]
+    assert any("DSG" in title and "GPT-4V" in title for title in titles)
+    assert not any("gpt4v_dsg" in title for title in titles)
+    assert named_metric("a", entry).name == metric_name(entry) == "DSG · GPT-4V"
+    assert entry_options([entry.entry_id], (), view)[0].label == "DSG · GPT-4V"
+
+
+def test_a_skill_of_one_benchmark_keeps_the_name_its_card_gives(papers: Context) -> None:
+    sentence = read(skill_tab(papers, query_of("tab=skill:tifa160.coco")).html).one("h1").text
+    assert "COCO captions (TIFA160)" in sentence
 
 
 def cells_of(*given: tuple[int | None, float | None]) -> tuple[Cell, ...]:
