@@ -138,7 +138,7 @@ class _VlmSides:
         self._vlm = ChatVLM(model, text, {})
         noise = np.random.default_rng(0).integers(0, 256, (448, 448, 3), dtype=np.uint8)
         self._seen = self._vlm.prepare(Image.fromarray(noise))
-        self._inputs = [text.asked(self._seen, one) for one in texts]
+        self._inputs = [text.inputs_of(self._seen, one) for one in texts]
         self._yes = text.answers([_YES])[0][0]
 
     def shared(self) -> np.ndarray:

@@ -75,7 +75,7 @@ def report(
     else:
         _print(opened, status, results, skills=skills)
         for each in again:
-            console().print(Text(each.words))
+            console().print(Text(each.sentence))
     if not all(each.same for each in again):
         raise typer.Exit(3)
 
@@ -220,7 +220,7 @@ class Recomputed:
         return not self.different
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         """A sentence for the reader."""
         if self.why_not:
             return f"{self.benchmark}: not computed again: {self.why_not}"

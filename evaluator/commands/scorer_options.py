@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -140,8 +139,8 @@ def make_engine(
         yield LocalEngine()
         return
     # Only where it is wanted: to import Ray takes more than a second.
-    ray_cluster = import_module("evaluator.scoring.ray_cluster")
-    ray_engine = import_module("evaluator.scoring.ray_engine")
-    ray_slots = import_module("evaluator.scoring.ray_cluster")
-    with ray_cluster.RayCluster(address, scratch) as cluster:
-        yield ray_engine.RayEngine(cluster, ray_slots.RayOptions(actors=actors, gpus=gpus))
+    from evaluator.scoring.ray_cluster import RayCluster, RayOptions  # noqa: PLC0415
+    from evaluator.scoring.ray_engine import RayEngine  # noqa: PLC0415
+
+    with RayCluster(address, scratch) as cluster:
+        yield RayEngine(cluster, RayOptions(actors=actors, gpus=gpus))

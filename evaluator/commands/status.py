@@ -234,9 +234,9 @@ class ProgressPrinter:
         """What is new."""
         if not self._told:
             yield from self._happened()
-            yield from self._said() if status.unfinished else ()
+            yield from self._log_tail() if status.unfinished else ()
         else:
-            yield from self._said()
+            yield from self._log_tail()
             yield from self._happened()
 
     def _happened(self) -> Iterator[Text]:
@@ -245,7 +245,7 @@ class ProgressPrinter:
             yield from event_lines(event, self._rest_of(event))
         self._told = len(events)
 
-    def _said(self) -> Iterator[Text]:
+    def _log_tail(self) -> Iterator[Text]:
         if not self._hears:
             return
         try:

@@ -58,7 +58,7 @@ def contact_sheet(folder: Path, rows: Sequence[ImageRow], title: str) -> Image.I
         _caption(draw, top, prompt_id, next((r.prompt for r in found if r.prompt), ""))
         for column, seed in enumerate(seeds):
             place = (_CAPTION + column * step, top)
-            sheet.paste(_tile(folder, by_key.get((prompt_id, seed))), place)
+            sheet.paste(_thumbnail(folder, by_key.get((prompt_id, seed))), place)
     return sheet
 
 
@@ -75,7 +75,7 @@ def _spread(names: list[str], most: int) -> list[str]:
     return [names[i * (len(names) - 1) // (most - 1)] for i in range(most)]
 
 
-def _tile(folder: Path, row: ImageRow | None) -> Image.Image:
+def _thumbnail(folder: Path, row: ImageRow | None) -> Image.Image:
     tile = Image.new("RGB", (_TILE, _TILE), _EMPTY)
     path = folder / row.file if row is not None and row.file else None
     if path is None or not path.is_file():

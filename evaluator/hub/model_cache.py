@@ -249,7 +249,7 @@ class ModelCache:
             repo, revision=sha, files_metadata=True
         )
         listed = [_File(s.rfilename, s.size or 0) for s in info.siblings or ()]
-        files = _wanted(repo, listed, self.most_bytes)
+        files = _files_to_fetch(repo, listed, self.most_bytes)
         self._check_room(repo, sum(file.n_bytes for file in files))
         part = place.with_name(f"{place.name}{PART}")
         snapshot = part / "snapshots" / sha
@@ -283,7 +283,7 @@ def _named(model: str) -> tuple[str, str]:
     return named["repo"], named["sha"]
 
 
-def _wanted(repo: str, files: Sequence[_File], most_bytes: int) -> list[_File]:
+def _files_to_fetch(repo: str, files: Sequence[_File], most_bytes: int) -> list[_File]:
     taken = [file for file in files if _is_taken(file.name)]
     if not any(file.name.endswith(".safetensors") for file in taken):
         pickles = [file.name for file in files if file.name.endswith(_PICKLES)]

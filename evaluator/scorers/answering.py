@@ -177,7 +177,7 @@ class Reading(Frozen):
     backend: Literal["pil", "torchvision"] = "pil"
     """Of the image processor; they differ by up to one of 255 levels."""
 
-    def shown(self, image: Image.Image) -> Image.Image:
+    def squared(self, image: Image.Image) -> Image.Image:
         """The image as the checkpoint's processor is given it."""
         if self.square == "pad":
             return padded_square(image)

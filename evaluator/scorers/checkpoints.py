@@ -305,7 +305,7 @@ class _Search:
 
     def _fetch(self, patterns: tuple[str, ...], commit: str = "") -> Path:
         name, offline = self.checkpoint.id, self.runtime.offline
-        revision = commit or self._wanted()
+        revision = commit or self._asked_revision()
         try:
             return self.hub.snapshot(name, revision, patterns, ignored=_UNUSED, offline=offline)
         except SubmitterError as error:
@@ -313,7 +313,7 @@ class _Search:
                 error.code, f"{self.scorer}: {error.message}", error.hint
             ) from error
 
-    def _wanted(self) -> str:
+    def _asked_revision(self) -> str:
         """The revision to ask for."""
         if self.said:
             return self.said

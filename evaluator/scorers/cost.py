@@ -197,7 +197,7 @@ def work_of(row: ScorerRow, size: Size, rows: Mapping[str, ScorerRow]) -> Work |
         return _joint(flops, size)
     if row.family in JUDGES:
         return _judged(flops, size, JUDGES[row.family])
-    return _asked(flops, size, ASKING[_writer(row)]) if row.family == _QUESTIONS else None
+    return _answering_work(flops, size, ASKING[_writer(row)]) if row.family == _QUESTIONS else None
 
 
 def _joint(flops: float, size: Size) -> Work:
@@ -254,7 +254,7 @@ def _apart(flops: float, size: Size) -> Work:
     )
 
 
-def _asked(flops: float, size: Size, questions: float) -> Work:
+def _answering_work(flops: float, size: Size, questions: float) -> Work:
     return Work(
         (size.images[0] * flops, size.pairs[1] * questions * flops),
         (size.pairs[0] * questions, size.pairs[1] * questions * _ANSWER_TOKENS),

@@ -47,7 +47,7 @@ def measured(
         )
     loaded = load_scorer(row, runtime)
 
-    def asked(side: int, texts: int) -> float:
+    def seconds_for(side: int, texts: int) -> float:
         # A new one each time: it would know the texts of the time before.
         client = ModelClient(loaded, runtime, dtype=runtime.dtype or row.dtype)
         pictures = [_picture(side, number) for number in range(images)]
@@ -62,11 +62,11 @@ def measured(
             ) from error
         return clock() - began
 
-    asked(SIDES[0], 1)
+    seconds_for(SIDES[0], 1)
     first, further = [], []
     for side in SIDES:
         for _ in range(_ROUNDS):
-            once, often = asked(side, 1), asked(side, TEXTS)
+            once, often = seconds_for(side, 1), seconds_for(side, TEXTS)
             first.append(once / images)
             further.append(max(0.0, often - once) / (images * (TEXTS - 1)))
     environment = ModelClient(loaded, runtime, dtype=runtime.dtype or row.dtype).environment

@@ -85,7 +85,7 @@ def part_of(
     )
 
 
-def joined(parts: Iterable[Part]) -> Part:
+def merged_parts(parts: Iterable[Part]) -> Part:
     """Many parts as one; a finding that several of them made is there once."""
     many = list(parts)
 

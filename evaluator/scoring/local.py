@@ -76,7 +76,7 @@ class _Ahead:
             len(self._waiting) < at_least
             or (
                 len(self._waiting) < self._engine.ahead_batches
-                and self._held() < self._engine.ahead_bytes
+                and self._bytes_ahead() < self._engine.ahead_bytes
             )
         ):
             batch = next(self._batches, None)
@@ -85,7 +85,7 @@ class _Ahead:
                 return
             self._waiting.append((batch, made_ready(self._client, batch, self._pool)))
 
-    def _held(self) -> int:
+    def _bytes_ahead(self) -> int:
         return sum(batch_bytes(batch, ready) for batch, ready in self._waiting)
 
 

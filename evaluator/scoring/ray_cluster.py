@@ -1,4 +1,7 @@
-"""Ray cluster: one started here and ended again, or somebody else's, and shares of it."""
+"""Ray cluster, one started here or somebody else's, shares of it, and the actors that fill them.
+
+An actor imports this module before it knows its number of threads: nothing here loads NumPy or torch.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import ray
 from ray.exceptions import RayError
 
-from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
+
+if TYPE_CHECKING:
+    from evaluator.scoring.asking import Answered, Batch, ClientSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +216,60 @@ def _keep_logs(folder: Path, place: Path) -> None:
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".: ")
+
+
+_BY_FAULT = {kind.fault: kind for kind in (SubmitterError, TransientError, PlatformError)}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An `AssayError` on its way out of an actor: Ray would wrap it, and lose all but its text."""
+
+    fault: str
+    code: str
+    message: str
+    hint: str
+
+    @classmethod
+    def of(cls, error: AssayError) -> Failure:
+        """What an error says."""
+        return cls(error.fault, error.code, error.message, error.hint)
+
+    def error(self) -> AssayError:
+        """The error again."""
+        return _BY_FAULT[self.fault](self.code, self.message, self.hint)
+
+
+class ClientActor:
+    """Holds one client; Ray calls it from a few threads at once."""
+
+    def __init__(self, threads: int, ready_threads: int) -> None:
+        # Libraries of linear algebra read this once, when they are loaded, and sums in another
+        # number of threads may differ in their last bits. So nothing is loaded before.
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        module = import_module("evaluator.scoring.ray_host")
+        self._host: Any = module.ClientHost(threads, ready_threads)
+
+    def place(self) -> str:
+        """Where this is."""
+        return f"{socket.gethostname()} as {os.getpid()}"
+
+    def open(self, source: ClientSource) -> Failure | None:
+        """Start the client; None when it is open."""
+        try:
+            self._host.open(source)
+        except AssayError as error:
+            return Failure.of(error)
+        return None
+
+    def answer(self, batch: Batch) -> Answered | Failure:
+        """Make a batch ready, and ask when it is its turn."""
+        try:
+            answered: Answered = self._host.answer(batch)
+        except AssayError as error:
+            return Failure.of(error)
+        return answered
+
+    def close(self) -> None:
+        """End the client, after what is asked just now; batches that wait are dropped."""
+        self._host.close()

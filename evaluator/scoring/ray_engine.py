@@ -35,8 +35,14 @@ from ray.exceptions import (
 
 from benchmarks.errors import PlatformError, TransientError
 from evaluator.scoring.asking import Answered, Batch, ClientSource
-from evaluator.scoring.ray_actor import ClientActor, Failure
-from evaluator.scoring.ray_cluster import RayCluster, RayOptions, Slots, slots_of
+from evaluator.scoring.ray_cluster import (
+    ClientActor,
+    Failure,
+    RayCluster,
+    RayOptions,
+    Slots,
+    slots_of,
+)
 
 MOST_DEATHS = 3
 

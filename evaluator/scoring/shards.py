@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from benchmarks.errors import TransientError
 from benchmarks.parquet import parquet_table
 from evaluator.scoring.asking import Finding, Work
-from evaluator.scoring.column import AnswerRow, ElementScore, Part, joined
+from evaluator.scoring.column import AnswerRow, ElementScore, Part, merged_parts
 from evaluator.scoring.plan import PLAN_VERSION
 
 _META = b"assay"
@@ -149,7 +149,7 @@ class ShardFolder:
                 continue
             scores |= part.scores
             kept.append(part)
-        return joined(kept)
+        return merged_parts(kept)
 
     def clear(self) -> None:
         """Keep nothing."""
@@ -229,7 +229,7 @@ class Keeper:
     def flush(self) -> None:
         """Keep everything now."""
         if self._waiting:
-            part = joined(self._waiting)
+            part = merged_parts(self._waiting)
             self._shards.write(part)
             self.written.append(part)
             self._waiting = []

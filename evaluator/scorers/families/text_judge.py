@@ -74,7 +74,7 @@ class RatingScorer(SharedImageScorer):
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
     ) -> list[list[Verdict]]:
         """For each image, one verdict per prompt; what needs no prompt is asked once per image."""
-        asked = [self._asked(of_image) for of_image in prompts]
+        asked = [self._distinct_instructions(of_image) for of_image in prompts]
         rows = [row for row, instructions in enumerate(asked) if instructions]
         replies: list[dict[str, str]] = [{} for _ in images]
         if rows:
@@ -92,7 +92,7 @@ class RatingScorer(SharedImageScorer):
         """Whether the instruction with a prompt in it is longer than the model reads."""
         return self._model.truncated([self._instructions(prompt)[0] for prompt in prompts])
 
-    def _asked(self, prompts: Sequence[str]) -> list[str]:
+    def _distinct_instructions(self, prompts: Sequence[str]) -> list[str]:
         return list(
             dict.fromkeys(each for prompt in prompts for each in self._instructions(prompt))
         )

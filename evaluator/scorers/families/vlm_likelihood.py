@@ -55,7 +55,7 @@ class Options(Frozen):
         texts = filter(None, (self.answer, self.against))
         return [Candidate(text, with_end=whole, first_only=not whole) for text in texts]
 
-    def asked(self, prompt: str) -> str:
+    def question_about(self, prompt: str) -> str:
         """The question about a prompt; braces in the prompt mean nothing."""
         return self.question.replace(PLACE, prompt)
 
@@ -76,14 +76,14 @@ class VLMLikelihood(SharedImageScorer):
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
     ) -> list[list[float | Verdict]]:
         """For each image, one score per prompt; the work on the image is done once."""
-        asked = [[self._options.asked(prompt) for prompt in its] for its in prompts]
+        asked = [[self._options.question_about(prompt) for prompt in its] for its in prompts]
         candidates = [[self._options.candidates] * len(its) for its in prompts]
         found = self._model.answer_logprobs(images, asked, candidates)
         return [[self._scored(logprobs) for logprobs in its] for its in found]
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether the question about a prompt is longer than the model reads."""
-        return self._model.truncated([self._options.asked(prompt) for prompt in prompts])
+        return self._model.truncated([self._options.question_about(prompt) for prompt in prompts])
 
     def _scored(self, logprobs: Sequence[NDArray[np.float64]]) -> float | Verdict:
         if any(np.isnan(values).any() for values in logprobs):

@@ -366,7 +366,7 @@ def chat_vlm(model: PreTrainedModel, processor: Any, setting: Setting) -> ChatVL
             "An image-text-to-text model of transformers, with its processor, is wanted.",
         ) from error
     said = ["prompts change what is made of the image"] if ahead else []
-    for sharing, count in _ways(together, ahead):
+    for sharing, count in _sharings(together, ahead):
         change = _change(plain, ChatVLM(model, text, {}, sharing, count))
         if change <= TOLERANCE[setting.dtype]:
             environment = _environment(setting, text, sharing, count, said)
@@ -376,7 +376,7 @@ def chat_vlm(model: PreTrainedModel, processor: Any, setting: Setting) -> ChatVL
     return ChatVLM(model, text, environment, "nothing")
 
 
-def _ways(together: int, ahead: bool) -> list[tuple[Sharing, int]]:
+def _sharings(together: int, ahead: bool) -> list[tuple[Sharing, int]]:
     """What is tried, the most first."""
     batched: list[tuple[Sharing, int]] = [("prefix", together)] if together > 1 else []
     return [("vision", 1)] if ahead else [*batched, ("prefix", 1), ("vision", 1)]

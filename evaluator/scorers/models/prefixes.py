@@ -77,7 +77,7 @@ def copied(cache: Cache, rows: Sequence[int]) -> Cache:
     return found
 
 
-def joined(pixels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def concatenated(pixels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Images' inputs along their first axis."""
     if len(pixels) == 1:
         return dict(pixels[0])
@@ -101,7 +101,7 @@ def padded_right(values: Tensor, width: int, fill: int) -> Tensor:
     return torch.nn.functional.pad(values, (0, width - values.shape[-1]), value=fill)
 
 
-def wanted_places(rests: Sequence[Rest], device: torch.device) -> Tensor:
+def logit_places(rests: Sequence[Rest], device: torch.device) -> Tensor:
     """Whose logits are wanted: (places,) for one rest, (rests, places) for more."""
     most = max(rest.keep for rest in rests)
     rows = [[max(len(rest.ids) - most + k, 0) for k in range(most)] for rest in rests]
@@ -200,7 +200,7 @@ class CachingDecoder:
         self._forget_positions()
         return {
             **inputs,
-            **joined([one.pixels for one in beginnings]),
+            **concatenated([one.pixels for one in beginnings]),
             "input_ids": torch.stack(
                 [padded_left(one.ids, width, self._pad_id) for one in beginnings]
             ),
@@ -222,7 +222,7 @@ class CachingDecoder:
             attention_mask=mask,
             past_key_values=cache,
             position_ids=self._following_positions(start_mask[rows], rests, width),
-            keep=wanted_places(rests, ids.device),
+            keep=logit_places(rests, ids.device),
         )
         return [out.logits[i, -rest.keep :].float() for i, rest in enumerate(rests)], mask
 
@@ -356,7 +356,7 @@ class PromptPrefixes:
         """All prompts, begun; those of one group read the same cache."""
         waiting: list[tuple[int, list[ImagePrompt], int]] = []
         for i, seen in enumerate(images):
-            asked = [self._text.asked(seen, prompt) for prompt in prompts[i]]
+            asked = [self._text.inputs_of(seen, prompt) for prompt in prompts[i]]
             if not asked:
                 continue
             shared = self._shared(asked)
@@ -365,15 +365,15 @@ class PromptPrefixes:
                 continue
             full = len(waiting) == self._images_together
             if waiting and (full or not _stack(waiting[0][1][0], asked[0])):
-                yield self._together(waiting)
+                yield self._in_one_batch(waiting)
                 waiting = []
             waiting.append((i, asked, shared))
         if waiting:
-            yield self._together(waiting)
+            yield self._in_one_batch(waiting)
 
     def looks_ahead(self, seen: SeenImage, prompt: str) -> bool:
         """Whether what a prompt says changes what is made of the image before it."""
-        one = self._text.asked(seen, prompt)
+        one = self._text.inputs_of(seen, prompt)
         beginning = self._beginning(one, len(one.ids), self._positions(one), self._pixels(one))
         never = {int(one.ids[-1]), *self._image_tokens}
         other = next(token for token in reversed(one.ids.tolist()) if token not in never)
@@ -394,7 +394,7 @@ class PromptPrefixes:
         switches = shared <= self._switches_at < longest
         return shared if holds_image and not switches and _same_image(asked) else 0
 
-    def _together(
+    def _in_one_batch(
         self, waiting: Sequence[tuple[int, list[ImagePrompt], int]]
     ) -> list[PromptPrefix]:
         """Beginnings of several images as one batch."""

@@ -185,12 +185,12 @@ class ChatText:
 
     def prepare(self, image: Image.Image) -> SeenImage:
         """The image after the checkpoint's image processor; for several threads at once."""
-        shown = self._reading.shown(image)
+        shown = self._reading.squared(image)
         watched = WatchedImages(self._processor.image_processor)
         inputs = self._processed(with_images(self._of_this_thread(), watched), shown, "")
         return SeenImage(shown, watched.made, inputs["input_ids"].shape[-1])
 
-    def asked(self, seen: SeenImage, prompt: str) -> ImagePrompt:
+    def inputs_of(self, seen: SeenImage, prompt: str) -> ImagePrompt:
         """A prompt to an image that `prepare` made."""
         played = PlayedImages(self._processor.image_processor, seen.features)
         inputs = self._processed(with_images(self._processor, played), seen.image, prompt)

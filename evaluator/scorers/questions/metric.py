@@ -46,7 +46,7 @@ class Similarity(Protocol):
 def expects_yes_or_no(question: Question) -> bool:
     """Whether the answer is read as yes or no: so it is expected, or these are the choices."""
     choices = {choice.strip().lower() for choice in question.choices}
-    return choices == YES_NO or (not choices and said(question.expected) in YES_NO)
+    return choices == YES_NO or (not choices and yes_or_no_in(question.expected) in YES_NO)
 
 
 def yes_no_correct(answers: Sequence[str], expected: Sequence[str], parse: Parse) -> BoolArray:
@@ -59,13 +59,13 @@ def yes_no_correct(answers: Sequence[str], expected: Sequence[str], parse: Parse
         return equals_yes(given)
     if parse == "substring":
         return contains_yes(given)
-    wanted = pd.Series([said(answer) for answer in expected], dtype=str)
-    meant = pd.Series([said(answer) for answer in answers], dtype=str)
+    wanted = pd.Series([yes_or_no_in(answer) for answer in expected], dtype=str)
+    meant = pd.Series([yes_or_no_in(answer) for answer in answers], dtype=str)
     correct: BoolArray = (meant == wanted).to_numpy(bool)
     return correct
 
 
-def said(answer: str) -> str:
+def yes_or_no_in(answer: str) -> str:
     """The first of the words `yes` and `no` in a text, in lower case; empty where there is none."""
     found = _YES_OR_NO.search(answer)
     return found[0].lower() if found else ""

@@ -20,9 +20,9 @@ from evaluator.scorers.questions.metric import (
     Entails,
     filled,
     literal_choice,
-    said,
     same_answer,
     with_entailment,
+    yes_or_no_in,
 )
 
 
@@ -303,7 +303,7 @@ class EvalMuseWriter:
             zip(keys, self.model.generate(asked, 64), strict=True), start=1
         ):
             pair = _PAIR.search(text)
-            expected = said(pair["answer"]) if pair else ""
+            expected = yes_or_no_in(pair["answer"]) if pair else ""
             if pair is None or expected not in YES_NO:
                 faults.append(f"the question about {key.text!r} is not of the form asked for")
                 continue

@@ -85,7 +85,7 @@ def check_rows(course: Trial, store: Store, expected: Expected, benchmark: str) 
         result = RunResult.model_validate_json(store.public.read(path))
         again = known.evaluate(expected.scores(account, benchmark), answers).rows
         found = compared(result, again)
-        assert found.same, f"{account}: {found.words}"
+        assert found.same, f"{account}: {found.sentence}"
         assert found.rows > 3
 
 

@@ -110,7 +110,7 @@ def test_every_row_names_a_question_that_its_family_takes() -> None:
     assert len(BY_NAME) >= 15
     for row in BY_NAME.values():
         options = likelihood.FAMILY.check(row)
-        assert options.asked("{}x") == options.question.replace("{}", "{}x")
+        assert options.question_about("{}x") == options.question.replace("{}", "{}x")
         assert (row.low, row.high) == (-1.0 if options.reduce == "p_diff" else 0.0, 1.0)
     paper = likelihood.FAMILY.check(BY_NAME["crocscore-p-paper"])
     assert (paper.reading.square, paper.reading.side) == ("squash", 1024)
@@ -119,7 +119,7 @@ def test_every_row_names_a_question_that_its_family_takes() -> None:
 def by_decoder(scorer: Any, image: Image.Image, question: str) -> tuple[Any, list[int], int]:
     """Log p of all tokens where Yes and the end are to stand; these tokens, and that of No."""
     text, model = scorer._model._text, scorer._model._model
-    one, tokenizer = text.asked(text.prepare(image), question), text.tokenizer
+    one, tokenizer = text.inputs_of(text.prepare(image), question), text.tokenizer
     yes, no = (tokenizer.encode(word, add_special_tokens=False) for word in ("Yes", "No"))
     more = {
         name: torch.cat([v[0], v[0, -1:].expand(len(yes))])[None]
@@ -171,7 +171,7 @@ def test_a_row_equals_its_formula(
             logp, label, no = by_decoder(scorer, seen, question.replace("{}", prompt))
         else:
             tiny = blip2_t5(instruct=model == "instructblip")
-            logp, label, no = by_labels(tiny, image, options.asked(prompt))
+            logp, label, no = by_labels(tiny, image, options.question_about(prompt))
         p, yes = logp[0].exp(), label[0]
         wanted = {
             "p_first": p[yes],

@@ -177,7 +177,7 @@ def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: str) -> No
     text = texts.ChatText(processor, reading)
     found = vlm.answer_logprobs([vlm.prepare(image)], [PROMPTS], [[YES] * 3])[0]
     for prompt, (values,) in zip(PROMPTS, found, strict=True):
-        one = text.asked(text.prepare(image), prompt)
+        one = text.inputs_of(text.prepare(image), prompt)
         pixels = {name: v.to(setting.torch_dtype) for name, v in one.pixels.items()}
         with torch.no_grad():
             logits = model(input_ids=one.ids[None], **one.per_token, **pixels).logits[0, -1]
@@ -222,7 +222,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
 def test_a_format_of_the_metric_replaces_the_template() -> None:
     processor = llava()[1]
     text = texts.ChatText(processor, Reading(text_format="Look: {image}\n{prompt} {} Answer:"))
-    asked = text.asked(text.prepare(picture(1)), "a {b} c")
+    asked = text.inputs_of(text.prepare(picture(1)), "a {b} c")
     words = processor.tokenizer.decode(asked.ids, skip_special_tokens=True)
     assert words.replace(" ", "") == "Look:\na{b}c{}Answer:"
 
@@ -643,7 +643,7 @@ def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(folder: Path, nati
     model.load_state_dict(as_theirs(native)[1], strict=False)
     assert vlm.environment["shared_by_prompts"] == PREFIX
     for prompt, values in zip(prompts, found, strict=True):
-        asked = vlm._text.asked(seen, prompt)
+        asked = vlm._text.inputs_of(seen, prompt)
         ids = [vlm._text.answers([one])[0][0] for one in answers]
         with torch.no_grad():
             logits = model(input_ids=asked.ids[None], **asked.pixels).logits[0, -1]

@@ -14,7 +14,7 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.schema import Element, Pair
-from evaluator.scoring.batches import Fetched, Reader, batches, header_size, in_windows
+from evaluator.scoring.engine import Fetched, Reader, batches, header_size, in_windows
 from evaluator.scoring.plan import ScoringPlan, Unit
 from tests.evaluator.scoring.fakes import PAIRS, picture, questions_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.errors import TransientError
 from evaluator.scoring.asking import Finding, Work
-from evaluator.scoring.column import AnswerRow, ElementScore, Part, joined
+from evaluator.scoring.column import AnswerRow, ElementScore, Part, merged_parts
 from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
 
@@ -54,7 +54,7 @@ def test_parts_come_back_together(shards: ShardFolder) -> None:
 
 
 def test_a_run_without_shards_has_done_nothing(shards: ShardFolder) -> None:
-    assert shards.load(WANTED) == joined([]) == Part()
+    assert shards.load(WANTED) == merged_parts([]) == Part()
 
 
 @pytest.mark.parametrize("at", [0, 60, -1])

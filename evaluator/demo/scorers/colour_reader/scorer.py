@@ -33,14 +33,14 @@ class Scorer:
     def score(self, images: list[Image.Image], prompts: list[str]) -> list[float]:
         """0..1 per pair; 0.5 where the prompt names no colour."""
         pictures = {id(image): image for image in images}
-        seen = {key: presence(image) for key, image in pictures.items()}
+        seen = {key: colour_shares(image) for key, image in pictures.items()}
         return [
             _agreement(seen[id(image)], prompt)
             for image, prompt in zip(images, prompts, strict=True)
         ]
 
 
-def presence(image: Image.Image) -> dict[str, float]:
+def colour_shares(image: Image.Image) -> dict[str, float]:
     """How certainly each colour is in the picture, 0..1."""
     pixels = np.asarray(image.convert("RGB"), np.int32).reshape(-1, 3)
     distances = np.stack([_squared(pixels, colour) for colour, _ in COLOURS.values()], 1)
