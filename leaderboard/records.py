@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.rows import Row
-from leaderboard.states import FINISHED, IN_WORK, TO_JUDGE, State
+from leaderboard.states import FINISHED, IN_BATCH, IN_WORK, TO_JUDGE, State
 from leaderboard.trust import TrustReport
 
 RETRY_AFTER = timedelta(seconds=15)
@@ -176,6 +176,11 @@ class Status(_Record):
     def held_by(self, worker: str) -> bool:
         """Whether this worker has it in work."""
         return self.state in IN_WORK and self.by == worker and not self.to_judge
+
+    @property
+    def claimed_alone(self) -> bool:
+        """Whether its worker claimed nothing beside it, and so is at it for certain."""
+        return self.state in IN_WORK - {State.CLAIMED} and self.code != IN_BATCH
 
     def due(self, now: datetime) -> bool:
         """Whether it waits for a worker; after a fault of the world it rests for a while."""

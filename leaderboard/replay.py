@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from benchmarks.errors import PlatformError
 from leaderboard.records import Event, Status, Submission
-from leaderboard.states import FINISHED, IN_WORK, NOT_BEGUN, SHOWN_OR_NOT, State, allowed
+from leaderboard.states import FINISHED, IN_WORK, NOT_BEGUN, RENEWED, SHOWN_OR_NOT, State, allowed
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ def fold(submission: Submission, events: Sequence[Event]) -> Status:
     """The status a submission's events add up to."""
     if not events:
         raise PlatformError("no_events", f"{submission.submission_id} has no events.")
+    leases = [e.lease_until for e in events if e.lease_until is not None]
+    events = without_renewals(events)
     state: State | None = None
     for event in events:
         if not allowed(state, event.state):
@@ -36,7 +38,6 @@ def fold(submission: Submission, events: Sequence[Event]) -> Status:
             )
         state = event.state
     last = events[-1]
-    leases = [e.lease_until for e in events if e.lease_until is not None]
     return Status(
         submission=submission,
         state=last.state,
@@ -52,6 +53,11 @@ def fold(submission: Submission, events: Sequence[Event]) -> Status:
         scored_at=next((e.at for e in events if e.state in (State.PUBLISHED, State.HELD)), None),
         again_on=_again_on(events),
     )
+
+
+def without_renewals(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Events that moved a submission; those that only renewed a lease left out."""
+    return tuple(event for event in events if event.code != RENEWED)
 
 
 def _again_on(events: Sequence[Event]) -> tuple[str, ...]:
@@ -74,7 +80,7 @@ def attempts_of(events: Sequence[Event]) -> tuple[Attempt, ...]:
     """
     ended: list[Attempt] = []
     claim: Event | None = None
-    for before, event in pairwise(events):
+    for before, event in pairwise(without_renewals(events)):
         if claim is not None and event.code == NOT_BEGUN and _claims(event):
             claim = event
             continue

@@ -110,6 +110,12 @@ TO_JUDGE = "to_judge"
 NOT_BEGUN = "not_begun"
 """Code of a claim that follows one whose worker died before it began: that was no attempt."""
 
+IN_BATCH = "in_batch"
+"""Code of what was claimed together with others: its worker may be at another of them."""
+
+RENEWED = "renewed"
+"""Code of an event by which a worker goes on holding what it claimed: nothing but the lease moves."""
+
 NEW_METRIC = "new_metric"
 """Code of generations that are queued again for metrics that have not scored them yet."""
 

@@ -69,9 +69,10 @@ def console() -> Console:
 
 @contextmanager
 def stopped_in_words(how_to_go_on: str) -> Iterator[None]:
-    """End a command that Ctrl-C stops with a sentence and `INTERRUPTED`."""
+    """End a command that Ctrl-C or SIGTERM stops with a sentence and `INTERRUPTED`."""
     try:
-        yield
+        with ended_in_order():
+            yield
     except KeyboardInterrupt as stop:
         errors().print(f"Stopped. {how_to_go_on}")
         raise typer.Exit(INTERRUPTED) from stop
@@ -79,15 +80,18 @@ def stopped_in_words(how_to_go_on: str) -> Iterator[None]:
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """While this is entered, SIGTERM is as Ctrl-C, so that temporary folders are removed.
+    """While this is entered, SIGTERM is as Ctrl-C, which counts in the background too.
 
-    They may hold private uploads, and whoever makes backups by the clock ends them by SIGTERM.
+    So temporary folders are removed, which may hold private uploads, and a worker hands back what
+    it holds.
     """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ends = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in ends}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 IsolationOption = Annotated[

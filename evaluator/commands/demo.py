@@ -25,7 +25,14 @@ from benchmarks.schema import Benchmark
 from benchmarks.settings.model import SETTINGS
 from benchmarks.settings.sources import read as read_settings
 from evaluator.bundled import bundled_modules
-from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, table
+from evaluator.commands.common import (
+    DEFAULT_STORE,
+    DataOption,
+    StoreOption,
+    console,
+    stopped_in_words,
+    table,
+)
 from evaluator.commands.progress import run_bars
 from evaluator.commands.worker_loop import make_worker
 from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations
@@ -47,6 +54,8 @@ from leaderboard.store.opening import StoreName
 APP = Path(__file__).resolve().parents[2] / "app.py"
 POLL_S = 0.5
 RESTART_AFTER_S = 3.0
+STOPPED_WITHIN_S = 45.0  # A worker hands back what it holds before it ends
+_GOES_ON = "What is published is kept: the same command goes on with the rest."
 
 
 def demo(
@@ -135,7 +144,7 @@ def _work_off(
     total += len(bundled_modules()) * sum(images_to_score(one) for one in images if one)
     if not waiting:
         return
-    with run_bars(total) as listener:
+    with stopped_in_words(_GOES_ON), run_bars(total) as listener:
         make_worker(opened, store, registry, data, listener).run_all()
 
 
@@ -225,7 +234,7 @@ def _children(
             child.terminate()
         for child in started.values():
             try:
-                child.wait(timeout=15)
+                child.wait(timeout=STOPPED_WITHIN_S)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()

@@ -100,12 +100,37 @@ Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]
 AccountKey = Annotated[str, typer.Argument(help="Account, for example hub:ada.")]
 
 
-def rerun(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
+def rerun(
+    submission_id: Annotated[str | None, typer.Argument(help="Submission.")] = None,
+    reason: Annotated[str, typer.Option(help="Why; everybody can read it.")] = "",
+    all_platform: Annotated[
+        bool, typer.Option("--all-platform", help="All that failed by the platform's fault.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --all-platform: list them, and change nothing.")
+    ] = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
     """Queue a finished submission again; its results stay until new ones replace them.
+
+    With --all-platform every one that failed, but not by its author's fault: after an outage was
+    mended. What is queued already is left as it is.
 
     Example: python -m evaluator rerun my-metric-0123456789 --reason "new data"
     """
-    say(acts_on(store.existing()).rerun(submission_id, this_person(operator=True), reason))
+    if (submission_id is None) is not all_platform:
+        raise typer.BadParameter("name one submission, or give --all-platform")
+    if dry_run and not all_platform:
+        raise typer.BadParameter("it lists what --all-platform would queue", param_hint="--dry-run")
+    acts, operator = acts_on(store.existing()), this_person(operator=True)
+    if submission_id is not None:
+        say(acts.rerun(submission_id, operator, reason))
+        return
+    failed = acts.failed_by_us() if dry_run else acts.rerun_failed_by_us(operator, reason)
+    for status in failed:
+        say(status)
+    done = "would be queued" if dry_run else "are queued"
+    console().print(f"{len(failed)} failed by the platform's fault and {done}.", highlight=False)
 
 
 def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:

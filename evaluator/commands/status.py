@@ -33,7 +33,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.results import old_results, old_tags, read_results
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event, RunResult, Status
-from leaderboard.replay import attempts_of
+from leaderboard.replay import attempts_of, without_renewals
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Pulse, new_lines, readable_text
@@ -297,7 +297,8 @@ def visible_events(store: Store, submission_id: str) -> tuple[Event, ...]:
     """What happened to it, oldest first; with reasons and logs where it is one's own."""
     ledger = Ledger(store)
     own = owns(ledger.whole_status(submission_id), this_person())
-    return ledger.whole_events(submission_id) if own else ledger.events(submission_id)
+    events = ledger.whole_events(submission_id) if own else ledger.events(submission_id)
+    return without_renewals(events)
 
 
 def visible_results(store: Store, submission_id: str) -> tuple[RunResult, ...]:

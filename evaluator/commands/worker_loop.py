@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
-from evaluator.commands.common import models_folder
+from evaluator.commands.common import ended_in_order, models_folder
 from evaluator.commands.local_account import this_person
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.backend import IsolationStatus
@@ -32,7 +31,7 @@ from evaluator.reevaluating import reevaluate_at_start
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.worker.disk import DiskPlaces, DiskWatch
-from evaluator.worker.liveness import RunProgress
+from evaluator.worker.liveness import LEASE, LEASE_SLACK, RunProgress
 from evaluator.worker.logs import (
     LOGS,
     Activity,
@@ -172,7 +171,9 @@ class RunLoop:
         try:
             if self.submission is not None:
                 disk.check()
-                self._one(made, opened, self.submission)
+                # It hands back what it works on when it is interrupted, by the first signal.
+                with ended_in_order():
+                    self._one(made, opened, self.submission)
                 return
             with stop_on_signals(stop, wake, opened.wait_no_more):
                 if self.jobs is not None:
@@ -187,8 +188,6 @@ class RunLoop:
             logging.info("Stopped.")
 
     def _one(self, made: Worker, opened: Store, submission_id: str) -> None:
-        # It hands back what it works on when it is interrupted, by the first signal.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         if made.run(submission_id):
             return
         status = Ledger(opened).status(submission_id)
@@ -284,6 +283,11 @@ class RunLoop:
                 logging.error("Not put in order: %s", error)  # noqa: TRY400 (it names the file)
 
 
+UNHEARD = (
+    "Nobody hears the heartbeat of this worker, since ASSAY_LIVE or ASSAY_LIVE_SECRET is not set: "
+    f"if its machine is lost, others wait {(LEASE + LEASE_SLACK) // timedelta(minutes=1)} minutes for "
+    "what it holds. Set both to the address and the secret of the app."
+)
 RUNS_NO_CODE = IsolationStatus(None, ())
 """Of a worker that only judges: nothing is probed, since nothing is run."""
 
@@ -307,6 +311,8 @@ def make_worker(
 ) -> Worker:
     """A worker of this machine; without an engine, it asks in this process."""
     folder = scratch_of(store, scratch)
+    if not opened.heartbeats_shared:
+        logging.warning(UNHEARD)
     status = (
         machine_isolation(store.folder.resolve(), folder, choice=isolation, required=required)
         if role.scores

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.worker.finalizer import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH, Finalizer
@@ -30,7 +30,7 @@ from leaderboard.ledger.private_records import BANNED
 from leaderboard.queueing import fair_order, fair_share
 from leaderboard.records import Event, Kind, Status, Submission
 from leaderboard.replay import asked_at
-from leaderboard.states import IN_WORK, NOT_BEGUN, State
+from leaderboard.states import IN_BATCH, IN_WORK, NOT_BEGUN, State
 
 log = logging.getLogger(__name__)
 
@@ -100,13 +100,6 @@ class SkippedJobs:
             log.error("Passed over: %s", error, extra=about(submission_id))
 
 
-LONGEST_LEASE = timedelta(hours=8)
-"""Longer than a run may take. Of one whose pace nobody knows yet."""
-SHORTEST_LEASE = timedelta(hours=1)
-LONGEST_LINE = timedelta(hours=24)
-"""Of several that wait for one another, no lease is longer."""
-MARGIN = 6.0
-"""A run may take so many times as long as the slowest that was measured."""
 AHEAD = timedelta(minutes=15)
 """What is claimed at once is to be done within this. A worker that joins meanwhile finds the rest
 in the queue, and nobody waits for longer behind what is before it. Runs of which eight fit take less
@@ -136,21 +129,6 @@ class SlowestRuns:
         if runs_code:
             return self.expects(submission)
         return 0.0 if submission.kind is Kind.METRIC else self.expects(submission) or 0.0
-
-    def lease(self, line: Sequence[Submission]) -> timedelta:
-        """How long a claim of the last of those in line is to hold, which come one after another.
-
-        A pulse holds a claim for as long as its worker beats, without a commit. The lease counts
-        only where no pulse is seen, and must then outlast the work: it is many times what was
-        measured, and within bounds.
-        """
-        return min(sum(map(self._one, line), timedelta(0)), LONGEST_LINE)
-
-    def _one(self, submission: Submission) -> timedelta:
-        seconds = self.expects(submission)
-        if seconds is None:
-            return LONGEST_LEASE
-        return min(max(MARGIN * timedelta(seconds=seconds), SHORTEST_LEASE), LONGEST_LEASE)
 
 
 def done_soon(expected: Iterable[float | None]) -> int:
@@ -228,21 +206,20 @@ class Claims:
 
     def _claim(self, how_many: Callable[[int], int], only: str | None = None) -> tuple[Task, ...]:
         self._clear(only)
-        nonce, chosen = uuid.uuid4().hex, dict[str, list[Event]]()
+        nonce, chosen = uuid.uuid4().hex, list[Free]()
 
         def batch() -> Batch:
             free = self._free_ones(only)
-            chosen.clear()
-            chosen.update(self._events(self._first(free, how_many(len(free))), nonce))
-            return Batch(events=dict(chosen))
+            chosen[:] = self._first(free, how_many(len(free)))
+            return Batch(events=self._events(chosen, nonce))
 
-        batch()
+        events = batch().events
         if not chosen:
             return ()
         self._tried.add(nonce)
-        states = dict.fromkeys(event.state for events in chosen.values() for event in events)
+        states = dict.fromkeys(event.state for one in events.values() for event in one)
         self.at.ledger.write(batch, f"{'+'.join(states)} by {self.at.name}")
-        tasks = tuple(self._task(name) for name in chosen)
+        tasks = tuple(self._task(one.submission_id) for one in chosen)
         self._tried.discard(nonce)
         for task in tasks:
             log.info("Claimed.", extra=about(task.submission_id, task.status.attempts))
@@ -251,7 +228,17 @@ class Claims:
     def _first(self, free: Sequence[Free], n: int) -> list[Free]:
         """The first that this machine can work on, and has done soon."""
         found = list(islice(filter(self._can_take, free), n))
-        return found[: done_soon(map(self._expected, found))]
+        if found and self._is_suspect(found[0]):
+            return found[:1]
+        soon = found[: done_soon(map(self._expected, found))]
+        return list(takewhile(lambda one: not self._is_suspect(one), soon))
+
+    def _is_suspect(self, one: Free) -> bool:
+        """Whether a worker was lost with it, maybe because of it: it is claimed alone.
+
+        Whatever becomes of that worker then becomes of this one alone.
+        """
+        return one.gone is not None and not self._only_to_be_sent(one.status)
 
     def _can_take(self, one: Free) -> bool:
         """Whether this machine can work on it, and the store can take the claim."""
@@ -266,8 +253,8 @@ class Claims:
 
     def _free_ones(self, only: str | None) -> list[Free]:
         """What nobody works on, in the order in which it is to be taken."""
-        now, look = self.at.now(), self.liveness.look()
-        statuses = self.passed_over.with_records()
+        now, statuses = self.at.now(), self.passed_over.with_records()
+        look = self.liveness.poll()
         free = {s.submission.submission_id: self._free(s, look, now) for s in statuses}
         order = fair_order(
             statuses,
@@ -324,7 +311,7 @@ class Claims:
         return entry is not None and (entry.judged or not to_judge)
 
     def _still_free(self, status: Status) -> bool:
-        return self._free(status, self.liveness.look(), self.at.now()) is not None
+        return self._free(status, self.liveness.poll(), self.at.now()) is not None
 
     def _can_work_on(self, status: Status) -> bool:
         """Whether this machine has what it needs."""
@@ -345,18 +332,19 @@ class Claims:
     def _events(self, chosen: Sequence[Free], nonce: str) -> dict[str, list[Event]]:
         """The claims; the first is begun at once, and says so."""
         now, found = self.at.now(), dict[str, list[Event]]()
+        until = now + self.liveness.lease()
+        batch = IN_BATCH if len(chosen) > 1 else ""
         for place, one in enumerate(chosen):
-            line = [other.status.job for other in chosen[: place + 1]]
             claim = Event(
                 at=now,
                 state=one.claimed_as,
                 by=self.at.name,
-                lease_until=now + self.pace.lease(line),
+                lease_until=until,
                 nonce=nonce,
                 reason="" if one.gone is None else one.gone.why,
-                code=NOT_BEGUN if one.gone is not None and not one.gone.begun else "",
+                code=NOT_BEGUN if one.gone is not None and not one.gone.begun else batch,
             )
-            begun = Event(at=now, state=State.SCORING, by=self.at.name)
+            begun = Event(at=now, state=State.SCORING, by=self.at.name, code=batch)
             first_to_score = place == 0 and claim.state is State.CLAIMED
             found[one.submission_id] = [claim, begun] if first_to_score else [claim]
         return found
@@ -380,7 +368,7 @@ class Claims:
 
     def _find_lost(self, submission_id: str, found: list[Task]) -> None:
         events = self.at.ledger.events(submission_id)
-        claims = [event.nonce for event in events if event.lease_until is not None]
+        claims = [event.nonce for event in events if event.nonce]
         if claims and claims[-1] in self._tried:
             found.append(self._task(submission_id))
 

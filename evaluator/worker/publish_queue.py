@@ -107,6 +107,8 @@ class PublishQueue:
         if self._next_try is not None and now < self._next_try:
             return False
         full = len(self._ready) >= self._at.store.jobs_per_commit
+        # Claimed alone, it is held alone: a worker that is lost later is not lost with it.
+        full |= any(finished.task.status.claimed_alone for finished, _ in self._ready.values())
         return full or (self._oldest is not None and now - self._oldest >= SENT_AFTER)
 
     def _send_some(self, some: Sequence[tuple[Finished, JudgedRun | None]]) -> None:

@@ -27,6 +27,7 @@ from evaluator.worker.disk import DiskWatch, is_full
 from evaluator.worker.finalizer import Finalizer
 from evaluator.worker.generations import JudgeSet
 from evaluator.worker.handoff import Handoff
+from evaluator.worker.leases import LeaseRenewal
 from evaluator.worker.leftovers import Leftovers
 from evaluator.worker.liveness import (
     SILENT_AFTER,
@@ -94,7 +95,11 @@ class Worker:
         self._backfill = Backfill(store, judges, registry)
         self._leftovers = Leftovers(at, scorers, spool, handoff, results, self._uploads)
         self._hand = hand = ClaimedJobs(heart.holding, self._leftovers.clear)
-        liveness = Liveness(name, store.live, self._lock, heart.beat, store.clock, silent_after)
+        liveness = Liveness(
+            name, store.live, self._lock, heart.beat, store.clock, silent_after,
+            shared=store.heartbeats_shared,
+        )  # fmt: skip
+        self.leases = LeaseRenewal(at, lambda: heart.pulse.claimed, liveness.lease)
         pace = pace or SlowestRuns()
         self._claims = Claims(
             at, self._slot, handoff, finalizer, spool, liveness, pace, SkippedJobs(at.ledger),
@@ -172,7 +177,7 @@ class Worker:
     @contextmanager
     def _at_work(self) -> Iterator[None]:
         """Known to others as alive, and left in good order."""
-        with self._lock, self.heart, self._release:
+        with self._lock, self.heart, self._release, self.leases:
             now = self._at.now()
             self._lock.sweep(now.timestamp())
             self._finalizer.sweep((now - OWED_FOR).timestamp())

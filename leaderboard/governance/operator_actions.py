@@ -31,6 +31,8 @@ from leaderboard.store.interface import Changes, Store, transact
 from leaderboard.store.pending_changes import PendingChanges
 
 MOST_CHARS = 500
+AT_ONCE = 100
+"""Submissions in one commit; each has its own file of events."""
 
 
 def checked_reason(reason: str, *, otherwise: str = "") -> str:
@@ -106,6 +108,26 @@ class OperatorActions:
             return Event(at=now, state=State.QUEUED, by=by.key, reason=text)
 
         return self._move(submission_id, Action.RERUN, by, event)
+
+    def failed_by_us(self) -> tuple[Status, ...]:
+        """Submissions that failed, but not by their author's fault; oldest first."""
+        return self._ledger.whole_statuses(_failed_by_us)
+
+    def rerun_failed_by_us(self, by: Account, reason: str) -> tuple[Status, ...]:
+        """Have all of them scored again, as `rerun` has one; none twice."""
+        require_operator(by, "rerun submissions")
+        text = checked_reason(reason)
+        found = [status.submission.submission_id for status in self.failed_by_us()]
+        queued: dict[str, Status] = {}
+        for start in range(0, len(found), AT_ONCE):
+
+            def batch(some: Sequence[str] = found[start : start + AT_ONCE]) -> Batch:
+                event = Event(at=self._clock(), state=State.QUEUED, by=by.key, reason=text)
+                left = [name for name in some if _failed_by_us(self._ledger.status(name))]
+                return Batch(events={name: [event] for name in left})
+
+            queued |= self._ledger.write(batch, "rerun what failed by the platform's fault")
+        return tuple(map(self._ledger.whole_status, queued))
 
     def publish(self, submission_id: str, by: Account) -> Status:
         """Put the held results of a private submission on the boards, under its whole record."""
@@ -243,6 +265,10 @@ class OperatorActions:
             and status.state in WAITING
             and status.scored_at is None
         }
+
+
+def _failed_by_us(status: Status) -> bool:
+    return status.state is State.FAILED and status.fault in ("platform", "world")
 
 
 def _on_boards(statuses: Sequence[Status]) -> set[tuple[str, bool]]:

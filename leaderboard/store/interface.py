@@ -115,6 +115,7 @@ class Store:
             any time; None where nothing is.
         wait_no_more: this process is to end: whoever waits for the medium is told so at once, and
             from now on only what needs no wait is done.
+        heartbeats_shared: whether workers of other machines see those of this one.
     """
 
     public: Repository
@@ -127,6 +128,7 @@ class Store:
     look_anew: Callable[[], None] = _nothing_to_forget
     cache: Path | None = None
     wait_no_more: Callable[[], None] = _no_waits
+    heartbeats_shared: bool = True
 
 
 @runtime_checkable

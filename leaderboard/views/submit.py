@@ -17,6 +17,7 @@ from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import Reader
 from leaderboard.records import Kind, Status
+from leaderboard.replay import without_renewals
 from leaderboard.store.live.interface import Live, Pulse
 from leaderboard.submission_service import ValidationReport
 from leaderboard.text import count, duration
@@ -216,7 +217,7 @@ def _chosen(
             return None
         return submission_view(
             status,
-            sources.reader.events(submission_id),
+            without_renewals(sources.reader.events(submission_id)),
             replace(moment, words=False),
             runs=sources.reader.runs(submission_id),
             statuses=every,
@@ -226,7 +227,7 @@ def _chosen(
     found = own.status(submission_id)
     return submission_view(
         found,
-        own.events(submission_id),
+        without_renewals(own.events(submission_id)),
         replace(moment, words=True),
         runs=own.results(submission_id) if found.scored_at else (),
         statuses=[s for s in whole if s.submission.account == found.submission.account],

@@ -145,6 +145,10 @@ CATCHING = {
     ("evaluator/isolation/inside/calls.py", "_one_line"): "a stranger's __str__",
     ("evaluator/scorers/in_process.py", "*"): "a stranger's model; the pair gets the error",
     ("evaluator/scoring/engine.py", "header_size"): "damaged bytes; whoever decodes them says so",
+    (
+        "evaluator/worker/leases.py",
+        "*",
+    ): "logged; a thread that ends would lose its worker's claims",
     ("evaluator/worker/publish_queue.py", "*"): "logged; it ends the submission at fault alone",
     ("evaluator/worker/worker.py", "*"): "logged; one bad round is no end of a worker",
     ("leaderboard/service/polling.py", "_fulfil"): "raised by whoever waits for the answer",

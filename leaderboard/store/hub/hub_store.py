@@ -17,7 +17,7 @@ from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
 from leaderboard.store.hub.multi_repository import MultiRepository
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import Store
-from leaderboard.store.live.opening import live_of
+from leaderboard.store.live.opening import is_relayed, live_of
 
 JOBS_PER_COMMIT = 8
 LOOK_EVERY_S = 5.0
@@ -88,6 +88,7 @@ def hub_store(
         public=Grouping(parts.public, budget, commits=1 + len(PAYLOAD)),
         private=Grouping(parts.private, budget),
         live=live_of(folder, os.environ),
+        heartbeats_shared=is_relayed(os.environ),
         clock=parts.client.clock,
         jobs_per_commit=JOBS_PER_COMMIT,
         look_every_s=LOOK_EVERY_S,

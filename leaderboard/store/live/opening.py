@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 from benchmarks.settings.rotation import refresh
@@ -11,6 +11,11 @@ from leaderboard.store.live.interface import Live
 
 LIVE = "ASSAY_LIVE"
 SECRET = "ASSAY_LIVE_SECRET"  # noqa: S105 (the name of a variable)
+
+
+def is_relayed(environment: Mapping[str, str]) -> bool:
+    """Whether workers of other machines see the heartbeats of this one by way of the app."""
+    return all(environment.get(name, "").strip() for name in (LIVE, SECRET))
 
 
 def live_of(folder: Path, environment: MutableMapping[str, str]) -> Live:

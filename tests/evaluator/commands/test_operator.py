@@ -19,10 +19,11 @@ from leaderboard.models.judges import Judging
 from leaderboard.models.reading import BoardCache
 from leaderboard.models.selection import BLIND
 from leaderboard.publication.publisher import Publisher
+from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
-from tests.evaluator.commands.submitting import Run, id_of, sent, submit_words
+from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
 from tests.evaluator.revised import Revised, publish
 from tests.evaluator.rig import Rig
 from tests.leaderboard.models.made_up_models import World, prompt_set, prompts_of, trusting
@@ -43,6 +44,49 @@ def test_what_was_hidden_is_shown_again_and_a_rerun_stays(run: Run, tmp_path: Pa
     assert run("rerun", own_id, "--reason", "new data").code == 0
     (status,) = run("status", own_id, "--json").json
     assert (status["state"], status["on_boards"]) == ("queued", True)
+
+
+def failed(run: Run, folder: Path, fault: str, name: str, *, private: bool = False) -> str:
+    """A submission that a worker failed, by the fault of this one."""
+    more = ("--private",) if private else ()
+    text = SCORES.replace("m,n", f"{name}1,{name}2")
+    own_id = id_of(run(*submit_words(folder, text=text, name=name), "--no-wait", *more).json)
+    store = folder_store(folder / "store")
+    reason = {"reason": f"{name} failed.", "code": "worker_lost", "fault": fault}
+    for state in ({"state": State.CLAIMED}, {"state": State.FAILED} | reason):
+        event = Event.model_validate({"at": store.clock(), "by": "w1"} | state)
+        Ledger(store).append(own_id, [event])
+    return own_id
+
+
+def test_what_failed_by_the_platforms_fault_is_queued_again_once(run: Run, tmp_path: Path) -> None:
+    ours = [failed(run, tmp_path, "platform", "a"), failed(run, tmp_path, "world", "b")]
+    ours.append(failed(run, tmp_path, "platform", "c", private=True))
+    theirs = failed(run, tmp_path, "submitter", "d")
+    words = ("rerun", "--all-platform")
+    public = folder_store(tmp_path / "store").public
+    before = public.head()
+    listed = run(*words, "--dry-run")
+    assert listed.code == 0 and all(f"{name}: failed" in listed.out for name in ours)
+    assert theirs not in listed.out and public.head() == before
+    assert "reason_missing" in run(*words).err
+    done = run(*words, "--reason", "the disk was full")
+    assert done.code == 0 and all(f"{name}: queued" in done.out for name in ours)
+    queued = {id_of(one): (one["state"], one["attempts"]) for one in run("status", "--json").json}
+    assert queued == {**dict.fromkeys(ours, ("queued", 0)), theirs: ("failed", 1)}
+    again = public.head()
+    assert again != before
+    assert run(*words, "--reason", "again").code == 0
+    assert public.head() == again, "nothing is left to queue"
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("some-0123456789", "--all-platform"), ("some-0123456789", "--dry-run")]
+)
+def test_a_rerun_is_of_one_submission_or_of_all_that_the_platform_failed(
+    run: Run, words: tuple[str, ...]
+) -> None:
+    assert run("rerun", *words, "--reason", "x").code == 2
 
 
 @pytest.mark.slow

@@ -21,11 +21,13 @@ from huggingface_hub import HfApi
 from benchmarks.errors import TransientError
 from evaluator.commands.worker_loop import name_of_worker, poll_of
 from evaluator.submission.service import SubmissionService
+from evaluator.worker.judging import judge
 from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import read_marks
-from leaderboard.states import State
+from leaderboard.states import IN_WORK, State
 from leaderboard.store.folder import folder_store
+from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
@@ -206,6 +208,97 @@ def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
         told = worker("--store", HUB_STORE, "--health-port", port, "--poll", 3600)
     assert told.code == 0, told.err
     assert SECRET not in told.err
+
+
+class Ended(BaseException):
+    """What a signal is that nobody handles."""
+
+
+def _end(*_: object) -> None:
+    raise Ended
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Signals end a command at once unless it handles them."""
+    before = [(number, signal.signal(number, _end)) for number in (signal.SIGTERM, signal.SIGINT)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
+class NoJobs:
+    """The jobs of a namespace that runs none."""
+
+    def list_jobs(self, **_: object) -> list[object]:
+        return []
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", ["worker", "one", "launcher", "submit", "demo"])
+def test_every_command_that_runs_a_worker_hands_back_what_it_holds_when_it_is_ended(
+    command: str,
+    number: signal.Signals,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened = replace(folder_store(tmp_path / "store"), jobs_per_commit=4)
+    held: list[int] = []
+
+    def told_to_end(*words: Any, **more: Any) -> Any:
+        held.append(len([s for s in Ledger(opened).statuses() if s.state in IN_WORK]))
+        os.kill(os.getpid(), number)
+        return judge(*words, **more)
+
+    waits = [waiting(run, tmp_path, name) for name in "abc"]
+    monkeypatch.setattr(StoreName, "open", lambda _: opened)
+    monkeypatch.setattr("evaluator.worker.publishing.judge", told_to_end)
+    monkeypatch.setattr("evaluator.commands.demo.load_registry", lambda: {"toy": Toy()})
+    monkeypatch.setattr("evaluator.commands.demo._queue_bundled", lambda *_: None)
+    words = {
+        "worker": ("worker", "--role", "judge", "--once"),
+        "one": ("worker", "--role", "judge", "--submission", waits[0]),
+        "launcher": ("worker", "--store", HUB_STORE, *JOBS, "--once"),
+        "submit": submit_words(tmp_path, name="d"),
+        "demo": ("demo", "--no-serve"),
+    }
+    monkeypatch.setenv("ASSAY_JOB_TOKEN", "hf_of_the_jobs_alone")
+    monkeypatch.setattr("evaluator.launching.hub_jobs.HfApi", NoJobs)
+    told = run(*words[command])
+    assert told.code == (130 if command in ("submit", "demo") else 0)
+    assert held == [1 if command in ("one", "submit") else 3]
+    statuses = Ledger(opened).statuses()
+    assert {s.state for s in statuses} <= {State.QUEUED, State.PUBLISHED}
+    assert {s.attempts for s in statuses if s.state is State.QUEUED} == {0}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_worker_that_nobody_hears_says_how_long_a_lost_machine_would_hold_its_work(
+    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool
+) -> None:
+    opened = replace(folder_store(tmp_path / "store"), heartbeats_shared=shared)
+    monkeypatch.setattr(StoreName, "open", lambda _: opened)
+    told = worker("--once")
+    assert told.code == 0
+    assert ("22 minutes" in told.err) is not shared
+
+
+@pytest.mark.parametrize(
+    ("live", "secret", "shared"),
+    [
+        ("https://app.example", SECRET, True),
+        ("https://app.example", "", False),
+        ("", SECRET, False),
+    ],
+)
+def test_a_store_of_the_hub_shares_heartbeats_by_way_of_the_app_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, live: str, secret: str, shared: bool
+) -> None:
+    monkeypatch.setenv("ASSAY_LIVE", live)
+    monkeypatch.setenv("ASSAY_LIVE_SECRET", secret)
+    assert hub_store(NAME, tmp_path, token="hf_x").heartbeats_shared is shared
 
 
 @pytest.mark.parametrize(

@@ -307,7 +307,7 @@ def test_it_stays_in_hand_where_that_would_help_nobody(
     tmp_path: Path, by: timedelta, who: str
 ) -> None:
     rig = rig_of(tmp_path, known_s=20.0)
-    ids = stock(rig.store, ["hub:ada", "hub:bob"])
+    ids = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
 
     def beats() -> None:
         if who in ("idle", "no box"):

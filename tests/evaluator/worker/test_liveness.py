@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -17,21 +17,30 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import TransientError
+from evaluator.worker import leases
 from evaluator.worker import liveness as presence_module
-from evaluator.worker.claims import LONGEST_LEASE, SHORTEST_LEASE, SlowestRuns
-from evaluator.worker.liveness import FORGOTTEN_AFTER_S, Liveness, ProcessLock
+from evaluator.worker.liveness import (
+    FORGOTTEN_AFTER_S,
+    LEASE,
+    LEASE_HEARD,
+    LEASE_SLACK,
+    Liveness,
+    ProcessLock,
+)
+from evaluator.worker.worker import Worker
 from leaderboard.records import Status
+from leaderboard.replay import attempts_of
 from leaderboard.states import State
 from leaderboard.store import interface
 from leaderboard.store.live.interface import MemoryLive, Pulse
 from leaderboard.store.memory import memory_store
-from tests.evaluator.rig import FakeBackend, Killed, Rig, raising
+from tests.evaluator.rig import FakeBackend, Killed, Rig, on_commit, raising, wait_for
 from tests.evaluator.worker.breaking import published_once
 from tests.evaluator.worker.stock import stock
 
 
 def at_work(rig: Rig) -> Status:
-    """A submission that `w1` holds, with a lease of eight hours."""
+    """A submission that `w1` holds, with a lease of an hour: it is heard."""
     (name,) = stock(rig.store, ["hub:ada"])
     rig.worker("w1")._claims.more()
     return rig.status(name)
@@ -51,12 +60,12 @@ class NoPulses(MemoryLive):
         pytest.param(48 * 60, -50, {}, "", id="beats"),
         pytest.param(2, -61, {}, "silent", id="silent"),
         pytest.param(2, 20 * 3600, {}, "", id="future-pulse"),
-        pytest.param(9 * 60, 20 * 3600, {}, "lease", id="future-pulse-lease-over"),
+        pytest.param(63, 20 * 3600, {}, "lease", id="future-pulse-lease-over"),
         pytest.param(2, -61, {"beat": lambda: None}, "", id="judge-unheard"),
-        pytest.param(9 * 60, -61, {"beat": lambda: None}, "lease", id="judge-unheard-lease-over"),
-        pytest.param(8 * 60 + 1, None, {}, "", id="lease-just-over"),
-        pytest.param(8 * 60 + 3, None, {}, "lease", id="lease-over"),
-        pytest.param(7 * 60, -61, {"live": NoPulses()}, "", id="no-pulses"),
+        pytest.param(63, -61, {"beat": lambda: None}, "lease", id="judge-unheard-lease-over"),
+        pytest.param(61, None, {}, "", id="lease-just-over"),
+        pytest.param(63, None, {}, "lease", id="lease-over"),
+        pytest.param(59, -61, {"live": NoPulses()}, "", id="no-pulses"),
     ],
 )
 def test_a_worker_is_gone_by_its_silence_or_by_its_lease(
@@ -65,12 +74,13 @@ def test_a_worker_is_gone_by_its_silence_or_by_its_lease(
     """Where one's own pulse does not arrive, the silence of others proves nothing."""
     status = at_work(rig)
     rig.clock.move(minutes=minutes)
+    rig.store = replace(rig.store, live=MemoryLive())
     if pulse_s is not None:
         rig.beats("w1", pulse_s)
     presence = ProcessLock(rig.folder / "workers", "w2")
     judge = Liveness("w2", rig.store.live, presence, lambda: rig.beats("w2"), rig.clock)
     judge = replace(judge, **other)
-    gone = judge.look().gone(status)
+    gone = judge.poll().gone(status)
     assert (gone is not None) is bool(why)
     assert gone is None or why in gone.why
     assert judge.workers() >= 1
@@ -124,20 +134,164 @@ def test_what_a_dead_worker_left_is_finished_by_another_and_says_whose_it_was(ri
     assert claims[0].nonce != claims[1].nonce
 
 
-def test_a_lease_follows_what_runs_take_here_within_bounds(rig: Rig) -> None:
-    job, pace = at_work(rig).job, SlowestRuns()
-    assert pace.lease([job]) == LONGEST_LEASE, "nothing is known yet"
-    pace.took(job, 10.0)
-    assert pace.lease([job]) == SHORTEST_LEASE
-    assert pace.lease([job] * 3) == 3 * SHORTEST_LEASE, "the third waits for the others"
-    assert SlowestRuns().lease([job] * 8) == timedelta(hours=24), (
-        "and no lease is longer than a day"
-    )
-    pace.took(job, 1800.0)
-    pace.took(job, 20.0)
-    assert pace.lease([job]) == timedelta(hours=3), "the slowest counts"
-    pace.took(job, 10.0**6)
-    assert pace.lease([job]) == LONGEST_LEASE
+# Leases without heartbeats --------------------------------------------------------------------
+
+
+def apart(rig: Rig, folder: Path) -> Rig:
+    """The same store, seen from another machine; no heartbeat goes from one to the other."""
+    store = replace(rig.store, live=MemoryLive(), heartbeats_shared=False)
+    return Rig(folder, store=store, clock=rig.clock)
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> tuple[Rig, Rig]:
+    """Two machines of one store on which heartbeats reach nobody else, and commits are scarce."""
+    first = Rig(tmp_path / "1", store=replace(memory_store(), jobs_per_commit=8), known_s=20.0)
+    first.store = replace(first.store, heartbeats_shared=False)
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    second = apart(first, tmp_path / "2")
+    second.known_s = 20.0
+    return first, second
+
+
+@pytest.mark.parametrize(
+    ("shared", "live", "lease"),
+    [
+        (True, MemoryLive(), LEASE_HEARD),
+        (False, MemoryLive(), LEASE),
+        (True, NoPulses(), LEASE),
+    ],
+    ids=["heard", "this-machine-alone", "relay-away"],
+)
+def test_a_claim_is_short_where_nobody_hears_its_worker(
+    tmp_path: Path, *, shared: bool, live: MemoryLive, lease: timedelta
+) -> None:
+    rig = Rig(tmp_path, store=replace(memory_store(), live=live, heartbeats_shared=shared))
+    assert at_work(rig).lease_until == rig.clock() + lease
+
+
+def test_a_lost_machine_holds_its_work_for_no_longer_than_a_lease(
+    machines: tuple[Rig, Rig],
+) -> None:
+    here, there = machines
+    (name,) = stock(here.store, ["hub:ada"])
+    here.worker("w1")._claims.more()
+    here.clock.move(seconds=LEASE.total_seconds())
+    assert not there.worker("w2").run_next()
+    here.clock.move(seconds=LEASE_SLACK.total_seconds() + 1)
+    there.worker("w3").run_all()
+    assert published_once(here.store, name)
+
+
+def test_a_run_of_eight_hours_is_held_by_six_commits_an_hour_and_counts_as_one_attempt(
+    machines: tuple[Rig, Rig],
+) -> None:
+    here, there = machines
+    names = stock(here.store, ["hub:ada", "hub:bob"])
+    worker, other = here.worker("w1"), there.worker("w2")
+    worker._hand.take(worker._claims.more())
+    before, since = here.head, here.status(names[0]).since
+    for _ in range(8 * 60):
+        here.clock.move(minutes=1)
+        worker.leases.renew_due()
+        assert not other._claims.more()
+    assert here.head - before <= 8 * 6, "all that is held is renewed in one commit"
+    statuses = [here.status(name) for name in names]
+    assert [s.state for s in statuses] == [State.SCORING, State.CLAIMED]
+    assert [s.attempts for s in statuses] == [1, 1]
+    assert statuses[0].since == since
+
+
+def test_what_another_has_taken_meanwhile_is_not_renewed(machines: tuple[Rig, Rig]) -> None:
+    here, there = machines
+    names = stock(here.store, ["hub:ada", "hub:bob"])
+    first = here.worker("w1")
+    first._hand.take(first._claims.more())
+    here.clock.move(minutes=30)
+    assert there.worker("w2")._claims.more()
+    before = here.head
+    first.leases.renew_due()
+    assert here.head == before + 1
+    assert [here.status(name).by for name in names] == ["w2", "w1"]
+    first._hand.drop_to_do()
+    first.leases.renew_due()
+    assert here.head == before + 1, "nothing is held"
+
+
+def test_a_worker_renews_its_leases_while_it_works(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE", timedelta(0))
+    (name,) = stock(rig.store, ["hub:ada"])
+
+    def long_run() -> None:
+        until = rig.status(name).lease_until
+        rig.clock.move(minutes=50)
+        worker.heart.beat()
+        wait_for(lambda: rig.status(name).lease_until != until)
+
+    rig.when_asked(5, long_run)
+    worker = rig.worker("w1")
+    worker.run_all()
+    assert published_once(rig.store, name)
+
+
+# What a lost worker was at --------------------------------------------------------------------
+
+
+def attempts(rig: Rig, names: tuple[str, ...]) -> list[list[str]]:
+    return [[one.by for one in attempts_of(rig.ledger.events(name))] for name in names]
+
+
+def killed_by(rig: Rig, name: str, job: str) -> Worker:
+    """A worker that is killed as soon as this job is asked anything."""
+
+    def score(brightness: int, _: str) -> float:
+        if worker.heart.pulse.submission_id == job:
+            raise Killed
+        return float(brightness)
+
+    rig.backend = FakeBackend(score)
+    worker = rig.worker(name)
+    return worker
+
+
+def test_of_the_batch_of_a_lost_worker_the_job_under_way_alone_loses_an_attempt(
+    tmp_path: Path,
+) -> None:
+    rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=8), known_s=20.0)
+    names = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
+    worker = killed_by(rig, "w1", names[1])
+    assert worker.run_next()
+    rig.dies(worker)
+    rig.backend = FakeBackend()
+    messages: list[str] = []
+    on_commit(rig.store.public, lambda _, message: messages.append(message))
+    rig.worker("w2").run_all()
+    assert messages.count("claimed+scoring by w2") == 3, "one by one"
+    assert attempts(rig, names) == [["w2"], ["w1", "w2"], ["w2"]]
+    assert all(published_once(rig.store, name) for name in names)
+
+
+def test_what_kills_machines_that_nobody_hears_is_found_though_it_was_second_in_its_batch(
+    machines: tuple[Rig, Rig],
+) -> None:
+    """Nobody knows which of a batch was under way: none loses an attempt, each is run alone."""
+    here, there = machines
+    names = stock(here.store, ["hub:ada", "hub:bob", "hub:eve"])
+    lost = 0
+    while here.status(names[1]).unfinished and lost < 9:
+        worker = killed_by((here, there)[lost % 2], f"w{lost}", names[1])
+        with suppress(Killed):
+            while worker.run_next():
+                pass
+        lost += 1
+        here.clock.move(minutes=23)
+    assert here.ended(names[1]) == (State.FAILED, "worker_lost", "platform")
+    assert lost == 5, "a batch, three alone, and the one that gives it up"
+    assert all(published_once(here.store, name) for name in (names[0], names[2]))
+    assert [len(one) for one in attempts(here, names)] == [1, 3, 1]
 
 
 def test_a_store_is_asked_no_more_often_than_it_wants(tmp_path: Path) -> None:
