@@ -37,7 +37,6 @@ from leaderboard.store.live.wire import checked_secret as checked_live
 if TYPE_CHECKING:
     from leaderboard.store.hub.hub_store import HubParts
     from leaderboard.store.hub.layout import Part
-    from leaderboard.store.hub.repository import HubRepository
 
 
 class Row(NamedTuple):
@@ -340,37 +339,35 @@ def _clock(parts: HubParts) -> Iterator[Row]:
     yield Row("  clock", words if wrong else "as the Hub's", advice if wrong else "")
 
 
-def _pin(repository: HubRepository, part: Part, pin: str) -> Row:
+def _pins(parts: HubParts) -> Iterator[Row]:
     from leaderboard.store.hub.client import LAST  # noqa: PLC0415
     from leaderboard.store.hub.faults import VersionGoneError  # noqa: PLC0415
+    from leaderboard.store.hub.multi_repository import unmigrated  # noqa: PLC0415
 
+    results = parts.public.results
     try:
-        repository.entries_at([LAST], pin)
+        pins = parts.public.version(parts.public.fresh_head()).pins
+        results.entries_at([LAST], pins.results)
+        main = results.fresh_head()
     except VersionGoneError:
-        return Row(
-            f"  pin of {part}",
-            f"{pin[:12]} is gone: {repository.name} was deleted and made again, or its history "
-            "rewritten by hand",
+        yield Row(
+            "  pin of results",
+            f"{pins.results[:12]} is gone: {results.name} was deleted and made again, or its "
+            "history rewritten by hand",
             "put the repository back; without that commit its files cannot be read",
             broken=True,
         )
-    main = repository.fresh_head()
-    moved = "" if main == pin else f"; its branch is at {main[:12]}, which nobody reads"
-    return Row(f"  pin of {part}", f"{pin[:12]}{moved}")
-
-
-def _pins(parts: HubParts) -> Iterator[Row]:
-    from leaderboard.store.hub.layout import PAYLOAD  # noqa: PLC0415
-
-    try:
-        version = parts.public.version(parts.public.fresh_head())
-        for part in PAYLOAD:
-            yield _pin(parts.repositories[part], part, version.of(part))
+        return
     except AssayError as error:
         yield Row("  pins", error.message, error.hint, broken=True)
         return
-    if version.pins.frozen_until is not None:
-        yield Row("  squash", f"under way, until {version.pins.frozen_until:%H:%M:%S} UTC at most")
+    moved = "" if main == pins.results else f"; its branch is at {main[:12]}, which nobody reads"
+    yield Row("  pin of results", f"{pins.results[:12]}{moved}")
+    if pins.scores is not None:
+        refused = unmigrated(parts.public.decisive.name)
+        yield Row("  release", refused.message, refused.hint, broken=True)
+    if pins.frozen_until is not None:
+        yield Row("  squash", f"under way, until {pins.frozen_until:%H:%M:%S} UTC at most")
 
 
 def health_rows(health: Health, name: str) -> Iterator[Row]:

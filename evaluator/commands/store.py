@@ -49,7 +49,7 @@ def create(
         bool, typer.Option("--private", help="For members only: results and boards as well.")
     ] = False,
 ) -> None:
-    """Create the four dataset repositories of a store on the Hub; safe to run again.
+    """Create the three dataset repositories of a store on the Hub; safe to run again.
 
     The token (HF_TOKEN) must be allowed to create and write datasets of the owner.
 

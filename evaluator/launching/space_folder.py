@@ -33,7 +33,7 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
 """What everybody may read of the settings of a Space."""
 SECRETS: Mapping[str, str] = MappingProxyType(
     {
-        "HF_TOKEN": "reads and writes all four repositories of the store; without it the site only "
+        "HF_TOKEN": "reads and writes all three repositories of the store; without it the site only "
         "shows the boards",
         "ASSAY_LIVE_SECRET": "shared with workers that name this Space in ASSAY_LIVE; or leave it out",
         "ASSAY_WEBHOOK_SECRET": "as given to the Hub's webhook to /webhook; or leave it out",

@@ -81,7 +81,7 @@ def test_the_folder_holds_the_site_as_it_is_locked_and_nothing_private(tmp_path:
     card = folder.readme()
     front = front_matter(card)
     assert front["title"] == "Ours"
-    assert front["datasets"] == ["org/assay-requests", "org/assay-scores", "org/assay-results"]
+    assert front["datasets"] == ["org/assay-requests", "org/assay-results"]
     assert "HF_TOKEN" in card
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
-from leaderboard.store.hub.layout import PAYLOAD
 from leaderboard.store.interface import Store
 from leaderboard.store.live.folder import FolderLive
 
@@ -42,7 +41,7 @@ def hub_store_of(
         pauses=(0.02, 0.05, 0.1, 0.2),
     )
     return Store(
-        public=Grouping(parts.public, budget, commits=1 + len(PAYLOAD)),
+        public=Grouping(parts.public, budget, commits=2),
         private=Grouping(parts.private, budget),
         live=FolderLive(live),
         clock=parts.client.clock,

@@ -20,7 +20,7 @@ from tests.leaderboard.store.hub_rig import NAME, created, parts_of
 
 # A store on the Hub ---------------------------------------------------------------------------
 
-PARTS = {part: f"{NAME}-{part}" for part in ("requests", "submissions", "scores", "results")}
+PARTS = {part: f"{NAME}-{part}" for part in ("requests", "submissions", "results")}
 SCORED = {"results/x/y.json": b"{}"}
 
 
@@ -55,7 +55,7 @@ def test_a_store_in_order_is_broken_only_for_who_may_not_write(
 
 def test_what_lies_beyond_a_pin_is_told(hub: HubServer, tmp_path: Path) -> None:
     parts = created(hub, tmp_path / "a")
-    results = parts.public.payload["results"]  # type: ignore[index]
+    results = parts.public.results
     transact(results, lambda: SCORED, "left by a crash")
     assert "nobody reads" in rows(hub, tmp_path)["pin of results"].state
 
@@ -68,7 +68,7 @@ def test_a_pin_on_a_repository_that_was_made_again_is_broken(
     del hub.repositories[PARTS["results"]]
     hub.add(PARTS["results"], {".gitattributes": b""})
     found = rows(hub, tmp_path)
-    assert (found["pin of results"].broken, found["pin of scores"].broken) == (True, False)
+    assert found["pin of results"].broken
     assert "made again" in found["pin of results"].state
 
 

@@ -1,1 +1,1 @@
-"""The store on the Hub: four dataset repositories, changed only by compare-and-swap commits."""
+"""The store on the Hub: three dataset repositories, changed only by compare-and-swap commits."""

@@ -41,8 +41,8 @@ class CommitBudget:
     account or a repository do not share it: give each its part. Where they exceed the limit
     together, the Hub answers 429, which is told here by `penalise`.
 
-    A commit of the public side is up to three. They are paid for before the first is made: were
-    each to wait for its own place, others would commit meanwhile and the first two would be for
+    A commit of the public side is up to two. They are paid for before the first is made: were
+    each to wait for its own place, others would commit meanwhile and the first would be for
     nothing.
     """
 

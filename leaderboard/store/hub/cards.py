@@ -24,24 +24,37 @@ submissions = load_dataset("{requests_name}", "submissions", split="train")
 `submissions/<id>/events.jsonl` has every event since it was received, one a line, and
 `python -m evaluator doctor --store hub:{name}` says where the two differ. `chronicle/` has each
 public act in the order in which it was done, every line with the hash of the one before.
-`.commits/pins.json` names the commits of [{scores_name}](https://huggingface.co/datasets/{scores_name})
-and [{results_name}](https://huggingface.co/datasets/{results_name}) that belong to this version.
+`.commits/pins.json` names the commit of [{results_name}](https://huggingface.co/datasets/{results_name})
+that belongs to this version.
 A submission that its author keeps private is here by a bare number and its state.
 """
 
-SCORES = """
-The score of every image-text pair by every metric on the Assay leaderboard `{name}`, for the
-benchmarks whose answers are public: one configuration for each benchmark.
+RESULTS = """
+What the Assay leaderboard `{name}` shows: every value of every metric on every benchmark, with its
+interval, its rank and the range of its rank; and the score of every image-text pair by every metric,
+for the benchmarks whose answers are public.
 
 ```python
 from datasets import get_dataset_config_names, load_dataset
 
-benchmark = get_dataset_config_names("{scores_name}")[0]
-scores = load_dataset("{scores_name}", benchmark, split="train")
+boards = load_dataset("{results_name}", "boards", split="train")
+pairs = load_dataset("{results_name}", "pairs", split="train")
+scores = load_dataset("{results_name}", "scores", split="train")
+get_dataset_config_names("{results_name}")
 ```
 
-`results/<submission>/<benchmark>.scores.parquet` is the file of one run. All of them have the same
-columns, so those of a benchmark are one table. Beside it are `.clusters.parquet` (the value of each
+`snapshot.parquet` has one row for each value, sorted by benchmark. The key `assay` of the metadata
+of that file is JSON: when it was made and from which version of
+[{requests_name}](https://huggingface.co/datasets/{requests_name}), the cards of the benchmarks, and
+for each entry who sent it, what it cost and what it was put through. `boards/*.pairs.parquet` have
+the tests between each two entries by the headline of a board. Both are made again by
+`python -m evaluator doctor --store hub:{name} --rebuild` from `results/<submission>/<benchmark>.json`,
+which has the rows of one run, the seed and size of its resamples, the versions of what the figures
+depend on and the hashes of the data they were made from.
+
+`results/<submission>/<benchmark>.scores.parquet` has the scores of one run. All of these files have
+the same columns: `scores` are all of them, and each benchmark has a configuration of its own, by its
+name. Beside it are `.clusters.parquet` (the value of each
 cluster behind each row of the result), `.resamples.parquet` (a column for each row, with its value
 in each resample of the clusters) and `.influence.parquet` (what each block of clusters adds to it).
 Below `at/` are runs on revisions of a benchmark that are no longer on its board.
@@ -55,29 +68,6 @@ python -m evaluator meta BENCHMARK --scores BENCHMARK.scores.parquet
 
 The first takes the scores from here and compares every figure with the published one; the second
 needs nothing but the file. The seed of the resamples is in the result.
-"""
-
-RESULTS = """
-What the Assay leaderboard `{name}` shows: every value of every metric on every benchmark, with its
-interval, its rank and the range of its rank.
-
-```python
-from datasets import load_dataset
-
-boards = load_dataset("{results_name}", "boards", split="train")
-pairs = load_dataset("{results_name}", "pairs", split="train")
-```
-
-`snapshot.parquet` has one row for each value, sorted by benchmark. The key `assay` of the metadata
-of that file is JSON: when it was made and from which version of
-[{requests_name}](https://huggingface.co/datasets/{requests_name}), the cards of the benchmarks, and
-for each entry who sent it, what it cost and what it was put through. `boards/*.pairs.parquet` have
-the tests between each two entries by the headline of a board. Both are made again by
-`python -m evaluator doctor --store hub:{name} --rebuild` from `results/<submission>/<benchmark>.json`,
-which has the rows of one run, the seed and size of its resamples, the versions of what the figures
-depend on and the hashes of the data they were made from. The scores behind them are in
-[{scores_name}](https://huggingface.co/datasets/{scores_name}), whose card says how to compute a row
-again.
 
 `cases/<benchmark>/<revision>.parquet` says what people said of each pair of a benchmark whose
 answers are public, in cases small enough to look at: one configuration `cases_<benchmark>` each.
@@ -189,24 +179,17 @@ OF_SUBMISSIONS = {
 TAGS = ("text-to-image", "evaluation", "leaderboard", "image-text-alignment")
 _TITLES = {
     Part.REQUESTS: "submissions and their events",
-    Part.SCORES: "scores of image-text pairs",
-    Part.RESULTS: "boards and results",
+    Part.RESULTS: "boards, results and scores of image-text pairs",
     Part.SUBMISSIONS: "uploads",
 }
-_TEXTS = {
-    Part.REQUESTS: REQUESTS,
-    Part.SCORES: SCORES,
-    Part.RESULTS: RESULTS,
-    Part.SUBMISSIONS: SUBMISSIONS,
-}
+_TEXTS = {Part.REQUESTS: REQUESTS, Part.RESULTS: RESULTS, Part.SUBMISSIONS: SUBMISSIONS}
 _TABLES: dict[Part, tuple[tuple[str, Mapping[str, str]], ...]] = {
     Part.REQUESTS: (("submissions", OF_SUBMISSIONS),),
-    Part.SCORES: (("each benchmark", OF_SCORES),),
-    Part.RESULTS: (("boards", OF_CELLS), ("pairs", OF_PAIRS), ("cases", OF_CASES)),
+    Part.RESULTS: (
+        ("boards", OF_CELLS), ("pairs", OF_PAIRS), ("scores", OF_SCORES), ("cases", OF_CASES)
+    ),
     Part.SUBMISSIONS: (),
-}
-
-EVERY = "all"  # Configuration of the scores of all benchmarks
+}  # fmt: skip
 
 
 def card_files(name: str, cards: Mapping[str, Card]) -> dict[str, bytes]:
@@ -218,28 +201,23 @@ def configs_of(part: Part, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
     """What `datasets.load_dataset` finds in a repository: names, and the files behind them."""
     if part is Part.REQUESTS:
         return [_config("submissions", "queue.parquet", default=True)]
-    if part is Part.RESULTS:
-        return [
-            _config("boards", "snapshot.parquet", default=True),
-            _config("pairs", "boards/*.pairs.parquet"),
-            *(
-                _config(f"cases_{benchmark}", f"cases/{benchmark}/*.parquet")
-                for benchmark, card in sorted(cards.items())
-                if card.answers_public
-            ),
-        ]
-    if part is Part.SCORES:
-        return [
-            # `datasets` tells the format of all by the files of the first, so that has to have some
-            # as soon as anything is published: no single benchmark need ever be.
-            _config(EVERY, "results/*/*.scores.parquet", default=True),
-            *(
-                _config(benchmark, f"results/*/{benchmark}.scores.parquet")
-                for benchmark, card in sorted(cards.items())
-                if card.answers_public
-            ),
-        ]
-    return []
+    if part is Part.SUBMISSIONS:
+        return []
+    public = sorted(benchmark for benchmark, card in cards.items() if card.answers_public)
+    whole = {
+        "boards": "snapshot.parquet",
+        "pairs": "boards/*.pairs.parquet",
+        "scores": "results/*/*.scores.parquet",
+    }
+    of_one = {
+        **{f"cases_{benchmark}": f"cases/{benchmark}/*.parquet" for benchmark in public},
+        **{benchmark: f"results/*/{benchmark}.scores.parquet" for benchmark in public},
+    }
+    return [
+        *(_config(name, files, default=name == "boards") for name, files in whole.items()),
+        # Of a benchmark that has the name of a table of all, the scores are among `scores`.
+        *(_config(name, files) for name, files in of_one.items() if name not in whole),
+    ]
 
 
 def _config(name: str, files: str, *, default: bool = False) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A store on the Hub, opened: four dataset repositories as the two of a store."""
+"""A store on the Hub, opened: three dataset repositories as the two of a store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leaderboard.cache import DiskCache
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.client import PAUSES_S, HubClient
-from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
+from leaderboard.store.hub.layout import CONTENTS, HubName, Part
 from leaderboard.store.hub.multi_repository import MultiRepository
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import Store
@@ -44,19 +44,24 @@ class HubParts:
         self.client = HubClient(endpoint, token, budget=budget, sleep=sleep, pauses=pauses)
         most = round(value_of("hub_cache_gib", os.environ) * 2**30)
         cache = DiskCache(folder / CONTENTS, cache_bytes or most)
-        self.repositories = {
-            part: HubRepository(self.client, self.name.of(part), cache, fresh_for_s=fresh_for_s)
-            for part in Part
-        }
-        decisive = self.repositories[Part.REQUESTS]
-        self.client.clock.asks(decisive.fresh_head)
-        payload = {part: self.repositories[part] for part in PAYLOAD}
-        self.public = MultiRepository(decisive, payload, self.client.clock)
 
-    @property
-    def private(self) -> HubRepository:
+        def repository(name: str, check_open: Callable[[], object] = lambda: None) -> HubRepository:
+            return HubRepository(
+                self.client, name, cache, fresh_for_s=fresh_for_s, check_open=check_open
+            )
+
+        decisive = repository(self.name.of(Part.REQUESTS))
+        results = repository(self.name.of(Part.RESULTS))
+        old_scores = repository(self.name.old_scores)
+        self.public = MultiRepository(decisive, results, old_scores, self.client.clock)
+        self.private = repository(self.name.of(Part.SUBMISSIONS), self.public.check_migrated)
         """What was uploaded."""
-        return self.repositories[Part.SUBMISSIONS]
+        self.repositories = {
+            Part.REQUESTS: decisive,
+            Part.RESULTS: results,
+            Part.SUBMISSIONS: self.private,
+        }
+        self.client.clock.asks(decisive.fresh_head)
 
     def forget_heads(self) -> None:
         """Ask for every version when it is wanted next."""
@@ -85,7 +90,7 @@ def hub_store(
         sleep=ending.wait,
     )
     return Store(
-        public=Grouping(parts.public, budget, commits=1 + len(PAYLOAD)),
+        public=Grouping(parts.public, budget, commits=2),
         private=Grouping(parts.private, budget),
         live=live_of(folder, os.environ),
         heartbeats_shared=is_relayed(os.environ),

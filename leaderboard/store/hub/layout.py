@@ -1,4 +1,4 @@
-"""Layout of a store on the Hub: four repositories, because their readers differ."""
+"""Layout of a store on the Hub: three repositories, because their readers and writers differ."""
 
 from __future__ import annotations
 
@@ -14,23 +14,19 @@ class Part(StrEnum):
 
     REQUESTS = "requests"
     """Events, the queue and all that is not named below. Its commits decide."""
-    SCORES = "scores"
-    """Scores of pairs and what is computed from them, as Parquet."""
     RESULTS = "results"
-    """Results, the snapshot, its page, the boards and the cases behind them."""
+    """Results, scores, the snapshot, its page, the boards and the cases behind them; it is read at
+    the commit that the requests repository pins."""
     SUBMISSIONS = "submissions"
     """What was uploaded; private."""
 
 
-PAYLOAD = (Part.SCORES, Part.RESULTS)
-"""Their files are read at the commits that the requests repository pins."""
+OLD_SCORES = "scores"
+"""Ending of a fourth repository, in which release 0.1.0 kept the Parquet files of `results/`."""
 
 CONTENTS = "contents"  # Folder, in that of a store on this machine, of what was read of it before
 
-_MAY_HOLD: dict[Part, tuple[str, ...]] = {
-    Part.SCORES: ("results/",),
-    Part.RESULTS: ("results/", "snapshot", "index.html", "boards/", "cases/"),
-}
+_OF_RESULTS = frozenset({"results", "boards", "cases", "index.html"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,34 +39,32 @@ class HubName:
         """The name of one of its repositories."""
         return f"{self.text}-{part.value}"
 
+    @property
+    def old_scores(self) -> str:
+        """The name of the repository of scores that a store of release 0.1.0 has."""
+        return f"{self.text}-{OLD_SCORES}"
+
 
 def store_of(repository: str) -> str:
     """The store, `OWNER/NAME`, that a repository belongs to by its name; empty where to none."""
     name, _, ending = repository.rpartition("-")
-    return name if ending in {part.value for part in Part} else ""
+    return name if ending in {OLD_SCORES, *(part.value for part in Part)} else ""
 
 
 def part_of(path: str) -> Part:
-    """The repository that holds a path of the public side."""
-    if path.startswith("results/") and path.endswith(".parquet"):
-        return Part.SCORES
-    if path.startswith("results/") and path.endswith(".json"):
-        return Part.RESULTS
-    if path == "index.html" or path.startswith(("snapshot", "boards/", "cases/")):
-        return Part.RESULTS
-    return Part.REQUESTS
+    """The repository that holds a path of the public side, and all that begins with its folder."""
+    top = path.partition("/")[0]
+    return Part.RESULTS if top in _OF_RESULTS or top.startswith("snapshot") else Part.REQUESTS
 
 
 def parts_with(prefix: str) -> tuple[Part, ...]:
-    """The repositories that may hold paths that begin so."""
-    return (
-        Part.REQUESTS,
-        *(
-            part
-            for part in PAYLOAD
-            if any(top.startswith(prefix) or prefix.startswith(top) for top in _MAY_HOLD[part])
-        ),
-    )
+    """The public repositories that may hold paths that begin so."""
+    return (part_of(prefix),) if "/" in prefix else (Part.REQUESTS, Part.RESULTS)
+
+
+def was_in_scores(path: str) -> bool:
+    """Whether release 0.1.0 kept a path in the repository of scores."""
+    return path.startswith("results/") and path.endswith(".parquet")
 
 
 _AT_THE_TOP = frozenset({"readme.md", ".gitattributes", ".gitignore", ".huggingface.yaml"})

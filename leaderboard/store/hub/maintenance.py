@@ -17,7 +17,7 @@ from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.hub.client import LAST
 from leaderboard.store.hub.faults import HubRequest, VersionGoneError
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.layout import PAYLOAD, Part
+from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.multi_repository import PINS, Pins, Version
 from leaderboard.store.hub.repository import Control, HubRepository, last_note, undone
 from leaderboard.store.hub.uploads import describe_squashed
@@ -34,21 +34,23 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
     for part in Part:
         hidden = private or part is Part.SUBMISSIONS
         yield _repository(parts, part, hidden=hidden)
-    for part in (*PAYLOAD, Part.SUBMISSIONS):
-        _in_rounds(partial(_begin, parts.repositories[part], last_note))
+    results = parts.repositories[Part.RESULTS]
+    for repository in (results, parts.private):
+        _in_rounds(partial(_begin, repository, last_note))
     decisive = parts.repositories[Part.REQUESTS]
     there = decisive.entries_at([PINS, LAST], decisive.fresh_head())
     if PINS not in there:
         _check_never_begun(decisive, there)
-        pins = Pins(pins={part: parts.repositories[part].fresh_head() for part in PAYLOAD})
+        pins = Pins(results=results.fresh_head())
         _in_rounds(
             partial(_begin, decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)})
         )
         yield f"{decisive.name}: the first version is written."
         return
-    for part in _in_rounds(partial(_pinned_anew, parts)):
+    parts.public.check_migrated()
+    if _in_rounds(partial(_pinned_anew, parts)):
         yield (
-            f"{parts.repositories[part].name}: was made anew, and what it held before is gone; run "
+            f"{results.name}: was made anew, and what it held before is gone; run "
             "the submissions again whose results were in it (python -m evaluator rerun)."
         )
 
@@ -121,16 +123,15 @@ def _check_never_begun(decisive: HubRepository, there: Container[str]) -> None:
         )
 
 
-def _pinned_anew(parts: HubParts) -> list[Part]:
-    """Pin what was deleted and made anew, since nothing else brings the store back to work."""
-    decisive = parts.repositories[Part.REQUESTS]
+def _pinned_anew(parts: HubParts) -> bool:
+    """Pin results that were deleted and made anew, if so: nothing else brings the store back."""
+    decisive, results = parts.repositories[Part.REQUESTS], parts.repositories[Part.RESULTS]
     version = parts.public.version(decisive.fresh_head())
-    payload = {part: parts.repositories[part] for part in PAYLOAD}
-    lost = [p for p, repository in payload.items() if not _knows(repository, version.of(p))]
-    if lost:
-        pins = version.pins.moved({part: payload[part].fresh_head() for part in lost})
-        decisive.commit_with({}, pins.note, version.sha, "What was made anew is pinned")
-    return lost
+    if _knows(results, version.pins.results):
+        return False
+    pins = version.pins.model_copy(update={"results": results.fresh_head()})
+    decisive.commit_with({}, pins.note, version.sha, "What was made anew is pinned")
+    return True
 
 
 def _knows(repository: HubRepository, sha: str) -> bool:
@@ -179,7 +180,7 @@ def shown(parts: HubParts) -> ShownStore:
         repository = parts.repositories[part]
         name, head = repository.name, repository.fresh_head()
         commits = sum(1 for _ in islice(parts.client.history(name), _COUNTED))
-        pinned = head if part is Part.SUBMISSIONS else version.of(part)
+        pinned = version.pins.results if part is Part.RESULTS else head
         found.append(RepositoryStatus(name, parts.client.is_private(name), commits, head, pinned))
     now = parts.client.clock()
     until = version.pins.frozen_until
@@ -201,22 +202,19 @@ def squash(parts: HubParts, *, take_over: bool = False) -> Iterator[str]:
     Safe to run again after it was stopped anywhere.
     """
     version = _in_rounds(partial(_frozen, parts, take_over=take_over))
-    new: dict[Part, str] = {}
-    for part in PAYLOAD:
-        repository = parts.repositories[part]
-        new[part], before = _payload_squashed(parts, repository, version.pins, part)
-        yield f"{repository.name}: {before} commits became 1."
-    version = _in_rounds(partial(_thawed, parts, version.pins, new))
-    for part in PAYLOAD:
-        _drop_tags(parts.repositories[part], version.pins[part])
-    for part in (Part.REQUESTS, Part.SUBMISSIONS):
-        repository = parts.repositories[part]
+    results = parts.repositories[Part.RESULTS]
+    new, before = _results_squashed(parts, results, version.pins)
+    yield f"{results.name}: {before} commits became 1."
+    _in_rounds(partial(_thawed, parts, version.pins, new))
+    _drop_tags(results, new)
+    for repository in (parts.repositories[Part.REQUESTS], parts.private):
         before = _squashed(repository)
         yield f"{repository.name}: {before} commits became 1."
 
 
 def _frozen(parts: HubParts, *, take_over: bool) -> Version:
     """Stop all commits of this store for a while."""
+    parts.public.check_migrated()
     decisive = parts.repositories[Part.REQUESTS]
     version = parts.public.version(decisive.fresh_head())
     now = parts.client.clock()
@@ -232,34 +230,30 @@ def _frozen(parts: HubParts, *, take_over: bool) -> Version:
     return Version(sha, pins)
 
 
-def _thawed(parts: HubParts, frozen: Pins, new: dict[Part, str]) -> Version:
-    """Pin the new commits and let commits go on, in one commit."""
+def _thawed(parts: HubParts, frozen: Pins, new: str) -> None:
+    """Pin the new commit and let commits go on, in one commit."""
     decisive = parts.repositories[Part.REQUESTS]
     version = parts.public.version(decisive.fresh_head())
-    if dict(version.pins.pins) != dict(frozen.pins):
+    if version.pins.results != frozen.results:
         raise TransientError(
             "squash_overtaken", "The squash took too long; others committed.", "Run it again."
         )
-    pins = version.pins.moved(new).model_copy(update={"frozen_until": None})
-    sha = decisive.commit_with({}, pins.note, version.sha, "Histories squashed")
-    return Version(sha, pins)
+    pins = version.pins.model_copy(update={"results": new, "frozen_until": None})
+    decisive.commit_with({}, pins.note, version.sha, "Histories squashed")
 
 
-def _payload_squashed(
-    parts: HubParts, repository: HubRepository, pins: Pins, part: Part
-) -> tuple[str, int]:
-    """Squash a payload repository; returns a commit with the files of its pin, and how many were."""
-    pin = pins[part]
-    repository.commit_onto(pin, {}, "Back to the pinned files")
-    _tag(repository, pin)
+def _results_squashed(parts: HubParts, results: HubRepository, pins: Pins) -> tuple[str, int]:
+    """Squash the results; returns a commit with the files of their pin, and how many there were."""
+    results.commit_onto(pins.results, {}, "Back to the pinned files")
+    _tag(results, pins.results)
     if pins.frozen_until is None or parts.client.clock() > pins.frozen_until - _ENOUGH:
         raise TransientError("squash_overtaken", "The squash took too long.", "Run it again.")
-    before = _squashed(repository)
-    head = repository.fresh_head()
+    before = _squashed(results)
+    head = results.fresh_head()
     # A commit that was under way may have come in just before; nobody ever saw it.
-    if undone(repository.client, repository.name, pin, head):
-        head = repository.commit_onto(pin, {}, "Back to the pinned files")
-    _tag(repository, head)
+    if undone(results.client, results.name, pins.results, head):
+        head = results.commit_onto(pins.results, {}, "Back to the pinned files")
+    _tag(results, head)
     return head, before
 
 

@@ -1,36 +1,44 @@
-"""Three dataset repositories as one, with commits that are whole or not there.
+"""Transactions over the two public repositories of a store: whole or not there.
 
-One repository decides: its commit is the version, and one of its files pins the commits at which
-the others are read. A commit first goes to the others, based on their pins, and then to the one
-that decides, with the new pins. Nobody reads the others at anything but a pin, so nobody sees half
-of it; what a crash or a lost race left beyond a pin is undone by the next commit there.
+One repository decides: its commit is the version, and one of its files pins the commit at which the
+results are read. A commit first goes to the results, based on their pin, and then to the one that
+decides, with the new pin. Nobody reads the results at anything but the pin, so nobody sees half of
+it; what a crash or a lost race left beyond the pin is undone by the next commit there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from benchmarks.errors import PlatformError, TransientError
-from leaderboard.store.hub.client import Entry
 from leaderboard.store.hub.faults import VersionGoneError, gone, no_store
 from leaderboard.store.hub.layout import (
-    PAYLOAD,
+    OLD_SCORES,
     Part,
     check_hub_path,
     is_ours,
     part_of,
     parts_with,
     store_of,
+    was_in_scores,
 )
-from leaderboard.store.hub.repository import HubRepository, without_absent
+from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
-from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
+from leaderboard.store.paths import check_path, check_prefix
 
 PINS = ".commits/pins.json"
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
@@ -41,28 +49,34 @@ class Pins(BaseModel):
     """The content of that file.
 
     Attributes:
-        pins: part to the commit its files are read at.
+        results: the commit at which the results are read.
+        scores: likewise of the repository that a store of release 0.1.0 has until it is migrated.
         nonce: of the commit that wrote it.
-        frozen_until: by the Hub's clock; until then a squash is at work, and nothing is committed.
+        frozen_until: by the Hub's clock; until then a squash or a migration is at work, and nothing
+            is committed.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    pins: Mapping[Part, Sha]
+    results: Sha
+    scores: Sha | None = None
     nonce: str = ""
     frozen_until: AwareDatetime | None = None
 
-    def __getitem__(self, part: Part) -> str:
-        return self.pins[part]
-
-    def moved(self, new: Mapping[Part, str]) -> Pins:
-        """With other commits for some parts."""
-        return self.model_copy(update={"pins": {**self.pins, **new}})
+    @model_validator(mode="before")
+    @classmethod
+    def _of_release_0_1(cls, told: Any) -> Any:
+        if isinstance(told, dict) and isinstance(told.get("pins"), dict):
+            pins = {"results": None, OLD_SCORES: "", **told["pins"]}
+            return {**told, "results": pins["results"], "scores": pins[OLD_SCORES]}
+        return told
 
     def note(self, nonce: str) -> dict[str, bytes]:
-        """The control file for a commit of this nonce."""
-        text = self.model_copy(update={"nonce": nonce}).model_dump_json(exclude_none=True)
-        return {PINS: text.encode()}
+        """The control file for a commit of this nonce; of an unmigrated store as 0.1.0 reads it."""
+        pins = self.model_copy(update={"nonce": nonce}).model_dump(mode="json", exclude_none=True)
+        if self.scores is not None:
+            pins["pins"] = {part: pins.pop(part) for part in (OLD_SCORES, Part.RESULTS.value)}
+        return {PINS: json.dumps(pins).encode()}
 
 
 def read_pins(content: bytes, repo: str) -> Pins:
@@ -85,11 +99,7 @@ class Version:
     """One version of the whole."""
 
     sha: str  # the commit that decided it
-    pins: Pins  # where the others are read
-
-    def of(self, part: Part) -> str:
-        """The commit a part is read at."""
-        return self.sha if part is Part.REQUESTS else self.pins[part]
+    pins: Pins  # where the results are read
 
 
 class MultiRepository:
@@ -98,13 +108,14 @@ class MultiRepository:
     def __init__(
         self,
         decisive: HubRepository,  # the repository whose commits are the versions
-        payload: Mapping[Part, HubRepository],  # the others
+        results: HubRepository,  # what the versions pin
+        old_scores: HubRepository,  # read in a store of release 0.1.0, and asked nothing in others
         clock: Callable[[], datetime],  # of the Hub
     ) -> None:
-        self.decisive = decisive
-        self.payload = dict(payload)
+        self.decisive, self.results, self.old_scores = decisive, results, old_scores
         self._clock = clock
         self._begun = False
+        self._migrated = False
 
     def head(self) -> str:
         """See `Repository`."""
@@ -132,14 +143,13 @@ class MultiRepository:
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
         check_prefix(prefix)
-        return self._again(lambda: self._listed(prefix, self._version()))
+        return self._again(lambda: self._listed(prefix, self.version(self.decisive.head())))
 
     def commit(self, changes: Changes, *, parent: str, message: str) -> str:
         """See `Repository`."""
         for path in changes:
             check_hub_path(path)
-        touched = {part_of(path) for path in changes} | {Part.REQUESTS}
-        self.decisive.client.budget.pay(len(touched))
+        self.decisive.client.budget.pay(1 + any(part_of(path) is Part.RESULTS for path in changes))
         self._check_head(parent)
         try:
             return self._committed(changes, self.version(parent), message)
@@ -158,34 +168,31 @@ class MultiRepository:
                 self.decisive.name, f"{self.decisive.name} has no {PINS}, so it is no store yet."
             ) from error
         pins = read_pins(content, self.decisive.name)
-        if set(PAYLOAD) - set(pins.pins):
-            raise PlatformError("pins_broken", f"{PINS} in {self.decisive.name} lacks a part.")
         self._begun = True
+        self._migrated = pins.scores is None
         return Version(sha, pins)
 
-    def repository(self, part: Part) -> HubRepository:
-        """The repository of a part."""
-        return self.decisive if part is Part.REQUESTS else self.payload[part]
+    def check_migrated(self) -> None:
+        """Refuse to write to a store of release 0.1.0."""
+        if not self._migrated and self.version(self.decisive.head()).pins.scores is not None:
+            raise unmigrated(self.decisive.name)
 
     def _committed(self, changes: Changes, version: Version, message: str) -> str:
+        if version.pins.scores is not None:
+            raise unmigrated(self.decisive.name)
         self._check_thawed(version.pins)
-        changes = self._possible(changes, version)
-        pins = version.pins.moved(self._payload_committed(changes, version, message))
-        deciding = _of(Part.REQUESTS, changes)
+        payload, deciding = _of(Part.RESULTS, changes), _of(Part.REQUESTS, changes)
+        pins = version.pins
+        if payload:
+            payload = self.results.possible(payload, pins.results)
+        if deciding:
+            deciding = self.decisive.possible(deciding, version.sha)
+        if payload:  # Nobody sees it yet.
+            new = self.results.commit_onto(
+                pins.results, payload, message, lambda: self._check_head(version.sha)
+            )
+            pins = pins.model_copy(update={"results": new})
         return self.decisive.commit_with(deciding, pins.note, version.sha, message)
-
-    def _payload_committed(
-        self, changes: Changes, version: Version, message: str
-    ) -> dict[Part, str]:
-        """Commit what belongs to the others; returns their new pins. Nobody sees it yet."""
-        new: dict[Part, str] = {}
-        for part in PAYLOAD:
-            mine = _of(part, changes)
-            if mine:
-                new[part] = self.payload[part].commit_onto(
-                    version.pins[part], mine, message, lambda: self._check_head(version.sha)
-                )
-        return new
 
     def _check_head(self, parent: str) -> None:
         """Stop early where the race is lost: every commit that is not made is one to spare."""
@@ -202,46 +209,22 @@ class MultiRepository:
                 "Try again then; nothing was lost.",
             )
 
-    def _possible(self, changes: Changes, version: Version) -> Changes:
-        found = self._found(changes, version)
-
-        def is_file(path: str) -> bool:
-            entry = found.get((part_of(path), path))
-            return entry is not None and entry.is_file
-
-        def below(path: str) -> tuple[str, ...]:
-            folders = (part for part in Part if not found.get((part, path), _A_FILE).is_file)
-            return tuple(
-                file
-                for part in folders
-                for file in self.repository(part).list_at(f"{path}/", version.of(part))
-            )
-
-        check_clashes(changes, is_file, below)
-        there = {path: entry for (part, path), entry in found.items() if part is part_of(path)}
-        return without_absent(changes, there)
-
-    def _found(self, changes: Changes, version: Version) -> dict[tuple[Part, str], Entry]:
-        """What is at all paths that matter to the changes: one request for each repository."""
-        asked: dict[Part, set[str]] = {}
-        for path, content in changes.items():
-            for each in (path, *folders_of(path)):
-                asked.setdefault(part_of(each), set()).add(each)
-            if content is not None:
-                for part in parts_with(f"{path}/"):
-                    asked.setdefault(part, set()).add(path)
-        return {
-            (part, path): entry
-            for part, paths in asked.items()
-            for path, entry in self.repository(part).entries_at(paths, version.of(part)).items()
-        }
+    def _holders(self, version: Version, part: Part) -> Iterator[tuple[HubRepository, str]]:
+        """Who holds the files of a part, and at which commit."""
+        if part is Part.REQUESTS:
+            yield self.decisive, version.sha
+            return
+        yield self.results, version.pins.results
+        if version.pins.scores is not None:
+            yield self.old_scores, version.pins.scores
 
     def _listed(self, prefix: str, version: Version) -> tuple[str, ...]:
         return tuple(
             sorted(
                 path
                 for part in parts_with(prefix)
-                for path in self.repository(part).list_at(prefix, version.of(part))
+                for repository, sha in self._holders(version, part)
+                for path in repository.list_at(prefix, sha)
                 if part_of(path) is part
             )
         )
@@ -256,7 +239,8 @@ class MultiRepository:
             sha = self.decisive.head()
             if part is Part.REQUESTS:
                 return self._unless_unmade(sha, lambda: ask(self.decisive, sha))
-            return ask(self.repository(part), self.version(sha).of(part))
+            first, *old = self._holders(self.version(sha), part)
+            return ask(*(old[0] if old and was_in_scores(path) else first))
 
         return self._again(once)
 
@@ -274,9 +258,6 @@ class MultiRepository:
             self.version(sha)
         return found
 
-    def _version(self) -> Version:
-        return self.version(self.decisive.head())
-
     def _again(self, ask: Callable[[], _T]) -> _T:
         """The answer; once more where the version that was read is gone since."""
         try:
@@ -289,7 +270,7 @@ class MultiRepository:
             raise self._lost(error) from error
 
     def _lost(self, error: VersionGoneError) -> TransientError:
-        """What the pins name is nowhere: no squash of ours does that."""
+        """What the pin names is nowhere: no squash of ours does that."""
         return TransientError(
             "pins_lost",
             f"{self.decisive.name} names a version of another repository of the store that is "
@@ -299,7 +280,16 @@ class MultiRepository:
         )
 
 
-_A_FILE = Entry("", True, "")
+def unmigrated(repository: str) -> TransientError:
+    """What whoever wants to write to a store of release 0.1.0 is told."""
+    name = store_of(repository)
+    return TransientError(
+        "store_unmigrated",
+        f"hub:{name} is a store of release 0.1.0: it can be read, and takes nothing until its "
+        "scores and results are one repository.",
+        f"Stop all workers and sites of 0.1.0, then run `python -m evaluator store migrate "
+        f"hub:{name}`.",
+    )
 
 
 def _of(part: Part, changes: Changes) -> Changes:

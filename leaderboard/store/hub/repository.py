@@ -98,10 +98,12 @@ class HubRepository(FilesAtCommits):
         *,
         fresh_for_s: float = 2.0,  # for so long the version is taken to be the one last seen
         steady: Callable[[], float] = time.monotonic,  # seconds that only go forward
+        check_open: Callable[[], object] = lambda: None,  # raises where `commit` may not be made
     ) -> None:
         super().__init__(client, name, cache)
         self._fresh_for_s = fresh_for_s
         self._steady = steady
+        self._check_open = check_open
         self._lock = threading.Lock()
         self._seen: tuple[str, float] | None = None
         self._forgotten_at = steady()
@@ -156,6 +158,7 @@ class HubRepository(FilesAtCommits):
         """See `Repository`."""
         for path in changes:
             check_hub_path(path)
+        self._check_open()
         if self.head() != parent:  # it may be no version of ours at all, or a squashed one
             found = self.fresh_head()
             if found != parent:

@@ -76,8 +76,8 @@ def trial(browser: str) -> Iterator[Trial]:
 
 
 def _make_store(course: Trial) -> None:
-    """Tokens with no more rights than each needs, and the four repositories."""
-    parts = {part: f"{STORE}-{part}" for part in ("requests", "submissions", "scores", "results")}
+    """Tokens with no more rights than each needs, and the three repositories."""
+    parts = {part: f"{STORE}-{part}" for part in ("requests", "submissions", "results")}
     keeper = dict.fromkeys(parts.values(), "write")
     sender = {**dict.fromkeys(parts.values(), "read")}
     sender |= {parts["requests"]: "write", parts["submissions"]: "write"}

@@ -131,7 +131,11 @@ def check_means(course: Trial, expected: Expected) -> None:
 
 def check_datasets(course: Trial) -> None:
     """`load_dataset` of a visitor without an account."""
-    asked = (f"{STORE}-results:boards", f"{STORE}-requests:submissions", f"{STORE}-scores:demo_ts2")
+    asked = (
+        f"{STORE}-results:boards",
+        f"{STORE}-requests:submissions",
+        f"{STORE}-results:demo_ts2",
+    )
     done = course.ground.run("-c", _LOAD, *asked, HF_TOKEN="", HF_HUB_DISABLE_PROGRESS_BARS="1")
     assert done.returncode == 0, done.stderr[-3000:]
     boards, submissions, scores = (

@@ -28,7 +28,7 @@ from tests.leaderboard.web import index_fixture
 
 NAME = "hub:lab/assay"
 REPOSITORIES = {f"lab/assay-{part}": part == "submissions"
-                for part in ("requests", "scores", "results", "submissions")}  # fmt: skip
+                for part in ("requests", "results", "submissions")}  # fmt: skip
 """Of the store, and whether they are private."""
 FILES = {"results/a/b.json": b"{}", "queue.json": b"q"}
 
@@ -72,11 +72,11 @@ def kept(folder: Path) -> dict[str, bytes]:
 
 def test_creating_a_store_is_told_and_safe_to_run_again(hub: HubServer, store: Run) -> None:
     made = store("create", NAME)
-    assert made.code == 0 and made.out.count(": created") == 4
+    assert made.code == 0 and made.out.count(": created") == 3
     assert {name: each.private for name, each in hub.repositories.items()} == REPOSITORIES
     heads = {name: each.branches["main"] for name, each in hub.repositories.items()}
     again = store("create", NAME)
-    assert again.code == 0 and again.out.count("already") == 4
+    assert again.code == 0 and again.out.count("already") == 3
     assert heads == {name: each.branches["main"] for name, each in hub.repositories.items()}
 
 
@@ -99,7 +99,7 @@ def test_a_store_is_shown_as_it_is_read(hub: HubServer, store: Run, opened: Stor
     assert shown["frozen_until"] is None
     repositories = {each["name"]: each for each in shown["repositories"]}
     assert {name: each["private"] for name, each in repositories.items()} == REPOSITORIES
-    assert [each["commits"] for each in repositories.values()] == [3, 2, 3, 2]
+    assert [each["commits"] for each in repositories.values()] == [3, 3, 2]
     assert all(each["head"] == each["pinned"] for each in repositories.values())
     assert all(name in store("show", NAME).out for name in REPOSITORIES)
 
@@ -109,11 +109,11 @@ def test_the_cards_are_written_once_and_not_in_the_way(
 ) -> None:
     opened.public.commit(FILES, parent=opened.public.head(), message="m")
     written = store("cards", NAME)
-    assert written.code == 0 and written.out.count("written") == 4
+    assert written.code == 0 and written.out.count("written") == 3
     for each in hub.repositories.values():
         card = each.files(each.branches["main"])["README.md"].content
         assert card.startswith(b"---\n")
-    assert store("cards", NAME).out.count("already") == 4
+    assert store("cards", NAME).out.count("already") == 3
     opened = StoreName.parse(NAME).open()
     assert set(opened.public.list()) == set(FILES)
     opened.public.commit({"results/a/b.json": b"2"}, parent=opened.public.head(), message="m")
@@ -146,7 +146,7 @@ def test_a_store_is_not_squashed_while_a_worker_holds_a_job_unless_forced(
     if way == "wait":  # until the lease has run out by the Hub's clock
         hub.clock.advance(301)
     assert store("squash", NAME, *(["--force"] if way == "force" else [])).code == 0
-    assert len(hub.asked("super-squash", "POST")) == 4
+    assert len(hub.asked("super-squash", "POST")) == 3
     assert [s.state for s in Ledger(opened).statuses()] == [State.CLAIMED]
 
 

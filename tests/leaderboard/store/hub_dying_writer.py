@@ -33,7 +33,7 @@ def run(what: str, last: int, folder: str, name: str, hub: tuple[str, str]) -> N
 
 
 def changes_of(name: str) -> Changes:
-    """A commit that touches all three public repositories."""
+    """A commit that touches both public repositories."""
     return {
         "queue.json": name.encode(),
         f"results/{name}/a.json": b"{}",

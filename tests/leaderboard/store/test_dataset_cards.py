@@ -107,9 +107,14 @@ def test_each_repository_has_a_card_whose_front_matter_names_its_tables() -> Non
 
 
 def test_scores_and_cases_of_private_answers_are_promised_to_nobody() -> None:
-    assert names(Part.SCORES) == ["all", "open"]
-    assert names(Part.RESULTS) == ["boards", "pairs", "cases_open"]
-    assert b"private" in card_files(NAME, CARDS)["scores"]
+    assert names(Part.RESULTS) == ["boards", "pairs", "scores", "cases_open", "open"]
+    assert b"private" in card_files(NAME, CARDS)["results"]
+
+
+def test_a_benchmark_with_the_name_of_a_table_takes_it_from_nobody() -> None:
+    odd = {name: CARDS["open"].model_copy(update={"name": name}) for name in ("boards", "scores")}
+    found = [config["config_name"] for config in configs_of(Part.RESULTS, odd)]
+    assert found == ["boards", "pairs", "scores", "cases_boards", "cases_scores"]
 
 
 def test_cards_tell_of_every_column_there_is() -> None:
@@ -128,13 +133,18 @@ def test_words_of_a_benchmark_stay_in_their_cell() -> None:
     assert "| not stated |" in text
 
 
-WANTED = {Part.REQUESTS: ["submissions"], Part.SCORES: ["open"], Part.RESULTS: ["boards", "pairs"]}
+WANTED = {
+    Part.REQUESTS: ["submissions"],
+    Part.RESULTS: ["boards", "pairs", "scores", "open"],
+}
 
 
 def check(house: House, found: dict[Part, dict[str, Any]]) -> None:
     """What was loaded is what was published."""
     ids = {status.submission.submission_id for status in house.ledger.statuses()}
-    results, scores = found[Part.RESULTS], found[Part.SCORES]["open"]
+    results = found[Part.RESULTS]
+    scores = results["open"]
+    assert results["scores"]["rows"] == scores["rows"]
     for table in (found[Part.REQUESTS]["submissions"], results["boards"]):
         assert {row["submission_id"] for row in table["rows"]} == ids
     assert scores["columns"] == SCORES_SCHEMA.names
@@ -148,14 +158,18 @@ def check(house: House, found: dict[Part, dict[str, Any]]) -> None:
 
 def test_scores_are_loaded_though_the_first_has_none(house: House, tmp_path: Path) -> None:
     cards = {"a_first_one": CARDS["open"].model_copy(update={"name": "a_first_one"}), **CARDS}
-    folder = tmp_path / "scores"
-    files = {**scores_of(house), "README.md": card_files(NAME, cards)["scores"]}
+    folder = tmp_path / "results"
+    files = {
+        **scores_of(house),
+        "snapshot.parquet": house.store.public.read("snapshot.parquet"),
+        "README.md": card_files(NAME, cards)["results"],
+    }
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
     home = tmp_path / "home"
-    found = loaded(str(folder), "open", "all", home=home, HF_HUB_OFFLINE="1")
-    assert found["open"]["rows"] == found["all"]["rows"]
+    found = loaded(str(folder), "open", "scores", home=home, HF_HUB_OFFLINE="1")
+    assert found["open"]["rows"] == found["scores"]["rows"]
     assert len(found["open"]["rows"]) == 5
 
 

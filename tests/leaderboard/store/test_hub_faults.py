@@ -363,7 +363,7 @@ def test_of_eight_writers_each_lands_once_and_no_reader_sees_half_a_commit(
         requests, results = (reader.repositories[part] for part in (Part.REQUESTS, Part.RESULTS))
         while not stop.is_set():
             version = reader.public.version(reader.public.fresh_head())
-            listed = results.list_at("results/", version.of(Part.RESULTS))
+            listed = results.list_at("results/", version.pins.results)
             lines = requests.read_at("log", version.sha).decode().split() if listed else []
             assert {path.split("/")[1] for path in listed} == set(lines)
             seen.add(len(lines))

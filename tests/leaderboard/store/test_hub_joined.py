@@ -1,4 +1,4 @@
-"""Three repositories of the Hub as one: where files go, what a version is, what is undone."""
+"""Two repositories of the Hub as one: where files go, what a version is, what is undone."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ WHERE = {
     "queue.json": Part.REQUESTS,
     "events/s1.jsonl": Part.REQUESTS,
     "results/s1/croc.json": Part.RESULTS,
-    "results/s1/croc.scores.parquet": Part.SCORES,
+    "results/s1/croc.scores.parquet": Part.RESULTS,
     "snapshot.parquet": Part.RESULTS,
     "boards/croc.json": Part.RESULTS,
-    "results/s1/notes.txt": Part.REQUESTS,
+    "results/s1/notes.txt": Part.RESULTS,
 }
-ONE_EACH = {Part.REQUESTS: 1, Part.SCORES: 1, Part.RESULTS: 1}
+ONE_EACH = {Part.REQUESTS: 1, Part.RESULTS: 1}
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def filled(hub: HubServer, parts: HubParts) -> HubParts:
 
 def left_behind(parts: HubParts, changes: Changes) -> None:
     """What a crash leaves: a part went on, and the pins did not."""
-    pin = parts.public.version(parts.public.head()).pins[Part.RESULTS]
+    pin = parts.public.version(parts.public.head()).pins.results
     parts.repositories[Part.RESULTS].commit_onto(pin, changes, "half")
 
 
@@ -144,8 +144,10 @@ def test_what_lies_beyond_a_pin_is_undone_by_the_next_commit(
         b"",
         b"{",
         b'{"pins": {}}',
+        b'{"results": "main"}',
         b'{"pins": {"scores": "main", "results": "main"}}',
         b'{"pins": {"scores": "%s"}}' % (b"0" * 40),
+        b'{"pins": {"results": "%s"}}' % (b"0" * 40),
     ],
 )
 def test_damaged_pins_are_told_and_what_they_were_can_be_put_back(
@@ -165,7 +167,7 @@ def test_damaged_pins_are_told_and_what_they_were_can_be_put_back(
 
 
 def test_pins_that_somebody_removed_are_not_made_up(hub: HubServer, parts: HubParts) -> None:
-    put(parts.public.payload[Part.RESULTS], {"snapshot.parquet": b"left by a crash"})
+    put(parts.public.results, {"snapshot.parquet": b"left by a crash"})
     hub.repositories[f"{NAME}-requests"].change({PINS: None})
     with refused("pins_gone"):
         list(create(parts))

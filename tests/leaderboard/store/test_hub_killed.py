@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.layout import PAYLOAD
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes
 from tests.hub.server import HubServer
@@ -106,12 +105,11 @@ def _files(*commits: Changes) -> dict[str, bytes]:
 
 
 def _unpinned(hub: HubServer, parts: HubParts) -> bool:
-    """Whether a branch has other files than its pin."""
-    pins = parts.public.version(parts.public.fresh_head()).pins
-    trees = []
-    for part in PAYLOAD:
-        repository = hub.repositories[parts.name.of(part)]
-        for sha in (repository.branches["main"], pins[part]):
-            files = repository.files(sha)
-            trees.append({p: f.oid for p, f in files.items() if not p.startswith(".commits")})
-    return trees[0] != trees[1] or trees[2] != trees[3]
+    """Whether the branch of the results has other files than its pin."""
+    pin = parts.public.version(parts.public.fresh_head()).pins.results
+    repository = hub.repositories[parts.public.results.name]
+    branch, pinned = (
+        {p: f.oid for p, f in repository.files(sha).items() if not p.startswith(".commits")}
+        for sha in (repository.branches["main"], pin)
+    )
+    return branch != pinned

@@ -16,7 +16,7 @@ from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer
 from tests.leaderboard.house import House
 from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, NOWHERE, contents, created, parts_of, put
+from tests.leaderboard.store.hub_rig import NAME, NOWHERE, contents, created, parts_of
 
 RESULTS = f"{NAME}-results"
 
@@ -89,7 +89,6 @@ def test_one_repository_made_anew_is_a_loss_until_it_is_mended(
     hub: HubServer, tmp_path: Path
 ) -> None:
     running = filled(hub, tmp_path / "running")
-    put(running.public, {"results/m/a.scores.parquet": b"kept"})
     del hub.repositories[RESULTS]
     hub.add(RESULTS, {".gitattributes": b""})
     fresh = parts_of(hub, NOWHERE)
@@ -103,8 +102,8 @@ def test_one_repository_made_anew_is_a_loss_until_it_is_mended(
     assert fresh.public.read("queue.json") == b"old"
     said = list(create(parts_of(hub, NOWHERE)))
     assert [line for line in said if "made anew" in line and line.startswith(RESULTS)]
-    assert list(create(parts_of(hub, NOWHERE))) == said[:4]
-    assert running.public.list("results/") == ("results/m/a.scores.parquet",)
+    assert list(create(parts_of(hub, NOWHERE))) == said[:3]
+    assert running.public.list("results/") == ()
     transact(running.public, lambda: {"results/n/a.json": b"new"}, "m")
     assert fresh.public.read("results/n/a.json") == b"new"
 

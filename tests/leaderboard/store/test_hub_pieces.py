@@ -170,7 +170,7 @@ def test_every_other_name_is_a_folder(text: str) -> None:
 
 def test_a_store_knows_the_repositories_it_is_kept_in() -> None:
     named = StoreName.parse("hub:lab/board")
-    parts = ("requests", "scores", "results", "submissions")
+    parts = ("requests", "results", "submissions")
     assert named.hub_name == "lab/board"
     assert named.repositories == tuple(f"lab/board-{part}" for part in parts)
 

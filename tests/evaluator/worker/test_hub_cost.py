@@ -1,0 +1,43 @@
+"""What a submission costs on the Hub: commits, of which it takes few in an hour, and requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboard.store.hub.hub_store import HubParts, hub_store
+from leaderboard.store.hub.maintenance import create
+from leaderboard.store.live.folder import FolderLive
+from tests.evaluator.rig import SCORES, Rig
+from tests.hub.server import running_hub
+
+NAME = "lab/assay"
+COMMITS = {"requests": 3, "results": 1, "submissions": 1}
+"""It is received, claimed and published; what is published; what was uploaded."""
+REQUESTS = 60
+
+
+@pytest.mark.parametrize("kind", ["module", "scores"])
+def test_a_submission_alone_is_five_commits_from_upload_to_board(tmp_path: Path, kind: str) -> None:
+    with running_hub() as hub:
+        access: dict[str, Any] = {"endpoint": hub.endpoint, "token": hub.token}
+        list(create(HubParts(NAME, tmp_path / "made", **access)))
+        live = FolderLive(tmp_path / "live")
+        store = replace(hub_store(NAME, tmp_path / "w", **access), live=live, look_every_s=0.0)
+        rig = Rig(tmp_path, store=store)
+        worker = rig.worker()
+        worker.run_all()  # What a first start writes is no submission's.
+        hub.tally.reset()
+        hub.served.clear()
+        sent = rig.send() if kind == "module" else rig.send_scores(SCORES)
+        worker.run_all()
+        assert rig.status(sent.submission.submission_id).on_boards
+        commits = {part: hub.tally.commits(f"{NAME}-{part}") for part in COMMITS}
+        asked = Counter(one.method for one in hub.served)
+        print(f"\n{kind}: {commits}, {asked.total()} requests: {dict(asked)}")
+        assert commits == COMMITS
+        assert asked.total() <= REQUESTS
