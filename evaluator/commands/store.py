@@ -1,4 +1,4 @@
-"""`store`: where an Assay keeps everything: made, shown, squashed, described, copied."""
+"""`store`: where an Assay keeps everything: made, migrated, shown, squashed, copied."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ AnyStore = Annotated[
 def store_app() -> typer.Typer:
     """The group of commands."""
     app = typer.Typer(
-        help="The store: create, show, squash, cards, copy, backup, restore, page.",
+        help="The store: create, migrate, show, squash, cards, copy, backup, restore, page.",
         no_args_is_help=True,
     )
-    for command in (create, show, squash, cards, copy, backup, restore, page):
+    for command in (create, migrate, show, squash, cards, copy, backup, restore, page):
         app.command()(command)
     return app
 
@@ -59,6 +59,22 @@ def create(
 
     for line in maintenance.create(_parts(name), private=private):
         console().print(Text(line))
+
+
+def migrate(name: Named) -> None:
+    """Bring a store of release 0.1.0 into three repositories; go on where it was stopped.
+
+    Stop all workers and sites of 0.1.0 first. The store can be read meanwhile, and takes nothing
+    until this is done. Its repository OWNER/NAME-scores is left as it is.
+
+    Example: python -m evaluator store migrate hub:my-org/assay
+    """
+    from leaderboard.store.hub.migration import migrate  # noqa: PLC0415
+
+    with ended_in_order(), tempfile.TemporaryDirectory(prefix="assay-migrate-") as scratch:
+        for line in migrate(_parts(name), Path(scratch)):
+            console().print(Text(line))
+    cards(name)
 
 
 def show(name: Named, as_json: JsonOption = False) -> None:

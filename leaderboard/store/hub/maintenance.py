@@ -36,19 +36,17 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
         yield _repository(parts, part, hidden=hidden)
     results = parts.repositories[Part.RESULTS]
     for repository in (results, parts.private):
-        _in_rounds(partial(_begin, repository, last_note))
+        in_rounds(partial(_begin, repository, last_note))
     decisive = parts.repositories[Part.REQUESTS]
     there = decisive.entries_at([PINS, LAST], decisive.fresh_head())
     if PINS not in there:
         _check_never_begun(decisive, there)
         pins = Pins(results=results.fresh_head())
-        _in_rounds(
-            partial(_begin, decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)})
-        )
+        in_rounds(partial(_begin, decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)}))
         yield f"{decisive.name}: the first version is written."
         return
     parts.public.check_migrated()
-    if _in_rounds(partial(_pinned_anew, parts)):
+    if in_rounds(partial(_pinned_anew, parts)):
         yield (
             f"{results.name}: was made anew, and what it held before is gone; run "
             "the submissions again whose results were in it (python -m evaluator rerun)."
@@ -59,11 +57,11 @@ def write_cards(parts: HubParts, cards: Mapping[Part, bytes]) -> Iterator[str]:
     """Write the card of each repository, where it is another than the one there."""
     for part, card in cards.items():
         repository = parts.repositories[part]
-        done = _in_rounds(partial(_card, parts, part, card))
+        done = in_rounds(partial(_card, parts, part, card))
         yield f"{repository.name}: the card {'is written' if done else 'was there already'}."
 
 
-def _in_rounds(step: Callable[[], _T]) -> _T:
+def in_rounds(step: Callable[[], _T]) -> _T:
     """What a step that reads and commits comes to, again where somebody else committed first."""
     for _ in range(_ROUNDS - 1):
         with suppress(ConflictError):
@@ -201,11 +199,11 @@ def squash(parts: HubParts, *, take_over: bool = False) -> Iterator[str]:
 
     Safe to run again after it was stopped anywhere.
     """
-    version = _in_rounds(partial(_frozen, parts, take_over=take_over))
+    version = in_rounds(partial(_frozen, parts, take_over=take_over))
     results = parts.repositories[Part.RESULTS]
     new, before = _results_squashed(parts, results, version.pins)
     yield f"{results.name}: {before} commits became 1."
-    _in_rounds(partial(_thawed, parts, version.pins, new))
+    in_rounds(partial(_thawed, parts, version.pins, new))
     _drop_tags(results, new)
     for repository in (parts.repositories[Part.REQUESTS], parts.private):
         before = _squashed(repository)

@@ -24,6 +24,7 @@ from leaderboard.store.opening import StoreName
 from tests.evaluator.commands.submitting import SCORES, Ended, Run
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer
+from tests.leaderboard.store.old_hub_store import add_old_store
 from tests.leaderboard.web import index_fixture
 
 NAME = "hub:lab/assay"
@@ -78,6 +79,20 @@ def test_creating_a_store_is_told_and_safe_to_run_again(hub: HubServer, store: R
     again = store("create", NAME)
     assert again.code == 0 and again.out.count("already") == 3
     assert heads == {name: each.branches["main"] for name, each in hub.repositories.items()}
+
+
+def test_a_store_of_the_release_before_is_migrated(hub: HubServer, store: Run) -> None:
+    old = add_old_store(hub)
+    assert store("show", NAME).code == 0
+    refused(store("squash", NAME), "store migrate", code=3)
+    assert store("backup", NAME, "before.tar").code == 0
+    done = store("migrate", NAME)
+    assert (done.code, "may be deleted" in done.out) == (0, True)
+    results = hub.repositories["lab/assay-results"]
+    assert b"config_name: scores" in results.files(results.branches["main"])["README.md"].content
+    assert set(StoreName.parse(NAME).open().public.list()) == set(old)
+    again = store("migrate", NAME)
+    assert (again.code, "already" in again.out) == (0, True)
 
 
 def test_a_store_may_be_for_members_only(hub: HubServer, store: Run) -> None:

@@ -15,6 +15,7 @@ from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.repository import HubRepository
 from tests.hub.server import HubServer, running_hub
+from tests.leaderboard.store.hub_killing import Dies, dying_writers
 from tests.leaderboard.store.hub_rig import NAME, created
 from tests.processes import running
 
@@ -56,3 +57,10 @@ def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
 def no_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client of the Hub rests for seconds between its own tries of an upload; not here."""
     monkeypatch.setattr(_http, "time", SimpleNamespace(sleep=lambda seconds: None))
+
+
+@pytest.fixture
+def dies(hub: HubServer, tmp_path: Path) -> Iterator[Dies]:
+    """What tells how a writer ended that was killed before one of its requests."""
+    with dying_writers(hub, tmp_path) as asked:
+        yield asked

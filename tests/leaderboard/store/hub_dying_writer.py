@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sources.client import get_session, httpx, limit_waiting
+from leaderboard.store.hub import migration
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes
@@ -28,6 +29,11 @@ def run(what: str, last: int, folder: str, name: str, hub: tuple[str, str]) -> N
     parts = HubParts(name, Path(folder), endpoint=endpoint, token=token)
     if what == "squash":
         list(squash(parts, take_over=True))
+        return
+    if what == "migrate":
+        setattr(migration, "_FILES", 3)  # noqa: B010 (several batches)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        list(migration.migrate(parts, Path(folder)))
         return
     parts.public.commit(changes_of(what), parent=parts.public.head(), message=what)
 

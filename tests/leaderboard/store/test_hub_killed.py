@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -16,14 +12,12 @@ from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes
 from tests.hub.server import HubServer
 from tests.leaderboard.store import hub_dying_writer
-from tests.leaderboard.store.hub_rig import NAME, contents, parts_of, put
-from tests.processes import running
+from tests.leaderboard.store.hub_killing import KILLED, Dies
+from tests.leaderboard.store.hub_rig import contents, parts_of, put
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[3]
-Dies = Callable[[str, int], int]
-_DONE, _KILLED = 0, -9
+_DONE = 0
 _FEWEST = 12
 """Requests of a joined commit at the least: otherwise the test would have killed nothing."""
 
@@ -43,7 +37,7 @@ def test_killed_at_any_request_of_a_commit_the_store_is_whole_and_goes_on(
         if ended == _DONE:
             assert found == _files(first, second)
             break
-        assert ended == _KILLED
+        assert ended == KILLED
         # The next one undoes what was left, and is whole itself; then all is as before.
         after = parts_of(hub, tmp_path / f"after-{last}").public
         put(after, third)
@@ -67,32 +61,12 @@ def test_killed_at_any_request_of_a_squash_nothing_is_lost_and_it_can_be_finishe
         assert found == old, f"after request {last}"
         if ended == _DONE:
             break
-        assert ended == _KILLED
+        assert ended == KILLED
     assert last > _FEWEST
     list(squash(parts, take_over=True))
     public = parts.public
     public.commit({"queue.json": b"goes on"}, parent=public.fresh_head(), message="m")
     assert contents(public) == {**old, "queue.json": b"goes on"}
-
-
-@pytest.fixture
-def dies(hub: HubServer, tmp_path: Path) -> Iterator[Dies]:
-    """Do something in another process, killed before one of its requests; tells how it ended."""
-    command = [sys.executable, "-m", "tests.leaderboard.store.hub_dying_writer"]
-    pipe = subprocess.PIPE
-    with running(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as server:
-        pipe_in, pipe_out = server.stdin, server.stdout
-        assert pipe_in is not None
-        assert pipe_out is not None
-
-        def asked(what: str, last: int) -> int:
-            folder = str(tmp_path / f"dying-{last}")
-            given = (what, last, folder, NAME, (hub.endpoint, hub.token))
-            pipe_in.write(json.dumps(given) + "\n")
-            pipe_in.flush()
-            return int(pipe_out.readline())
-
-        yield asked
 
 
 def _files(*commits: Changes) -> dict[str, bytes]:

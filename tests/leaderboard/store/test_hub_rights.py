@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from benchmarks.sources.client import at_home
+from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import NotFoundError
@@ -16,7 +17,7 @@ from tests.hub.accounts import Account
 from tests.hub.client import api_of
 from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, PRIVATE, parts_of, put
+from tests.leaderboard.store.hub_rig import NAME, PRIVATE, contents, parts_of, put
 
 pytestmark = pytest.mark.usefixtures("no_rests")
 
@@ -56,6 +57,20 @@ def test_a_token_without_the_right_is_told_which_it_needs(
         theirs.commit({"a": b"1"}, parent=private.head(), message="m")
     assert (caught.value.code, caught.value.exit_code) == (told[0], 1)
     assert "hf_" not in str(caught.value).replace("HF_", "")
+
+
+def test_the_token_of_a_scoring_host_claims_and_hands_over_and_never_writes_results(
+    hub: HubServer, parts: HubParts, tmp_path: Path
+) -> None:
+    put(parts.public, {"results/a/b.json": b"published", "queue.parquet": b"0"})
+    rights = {f"{NAME}-requests": "write", PRIVATE: "write", f"{NAME}-results": "read"}
+    theirs = parts_of(hub, tmp_path / "w", token=hub.enroll("hf_w", Account("bot", only=rights)))
+    put(theirs.private, {"handover/a": b"scores"})
+    put(theirs.public, {"queue.parquet": b"claimed"})
+    for path in ("results/a/b.json", "results/a/b.scores.parquet", "snapshot.parquet"):
+        with refused("no_store_access", "write to"):
+            put(theirs.public, {path: b"mine", "queue.parquet": b"mine"})
+    assert contents(parts.public) == {"results/a/b.json": b"published", "queue.parquet": b"claimed"}
 
 
 def test_a_store_is_not_created_without_the_right(hub: HubServer, tmp_path: Path) -> None:
