@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import PlatformError
+from benchmarks.errors import PlatformError, TransientError
 from benchmarks.sources.client import at_home
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
@@ -68,7 +68,7 @@ def test_the_token_of_a_scoring_host_claims_and_hands_over_and_never_writes_resu
     put(theirs.private, {"handover/a": b"scores"})
     put(theirs.public, {"queue.parquet": b"claimed"})
     for path in ("results/a/b.json", "results/a/b.scores.parquet", "snapshot.parquet"):
-        with refused("no_store_access", "write to"):
+        with refused("access_lost", "write to", kind=TransientError):
             put(theirs.public, {path: b"mine", "queue.parquet": b"mine"})
     assert contents(parts.public) == {"results/a/b.json": b"published", "queue.parquet": b"claimed"}
 
