@@ -129,6 +129,10 @@ def _listed(candidates: Sequence[Candidate]) -> str:
 class AnswerModel(Protocol):
     """A VLM. What it computes for one image is shared by all prompts about that image."""
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Device, precision, checkpoint, image processor, and how work on an image is shared."""
+
     def prepare(self, image: Image.Image) -> Any:
         """What the model takes in place of the image; called by several threads at once."""
 
@@ -147,14 +151,6 @@ class AnswerModel(Protocol):
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether a prompt is longer than the model reads."""
-
-
-class LoadedAnswerModel(AnswerModel, Protocol):
-    """A VLM together with what a result's record says of it."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Device, precision, checkpoint, image processor, and how work on an image is shared."""
 
 
 CLIP_MEAN_COLOUR = (122, 116, 104)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -94,22 +93,6 @@ class ScorerRow(Frozen):
 Options = TypeVar("Options", bound=Frozen)
 
 
-class Family(ABC, Generic[Options]):
-    """One way to compute a score; a file in `families/` names an instance `FAMILY`."""
-
-    title: ClassVar[str]  # For people: `dual encoder`
-    options: ClassVar[type[Frozen]]  # What a row's `options` may hold
-
-    def check(self, row: ScorerRow) -> Options:
-        """The options of a row."""
-        checked: Any = self.options.model_validate(row.options)
-        return checked  # type: ignore[no-any-return]
-
-    @abstractmethod
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the checkpoints and make the scorer."""
-
-
 @dataclass(frozen=True)
 class Loaded:
     """A scorer with what has to be said of it."""
@@ -118,6 +101,20 @@ class Loaded:
     environment: dict[str, str]  # device, precision, image processor, checkpoints' commits
     # what tells two ways of preparing an image apart; part of the key of kept embeddings
     preprocessing: str = ""
+
+
+@dataclass(frozen=True)
+class Family(Generic[Options]):
+    """One way to compute a score; a file in `families/` names an instance `FAMILY`."""
+
+    title: str  # for people: `dual encoder`
+    options: type[Options]  # what a row's `options` may hold
+    # loads the checkpoints and makes the scorer
+    load: Callable[[ScorerRow, Options, Runtime], Loaded]
+
+    def check(self, row: ScorerRow) -> Options:
+        """The options of a row."""
+        return self.options.model_validate(row.options)
 
 
 ROWS = Path(__file__).parent / "rows"

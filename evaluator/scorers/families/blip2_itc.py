@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -97,25 +97,19 @@ class Blip2ItcScorer:
         return projected
 
 
-class Blip2Itc(Family[Blip2ItcOptions]):
+def load(row: ScorerRow, options: Blip2ItcOptions, runtime: Runtime) -> Loaded:
     """BLIP-2 as `transformers` lays it out for retrieval."""
-
-    title: ClassVar[str] = "dual encoder with several vectors per image"
-    options: ClassVar[type[Frozen]] = Blip2ItcOptions
-
-    def load(self, row: ScorerRow, options: Blip2ItcOptions, runtime: Runtime) -> Loaded:
-        """See `Family.load`."""
-        source = resolve(row, runtime)
-        model = load_transformers(
-            Blip2ForImageTextRetrieval, source, row, runtime, accepted=("blip-2",)
-        )
-        pixels = Processed(load_processor(AutoImageProcessor, source, runtime))
-        tokens = HfTokens(load_processor(AutoTokenizer, source, runtime, pil=False))
-        scorer = Blip2ItcScorer(
-            model, pixels, TextReading(tokens, options.max_tokens), runtime.batch_texts
-        )
-        told = environment(row, runtime, {"model": source}, image_processor=pixels.described)
-        return Loaded(scorer, told, pixels.described)
+    source = resolve(row, runtime)
+    model = load_transformers(
+        Blip2ForImageTextRetrieval, source, row, runtime, accepted=("blip-2",)
+    )
+    pixels = Processed(load_processor(AutoImageProcessor, source, runtime))
+    tokens = HfTokens(load_processor(AutoTokenizer, source, runtime, pil=False))
+    scorer = Blip2ItcScorer(
+        model, pixels, TextReading(tokens, options.max_tokens), runtime.batch_texts
+    )
+    told = environment(row, runtime, {"model": source}, image_processor=pixels.described)
+    return Loaded(scorer, told, pixels.described)
 
 
-FAMILY = Blip2Itc()
+FAMILY = Family("dual encoder with several vectors per image", Blip2ItcOptions, load)

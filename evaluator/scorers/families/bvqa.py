@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -77,17 +76,11 @@ def plain(question: str) -> str:
     return _REMOVED.sub("", question.lower()).strip()
 
 
-class BvqaFamily(Family[Options]):
-    """BVQA with a BLIP VQA model, or any VLM that gives probabilities."""
-
-    title: ClassVar[str] = "product over noun phrases"
-    options: ClassVar[type[Frozen]] = Options
-
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the VLM and the phrases."""
-        questions = open_questions(row, runtime, "bvqa")
-        model = open_model(row, runtime, options.reading)
-        return loaded(ProductOfPhrases(options), model, questions)
+def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+    """Load the VLM and the phrases."""
+    questions = open_questions(row, runtime, "bvqa")
+    model = open_model(row, runtime, options.reading)
+    return loaded(ProductOfPhrases(options), model, questions)
 
 
-FAMILY = BvqaFamily()
+FAMILY = Family("product over noun phrases", Options, load)

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -135,34 +135,29 @@ class ComparisonScorer(SharedImageScorer):
         return self._judge.generate([asked], self._max_new_tokens)[0]
 
 
-class CaptionJudge(Family[CaptionJudgeOptions]):
+def load(row: ScorerRow, options: CaptionJudgeOptions, runtime: Runtime) -> Loaded:
     """A comparison of captions with prompts."""
-
-    title: ClassVar[str] = "caption comparison by a language model"
-    options: ClassVar[type[Frozen]] = CaptionJudgeOptions
-
-    def load(self, row: ScorerRow, options: CaptionJudgeOptions, runtime: Runtime) -> Loaded:
-        """See `Family.load`."""
-        describer, told = self._describer(row, options, runtime)
-        source = resolve(row, runtime, "judge")
-        judge = load_text_model(source, runtime, row.dtype)
-        told |= {"checkpoint_judge": str(source), "wording": WORDING}
-        return Loaded(ComparisonScorer(describer, judge, options), told)
-
-    def _describer(
-        self, row: ScorerRow, options: CaptionJudgeOptions, runtime: Runtime
-    ) -> tuple[Describer, dict[str, str]]:
-        """The operator's file of captions, or the row's VLM."""
-        path = runtime.folders.get(CAPTIONS)
-        if path is not None:
-            captions = load_captions(path)
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            precision = runtime.dtype or row.dtype
-            told = {"device": runtime.device, "dtype": precision}
-            return captions, {**told, "captions": f"{path.name} sha256:{digest}"}
-        model = load_answer_model(row, runtime, "model", options.reading)
-        captioner = CaptionModel(model, CAPTION, REGIONS, options.max_new_tokens)
-        return captioner, dict(model.environment)
+    describer, told = _describer(row, options, runtime)
+    source = resolve(row, runtime, "judge")
+    judge = load_text_model(source, runtime, row.dtype)
+    told |= {"checkpoint_judge": str(source), "wording": WORDING}
+    return Loaded(ComparisonScorer(describer, judge, options), told)
 
 
-FAMILY = CaptionJudge()
+def _describer(
+    row: ScorerRow, options: CaptionJudgeOptions, runtime: Runtime
+) -> tuple[Describer, dict[str, str]]:
+    """The operator's file of captions, or the row's VLM."""
+    path = runtime.folders.get(CAPTIONS)
+    if path is not None:
+        captions = load_captions(path)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        precision = runtime.dtype or row.dtype
+        told = {"device": runtime.device, "dtype": precision}
+        return captions, {**told, "captions": f"{path.name} sha256:{digest}"}
+    model = load_answer_model(row, runtime, "model", options.reading)
+    captioner = CaptionModel(model, CAPTION, REGIONS, options.max_new_tokens)
+    return captioner, dict(model.environment)
+
+
+FAMILY = Family("caption comparison by a language model", CaptionJudgeOptions, load)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 from transformers import AutoImageProcessor, AutoTokenizer, Blip2ForImageTextRetrieval
@@ -39,23 +39,17 @@ class MatchScorer(SharedImageScorer):
         return self._model.truncated(prompts)
 
 
-class CrossEncoder(Family[CrossEncoderOptions]):
+def load(row: ScorerRow, options: CrossEncoderOptions, runtime: Runtime) -> Loaded:
     """BLIP-2 with its image-text matching head, as `transformers` lays it out."""
-
-    title: ClassVar[str] = "cross-encoder"
-    options: ClassVar[type[Frozen]] = CrossEncoderOptions
-
-    def load(self, row: ScorerRow, options: CrossEncoderOptions, runtime: Runtime) -> Loaded:
-        """See `Family.load`."""
-        source = resolve(row, runtime)
-        model = load_transformers(
-            Blip2ForImageTextRetrieval, source, row, runtime, accepted=("blip-2",)
-        )
-        images = load_processor(AutoImageProcessor, source, runtime)
-        tokenizer = load_processor(AutoTokenizer, source, runtime, pil=False)
-        matcher = Blip2Matcher(model, tokenizer, images, options.max_tokens, runtime.batch_texts)
-        told = environment(row, runtime, {"model": source}, image_processor=type(images).__name__)
-        return Loaded(MatchScorer(matcher), told, f"{type(images).__name__} {images.size}")
+    source = resolve(row, runtime)
+    model = load_transformers(
+        Blip2ForImageTextRetrieval, source, row, runtime, accepted=("blip-2",)
+    )
+    images = load_processor(AutoImageProcessor, source, runtime)
+    tokenizer = load_processor(AutoTokenizer, source, runtime, pil=False)
+    matcher = Blip2Matcher(model, tokenizer, images, options.max_tokens, runtime.batch_texts)
+    told = environment(row, runtime, {"model": source}, image_processor=type(images).__name__)
+    return Loaded(MatchScorer(matcher), told, f"{type(images).__name__} {images.size}")
 
 
-FAMILY = CrossEncoder()
+FAMILY = Family("cross-encoder", CrossEncoderOptions, load)

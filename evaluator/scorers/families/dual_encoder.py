@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ CROC_SIDE = 224
 class DualOptions(Frozen):
     """What differs between rows."""
 
-    formula: Formula  # From cosine to score; see `models/dual_formulas.py`
+    formula: Formula  # From cosine to score; see `dual_towers.FORMULAS`
     backend: Literal["hf", "open_clip"] = "hf"  # Library whose layout the checkpoint has
     architecture: str = ""
     """open_clip's name of the model; empty: the checkpoint's own configuration."""
@@ -134,31 +134,25 @@ class DualEncoderScorer:
         return self.reading.truncated(prompts)
 
 
-class DualEncoder(Family[DualOptions]):
+def load(row: ScorerRow, options: DualOptions, runtime: Runtime) -> Loaded:
     """CLIP, ALIGN, SigLIP of `transformers`, and all models of open_clip."""
-
-    title: ClassVar[str] = "dual encoder"
-    options: ClassVar[type[Frozen]] = DualOptions
-
-    def load(self, row: ScorerRow, options: DualOptions, runtime: Runtime) -> Loaded:
-        """See `Family.load`."""
-        model = resolve(row, runtime)
-        sources = {"model": model}
-        if options.backend == "open_clip":
-            parts = _open_clip(row, options, runtime, model)
-        else:
-            if "processor" in row.checkpoints:
-                sources["processor"] = resolve(row, runtime, "processor")
-            parts = _transformers(row, runtime, sources)
-        scorer = DualEncoderScorer(
-            parts.towers,
-            _pixels(options, parts),
-            _reading(row, options, parts),
-            options.formula,
-            runtime.batch_texts,
-        )
-        told = environment(row, runtime, sources, image_processor=parts.described)
-        return Loaded(scorer, told, f"{options.images}: {parts.described}")
+    model = resolve(row, runtime)
+    sources = {"model": model}
+    if options.backend == "open_clip":
+        parts = _open_clip(row, options, runtime, model)
+    else:
+        if "processor" in row.checkpoints:
+            sources["processor"] = resolve(row, runtime, "processor")
+        parts = _transformers(row, runtime, sources)
+    scorer = DualEncoderScorer(
+        parts.towers,
+        _pixels(options, parts),
+        _reading(row, options, parts),
+        options.formula,
+        runtime.batch_texts,
+    )
+    told = environment(row, runtime, sources, image_processor=parts.described)
+    return Loaded(scorer, told, f"{options.images}: {parts.described}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,4 +219,4 @@ def _reading(row: ScorerRow, options: DualOptions, parts: _Parts) -> TextReading
     )
 
 
-FAMILY = DualEncoder()
+FAMILY = Family("dual encoder", DualOptions, load)

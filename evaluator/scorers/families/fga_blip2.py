@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from transformers import AutoTokenizer, BlipImageProcessorPil
@@ -219,39 +219,33 @@ class ElementMeanScorer(FgaScorer):
         return Verdict(math.nan, problems[0] if problems else reason, answers)
 
 
-class FgaBlip2(Family[FgaOptions]):
+def load(row: ScorerRow, options: FgaOptions, runtime: Runtime) -> Loaded:
     """BLIP2-COCO tuned by EvalMuse's authors, read from LAVIS' layout."""
-
-    title: ClassVar[str] = "cross-encoder with element scores"
-    options: ClassVar[type[Frozen]] = FgaOptions
-
-    def load(self, row: ScorerRow, options: FgaOptions, runtime: Runtime) -> Loaded:
-        """See `Family.load`."""
-        questions = _questions(row, options, runtime)
-        source = authors_file(row, runtime)
-        words = resolve(row, runtime, "tokenizer")
-        tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)
-        heads = AttentionHeads(options.vision_heads, options.qformer_heads)
-        state = read_weights(source, runtime)
-        model: Any = build_blip2(state, source, heads, dtype_of(row, runtime))
-        model.to(runtime.device)
-        side = model.config.vision_config.image_size
-        images = BlipImageProcessorPil(size={"height": side, "width": side})
-        matcher = Blip2Matcher(model, tokenizer, images, _POSITIONS, runtime.batch_texts)
-        finder = ElementFinder(
-            lambda text: matcher.token_ids(text)[1:-1], options.max_words, options.reference
-        )
-        told = environment(
-            row,
-            runtime,
-            {"model": source, "tokenizer": words},
-            image_processor=type(images).__name__,
-        )
-        preprocessing = f"{type(images).__name__} {side}"
-        if questions is None:
-            return Loaded(FgaScorer(matcher, finder), told, preprocessing)
-        told["questions"] = f"{questions.name} {questions.sha256}"
-        return Loaded(ElementMeanScorer(matcher, finder, questions), told, preprocessing)
+    questions = _questions(row, options, runtime)
+    source = authors_file(row, runtime)
+    words = resolve(row, runtime, "tokenizer")
+    tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)
+    heads = AttentionHeads(options.vision_heads, options.qformer_heads)
+    state = read_weights(source, runtime)
+    model: Any = build_blip2(state, source, heads, dtype_of(row, runtime))
+    model.to(runtime.device)
+    side = model.config.vision_config.image_size
+    images = BlipImageProcessorPil(size={"height": side, "width": side})
+    matcher = Blip2Matcher(model, tokenizer, images, _POSITIONS, runtime.batch_texts)
+    finder = ElementFinder(
+        lambda text: matcher.token_ids(text)[1:-1], options.max_words, options.reference
+    )
+    told = environment(
+        row,
+        runtime,
+        {"model": source, "tokenizer": words},
+        image_processor=type(images).__name__,
+    )
+    preprocessing = f"{type(images).__name__} {side}"
+    if questions is None:
+        return Loaded(FgaScorer(matcher, finder), told, preprocessing)
+    told["questions"] = f"{questions.name} {questions.sha256}"
+    return Loaded(ElementMeanScorer(matcher, finder, questions), told, preprocessing)
 
 
 def _questions(row: ScorerRow, options: FgaOptions, runtime: Runtime) -> QuestionFile | None:
@@ -266,4 +260,4 @@ def _questions(row: ScorerRow, options: FgaOptions, runtime: Runtime) -> Questio
     return load_questions(runtime.questions)
 
 
-FAMILY = FgaBlip2()
+FAMILY = Family("cross-encoder with element scores", FgaOptions, load)

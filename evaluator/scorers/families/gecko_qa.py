@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -125,24 +124,18 @@ class Gecko(QuestionMetric):
         )
 
 
-class GeckoFamily(Family[Options]):
-    """Gecko with any VLM that gives probabilities."""
-
-    title: ClassVar[str] = "normalised answers to covering questions"
-    options: ClassVar[type[Frozen]] = Options
-
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the VLM, the questions, and a model of entailment where the file lacks it."""
-        questions = open_questions(row, runtime, "gecko")
-        filtered = options.threshold is not None
-        extra = {"hypothesis": HYPOTHESIS} if filtered else {}
-        entails: Entails | None = None
-        if filtered and any(q.entailment is None for q in questions):
-            source = resolve(row, runtime, "nli")
-            entails = load_entailment(source, row, runtime)
-            extra["nli"] = str(source)
-        model = open_model(row, runtime, options.reading)
-        return loaded(Gecko(options, entails), model, questions, extra)
+def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+    """Load the VLM, the questions, and a model of entailment where the file lacks it."""
+    questions = open_questions(row, runtime, "gecko")
+    filtered = options.threshold is not None
+    extra = {"hypothesis": HYPOTHESIS} if filtered else {}
+    entails: Entails | None = None
+    if filtered and any(q.entailment is None for q in questions):
+        source = resolve(row, runtime, "nli")
+        entails = load_entailment(source, row, runtime)
+        extra["nli"] = str(source)
+    model = open_model(row, runtime, options.reading)
+    return loaded(Gecko(options, entails), model, questions, extra)
 
 
-FAMILY = GeckoFamily()
+FAMILY = Family("normalised answers to covering questions", Options, load)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from PIL import Image
@@ -219,36 +219,30 @@ class ImageRewardScorer(SharedImageScorer):
         return [float(reward) for reward in rewards.cpu()]
 
 
-class ImageReward(Family[ImageRewardOptions]):
+def load(row: ScorerRow, options: ImageRewardOptions, runtime: Runtime) -> Loaded:
     """ImageReward, rebuilt from `transformers` and read from the authors' layout."""
-
-    title: ClassVar[str] = "reward model"
-    options: ClassVar[type[Frozen]] = ImageRewardOptions
-
-    def load(self, row: ScorerRow, options: ImageRewardOptions, runtime: Runtime) -> Loaded:
-        """See `Family.load`."""
-        source = authors_file(row, runtime)
-        words = resolve(row, runtime, "tokenizer")
-        tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)
-        heads = AttentionHeads(options.vision_heads, options.text_heads)
-        state = read_weights(source, runtime)
-        model = build_image_reward(state, source, heads, dtype_of(row, runtime))
-        side: Any = model.vision.config.image_size
-        images = ShortestCropped(side, OPENAI_CLIP_MEAN, OPENAI_CLIP_STD)
-        scorer = ImageRewardScorer(
-            model.to(runtime.device),
-            tokenizer,
-            images,
-            max_tokens=options.max_tokens,
-            batch_texts=runtime.batch_texts,
-        )
-        told = environment(
-            row,
-            runtime,
-            {"model": source, "tokenizer": words},
-            image_processor=type(images).__name__,
-        )
-        return Loaded(scorer, told, f"{type(images).__name__} {side}")
+    source = authors_file(row, runtime)
+    words = resolve(row, runtime, "tokenizer")
+    tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)
+    heads = AttentionHeads(options.vision_heads, options.text_heads)
+    state = read_weights(source, runtime)
+    model = build_image_reward(state, source, heads, dtype_of(row, runtime))
+    side: Any = model.vision.config.image_size
+    images = ShortestCropped(side, OPENAI_CLIP_MEAN, OPENAI_CLIP_STD)
+    scorer = ImageRewardScorer(
+        model.to(runtime.device),
+        tokenizer,
+        images,
+        max_tokens=options.max_tokens,
+        batch_texts=runtime.batch_texts,
+    )
+    told = environment(
+        row,
+        runtime,
+        {"model": source, "tokenizer": words},
+        image_processor=type(images).__name__,
+    )
+    return Loaded(scorer, told, f"{type(images).__name__} {side}")
 
 
-FAMILY = ImageReward()
+FAMILY = Family("reward model", ImageRewardOptions, load)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -76,17 +75,11 @@ class PositiveNegative(QuestionMetric):
         return Verdict(mean_of_valid(values, np.ones(values.shape, bool)), answers=answers)
 
 
-class PnVqaFamily(Family[Options]):
-    """PN-VQA with any VLM that gives probabilities."""
-
-    title: ClassVar[str] = "positive and negative questions"
-    options: ClassVar[type[Frozen]] = Options
-
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the VLM and the questions."""
-        questions = open_questions(row, runtime, "evalmuse")
-        model = open_model(row, runtime, options.reading)
-        return loaded(PositiveNegative(options), model, questions)
+def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+    """Load the VLM and the questions."""
+    questions = open_questions(row, runtime, "evalmuse")
+    model = open_model(row, runtime, options.reading)
+    return loaded(PositiveNegative(options), model, questions)
 
 
-FAMILY = PnVqaFamily()
+FAMILY = Family("positive and negative questions", Options, load)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -116,26 +115,20 @@ def _by_words(question: Question, parse: Parse) -> bool:
     return expects_yes_or_no(question) and not (parse == "choice" and question.choices)
 
 
-class QuestionAnsweringFamily(Family[Options]):
-    """TIFA, DSG, and questions of VQ2A, with any VLM or with a table of answers."""
-
-    title: ClassVar[str] = "question answering"
-    options: ClassVar[type[Frozen]] = Options
-
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the VLM, the questions, and a sentence encoder where choices need one."""
-        questions = open_questions(row, runtime, options.writer)
-        if table_of(row, runtime):  # it is looked up by question, whatever a model would be told
-            options = options.model_copy(update={"template": "{question}"})
-        needed = any(q.choices and not _by_words(q, options.parse) for q in questions)
-        extra: dict[str, str] = {}
-        similarity: Similarity | None = None
-        if needed:
-            source = resolve(row, runtime, "similarity")
-            similarity = load_similarity(source, row, runtime)
-            extra["similarity"] = str(source)
-        model = open_model(row, runtime, options.reading)
-        return loaded(QuestionAnswering(options, similarity), model, questions, extra)
+def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+    """Load the VLM, the questions, and a sentence encoder where choices need one."""
+    questions = open_questions(row, runtime, options.writer)
+    if table_of(row, runtime):  # it is looked up by question, whatever a model would be told
+        options = options.model_copy(update={"template": "{question}"})
+    needed = any(q.choices and not _by_words(q, options.parse) for q in questions)
+    extra: dict[str, str] = {}
+    similarity: Similarity | None = None
+    if needed:
+        source = resolve(row, runtime, "similarity")
+        similarity = load_similarity(source, row, runtime)
+        extra["similarity"] = str(source)
+    model = open_model(row, runtime, options.reading)
+    return loaded(QuestionAnswering(options, similarity), model, questions, extra)
 
 
-FAMILY = QuestionAnsweringFamily()
+FAMILY = Family("question answering", Options, load)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from PIL import Image
 
@@ -69,25 +69,19 @@ def _number(cell: str, path: Path) -> float:
     return value
 
 
-class TableFamily(Family[Options]):
+def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
     """A table of scores; the operator names another than the row's under the role `table`."""
-
-    title: ClassVar[str] = "table of scores"
-    options: ClassVar[type[Frozen]] = Options
-
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Read the table."""
-        del options
-        path = table_of(row, runtime)
-        if path is None:
-            raise SubmitterError(
-                "table_missing",
-                f"{row.name} looks scores up in a table.",
-                "Name a CSV file with the columns image, prompt and score as table.",
-            )
-        scorer = load_table_scores(path)
-        record = {"device": "none", "scores": f"{path.name} sha256:{sha256_of(path)}"}
-        return Loaded(scorer, record)
+    del options
+    path = table_of(row, runtime)
+    if path is None:
+        raise SubmitterError(
+            "table_missing",
+            f"{row.name} looks scores up in a table.",
+            "Name a CSV file with the columns image, prompt and score as table.",
+        )
+    scorer = load_table_scores(path)
+    record = {"device": "none", "scores": f"{path.name} sha256:{sha256_of(path)}"}
+    return Loaded(scorer, record)
 
 
-FAMILY = TableFamily()
+FAMILY = Family("table of scores", Options, load)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -119,17 +119,11 @@ def rate(instruction: str, reply: str) -> Rated:
     return Rated(answer_of(name, instruction, reply, found), problem)
 
 
-class TextJudge(Family[TextJudgeOptions]):
+def load(row: ScorerRow, options: TextJudgeOptions, runtime: Runtime) -> Loaded:
     """Ratings that a VLM writes."""
-
-    title: ClassVar[str] = "rating by a vision-language model"
-    options: ClassVar[type[Frozen]] = TextJudgeOptions
-
-    def load(self, row: ScorerRow, options: TextJudgeOptions, runtime: Runtime) -> Loaded:
-        """See `Family.load`."""
-        model = load_answer_model(row, runtime, "model", options.reading)
-        told = {**model.environment, "wording": WORDING}
-        return Loaded(RatingScorer(model, options), told)
+    model = load_answer_model(row, runtime, "model", options.reading)
+    told = {**model.environment, "wording": WORDING}
+    return Loaded(RatingScorer(model, options), told)
 
 
-FAMILY = TextJudge()
+FAMILY = Family("rating by a vision-language model", TextJudgeOptions, load)

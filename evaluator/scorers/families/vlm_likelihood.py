@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,17 +91,11 @@ class VLMLikelihood(SharedImageScorer):
         return self._options.reduced(logprobs)
 
 
-class VLMLikelihoodFamily(Family[Options]):
-    """VQAScore, CROCScore, visual entailment."""
-
-    title: ClassVar[str] = "VLM likelihood"
-    options: ClassVar[type[Frozen]] = Options
-
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the VLM; its kind is taken from the checkpoint, so any folder may be named."""
-        model = load_answer_model(row, runtime, reading=options.reading)
-        environment = {**model.environment, "question": options.question}
-        return Loaded(VLMLikelihood(model, options), environment)
+def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+    """Load the VLM; its kind is taken from the checkpoint, so any folder may be named."""
+    model = load_answer_model(row, runtime, reading=options.reading)
+    environment = {**model.environment, "question": options.question}
+    return Loaded(VLMLikelihood(model, options), environment)
 
 
-FAMILY = VLMLikelihoodFamily()
+FAMILY = Family("VLM likelihood", Options, load)

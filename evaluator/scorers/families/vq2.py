@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -71,17 +71,11 @@ class AnswersHold(QuestionMetric):
         return p_yes_norm(*reply.logprobs)
 
 
-class Vq2Family(Family[Options]):
-    """VQ2 with any VLM that gives probabilities."""
-
-    title: ClassVar[str] = "answers that hold"
-    options: ClassVar[type[Frozen]] = Options
-
-    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-        """Load the VLM and the questions."""
-        questions = open_questions(row, runtime, "vq2")
-        model = open_model(row, runtime, options.reading)
-        return loaded(AnswersHold(options), model, questions)
+def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+    """Load the VLM and the questions."""
+    questions = open_questions(row, runtime, "vq2")
+    model = open_model(row, runtime, options.reading)
+    return loaded(AnswersHold(options), model, questions)
 
 
-FAMILY = Vq2Family()
+FAMILY = Family("answers that hold", Options, load)

@@ -57,59 +57,25 @@ class Sharpness:
     bias: float = 0.0  # logit_bias; 0 where the model has none
 
 
-def cos(cosines: Cosines, sharpness: Sharpness) -> Cosines:  # noqa: ARG001
-    """The cosine, -1..1."""
-    return cosines
-
-
-def cos_clamped(cosines: Cosines, sharpness: Sharpness) -> Cosines:  # noqa: ARG001
-    """max(cos, 0), 0..1, for each pair."""
-    return np.maximum(cosines, 0)
-
-
-def cos_times_100(cosines: Cosines, sharpness: Sharpness) -> Cosines:  # noqa: ARG001
-    """100 cos, -100..100."""
-    return 100 * cosines
-
-
-def cos_times_100_clamped(cosines: Cosines, sharpness: Sharpness) -> Cosines:  # noqa: ARG001
-    """max(100 cos, 0), 0..100, for each pair."""
-    return np.maximum(100 * cosines, 0)
-
-
-def hessel(cosines: Cosines, sharpness: Sharpness) -> Cosines:  # noqa: ARG001
-    """2.5 max(cos, 0), 0..2.5, for each pair (Hessel et al. 2021, equation 1)."""
-    return 2.5 * np.maximum(cosines, 0)
-
-
-def scaled(cosines: Cosines, sharpness: Sharpness) -> Cosines:
-    """exp(logit_scale) cos, unbounded in principle."""
-    return sharpness.scale * cosines
-
-
-def logit(cosines: Cosines, sharpness: Sharpness) -> Cosines:
-    """exp(logit_scale) cos + logit_bias."""
-    return sharpness.scale * cosines + sharpness.bias
-
-
 def sigmoid(cosines: Cosines, sharpness: Sharpness) -> Cosines:
     """1 / (1 + exp(-logit)), 0..1 (Zhai et al. 2023, section 3)."""
     # exp of what is never positive cannot overflow.
-    raw = logit(cosines, sharpness)
+    raw = sharpness.scale * cosines + sharpness.bias
     small = np.exp(-np.abs(raw))
     return np.asarray(np.where(raw >= 0, 1, small) / (1 + small), np.float64)
 
 
 FORMULAS: Mapping[Formula, Callable[[Cosines, Sharpness], Cosines]] = {
-    "cos": cos,
-    "cos_clamped": cos_clamped,
-    "cos_times_100": cos_times_100,
-    "cos_times_100_clamped": cos_times_100_clamped,
-    "hessel": hessel,
-    "scaled": scaled,
-    "logit": logit,
+    "cos": lambda cosines, _: cosines,
+    "cos_clamped": lambda cosines, _: np.maximum(cosines, 0),
+    "cos_times_100": lambda cosines, _: 100 * cosines,
+    "cos_times_100_clamped": lambda cosines, _: np.maximum(100 * cosines, 0),
+    "hessel": lambda cosines, _: 2.5 * np.maximum(cosines, 0),  # Hessel et al. 2021, equation 1
+    "scaled": lambda cosines, fitted: fitted.scale * cosines,
+    "logit": lambda cosines, fitted: fitted.scale * cosines + fitted.bias,
     "sigmoid": sigmoid,
 }
+"""From the cosine of each pair to its score."""
 
 
 def unit_vectors(features: Tensor) -> NDArray[np.float32]:

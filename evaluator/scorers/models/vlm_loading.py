@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import LoadedAnswerModel, Reading
+from evaluator.scorers.answering import AnswerModel, Reading
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.models.chat import load_chat_vlm
 from evaluator.scorers.models.encoder_decoders import (
@@ -18,7 +18,7 @@ from evaluator.scorers.models.encoder_decoders import (
 from evaluator.scorers.models.vlm_inputs import Setting
 from evaluator.scorers.registry import Runtime, ScorerRow
 
-Loader = Callable[[Setting], LoadedAnswerModel]
+Loader = Callable[[Setting], AnswerModel]
 
 _LOADERS: dict[str, Loader] = {
     "blip": load_blip_vqa,
@@ -35,7 +35,7 @@ BESIDE = {"clip_t5": ("vision", "tokenizer")}
 
 def load_answer_model(
     row: ScorerRow, runtime: Runtime, role: str = "model", reading: Reading | None = None
-) -> LoadedAnswerModel:
+) -> AnswerModel:
     """The VLM of a row's checkpoint, with the adapter that fits its `model_type`."""
     source = resolve(row, runtime, role)
     kind = model_type(source)

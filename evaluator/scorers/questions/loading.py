@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import LoadedAnswerModel, Reading
+from evaluator.scorers.answering import AnswerModel, Reading
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.models.text_models import (
     T5Entailment,
@@ -36,7 +36,7 @@ def open_questions(row: ScorerRow, runtime: Runtime, writer: str) -> QuestionFil
     return load_questions(runtime.questions)
 
 
-def open_model(row: ScorerRow, runtime: Runtime, reading: Reading) -> LoadedAnswerModel:
+def open_model(row: ScorerRow, runtime: Runtime, reading: Reading) -> AnswerModel:
     """The row's VLM, or a table of answers (role `table`), where there is one."""
     table = table_of(row, runtime)
     if table is not None:
@@ -46,7 +46,7 @@ def open_model(row: ScorerRow, runtime: Runtime, reading: Reading) -> LoadedAnsw
 
 def loaded(
     metric: QuestionMetric,
-    model: LoadedAnswerModel,
+    model: AnswerModel,
     questions: QuestionFile,
     extra: dict[str, str] | None = None,
 ) -> Loaded:

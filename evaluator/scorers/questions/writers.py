@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import ValidationError
 
@@ -25,12 +25,8 @@ from evaluator.scorers.questions.metric import (
     yes_or_no_in,
 )
 
-
-class WritesText(Protocol):
-    """The part of a language model that writers use."""
-
-    def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
-        """The likeliest continuation of each prompt."""
+if TYPE_CHECKING:
+    from evaluator.scorers.models.text_models import TextModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +180,7 @@ class DsgWriter:
     """Writes DSG questions (Cho et al. 2024)."""
 
     # asked for the statements, then for their questions, then for their dependencies
-    model: WritesText
+    model: TextModel
     max_new_tokens: int = 1024  # of each list
 
     def write(self, prompt: str) -> Written:
@@ -282,7 +278,7 @@ _PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<answer>.*\S)", re.IGNORECA
 class EvalMuseWriter:
     """Writes a yes/no question for each element, as PN-VQA asks them (Han et al. 2024)."""
 
-    model: WritesText  # lists the elements, then writes each question
+    model: TextModel  # lists the elements, then writes each question
     # of prompts whose elements are known, as `two cups (counting)`
     elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_new_tokens: int = 512  # of the list of elements
@@ -338,7 +334,7 @@ def parse_elements(lines: list[str] | tuple[str, ...]) -> tuple[list[ElementKey]
 class GeckoWriter:
     """Writes Gecko questions (Wiles et al. 2024)."""
 
-    model: WritesText  # marks the parts, then asks about each
+    model: TextModel  # marks the parts, then asks about each
     # says how likely the prompt entails each question with its answer; the scorer filters by that.
     # None: it is left open
     entails: Entails | None = None
@@ -369,10 +365,10 @@ _FIELD = re.compile(r"(?P<key>Q|Choices|A)\s*:\s*(?P<value>.*)$", re.IGNORECASE)
 class TifaWriter:
     """Writes TIFA questions."""
 
-    model: WritesText  # writes them
+    model: TextModel  # writes them
     # answers each from the prompt; a question that it answers otherwise is left out (Hu et al.
     # 2023). None: all are kept, as T2IScoreScore does
-    verifier: WritesText | None = None
+    verifier: TextModel | None = None
     max_new_tokens: int = 1024  # of the list of questions
 
     def write(self, prompt: str) -> Written:
@@ -436,7 +432,7 @@ def _finish(
     fields.append({**asked, **extra})
 
 
-def _confirmed(found: Written, prompt: str, verifier: WritesText) -> Written:
+def _confirmed(found: Written, prompt: str, verifier: TextModel) -> Written:
     asked = [
         filled(
             instructions.TIFA_VERIFY,
@@ -492,7 +488,7 @@ class SpacySpans:
 class ModelSpans:
     """Noun phrases as a language model lists them; phrases that are not the prompt's are faults."""
 
-    model: WritesText
+    model: TextModel
     max_new_tokens: int = 256
 
     def of(self, prompt: str) -> tuple[list[str], list[str]]:
@@ -538,7 +534,7 @@ class Vq2Writer:
     The authors sample five per phrase, without a seed; here they are the model's likeliest list.
     """
 
-    model: WritesText  # writes them
+    model: TextModel  # writes them
     spans: Spans  # finds the phrases
     per_span: int = 5  # most questions per phrase
 
@@ -579,8 +575,8 @@ PhrasesBy = Literal["model", "spacy"]
 class Helpers:
     """What writers may need."""
 
-    model: WritesText | None = None  # writes; only BVQA with spaCy does without
-    verifier: WritesText | None = None  # confirms TIFA questions from the prompt
+    model: TextModel | None = None  # writes; only BVQA with spaCy does without
+    verifier: TextModel | None = None  # confirms TIFA questions from the prompt
     entails: Entails | None = None  # says how likely the prompt entails Gecko questions
     # of prompts whose elements are known (EvalMuse)
     elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -614,7 +610,7 @@ def _spans(helpers: Helpers, *, entities: bool) -> Spans:
     return ModelSpans(_model(helpers))
 
 
-def _model(helpers: Helpers) -> WritesText:
+def _model(helpers: Helpers) -> TextModel:
     if helpers.model is None:
         raise SubmitterError(
             "writer_needs_model",
