@@ -126,6 +126,8 @@ def _step_aside(base: Path, worker_pid: int) -> None:
 _PREFIX = "assay-box"
 _PERIOD_US = 100_000
 _ROUNDING = 1 << 16
+_LARGEST_PIECE = 4 << 20
+"""At most so much is asked of the kernel at once."""
 _OWN_PROCESSES = 8
 """Beside the scorer's: bubblewrap, the first process of the box, and those that come and go."""
 _REMOVED_WITHIN_S = 5.0
@@ -183,12 +185,23 @@ class Cgroup:
             (folder / "cgroup.procs").write_text(str(pid))
 
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed something in it for lack of memory."""
+        """Whether the kernel killed something in it for lack of memory of its own.
+
+        What it killed because the machine as a whole had none left is not meant.
+        """
         folder = self.folders.get("memory")
         if folder is None:
             return False
         counted = _fields(folder / "memory.events") | _fields(folder / "memory.oom_control")
-        return counted.get("oom_kill", 0) > 0
+        # Version 1 does not count how often the bound was reached, but keeps the most there was.
+        most, bound = (_bound(folder / f"memory.{n}_in_bytes") for n in ("max_usage", "limit"))
+        full = counted.get("oom", 0) > 0 or (bound and (most or 0) >= bound - _LARGEST_PIECE)
+        return counted.get("oom_kill", 0) > 0 and bool(full)
+
+    def out_of_processes(self) -> bool:
+        """Whether the kernel refused it a process or thread at its bound."""
+        folder = self.folders.get("pids")
+        return folder is not None and _fields(folder / "pids.events").get("max", 0) > 0
 
     def kill(self) -> None:
         """End everything in it at once, where the kernel can."""

@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import platform
+import signal
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from benchmarks.errors import PlatformError
 _LOW_32 = 0xFFFFFFFF
 _NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET together."""
+RUNNER_PID = 2
+"""In a box of bubblewrap, whose own process is the first."""
+_KILLED = 128 + signal.SIGKILL
 _TIOCSTI = 0x5412
 _TIOCLINUX = 0x541C
 
@@ -200,11 +204,11 @@ _BINARY_TREE = 2
 def filter_programs(*, gpu: bool = False) -> tuple[bytes, ...]:
     """The filter, as filter_programs that are all asked; the strictest answer counts.
 
-    Two, because one cannot both know every call and refuse two values of one argument: the first
-    answers calls that are in no table, the second those that are refused.
+    One cannot both know every call and refuse two values of one argument: the first answers calls
+    that are in no table, the second those that are refused, the third what would kill the runner.
     """
     seccomp = _library()
-    return (_of_known(seccomp), _of_denied(seccomp, gpu=gpu))
+    return (_of_known(seccomp), _of_denied(seccomp, gpu=gpu), _of_kills(seccomp))
 
 
 def _library() -> ModuleType:
@@ -232,6 +236,31 @@ def _of_denied(seccomp: ModuleType, *, gpu: bool) -> bytes:
         for number in _numbers(seccomp, rule.names):
             for arguments in _alternatives(seccomp, rule):
                 made.add_rule(seccomp.ERRNO(rule.code), number, *arguments)
+    return _exported(made)
+
+
+def _of_kills(seccomp: ModuleType) -> bytes:
+    """Ends with SIGSYS whoever sends the runner SIGKILL, or ends with the exit code of that.
+
+    What then ends by SIGKILL was killed from outside.
+    """
+    made = _filter(seccomp, seccomp.ALLOW)
+
+    def ends(name: str, *values: tuple[int, int]) -> None:
+        arguments = [seccomp.Arg(n, seccomp.MASKED_EQ, _LOW_32, v & _LOW_32) for n, v in values]
+        for number in _numbers(seccomp, [name]):
+            made.add_rule(seccomp.KILL_PROCESS, number, *arguments)
+
+    for target in (RUNNER_PID, -RUNNER_PID, 0, -1):  # alone, its group, that of the caller, all
+        ends("kill", (0, target), (1, signal.SIGKILL))
+    ends("tkill", (0, RUNNER_PID), (1, signal.SIGKILL))
+    ends("tgkill", (0, RUNNER_PID), (2, signal.SIGKILL))
+    ends("rt_sigqueueinfo", (0, RUNNER_PID), (1, signal.SIGKILL))
+    ends("rt_tgsigqueueinfo", (0, RUNNER_PID), (2, signal.SIGKILL))
+    ends("pidfd_send_signal", (1, signal.SIGKILL))
+    for number in _numbers(seccomp, ["exit", "exit_group"]):
+        code = seccomp.Arg(0, seccomp.MASKED_EQ, 0xFF, _KILLED)
+        made.add_rule(seccomp.KILL_PROCESS, number, code)
     return _exported(made)
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
+from evaluator.isolation.supervising.failures import KILLED_FROM_OUTSIDE
 from evaluator.worker.spool import EventSpool, PendingEvent
 from evaluator.worker.tasks import Setting, Task, about
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.versions import superseding
 from leaderboard.records import Event, Status
-from leaderboard.replay import attempts_of
+from leaderboard.replay import asked_at, attempts_of
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.interface import Changes
 
@@ -42,7 +43,7 @@ class Finalizer:
     ) -> bool:
         """Let it wait again after a fault that is not its author's, unless there were too many."""
         attempt = task.status.attempts
-        if attempt >= most:
+        if attempt >= most or self._killed_before(task, error):
             text = f"Gave up after {attempt} attempts: {error.message} {self._earlier(task.status)}"
             self.fail(task, PlatformError(error.code, text.strip(), error.hint), output)
             return False
@@ -117,6 +118,14 @@ class Finalizer:
     def sweep(self, older_than_s: float) -> None:
         """Forget ends that nobody came back for, of submissions that went another way."""
         self._owed.sweep(older_than_s)
+
+    def _killed_before(self, task: Task, error: AssayError) -> bool:
+        """Whether this run was killed from outside once already: it is repeated no more."""
+        if error.code != KILLED_FROM_OUTSIDE:
+            return False
+        events = self._at.ledger.whole_events(task.submission_id)
+        since = asked_at(events)
+        return any(one.code == error.code and one.at >= since for one in events)
 
     def _earlier(self, status: Status) -> str:
         """Why earlier attempts ended, one sentence each."""

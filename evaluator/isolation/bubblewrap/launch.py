@@ -323,6 +323,7 @@ def _adopt(
             namespace_fd=namespace_fd,
             memory_folders=tuple(layout.MEMORY_FOLDERS),
             counts_processes=not plan.root_to_kernel,
+            guards_runner=Layer.SYSTEM_CALLS not in plan.without,
             memory_limit=plan.limits.memory_bytes,
             held=held,
         )

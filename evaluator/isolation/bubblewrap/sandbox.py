@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from evaluator.isolation.cgroups import Cgroup
 from evaluator.isolation.supervising import processes
-from evaluator.isolation.supervising.sandbox import Piped, all_gone
+from evaluator.isolation.supervising.sandbox import KILLED, Piped, all_gone
 from evaluator.isolation.users import Slot
 
 _FOLLOWS_WITHIN_S = 1.0
@@ -81,7 +81,9 @@ class NamespaceSandbox(Piped):
     namespace: int  # inode of the namespace
     namespace_fd: int  # keeps it, so that no other namespace is given this inode meanwhile
     memory_folders: tuple[str, ...]  # folders inside whose content is memory
-    counts_processes: bool  # see `Box`
+    counts_processes: bool  # see `Sandbox`
+    # whether its filter of system calls ends with SIGSYS what would kill its runner
+    guards_runner: bool = False
     memory_limit: int = 0  # of all its processes together
     # what belongs to the box on this machine and is given back after it
     held: SandboxResources = field(default_factory=SandboxResources)
@@ -94,6 +96,19 @@ class NamespaceSandbox(Piped):
     def out_of_memory(self) -> bool:
         """Whether the kernel ended something in it for lack of memory."""
         return self.held.cgroup is not None and self.held.cgroup.out_of_memory()
+
+    @property
+    def bounds_processes(self) -> bool:
+        """Whether the kernel bounds its processes and threads together."""
+        return self.held.cgroup is not None and "pids" in self.held.cgroup.folders
+
+    def out_of_processes(self) -> bool:
+        """Whether the kernel refused it a process or thread."""
+        return self.held.cgroup is not None and self.held.cgroup.out_of_processes()
+
+    def killed_from_outside(self) -> bool:
+        """Whether it ended by SIGKILL, which its filter lets nothing in it send to the runner."""
+        return self.guards_runner and self.exit_code(0) == KILLED
 
     def pids(self) -> list[int]:
         """Living processes of the box."""

@@ -135,8 +135,8 @@ def _only(kind: EngineKind, plan: BoxPlan) -> Iterator[str]:
         return
     yield from ("--http-proxy=false", "--read-only-tmpfs=false", "--systemd=false")
     yield from ("--no-hosts", "--image-volume=ignore")
-    # Its own default can be above what this machine allows.
-    processes = process_bound(plan.limits, gvisor=plan.gvisor)
+    # Its own default can be above what this machine allows. Above the other bound, which tells.
+    processes = process_bound(plan.limits, gvisor=plan.gvisor) + _OWN_PROCESSES
     yield from ("--ulimit", f"nproc={processes}:{processes}")
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from evaluator.isolation.cgroups import Cgroup, cgroup_of, held_bytes
 from evaluator.isolation.containers.engine import Engine, EngineError
 from evaluator.isolation.containers.plan import Pipes
-from evaluator.isolation.supervising.sandbox import Piped
+from evaluator.isolation.inside.first import RUNNER_KILLED
+from evaluator.isolation.supervising.sandbox import KILLED, Piped
 
 _GONE_WITHIN_S = 10.0
 _CLIENT_FOLLOWS_WITHIN_S = 2.0
 _LOOK_EVERY_S = 0.02
 _STARVED_TOLD_WITHIN_S = 1.5
-_KILLED = 137
 
 
 @dataclass
@@ -85,6 +85,24 @@ class ContainerSandbox(Piped):
                 self.known.starved = self._ended_starved()
         return bool(self.known.starved)
 
+    @property
+    def bounds_processes(self) -> bool:
+        """The kernel does; of gVisor's own threads, too, so that it cannot tell."""
+        return self.known.cgroup is not None
+
+    def out_of_processes(self) -> bool:
+        """Whether the kernel refused it a process or thread, as far as its cgroup is still there."""
+        return self.known.cgroup is not None and self.known.cgroup.out_of_processes()
+
+    def killed_from_outside(self) -> bool:
+        """Whether the first process was killed, which nothing beside it can."""
+        return super().exit_code(0) == KILLED and not self.known.ended_by_us
+
+    def exit_code(self, timeout_s: float) -> int | None:
+        """Exit code as a shell gives it, or None while it runs."""
+        code = super().exit_code(timeout_s)
+        return KILLED if code == RUNNER_KILLED else code
+
     def end(self) -> bool:
         """Kill and remove it; False if something of it is left."""
         self.known.ended_by_us = True
@@ -105,7 +123,7 @@ class ContainerSandbox(Piped):
 
     def _ended_starved(self) -> bool:
         """Whether the engine says so; it may learn of it a moment after the client has ended."""
-        if self.process.returncode != _KILLED:
+        if self.process.returncode not in {KILLED, RUNNER_KILLED}:
             return False
         deadline = time.monotonic() + _STARVED_TOLD_WITHIN_S
         while True:

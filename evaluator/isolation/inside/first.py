@@ -22,6 +22,8 @@ from collections.abc import Sequence
 _PR_SET_DUMPABLE = 4
 _SIGNALLED = 128
 _ORPHANED = 70
+RUNNER_KILLED = 209
+"""Exit code where the runner was killed, or ended like it; of a container that is killed it is 137."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -77,4 +79,5 @@ def _reap(child: int) -> None:
         if pid == child:
             sys.stderr.flush()
             code = os.waitstatus_to_exitcode(status)
-            os._exit(_SIGNALLED - code if code < 0 else code)
+            code = _SIGNALLED - code if code < 0 else code
+            os._exit(RUNNER_KILLED if code == _SIGNALLED + signal.SIGKILL else code)

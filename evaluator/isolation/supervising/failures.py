@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from benchmarks.errors import AssayError, PlatformError, SubmitterError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from evaluator.isolation.inside.frames import ErrorKind
 
 _MIB = 1024 * 1024
@@ -55,10 +55,20 @@ HINTS = {
     "gradients.",
     Code.OUT_OF_MEMORY: "Use a smaller model or half precision, score in smaller parts, and keep "
     "nothing from one batch to the next.",
-    Code.TOO_MANY_PROCESSES: "Use fewer worker processes.",
+    Code.TOO_MANY_PROCESSES: "Use fewer worker processes and threads.",
     Code.CRASHED: "The end of the log may say more; do not end the process from inside a scorer.",
     Code.PROTOCOL: "Leave the file descriptors alone that the scorer did not open itself.",
 }
+
+KILLED_FROM_OUTSIDE = "killed_from_outside"
+"""Code of what is the platform's fault, and worth one more attempt."""
+FOR_LACK_OF_PROCESSES = frozenset(
+    {
+        Code.IMPORT_FAILED, Code.INIT_FAILED, Code.SCORER_RAISED, Code.TIMEOUT, Code.CRASHED,
+        Code.PROTOCOL,
+    }
+)  # fmt: skip
+"""How a scorer may end that was refused a process."""
 
 _OF_KIND = {
     ErrorKind.IMPORT_FAILED: Code.IMPORT_FAILED,
@@ -121,6 +131,25 @@ def breached(breach: Breach, doing: str) -> SubmitterError:
     )
 
 
+def out_of_processes(limit: int, doing: str, ended: str) -> SubmitterError:
+    """What the kernel refused at the bound of the whole box, and what came of it."""
+    return failure(
+        Code.TOO_MANY_PROCESSES,
+        f"The scorer reached the limit of {limit} processes and threads while {doing}, and then: "
+        f"{ended}",
+    )
+
+
+def killed_from_outside(doing: str) -> TransientError:
+    """A SIGKILL that neither the scorer nor a limit can be the reason of."""
+    return TransientError(
+        KILLED_FROM_OUTSIDE,
+        f"The scorer's process was killed from outside while {doing}, and not for its memory.",
+        "Nothing is wrong with the submission. The operator can look for what kills processes on "
+        "the worker's machine: its own lack of memory, a supervisor, a person.",
+    )
+
+
 def kernel_out_of_memory(limit_bytes: int, doing: str) -> SubmitterError:
     """What the kernel did at the bound of the whole box."""
     return failure(
@@ -167,6 +196,8 @@ def box_not_ended() -> PlatformError:
 def _how_it_ended(code: int | None) -> str:
     if code is None:
         return "closed its pipe"
+    if code == _SIGNALLED + signal.SIGSYS:
+        return "ended itself by SIGKILL or the exit code of that, which is told as SIGSYS,"
     if code <= _SIGNALLED:
         return f"ended by itself with exit code {code}"
     try:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from evaluator.isolation.supervising import processes
 
+KILLED = 128 + signal.SIGKILL
 _GONE_WITHIN_S = 10.0
 _LOOK_EVERY_S = 0.01
 
@@ -41,6 +42,16 @@ class Sandbox(Protocol):
 
     def out_of_memory(self) -> bool:
         """Whether the kernel ended something in it for lack of memory."""
+
+    @property
+    def bounds_processes(self) -> bool:
+        """Whether the kernel bounds its processes and threads together, and tells when it did."""
+
+    def out_of_processes(self) -> bool:
+        """Whether the kernel refused it a process or thread at that bound."""
+
+    def killed_from_outside(self) -> bool:
+        """Whether it ended by a SIGKILL that nothing in it can have sent; False if unknown."""
 
     def pids(self) -> list[int]:
         """Processes of the box that are alive, however they detached themselves."""
@@ -86,6 +97,19 @@ class Piped:
 
     def out_of_memory(self) -> bool:
         """Whether the kernel ended something in it; nobody asked it to."""
+        return False
+
+    @property
+    def bounds_processes(self) -> bool:
+        """Not unless it says so."""
+        return False
+
+    def out_of_processes(self) -> bool:
+        """Whether the kernel refused it a process; nobody would know."""
+        return False
+
+    def killed_from_outside(self) -> bool:
+        """Not known: whatever runs in it could have sent the signal."""
         return False
 
     def release(self) -> None:

@@ -156,8 +156,12 @@ class ScorerSession:
             file_bytes=limits.file_bytes,
             open_files=limits.open_files,
             cpu_s=limits.cpu_s,
-            processes=limits.processes if self._box.counts_processes else 0,
+            processes=self._process_limit() if self._box.counts_processes else 0,
         )
+
+    def _process_limit(self) -> int:
+        """What the box's user may have: a second wall where a cgroup bounds, which tells more."""
+        return self._limits.processes * (2 if self._box.bounds_processes else 1)
 
     def _next_seq(self) -> int:
         self._seq += 1
@@ -208,6 +212,8 @@ class ScorerSession:
             if self._box.out_of_memory():
                 # A scorer whose helper was killed for it may have reported something else.
                 told = failures.kernel_out_of_memory(self._limits.memory_bytes, doing)
+            elif self._watchdog.out_of_processes() and told.code in failures.FOR_LACK_OF_PROCESSES:
+                told = failures.out_of_processes(self._limits.processes, doing, told.message)
             self.close()
             raise told from None
 
@@ -220,9 +226,14 @@ class ScorerSession:
             if self._clock() >= self._job_ends:
                 return failures.too_slow("the whole job", self._limits.job_s)
             return failures.too_slow(doing, limit_s)
+        return self._why_gone(doing)
+
+    def _why_gone(self, doing: str) -> AssayError:
         code = self._box.exit_code(_EXIT_SEEN_WITHIN_S)
         if breach := self._watchdog.breach or self._watchdog.look():
             return failures.breached(breach, doing)
+        if self._box.killed_from_outside():
+            return failures.killed_from_outside(doing)
         return failures.ended(code, doing)
 
 
@@ -307,6 +318,7 @@ class Watchdog:
         self._limits = limits
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="box watchdog", daemon=True)
+        self._refused = False
         self.breach: failures.Breach | None = None
         self.peak_bytes = 0
 
@@ -325,6 +337,7 @@ class Watchdog:
         pids = self._box.pids()
         memory = self._box.memory_bytes(pids)
         ended = self._box.out_of_memory()
+        self.out_of_processes()
         if ended:  # between two looks
             memory = max(memory, self._limits.memory_bytes)
         self.peak_bytes = max(self.peak_bytes, memory)
@@ -334,6 +347,11 @@ class Watchdog:
         if len(pids) > self._limits.processes:
             return failures.Breach("processes", len(pids), self._limits.processes)
         return None
+
+    def out_of_processes(self) -> bool:
+        """Whether the box was ever refused a process; asked in time, as its cgroup goes with it."""
+        self._refused = self._refused or self._box.out_of_processes()
+        return self._refused
 
     def _watch(self) -> None:
         while not self._stop.wait(_EVERY_S):

@@ -40,6 +40,8 @@ _HELD = "held = bytearray(150 * 2**20); held[::4096] = bytes(150 * 256)"
 ENDINGS: Mapping[str, Ending] = {
     "exits": Ending(_scorer("os._exit(7)"), ("crashed",), "ended by itself with exit code 7"),
     "segfaults": Ending(_scorer("os.kill(os.getpid(), 11)"), ("crashed",), "killed by SIGSEGV"),
+    "kills itself": Ending(_scorer("os.kill(os.getpid(), 9)"), ("crashed",), "SIGKILL"),
+    "ends as if it were killed": Ending(_scorer("os._exit(137)"), ("crashed",), "SIGKILL"),
     "closes its pipe": Ending(_scorer("os.close(201)", "return [1.0]"), ("crashed",)),
     "never answers": Ending(
         _scorer(
@@ -174,3 +176,11 @@ class Scorer:
     def score(self, images, prompts):
         time.sleep(600)
 """
+
+THREADING = _scorer(
+    "threading.stack_size(65536)",
+    "for _ in range(200): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "return [1.0]",
+    imports="threading, time",
+)
+"""Wants more threads than it may have."""

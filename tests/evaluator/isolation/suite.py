@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.errors import SubmitterError, TransientError
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.containers.backend import Containers
 from evaluator.isolation.layers import Layer
@@ -43,6 +45,7 @@ from tests.evaluator.isolation.conformance_scorers import (
     FORKING,
     NEIGHBOUR,
     SLEEPER,
+    THREADING,
 )
 from tests.evaluator.isolation.inquiry import REPOSITORY
 from tests.processes import running
@@ -167,6 +170,33 @@ class Walls(Answers):
         roomy = replace(SHORT, memory_bytes=8192 * MIB)
         with started(backend, FORKING, roomy, submissions) as session:
             assert 100 < session.score([png()], [(0, "a cat")])[0] < SHORT.processes
+
+    def test_a_box_that_is_killed_from_outside_is_not_its_authors_fault(
+        self, backend: Backend, submissions: ExitStack
+    ) -> None:
+        with (
+            started(backend, SLEEPER, SHORT, submissions) as session,
+            pytest.raises(TransientError) as caught,
+        ):
+            for pid in sorted(session._box.pids()):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            session.score([png()], [(0, "a cat")])
+        assert caught.value.code == "killed_from_outside"
+
+    def test_a_limit_of_processes_that_was_reached_is_named(
+        self, backend: Backend, submissions: ExitStack
+    ) -> None:
+        if backend.name == "gvisor":  # whose own threads count, so that the bound is far above
+            return
+        few = replace(SHORT, processes=40)
+        with (
+            started(backend, THREADING, few, submissions) as session,
+            pytest.raises(SubmitterError) as caught,
+        ):
+            session.score([png()], [(0, "a cat")])
+        assert caught.value.code == "too_many_processes"
+        assert "the limit of 40 processes" in caught.value.message
 
     def test_two_boxes_at_once_do_not_see_each_other(
         self, backend: Backend, submissions: ExitStack

@@ -152,14 +152,37 @@ def test_version_1_is_found_controller_by_controller(tmp_path: Path) -> None:
     assert places == Places(1, {"memory": tmp_path / "memory/own", "pids": tmp_path / "pids"})
 
 
-@pytest.mark.parametrize("file", ["memory.events", "memory.oom_control"])
-def test_what_the_kernel_ended_for_lack_of_memory_is_read(tmp_path: Path, file: str) -> None:
-    cgroup = Cgroup({"memory": tmp_path})
-    assert not cgroup.out_of_memory()
-    (tmp_path / file).write_text("low 0\noom_kill 0\n")
-    assert not cgroup.out_of_memory()
-    (tmp_path / file).write_text("low 0\noom_kill 1\n")
-    assert cgroup.out_of_memory()
+FULL = {"memory.limit_in_bytes": "300000000\n", "memory.max_usage_in_bytes": "299999232\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({}, False),
+        ({"memory.events": "low 0\noom 0\noom_kill 0\n"}, False),
+        ({"memory.events": "low 0\noom 1\noom_kill 1\n"}, True),
+        ({"memory.oom_control": "oom_kill 1\n", **FULL}, True),
+        ({"memory.oom_control": "oom_kill 0\n", **FULL}, False),
+        # The machine had no memory left, and the box was below its own bound.
+        ({"memory.events": "low 0\noom 0\noom_kill 1\n"}, False),
+        ({"memory.oom_control": "oom_kill 1\n", **FULL, "memory.max_usage_in_bytes": "9"}, False),
+    ],
+)
+def test_what_the_kernel_ended_for_lack_of_memory_is_read(
+    tmp_path: Path, files: dict[str, str], told: bool
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert Cgroup({"memory": tmp_path}).out_of_memory() is told
+
+
+def test_a_process_that_the_kernel_refused_is_read(tmp_path: Path) -> None:
+    cgroup = Cgroup({"pids": tmp_path})
+    assert not cgroup.out_of_processes()
+    (tmp_path / "pids.events").write_text("max 0\n")
+    assert not cgroup.out_of_processes()
+    (tmp_path / "pids.events").write_text("max 2\n")
+    assert cgroup.out_of_processes()
 
 
 def test_only_what_killed_workers_left_is_swept(tmp_path: Path) -> None:

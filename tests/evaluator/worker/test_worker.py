@@ -15,6 +15,7 @@ import pytest
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
 from benchmarks.stored_scores import read_overall
+from evaluator.isolation.supervising.failures import killed_from_outside
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.policy import Policy
 from leaderboard.publication.publisher import Update
@@ -205,6 +206,17 @@ def test_a_fault_of_the_world_is_tried_three_times_with_a_rest_between(rig: Rig)
     status = rig.status(name)
     assert (status.state, status.fault) == (State.FAILED, "platform")
     assert all(word in status.reason for word in ("after 3 attempts", "Outage 1.", "Outage 2."))
+
+
+def test_a_box_that_was_killed_from_outside_is_tried_once_more_and_never_charged(rig: Rig) -> None:
+    rig.backend.score = raising(killed_from_outside("scoring batch 1")).score
+    name, worker = rig.sent(), rig.worker()
+    assert worker.run_next()
+    assert rig.status(name).state is State.QUEUED
+    rig.clock.move(minutes=2)
+    assert worker.run_next()
+    assert rig.ended(name) == (State.FAILED, "killed_from_outside", "platform")
+    assert not rig.worker().run_next()
 
 
 def test_a_worker_that_is_stopped_hands_its_submission_back_unharmed(rig: Rig) -> None:

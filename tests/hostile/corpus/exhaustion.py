@@ -15,7 +15,7 @@ _ROOMY = within(memory_bytes=8192 * MIB)
 _TIGHT = within(memory_bytes=200 * MIB, open_files=1024)
 _NO_START = within(start_s=1.0)
 _NO_PATIENCE = within(batch_s=1.0)
-_NO_PROCESS = failed("too_many_processes", "scorer_raised", "init_failed")
+_NO_PROCESS = failed("too_many_processes", says="the limit")
 _NO_MEMORY = failed("out_of_memory")
 
 
@@ -37,7 +37,7 @@ PROCESSES = (
             time.sleep(1)
         """, limits=_ROOMY),
     _making("processes that double",
-            failed("too_many_processes", "init_failed", "crashed", "protocol"), """
+            _NO_PROCESS, """
             parent = os.getpid()
             for _ in range(8):
                 os.fork()
