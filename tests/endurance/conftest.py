@@ -41,6 +41,12 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
+def kills_wanted() -> int:
+    """How many kills beside one another, from ASSAY_KILLS; 0: as many as are planned."""
+    return int(os.environ.get("ASSAY_KILLS", "0"))
+
+
+@pytest.fixture(scope="session")
 def how_long() -> float:
     """Times the default, from ASSAY_ENDURANCE: 20 makes thousands of kills of hundreds."""
     return float(os.environ.get("ASSAY_ENDURANCE", "1"))

@@ -21,6 +21,7 @@ from tests.endurance.verdict import ACCOUNTS, Undisturbed
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 KILLED = -9
+BESIDE = 4  # Workers at a time, where a number of kills is asked for
 STEPPED: dict[str, Any] = {"ends": True, "delay_s": 0.0, "fresh_for_s": 0.0}
 """Workers whose runs have as many steps however long they take."""
 
@@ -60,22 +61,32 @@ each_kind = pytest.mark.parametrize("kind", PLANS)
 
 
 @each_kind
-def test_workers_killed_at_any_moment_publish_each_submission_once(
-    launcher: Launcher, place: Path, how_long: float, alone: Undisturbed, kind: str
+def test_workers_killed_at_any_moment_publish_each_submission_once(  # noqa: PLR0917 (fixtures)
+    launcher: Launcher,
+    place: Path,
+    how_long: float,
+    kills_wanted: int,
+    alone: Undisturbed,
+    kind: str,
 ) -> None:
-    """With one worker at a time, and with several that are killed beside one another."""
+    """With one worker at a time, and with several that are killed beside one another.
+
+    With ASSAY_KILLS always with four, until so many were killed.
+    """
     plan, fell, again, seed, begun = PLANS[kind], Fell(), 0, PLANS[kind].seed, time.monotonic()
-    enough = plan.kills * how_long
+    enough, published = kills_wanted or plan.kills * how_long, 0
     while fell.kills < enough or (fell.kills < 3 * enough and not plan.stages <= fell.at.keys()):
         seed += 1
         print(f"seed {seed}")
         before = fell.kills
         with ground(kind, place / f"{seed}", launcher, fell) as here:
             here.stock(ACCOUNTS[: plan.submissions])
-            workers = 1 + seed % plan.workers
+            workers = BESIDE if kills_wanted else 1 + seed % plan.workers
             Reaper(here.crew, random.Random(seed), workers, *plan.moments).until(here.finished)
             again += here.check(alone, deaths=fell.kills - before)
-    print(f"\n{fell}, {time.monotonic() - begun:.0f} s; {again} pairs asked again")
+            published += len(here.ids)
+    took = f"{time.monotonic() - begun:.0f} s"
+    print(f"\n{fell}, {took}; {published} published once each, {again} pairs asked again")
     assert plan.stages <= fell.at.keys(), "kills fell in every stage"
 
 
