@@ -23,6 +23,7 @@ from evaluator.isolation.layers import Layer
 from leaderboard.store.opening import StoreName
 
 INTERRUPTED = 130
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 """Exit code of a command that Ctrl-C ended, as shells have it."""
 DEFAULT_STORE = StoreName(".assay/store")
 DEFAULT_MODELS = Path(".assay/models")
@@ -85,8 +86,9 @@ def ended_in_order() -> Iterator[None]:
     So temporary folders are removed, which may hold private uploads, and a worker hands back what
     it holds.
     """
-    ends = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in ends}
+    before = {
+        number: signal.signal(number, signal.default_int_handler) for number in ENDING_SIGNALS
+    }
     try:
         yield
     finally:

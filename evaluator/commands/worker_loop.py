@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import threading
 import uuid
@@ -13,13 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
-from evaluator.commands.common import ended_in_order, models_folder
+from evaluator.commands.common import ENDING_SIGNALS, ended_in_order, models_folder
 from evaluator.commands.local_account import this_person
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.backend import IsolationStatus
@@ -43,7 +45,6 @@ from evaluator.worker.logs import (
     logging_to,
 )
 from evaluator.worker.scorer_role import ScorerRole
-from evaluator.worker.stopping import stop_on_signals
 from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.cleanup import sweep, tidy_all
@@ -69,6 +70,40 @@ POLL_S = {Poll.FOLDER: 1.0, Poll.HUB: 15.0, Poll.WOKEN: 60.0}
 
 Carrier = Callable[[Path], AbstractContextManager[Engine]]
 """Makes what carries batches, with a folder for its logs."""
+
+
+@contextmanager
+def stop_on_signals(
+    stop: threading.Event,
+    wake: threading.Event | None = None,
+    also: Callable[[], object] = lambda: None,
+) -> Iterator[None]:
+    """Until this is left, the first signal to end sets the event, and the next one interrupts.
+
+    Only the main thread may enter.
+    """
+    signals = 0
+
+    def set_events() -> None:
+        stop.set()
+        if wake is not None:
+            wake.set()
+        also()
+
+    def on_signal(_: int, __: FrameType | None) -> None:
+        nonlocal signals
+        signals += 1
+        if signals > 1:
+            raise KeyboardInterrupt
+        # The main thread may be within the lock of one of these events just now.
+        threading.Thread(target=set_events, name="stop", daemon=True).start()
+
+    before = {number: signal.signal(number, on_signal) for number in ENDING_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
@@ -154,8 +189,8 @@ class RunLoop:
             wake=wake,
             disk=disk,
         )
-        if role.scores and not made.gate.ok:
-            reason, remedy = made.gate.reason, made.gate.remedy
+        if role.scores and not made.availability.ok:
+            reason, remedy = made.availability.reason, made.availability.remedy
             logging.warning("Strangers' code is not run here: %s %s", reason, remedy)
         return made
 

@@ -1,4 +1,4 @@
-"""Claiming of submissions, and the check that claims still hold.
+"""Claiming of submissions, what a worker holds of them, and their release.
 
 Several are claimed in one commit where the store wants that, in fair order, and never more than
 this worker's share of what waits. Which ones is decided anew from the state each try of the commit
@@ -9,19 +9,23 @@ commit was lost, the worker finds by it that the submissions are its own.
 from __future__ import annotations
 
 import logging
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice, takewhile
+from typing import Self
 
-from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from evaluator.worker.finalizer import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH, Finalizer
 from evaluator.worker.handoff import Handoff
 from evaluator.worker.liveness import Liveness, LostClaim, WorkerPoll
+from evaluator.worker.publish_queue import PublishQueue
 from evaluator.worker.scorer_role import CodeSlot
-from evaluator.worker.spool import RunSpool
+from evaluator.worker.spool import RunSpool, UploadCache
 from evaluator.worker.tasks import Setting, Task, about
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger, fault_of
@@ -40,7 +44,7 @@ class Free:
     """What may be claimed, and why if somebody else holds it."""
 
     status: Status
-    gone: LostClaim | None
+    lost: LostClaim | None
 
     @property
     def submission_id(self) -> str:
@@ -66,7 +70,7 @@ class SkippedJobs:
     """
 
     ledger: Ledger  # where the records are
-    _told: set[tuple[str, str]] = field(default_factory=set)
+    _logged: set[tuple[str, str]] = field(default_factory=set)
 
     def with_records(self) -> tuple[Status, ...]:
         """Every submission with its whole record, but for those whose record cannot be read."""
@@ -95,8 +99,8 @@ class SkippedJobs:
             return False
 
     def _tell(self, submission_id: str, error: PlatformError) -> None:
-        if (submission_id, error.message) not in self._told:
-            self._told.add((submission_id, error.message))
+        if (submission_id, error.message) not in self._logged:
+            self._logged.add((submission_id, error.message))
             log.error("Passed over: %s", error, extra=about(submission_id))
 
 
@@ -153,12 +157,12 @@ class Claims:
 
     at: Setting
     slot: CodeSlot  # where code is run, and in which role
-    handing: Handoff  # the hand-over between workers of one role each
-    endings: Finalizer  # records what ends a submission
-    outbox: RunSpool  # what was finished on this disk; it is claimed first
+    handoff: Handoff  # the hand-over between workers of one role each
+    finalizer: Finalizer  # records what ends a submission
+    spool: RunSpool  # what was finished on this disk; it is claimed first
     liveness: Liveness  # judges who holds what is in work
-    pace: SlowestRuns  # how long runs take
-    passed_over: SkippedJobs  # what cannot be claimed because of its records
+    slowest: SlowestRuns  # how long runs take
+    skipped: SkippedJobs  # what cannot be claimed because of its records
     holding: Callable[[str], bool]  # whether this worker has a submission in its hands already
     # of generations that wait for further metrics, by the second
     worth: Callable[[Status], float] = lambda _: 0.0
@@ -192,7 +196,7 @@ class Claims:
         submission fails as others do that cannot be run: only a ban rejects what was accepted, and
         bans are public, so in that state anyone could see whose it is.
         """
-        begun = task.handed_over or task.status.scored_at is not None
+        begun = task.scored_before or task.status.scored_at is not None
         ban = None if begun else read_bans(self.at.store.public).get(task.submission.account)
         if ban is None:
             return
@@ -238,22 +242,22 @@ class Claims:
 
         Whatever becomes of that worker then becomes of this one alone.
         """
-        return one.gone is not None and not self._only_to_be_sent(one.status)
+        return one.lost is not None and not self._only_to_be_sent(one.status)
 
     def _can_take(self, one: Free) -> bool:
         """Whether this machine can work on it, and the store can take the claim."""
         claim = Event(at=self.at.now(), state=one.claimed_as, by=self.at.name)
-        can = self.passed_over.doing(one.submission_id, lambda: self._can_work_on(one.status))
-        return can and self.passed_over.takes(one.status, [claim])
+        can = self.skipped.doing(one.submission_id, lambda: self._can_work_on(one.status))
+        return can and self.skipped.takes(one.status, [claim])
 
     def _expected(self, one: Free) -> float | None:
         job = one.status.job
         runs_code = job.kind is not Kind.SCORES and not is_scored(one.status)
-        return self.pace.timed(job, runs_code=runs_code)
+        return self.slowest.timed(job, runs_code=runs_code)
 
     def _free_ones(self, only: str | None) -> list[Free]:
         """What nobody works on, in the order in which it is to be taken."""
-        now, statuses = self.at.now(), self.passed_over.with_records()
+        now, statuses = self.at.now(), self.skipped.with_records()
         look = self.liveness.poll()
         free = {s.submission.submission_id: self._free(s, look, now) for s in statuses}
         order = fair_order(
@@ -264,19 +268,19 @@ class Claims:
         )
         found = (free[s.submission.submission_id] for s in order)
         wanted = [one for one in found if one and only in (None, one.submission_id)]
-        finished_here = set(self.outbox.ids())
+        finished_here = set(self.spool.ids())
         return sorted(wanted, key=lambda one: one.submission_id not in finished_here)
 
     def _free(self, status: Status, look: WorkerPoll, now: datetime) -> Free | None:
         if status.state not in IN_WORK or status.to_judge:
             return Free(status, None) if status.due(now) else None
-        gone = self._gone(status, look)
-        return Free(status, gone) if gone else None
+        lost = self._lost_claim(status, look)
+        return Free(status, lost) if lost else None
 
-    def _gone(self, status: Status, look: WorkerPoll) -> LostClaim | None:
+    def _lost_claim(self, status: Status, look: WorkerPoll) -> LostClaim | None:
         """Why what is in work may be taken; None: it may not."""
         if status.by != self.at.name:
-            return look.gone(status)
+            return look.lost_claim(status)
         if self.holding(status.submission.submission_id):
             return None
         return LostClaim("An earlier fault of the same worker left it.", begun=True)
@@ -288,15 +292,15 @@ class Claims:
             # A private one is claimed in its turn and fails then; see `check_not_banned`.
             private, account = one.status.submission.private, one.status.submission.account
             ban = None if private else bans.get(account)
-            self.passed_over.doing(one.submission_id, partial(self._end_if_over, one, ban))
+            self.skipped.doing(one.submission_id, partial(self._end_if_over, one, ban))
 
     def _end_if_over(self, one: Free, ban: Ban | None) -> None:
-        status, gone = one.status, one.gone
+        status, lost = one.status, one.lost
         # What was scored before is run again because an operator wants it.
         if ban is not None and status.state is State.QUEUED and status.scored_at is None:
-            self.endings.refuse(status, _banned(ban), still=self._still_free)
-        elif gone is not None and gone.begun and status.attempts >= self._most(status):
-            self.endings.give_up(status, gone.why, still=self._still_free)
+            self.finalizer.refuse(status, _banned(ban), still=self._still_free)
+        elif lost is not None and lost.begun and status.attempts >= self._most(status):
+            self.finalizer.give_up(status, lost.why, still=self._still_free)
 
     def _most(self, status: Status) -> int:
         return MAX_ATTEMPTS_TO_PUBLISH if self._only_to_be_sent(status) else MAX_ATTEMPTS
@@ -306,7 +310,7 @@ class Claims:
 
         Judging is done in the worker's own process, and may be what it dies of each time.
         """
-        entry = self.outbox.entry(status.submission.submission_id)
+        entry = self.spool.entry(status.submission.submission_id)
         to_judge = self.slot.role.judges or is_scored(status)
         return entry is not None and (entry.judged or not to_judge)
 
@@ -323,7 +327,7 @@ class Claims:
         if role.judges and not all(one.has_answers(self.at.data) for one in benchmarks):
             return False
         if is_scored(status):
-            return role.judges and self.handing.can_take(submission)
+            return role.judges and self.handoff.can_take(submission)
         if submission.kind is Kind.SCORES:
             return role.judges
         asked = role.scores and all(self.slot.can_ask(one, self.at.data) for one in benchmarks)
@@ -341,8 +345,8 @@ class Claims:
                 by=self.at.name,
                 lease_until=until,
                 nonce=nonce,
-                reason="" if one.gone is None else one.gone.why,
-                code=NOT_BEGUN if one.gone is not None and not one.gone.begun else batch,
+                reason="" if one.lost is None else one.lost.why,
+                code=NOT_BEGUN if one.lost is not None and not one.lost.begun else batch,
             )
             begun = Event(at=now, state=State.SCORING, by=self.at.name, code=batch)
             first_to_score = place == 0 and claim.state is State.CLAIMED
@@ -360,7 +364,7 @@ class Claims:
             name = status.submission.submission_id
             if not self.at.holds(status) or self.holding(name):
                 continue
-            self.passed_over.doing(name, partial(self._find_lost, name, found))
+            self.skipped.doing(name, partial(self._find_lost, name, found))
         self._tried.clear()
         for task in found:
             log.info("Claimed before the answer was lost.", extra=about(task.submission_id))
@@ -379,3 +383,158 @@ def _banned(ban: Ban) -> SubmitterError:
         f"{ban.account} was banned: {ban.reason}",
         "Send it again once the ban is lifted.",
     )
+
+
+class ClaimedJobs:
+    """The submissions that are this worker's, by id."""
+
+    def __init__(
+        self, tell: Callable[[Iterable[str]], None], clear: Callable[[Task], None]
+    ) -> None:
+        self._tell = tell
+        self._clear = clear
+        self._to_do: dict[str, Task] = {}
+        self._finished: dict[str, Task] = {}
+
+    @property
+    def to_do(self) -> tuple[Task, ...]:
+        """What is not finished, in the order in which it is to be done."""
+        return tuple(self._to_do.values())
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all is held."""
+        return not self._to_do and not self._finished
+
+    def holds(self, submission_id: str) -> bool:
+        """Whether it is one of them."""
+        return submission_id in self._to_do or submission_id in self._finished
+
+    def take(self, tasks: Iterable[Task]) -> None:
+        """These were claimed."""
+        self._to_do |= {task.submission_id: task for task in tasks}
+        self._report()
+
+    def postpone(self, task: Task) -> None:
+        """The others are done before it: what it needs cannot be had now."""
+        if self._to_do.pop(task.submission_id, None) is not None:
+            self._to_do[task.submission_id] = task
+
+    def finish(self, task: Task) -> None:
+        """It waits for nothing but the store."""
+        self._to_do.pop(task.submission_id, None)
+        self._finished[task.submission_id] = task
+        self._report()
+
+    def let_go(self, task: Task) -> None:
+        """It is over, or another's; what is left of it is removed."""
+        self._to_do.pop(task.submission_id, None)
+        self._finished.pop(task.submission_id, None)
+        self._report()
+        self._clear(task)
+
+    def drop_to_do(self) -> None:
+        """All that is not finished was handed back."""
+        self._to_do.clear()
+        self._report()
+
+    def _report(self) -> None:
+        self._tell((*self._to_do, *self._finished))
+
+
+OVERRUN = "Its worker is busy with another for longer than was expected; another worker is free."
+
+
+@dataclass(frozen=True)
+class Preemption:
+    """Lets idle workers have what this one claimed ahead and cannot begin in time."""
+
+    claimed_jobs: ClaimedJobs  # what this worker holds
+    finalizer: Finalizer  # hands back
+    liveness: Liveness  # knows who is idle
+    clock: Callable[[], datetime]  # the store's time
+
+    def look(self, task: Task) -> None:
+        """Hand back all but the run under way, if it overran all that was claimed and one is idle.
+
+        A store that fails changes nothing: they stay claimed, and it is tried at the next look.
+        """
+        begun, later = task.begun_at, self._later(task)
+        if begun is None or not later or self.clock() - begun <= AHEAD:
+            return
+        if not self.liveness.others_idle():
+            return
+        try:
+            self.finalizer.hand_back(later, OVERRUN)
+        except TransientError as error:
+            log.info("Not handed back yet: %s", error, extra=about(task.submission_id))
+            return
+        for one in later:
+            log.info(OVERRUN, extra=about(one.submission_id))
+            self.claimed_jobs.let_go(one)
+
+    def _later(self, task: Task) -> list[Task]:
+        return [one for one in self.claimed_jobs.to_do if one.submission_id != task.submission_id]
+
+
+WITHIN_S = 30.0
+"""A store that does not answer for so long keeps no worker from ending."""
+_PAUSES_S = (0.0, 1.0, 3.0)
+STOPPED = "The worker was stopped; what was finished is kept."
+
+
+@dataclass(frozen=True)
+class Release:
+    """Entered while a worker works, so that it leaves in good order however that ends.
+
+    What the store cannot take stays where it is: in the outbox, and claimed by a worker that beats
+    no more, so that others find it.
+    """
+
+    publish_queue: PublishQueue  # what is finished
+    finalizer: Finalizer  # hands back
+    claimed_jobs: ClaimedJobs  # what is held
+    uploads: UploadCache  # of what is to be handed back; they are removed
+    sleep: Callable[[float], None] = time.sleep  # how to wait; passed in by tests
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # After anything but an error or an order to stop, this process may be in any state.
+        if kind is None or issubclass(kind, Exception | KeyboardInterrupt):
+            self.leave()
+
+    def leave(self) -> None:
+        """Do it now, in bounded time."""
+        if self.claimed_jobs.empty:
+            return
+        thread = threading.Thread(target=self._in_order, name="leaving", daemon=True)
+        thread.start()
+        thread.join(WITHIN_S)
+        if thread.is_alive():
+            log.warning("The store does not answer; the worker ends without it.")
+
+    def _in_order(self) -> None:
+        self._persistently(self.publish_queue.send)
+        for task in self.claimed_jobs.to_do:
+            self.uploads.drop(task.submission_id)
+        if self._persistently(self._hand_back):
+            self.claimed_jobs.drop_to_do()
+
+    def _hand_back(self) -> None:
+        self.finalizer.hand_back(self.claimed_jobs.to_do, STOPPED)
+
+    def _persistently(self, action: Callable[[], object]) -> bool:
+        for pause in _PAUSES_S:
+            self.sleep(pause)
+            try:
+                action()
+            except TransientError as error:
+                log.warning("On leaving: %s", error)
+            except AssayError:
+                log.exception("Not done on leaving.")
+                return False
+            else:
+                return True
+        return False

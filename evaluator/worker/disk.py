@@ -60,7 +60,7 @@ class DiskPlaces:
     """Where a worker keeps what can be had again."""
 
     scratch: Path  # of the worker, or of several that share it
-    models: Path  # the shelf of models
+    models: Path  # the cache of models
     embeddings: Path | None = None  # kept for later runs; None: nowhere
 
     @property

@@ -35,7 +35,7 @@ class Finalizer:
 
     def __init__(self, at: Setting, boards: Boards) -> None:
         self._at = at
-        self._owed = EventSpool(at.scratch / "owed")
+        self._pending = EventSpool(at.scratch / "owed")
         self._boards = boards  # made anew where an end changes who is on them
 
     def give_back(
@@ -94,30 +94,30 @@ class Finalizer:
 
     def settle(self) -> None:
         """Record what the store could not take before."""
-        for owed in self._owed.mine():
-            self._try(owed)
+        for pending in self._pending.own():
+            self._try(pending)
 
     def owes(self, submission_id: str) -> bool:
         """Whether an end of it is known and not recorded yet."""
-        return self._owed.get(submission_id) is not None
+        return self._pending.get(submission_id) is not None
 
     def take_up(self, task: Task) -> bool:
         """Record how an earlier worker on this disk ended it; False if that is not known."""
-        owed = self._owed.left(task.submission_id)
-        if owed is None:
+        pending = self._pending.left(task.submission_id)
+        if pending is None:
             return False
-        same_run = (owed.asked_at, owed.handed_over) == (task.asked_at, task.handed_over)
-        if not same_run or owed.event.state is not State.FAILED:
-            self._owed.drop(task.submission_id)
+        same_run = (pending.asked_at, pending.handed_over) == (task.asked_at, task.scored_before)
+        if not same_run or pending.event.state is not State.FAILED:
+            self._pending.drop(task.submission_id)
             return False
         self._record(
-            task, owed.event.model_copy(update={"by": self._at.name, "at": self._at.now()})
+            task, pending.event.model_copy(update={"by": self._at.name, "at": self._at.now()})
         )
         return True
 
     def sweep(self, older_than_s: float) -> None:
         """Forget ends that nobody came back for, of submissions that went another way."""
-        self._owed.sweep(older_than_s)
+        self._pending.sweep(older_than_s)
 
     def _killed_before(self, task: Task, error: AssayError) -> bool:
         """Whether this run was killed from outside once already: it is repeated no more."""
@@ -152,15 +152,15 @@ class Finalizer:
     def _record(self, task: Task, event: Event) -> None:
         self._try(PendingEvent.of(task, event))
 
-    def _try(self, owed: PendingEvent) -> None:
-        name = owed.submission_id
+    def _try(self, pending: PendingEvent) -> None:
+        name = pending.submission_id
         try:
-            self._append(name, owed.event, self._at.holds)
+            self._append(name, pending.event, self._at.holds)
         except TransientError as error:
             log.warning("To be recorded later: %s", error, extra=about(name))
-            self._owed.put(owed)
+            self._pending.put(pending)
         else:
-            self._owed.drop(name)
+            self._pending.drop(name)
 
     def _append(self, submission_id: str, event: Event, still: Callable[[Status], bool]) -> None:
         """Append an end, unless the submission was moved meanwhile."""

@@ -37,17 +37,26 @@ from evaluator.scoring.progress import Progress
 from evaluator.submission.generations.archive import GenerationsArchive, opened
 from evaluator.submission.runs import Scored, Tell, cost_record
 from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.tasks import about
+from leaderboard.accounts import ASSAY
+from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import results_folder
-from leaderboard.models.grid import PERTURBED, RankedMetric, missing, ranked_metrics
+from leaderboard.models.grid import (
+    PERTURBED,
+    RankedMetric,
+    images_to_score,
+    missing,
+    ranked_metrics,
+)
 from leaderboard.models.pictures import image_hashes, images_path
 from leaderboard.models.reading import scores_path
-from leaderboard.publication.model_entries import ModelEntry, readable_track
+from leaderboard.publication.model_entries import ModelEntry, ModelTrack, readable_track
 from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot import read_snapshot
-from leaderboard.records import JudgeRun, Submission
+from leaderboard.records import Event, JudgeRun, Kind, Status, Submission
 from leaderboard.replay import asked_by
-from leaderboard.states import NEW_METRIC
+from leaderboard.states import NEW_METRIC, State
 from leaderboard.store.interface import NotFoundError, Store
 
 log = logging.getLogger(__name__)
@@ -256,7 +265,7 @@ class GenerationsRun:
     submission: Submission  # whose images they are; the whole record
     upload: Path  # its archive
     scorers: ScorerRole  # runs the metrics' modules
-    jury: JudgeSet  # knows them
+    judge_set: JudgeSet  # knows them
     clock: Callable[[], datetime]  # the current time, with a time zone
     # nothing: what metrics print is not for the author of the images
     log: str = field(default="", init=False)
@@ -266,24 +275,24 @@ class GenerationsRun:
         if not isinstance(benchmark, PromptSet):
             raise PlatformError("not_a_prompt_set", f"{benchmark.name} is no prompt set.")
         _check_revision(self.submission, benchmark)
-        kept = self.jury.kept(self.submission, benchmark)
+        kept = self.judge_set.kept(self.submission, benchmark)
         gave = {name: run for name, run in (kept.judges if kept else {}).items() if not run.failed}
-        due = missing(gave, self.jury.metrics())  # what failed before is tried once more
+        due = missing(gave, self.judge_set.metrics())  # what failed before is tried once more
         prompts = benchmark.set_prompts(data)
         of = (benchmark.name, benchmark.card.revision)
         with opened(self.upload) as archive:
             asked = asked_images(archive, prompts, of)
             sitting = _Sitting(self, asked, questions_of(asked, archive, prompts), of, tell)
-            known = self.jury.others(self.submission, benchmark)
+            known = self.judge_set.others(self.submission, benchmark)
             wanted = {
                 one.pair: RequestedPair((one.prompt_id, one.row.sha256 or ""), one.perturbed)
                 for one in asked
             }
             given = [
-                sitting.given(metric, place, len(due), known.of(metric, wanted))
+                sitting.scores_of(metric, place, len(due), known.of(metric, wanted))
                 for place, metric in enumerate(due)
             ]
-        return together(benchmark.name, kept, given)
+        return merged_scores(benchmark.name, kept, given)
 
 
 def _check_revision(submission: Submission, prompt_set: PromptSet) -> None:
@@ -318,7 +327,7 @@ class _Sitting:
     of: tuple[str, str]
     tell: Tell
 
-    def given(
+    def scores_of(
         self, metric: RankedMetric, place: int, of_all: int, known: Mapping[str, float]
     ) -> JudgeScores:
         """Have a metric score what is not known of it yet."""
@@ -355,13 +364,13 @@ class _Sitting:
     ) -> tuple[ScoreColumn | None, tuple[str, ...]]:
         """The scores of what is left, and what isolated the module."""
         scorers, own = self.run.scorers, metric.submission
-        _, layers = scorers.boxes.choose(own)
+        _, layers = scorers.sandboxes.choose(own)
         if not questions.pairs:
             return None, layers
         shards = scorers.shards_of(self.run.submission) / own.submission_id
 
         def fetch(_: Submission, target: Path) -> None:
-            self.run.jury.fetch_code(metric, target)
+            self.run.judge_set.fetch_code(metric, target)
 
         with ExitStack() as stack:
             upload = stack.enter_context(scorers.fetched(own, fetch))
@@ -409,7 +418,7 @@ class _Sitting:
 _CANNOT = "The worker that scored these images may not run its code; ask the operator."
 
 
-def together(benchmark: str, kept: Scored | None, given: Sequence[JudgeScores]) -> Scored:
+def merged_scores(benchmark: str, kept: Scored | None, given: Sequence[JudgeScores]) -> Scored:
     """What metrics gave before and now."""
     columns = {} if kept is None else {m: kept.table.overall[m] for m in kept.table.metrics}
     elements = {} if kept is None else dict(kept.table.elements)
@@ -445,3 +454,133 @@ def _changes(scores: pd.Series[float]) -> np.ndarray[tuple[int], np.dtype[np.flo
     before = scores.reindex(changed.index.str.removesuffix("+"))
     moved = np.abs(changed.to_numpy(np.float64) - before.to_numpy(np.float64))
     return moved[np.isfinite(moved)]
+
+
+AT_ONCE = 100
+"""Submissions in one commit; each has its own file of events."""
+_NAMED = 8
+_FINISHED = frozenset({State.PUBLISHED, State.HELD})
+
+
+@dataclass
+class Backfill:
+    """Fills the grid of metrics and generations."""
+
+    store: Store  # where both are
+    judge_set: JudgeSet  # knows the ranked metrics
+    # prompt sets as they are now; what was drawn for other prompts is on no board
+    registry: Mapping[str, Benchmark] = field(default_factory=dict)
+    _looked: str = ""
+    _seen: tuple[str, ModelTrack, tuple[RankedMetric, ...]] | None = None
+
+    def look(self) -> bool:
+        """Queue what further metrics have to score; False where there is nothing.
+
+        Nothing is read where the store is as it was.
+        """
+        head = self.store.public.head()
+        if head == self._looked:
+            return False
+        found = self.due()
+        for start in range(0, len(found), AT_ONCE):
+            self._queue(dict(list(found.items())[start : start + AT_ONCE]))
+        self._looked = head if not found else self.store.public.head()
+        return bool(found)
+
+    def due(self) -> dict[str, list[RankedMetric]]:
+        """Finished generations to the metrics that have not scored them, of most worth first."""
+        ledger = Ledger(self.store)
+        finished = (
+            status
+            for status in ledger.statuses()
+            if status.submission.kind is Kind.GENERATIONS and status.state in _FINISHED
+        )
+        whole = (_whole(ledger, status) for status in finished)
+        drawn = [status for status in whole if status is not None and self._is_of_now(status)]
+        if not drawn:
+            return {}
+        track, metrics = self._now()
+        lacking = [(status, missing(self._judged(status, track), metrics)) for status in drawn]
+        wanted = [(status, due) for status, due in lacking if due]
+        wanted.sort(key=lambda one: -worth_of(one[0], one[1]))
+        return {status.submission.submission_id: due for status, due in wanted}
+
+    def _is_of_now(self, status: Status) -> bool:
+        """Whether a set was drawn for the prompts that its prompt set has now."""
+        images = status.submission.images
+        known = self.registry.get(images.prompt_set) if images else None
+        if images is None or known is None:
+            return True
+        return images.revision in (known.card.revision, *known.card.same_questions_as)
+
+    def worth(self, status: Status) -> float:
+        """What it is worth by the second to score a set that waits."""
+        track, metrics = self._now()
+        return worth_of(status, missing(self._judged(status, track), metrics))
+
+    def _now(self) -> tuple[ModelTrack, tuple[RankedMetric, ...]]:
+        """The models and the ranked metrics, read once for each version of the store."""
+        head = self.store.public.head()
+        if self._seen is None or self._seen[0] != head:
+            self._seen = head, readable_track(self.store.public), self.judge_set.metrics()
+        return self._seen[1:]
+
+    def _judged(self, status: Status, track: ModelTrack) -> Mapping[str, JudgeRun]:
+        """The metrics that have scored a set, or could not."""
+        entry = track.entries.get(status.submission.submission_id)
+        if entry is not None:
+            return entry.judges
+        names = status.submission.benchmarks
+        results = (read_result(self.store, status.submission, name) for name in names)
+        return next((result.judges for result in results if result is not None), {})
+
+    def _queue(self, found: Mapping[str, list[RankedMetric]]) -> None:
+        ledger = Ledger(self.store)
+
+        def batch() -> Batch:
+            now = self.store.clock()
+            left = {n: due for n, due in found.items() if ledger.status(n).state in _FINISHED}
+            return Batch(
+                events={
+                    name: [
+                        Event(
+                            at=now,
+                            state=State.QUEUED,
+                            by=ASSAY.key,
+                            code=NEW_METRIC,
+                            reason=_reason(due),
+                        )
+                    ]
+                    for name, due in left.items()
+                }
+            )
+
+        ledger.write(batch, f"{len(found)} sets of generations for further metrics")
+        log.info("%d sets of generations are to be scored by further metrics.", len(found))
+
+
+def _whole(ledger: Ledger, status: Status) -> Status | None:
+    """The submission with its whole record; None where that cannot be read: it stops nobody else."""
+    if not status.submission.private:
+        return status
+    name = status.submission.submission_id
+    try:
+        return ledger.whole_status(name)
+    except PlatformError as error:
+        log.warning("Passed over for further metrics: %s", error, extra=about(name))
+        return None
+
+
+def worth_of(status: Status, due: list[RankedMetric]) -> float:
+    """What it is worth by the second to have metrics score a set."""
+    images = status.submission.images
+    if images is None or not due:
+        return 0.0
+    n = images_to_score(images)
+    return sum(1.0 + one.first_tiers for one in due) / sum(one.expected_s(n) for one in due)
+
+
+def _reason(due: list[RankedMetric]) -> str:
+    names = ", ".join(one.title for one in due[:_NAMED])
+    more = f" and {len(due) - _NAMED} more" if len(due) > _NAMED else ""
+    return f"It is scored by further metrics: {names}{more}. What others gave stays."

@@ -222,7 +222,7 @@ def damaged(path: str, what: str) -> PlatformError:
     )
 
 
-def kept_scores(
+def cached_scores(
     store: Store, submission: Submission, benchmark: Benchmark, data: Path | None
 ) -> Scored:
     """The scores behind a submission's latest result on a benchmark, and how they came about."""
@@ -361,7 +361,9 @@ class Handoff:
         """The scores that wait, under the benchmarks' own ids, and the scorer's output."""
         if self._kept(submission):
             named = [self.at.registry[name] for name in submission.benchmarks]
-            return [kept_scores(self.at.store, submission, one, self.at.data) for one in named], ""
+            return [
+                cached_scores(self.at.store, submission, one, self.at.data) for one in named
+            ], ""
         records = [self._record(submission, name) for name in submission.benchmarks]
         author = self._scored_by(submission)
         for record in records:
@@ -378,7 +380,7 @@ class Handoff:
         try:
             return read_record(self.at.store.private, submission.submission_id, benchmark)
         except NotFoundError as error:
-            raise _gone(error) from error
+            raise _missing(error) from error
 
     def _scored(self, submission: Submission, record: ScoreBundle) -> Scored:
         benchmark = self.at.registry[record.benchmark]
@@ -389,7 +391,7 @@ class Handoff:
         try:
             table = read_table(self.at.store.private, submission, record)
         except NotFoundError as error:
-            raise _gone(error) from error
+            raise _missing(error) from error
         scored = record.scored(table)
         if record.tag:
             scored = restored(scored, self._key(record.benchmark))
@@ -427,7 +429,7 @@ class Handoff:
         return handed[-1] if handed else ""
 
 
-def _gone(error: NotFoundError) -> TransientError:
+def _missing(error: NotFoundError) -> TransientError:
     return TransientError(
         "handover_missing",
         f"Scores that were handed over are not there: {error.message}",

@@ -1,4 +1,4 @@
-"""Liveness of workers: process locks, heartbeats, and who is gone by them."""
+"""Liveness of workers: process locks, heartbeats, leases, and who is gone by them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,11 @@ from typing import Self
 
 from benchmarks.errors import TransientError
 from evaluator.scoring.progress import Progress
-from leaderboard.records import Status
+from evaluator.worker.tasks import Setting
+from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.records import Event, Status
+from leaderboard.states import RENEWED
 from leaderboard.store.live.interface import Live, Pulse
 
 log = logging.getLogger(__name__)
@@ -313,7 +317,7 @@ class Liveness:
 
     name: str  # of the worker that judges
     live: Live  # where pulses are
-    presence: ProcessLock  # the locks of this machine
+    lock: ProcessLock  # the locks of this machine
     beat: Callable[[], None]  # makes this worker beat once
     clock: Callable[[], datetime]  # of the medium
     silent_after: timedelta = SILENT_AFTER  # how long a pulse may be missing
@@ -364,20 +368,20 @@ class WorkerPoll:
     def __init__(self, liveness: Liveness) -> None:
         self._by = liveness
 
-    def gone(self, status: Status) -> LostClaim | None:
+    def lost_claim(self, status: Status) -> LostClaim | None:
         """Why a submission that is in work may be taken from whoever holds it; None: it may not."""
         by, pulse, now = self._by, self._pulses.get(status.by), self._now
-        if by.presence.ended(status.by):
+        if by.lock.ended(status.by):
             return LostClaim(f"The process of {status.by} ended.", _begun(status, pulse))
         # What claims to come from the future says nothing about when its worker beat.
         if pulse is not None and pulse.at <= now + by.silent_after:
             if pulse.at >= now - by.silent_after:
                 return None
             if self._is_heard:
-                why = f"{status.by} was silent since {_told(pulse.at)}."
+                why = f"{status.by} was silent since {_time_text(pulse.at)}."
                 return LostClaim(why, _begun(status, pulse))
         if status.expired(now - LEASE_SLACK):
-            until = "" if status.lease_until is None else f" at {_told(status.lease_until)}"
+            until = "" if status.lease_until is None else f" at {_time_text(status.lease_until)}"
             why = f"The lease of {status.by} ran out{until}."
             return LostClaim(why, _begun(status, pulse))
         return None
@@ -406,5 +410,83 @@ def _begun(status: Status, pulse: Pulse | None) -> bool:
     return status.claimed_alone
 
 
-def _told(at: datetime) -> str:
+def _time_text(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+_JOIN_S = 5.0
+_AGAIN_AFTER = timedelta(minutes=1)
+
+
+@dataclass
+class LeaseRenewal:
+    """While entered, a thread renews what runs out soon: a run may take longer than any lease."""
+
+    at: Setting
+    held: Callable[[], Iterable[str]]  # ids of what this worker holds now
+    lease: Callable[[], timedelta]  # how long a claim that is made now is to hold
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._go_on, name="leases", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN_S)  # It may be waiting for a commit, which is then lost.
+
+    def renew_due(self) -> timedelta:
+        """Renew all leases if half of one is over; how long the next look may wait."""
+        names = tuple(self.held())
+        if not names:
+            return LEASE / 2
+        # Of its own: this is another thread than the worker's.
+        ledger, now, lease = Ledger(self.at.store), self.at.now(), self.lease()
+        left = self._left(ledger, names, now)
+        if left <= lease / 2:
+            ledger.write(lambda: self._batch(ledger, names), f"renewed by {self.at.name}")
+            left = lease
+        return min(left - lease / 2, LEASE / 2)
+
+    def _left(self, ledger: Ledger, names: Iterable[str], now: datetime) -> timedelta:
+        ends = [s.lease_until for s in self._renewable(ledger, names) if s.lease_until is not None]
+        return min(ends, default=now + self.lease()) - now
+
+    def _renewable(self, ledger: Ledger, names: Iterable[str]) -> list[Status]:
+        wanted = set(names)
+        found = (s for s in ledger.statuses() if s.submission.submission_id in wanted)
+        return [status for status in found if self.at.holds(status)]
+
+    def _batch(self, ledger: Ledger, names: Iterable[str]) -> Batch:
+        now = self.at.now()
+        until = now + self.lease()
+        return Batch(
+            events={
+                status.submission.submission_id: [
+                    Event(
+                        at=now,
+                        state=status.state,
+                        by=self.at.name,
+                        code=RENEWED,
+                        lease_until=until,
+                    )
+                ]
+                for status in self._renewable(ledger, names)
+            }
+        )
+
+    def _go_on(self) -> None:
+        pause = LEASE / 2
+        while not self._stop.wait(pause.total_seconds()):
+            try:
+                pause = self.renew_due()
+            except TransientError as error:
+                log.warning("Leases are renewed later: %s", error)
+                pause = _AGAIN_AFTER
+            except Exception:
+                log.exception("Leases are not renewed.")
+                pause = _AGAIN_AFTER

@@ -32,47 +32,47 @@ class PublishQueue:
     def __init__(
         self,
         at: Setting,
-        outbox: RunSpool,
+        spool: RunSpool,
         *,
         results: RunPublisher | None,
-        handing: Handoff,
-        endings: Finalizer,
-        gone: Callable[[Task], None],
+        handoff: Handoff,
+        finalizer: Finalizer,
+        let_go: Callable[[Task], None],
     ) -> None:
         self._at = at
-        self._outbox = outbox
+        self._spool = spool
         self._results = results
-        self._handing = handing
-        self._endings = endings
-        self._gone = gone
+        self._handoff = handoff
+        self._finalizer = finalizer
+        self._let_go = let_go
         self._ready: dict[str, tuple[Finished, JudgedRun | None]] = {}
         self._oldest: datetime | None = None
         self._backoff = Backoff()
         self._next_try: datetime | None = None
 
-    def found(self, task: Task) -> Finished | None:
+    def finished_before(self, task: Task) -> Finished | None:
         """What was finished of a task before it was claimed now, on this disk."""
-        finished = self._outbox.take(task, self._revisions(task.submission.benchmarks))
+        finished = self._spool.take(task, self._revisions(task.submission.benchmarks))
         if finished is None:
             return None
         opaque = any(one.tag for one in finished.scored)
         # A worker of another role may have left it: opaque ids are a judge's to turn back.
-        if (self._results is not None and opaque) or (self._results is None and task.handed_over):
+        if (self._results is not None and opaque) or (self._results is None and task.scored_before):
             return None
         return finished
 
     def add(self, finished: Finished) -> None:
         """Take what is finished: it is judged, and on disk when this returns."""
-        self._outbox.put(finished, self._revisions(one.benchmark for one in finished.scored))
+        self._spool.put(finished, self._revisions(one.benchmark for one in finished.scored))
         try:
             judged = None if self._results is None else self._results.judged(finished)
         except TransientError:
             raise
         except Exception:
-            self._outbox.drop(finished.submission_id)
+            self._spool.drop(finished.submission_id)
             raise
         if judged is not None:
-            self._outbox.judged(finished.submission_id)
+            self._spool.judged(finished.submission_id)
         self._ready[finished.submission_id] = finished, judged
         self._oldest = self._oldest or self._at.now()
 
@@ -133,7 +133,7 @@ class PublishQueue:
 
     def _sent(self, some: Sequence[tuple[Finished, JudgedRun | None]]) -> frozenset[str]:
         if self._results is None:
-            return self._handing.give([finished for finished, _ in some])
+            return self._handoff.give([finished for finished, _ in some])
         return self._results.publish([judged for _, judged in some if judged])
 
     def _refused(self, finished: Finished, error: Exception) -> None:
@@ -148,10 +148,10 @@ class PublishQueue:
         kept = False
         try:
             if told.fault == "submitter":
-                self._endings.fail(finished.task, told, finished.output)
+                self._finalizer.fail(finished.task, told, finished.output)
             else:
                 output, most = finished.output, MAX_ATTEMPTS_TO_PUBLISH
-                kept = self._endings.give_back(finished.task, told, output, most=most)
+                kept = self._finalizer.give_back(finished.task, told, output, most=most)
         finally:
             self._forget(finished.task, keep=kept)
 
@@ -159,8 +159,8 @@ class PublishQueue:
         """It is not in this worker's hands any more; what is kept is sent by whoever claims it."""
         self._ready.pop(task.submission_id, None)
         if not keep:
-            self._outbox.drop(task.submission_id)
-        self._gone(task)
+            self._spool.drop(task.submission_id)
+        self._let_go(task)
 
     def _revisions(self, benchmarks: Iterable[str]) -> list[str]:
         return [self._at.registry[name].card.revision for name in benchmarks]

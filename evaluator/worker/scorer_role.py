@@ -41,14 +41,14 @@ OWN_CODE = "our own code, in a process of its own"
 
 
 @dataclass(frozen=True)
-class Boxes:
+class Sandboxes:
     """How modules are boxed on one machine."""
 
     isolation: IsolationStatus  # what isolates strangers' code here
     own: Backend  # the backend for the modules that are part of Assay, where nothing isolates
     limits: Limits  # of one submission
     # models of the Hub that modules name; None: those that name any are not run
-    shelf: ModelCache | None = None
+    model_cache: ModelCache | None = None
 
     def choose(self, submission: Submission) -> tuple[Backend, tuple[str, ...]]:
         """The backend a module is run in, and the layers to record."""
@@ -96,13 +96,13 @@ class Boxes:
         if not submission.models:
             yield ()
             return
-        if self.shelf is None:
+        if self.model_cache is None:
             raise PlatformError(
                 "no_models_here",
                 "This machine has no place for models of the Hub.",
                 "Give the worker a folder for them.",
             )
-        with self.shelf.lent(submission.models) as models:
+        with self.model_cache.lent(submission.models) as models:
             yield models
 
 
@@ -159,13 +159,13 @@ class PackedModule:
 
     submission: Submission  # whose module it is
     upload: Path | bytes  # the archive
-    own: Backend  # as in `Boxes`
+    own: Backend  # as in `Sandboxes`
     limits: Limits  # of the submission; each box of it has them
     # what isolates it on the worker's machine, and must wherever else it is opened
     layers: tuple[str, ...]
     hidden: tuple[Path, ...] = ()  # folders that the box must not see
-    # as in `Boxes`; its folder is one of the machine where the module is opened
-    shelf: ModelCache | None = None
+    # as in `Sandboxes`; its folder is one of the machine where the module is opened
+    model_cache: ModelCache | None = None
     # what isolates it there: the same as on the worker's machine
     choice: IsolationChoice = IsolationChoice.AUTO
 
@@ -183,8 +183,8 @@ class PackedModule:
     def open(self) -> Iterator[SandboxClient]:
         """See `ClientSource`."""
         isolation = machine_isolation(*self.hidden, choice=self.choice)
-        boxes = Boxes(isolation, self.own, self.limits, self.shelf)
-        _, layers = boxes.choose(self.submission)
+        sandboxes = Sandboxes(isolation, self.own, self.limits, self.model_cache)
+        _, layers = sandboxes.choose(self.submission)
         wanted = () if self.layers == (OWN_CODE,) else self.layers
         if lacking := [layer for layer in wanted if layer not in layers]:
             raise PlatformError(
@@ -194,7 +194,7 @@ class PackedModule:
             )
         with (
             tempfile.TemporaryDirectory(prefix="assay-") as scratch,
-            boxes.boxed(self.submission, self.upload, Path(scratch)) as session,
+            sandboxes.boxed(self.submission, self.upload, Path(scratch)) as session,
             session,
         ):
             yield SandboxClient(session)
@@ -221,12 +221,12 @@ class ScorerRole:
     questions: QuestionFolder | None = None
 
     @property
-    def shelf(self) -> ModelCache:
+    def model_cache(self) -> ModelCache:
         """Models that modules name, fetched before their boxes start."""
         return ModelCache(self.models or self.scratch.parent / "models")
 
     @property
-    def gate(self) -> SandboxAvailability:
+    def availability(self) -> SandboxAvailability:
         """Whether strangers' code is taken."""
         return SandboxAvailability(self.isolation.ok, self.isolation.reason, self.isolation.remedy)
 
@@ -275,7 +275,7 @@ class ScorerRole:
         self, submission: Submission, upload: Path, shards: Path
     ) -> Iterator[ModuleRun]:
         """Open a scoring module, whatever it is to be asked."""
-        _, layers = self.boxes.choose(submission)
+        _, layers = self.sandboxes.choose(submission)
         with suppress(FileExistsError):  # scores of submissions that may be private
             (self.scratch / "shards").mkdir(mode=0o700, parents=True)
         work = ModuleWork(submission, layers, shards, self.engine, self.questions)
@@ -288,19 +288,19 @@ class ScorerRole:
                 self.limits,
                 layers,
                 hidden,
-                self.shelf,
+                self.model_cache,
                 choice_of(self.isolation),
             )
             yield ModuleRun(work, packed)
             return
         place = self.scratch / "unpacked"
-        with self.boxes.starting(submission, upload, place) as start, ExitStack() as stack:
+        with self.sandboxes.starting(submission, upload, place) as start, ExitStack() as stack:
             yield ModuleRun.in_sandboxes(work, start, stack)
 
     @property
-    def boxes(self) -> Boxes:
+    def sandboxes(self) -> Sandboxes:
         """How modules are boxed on this machine."""
-        return Boxes(self.isolation, self.own, self.limits, self.shelf)
+        return Sandboxes(self.isolation, self.own, self.limits, self.model_cache)
 
     def shards_of(self, submission: Submission) -> Path:
         """Folder of the finished shards of a submission."""
@@ -330,7 +330,7 @@ class CodeSlot:
     broken: AssayError | None = None  # why nothing more may run there; empty while all is well
 
     @property
-    def gate(self) -> SandboxAvailability:
+    def availability(self) -> SandboxAvailability:
         """Whether strangers' code is run here."""
         if not self.role.scores:
             return SandboxAvailability(
@@ -338,7 +338,7 @@ class CodeSlot:
             )
         if self.broken is not None:
             return SandboxAvailability(False, self.broken.message, self.broken.hint)
-        return self.scorers.gate
+        return self.scorers.availability
 
     def can_run(self, submission: Submission) -> bool:
         """Whether this module may run here; nothing may beside what another left behind."""

@@ -63,7 +63,7 @@ class PendingEvent(BaseModel):
         return cls(
             submission_id=task.submission_id,
             asked_at=task.asked_at,
-            handed_over=task.handed_over,
+            handed_over=task.scored_before,
             event=event,
         )
 
@@ -73,15 +73,15 @@ class EventSpool:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._mine: dict[str, PendingEvent] = {}
+        self._own: dict[str, PendingEvent] = {}
 
-    def mine(self) -> tuple[PendingEvent, ...]:
+    def own(self) -> tuple[PendingEvent, ...]:
         """All that this worker owes, the oldest first."""
-        return tuple(self._mine.values())
+        return tuple(self._own.values())
 
     def get(self, submission_id: str) -> PendingEvent | None:
         """What this worker owes of a submission."""
-        return self._mine.get(submission_id)
+        return self._own.get(submission_id)
 
     def left(self, submission_id: str) -> PendingEvent | None:
         """What is owed of a submission, by whoever was here before; None: nothing is known."""
@@ -93,18 +93,18 @@ class EventSpool:
             log.warning("What is owed of %s cannot be read: %s", submission_id, error)
             return None
 
-    def put(self, owed: PendingEvent) -> None:
+    def put(self, pending: PendingEvent) -> None:
         """Keep what is to be recorded; on a full disk in memory alone."""
-        self._mine[owed.submission_id] = owed
+        self._own[pending.submission_id] = pending
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_durably(self._file(owed.submission_id), owed.model_dump_json().encode())
+            replace_durably(self._file(pending.submission_id), pending.model_dump_json().encode())
         except OSError as error:
-            log.warning("The end of %s is not on disk: %s", owed.submission_id, error)
+            log.warning("The end of %s is not on disk: %s", pending.submission_id, error)
 
     def drop(self, submission_id: str) -> None:
         """It is recorded, or nobody wants it any more."""
-        self._mine.pop(submission_id, None)
+        self._own.pop(submission_id, None)
         with suppress(OSError):
             self._file(submission_id).unlink(missing_ok=True)
 
@@ -300,7 +300,7 @@ def _entry_of(finished: Finished, worker: str) -> Entry:
         asked_at=task.asked_at,
         begun_at=task.begun_at,
         at=finished.at,
-        handed_over=task.handed_over,
+        handed_over=task.scored_before,
         output=finished.output,
     )
 
@@ -342,7 +342,7 @@ class UploadCache:
 
     def have(self, task: Task) -> None:
         """Fetch the upload of a task; what cannot be had now is fetched when it is begun."""
-        if task.handed_over or self._file(task.submission).exists():
+        if task.scored_before or self._file(task.submission).exists():
             return
         draft = self.folder / f"{_DRAFT}{uuid.uuid4().hex}"
         try:

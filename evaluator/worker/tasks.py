@@ -81,7 +81,7 @@ class Task:
         return self.status.job
 
     @property
-    def handed_over(self) -> bool:
+    def scored_before(self) -> bool:
         """Whether its scores were left to a judge, which this worker is."""
         return self.status.state is State.JUDGING
 

@@ -13,26 +13,35 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from benchmarks.errors import AssayError, TransientError
+from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.schema import Benchmark
-from evaluator.worker.backfill import Backfill
-from evaluator.worker.claimed import ClaimedJobs, Preemption, Release
-from evaluator.worker.claims import Claims, SkippedJobs, SlowestRuns
+from evaluator.isolation.supervising.failures import without_its_words
+from evaluator.scoring.progress import Progress
+from evaluator.submission.runs import Run, Scored
+from evaluator.worker.claims import (
+    ClaimedJobs,
+    Claims,
+    Preemption,
+    Release,
+    SkippedJobs,
+    SlowestRuns,
+)
 from evaluator.worker.disk import DiskWatch, is_full
-from evaluator.worker.finalizer import Finalizer
-from evaluator.worker.generations import JudgeSet
+from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, Finalizer, blamed, incident
+from evaluator.worker.generations import BOX_NOT_ENDED, Backfill, GenerationsRun, JudgeSet
 from evaluator.worker.handoff import Handoff
-from evaluator.worker.leases import LeaseRenewal
-from evaluator.worker.leftovers import Leftovers
 from evaluator.worker.liveness import (
     SILENT_AFTER,
     Backoff,
     Heartbeat,
+    LeaseRenewal,
     Liveness,
     ProcessLock,
     RunProgress,
@@ -40,15 +49,429 @@ from evaluator.worker.liveness import (
 from evaluator.worker.publish_queue import PublishQueue
 from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.scorer_role import CodeSlot, ScorerRole
-from evaluator.worker.spool import RunSpool, UploadCache
-from evaluator.worker.task_runner import Scoring, TaskRunner
-from evaluator.worker.tasks import Setting, Task, WorkerRole
+from evaluator.worker.spool import RunSpool, UploadCache, still_wanted
+from evaluator.worker.tasks import Finished, Setting, Task, WorkerRole, about
+from leaderboard.ledger.private_records import BANNED, public_record
 from leaderboard.publication.publisher import Publisher, cards_of
+from leaderboard.records import Kind, Status, Submission
+from leaderboard.replay import asked_at
+from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import NOT_LET_IN, Store
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Live, Pulse
 from leaderboard.submission_service import SandboxAvailability
 
 log = logging.getLogger(__name__)
+
+_TAKEN_AWAY = frozenset({State.WITHDRAWN, State.HIDDEN, State.REJECTED})
+_DONE_WITH = FINISHED - {State.FAILED}
+"""What failed by a fault of ours may be run again, and goes on from its shards."""
+_OLD = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Removes what nobody needs any more."""
+
+    at: Setting
+    scorers: ScorerRole  # has their shards
+    spool: RunSpool  # has what was finished
+    handoff: Handoff  # has what was handed over
+    results: RunPublisher  # removes results of what was taken back
+    uploads: UploadCache  # has uploads that were fetched in advance
+
+    def clear(self, task: Task) -> None:
+        """Remove what a task leaves, as far as its submission is over.
+
+        What waits or is in another worker's hands keeps its shards.
+        """
+        name = task.submission_id
+        self.uploads.drop(name)
+        try:
+            status = self.at.ledger.whole_status(name)
+            if status.unfinished:
+                if status.to_judge:
+                    self.scorers.forget(status.submission)
+                return
+            if status.state in _DONE_WITH:
+                self.scorers.forget(status.submission)
+            if status.state in _TAKEN_AWAY:
+                self.results.discard(status)
+            elif task.scored_before:
+                self.handoff.remove(name)
+            self.at.store.live.forget(name)
+        except (AssayError, OSError) as error:
+            log.warning("What is left of it was not removed: %s", error, extra=about(name))
+
+    def sweep(self, now: datetime) -> None:
+        """Remove what workers before this one left on the disk and nobody needs."""
+        self.scorers.sweep(now.timestamp())
+        self.uploads.sweep(now.timestamp())
+        self.spool.sweep((now - _OLD).timestamp())
+        try:
+            self._sweep_known()
+        except TransientError as error:
+            log.warning("What is left on the disk is looked through later: %s", error)
+
+    def _sweep_known(self) -> None:
+        # Listed first: what is written meanwhile is for a state that is not read yet.
+        finished, shards = self.spool.ids(), self.scorers.with_shards()
+        known = {s.submission.submission_id: s for s in self.at.ledger.statuses()}
+        for name in finished:
+            try:
+                wanted = self._is_wanted(name, known.get(name))
+            except PlatformError as error:  # What became of it is not known: it stays.
+                log.warning("What was finished is kept for now: %s", error, extra=about(name))
+                continue
+            if not wanted:
+                log.info("What was finished is not wanted any more.", extra=about(name))
+                self.spool.drop(name)
+        for name in shards:
+            status = known.get(name)
+            if status is not None and status.state in _DONE_WITH:
+                self.scorers.forget(status.submission)
+
+    def _is_wanted(self, submission_id: str, status: Status | None) -> bool:
+        entry = self.spool.entry(submission_id)
+        asked = self._asked_at(submission_id, status)
+        return entry is not None and still_wanted(entry, status, asked)
+
+    def _asked_at(self, submission_id: str, status: Status | None) -> datetime | None:
+        if status is None or not status.unfinished:
+            return None
+        return asked_at(self.at.ledger.events(submission_id))
+
+
+LONGEST_LINE = 300
+_FIRST_SEEN = 4096
+"""Of output that does not go on from what was seen, this much of its end is passed on."""
+
+
+class LogTail:
+    """What one scorer said so far."""
+
+    def __init__(self, live: Live, submission_id: str, *, may_tell: bool) -> None:
+        self._live = live
+        self._submission_id = submission_id
+        self._may_tell = may_tell
+        self._seen = ""
+
+    @property
+    def last(self) -> str:
+        """The last line with anything in it, cut to a length that can be shown."""
+        lines = (line.strip() for line in reversed(self._seen.splitlines()))
+        return next((line[:LONGEST_LINE] for line in lines if line), "")
+
+    def heard(self, output: Callable[[], str]) -> None:
+        """Pass on what is new; what cannot be told now is lost, and nothing else."""
+        if not self._may_tell:
+            return
+        text = output()
+        new, self._seen = after(self._seen, text), text
+        if not new:
+            return
+        try:
+            self._live.say(self._submission_id, new)
+        except (OSError, TransientError) as error:
+            log.debug("Output is not told: %s", error)
+
+    def forget(self) -> None:
+        """Nobody is to read it any more."""
+        try:
+            self._live.forget(self._submission_id)
+        except (OSError, TransientError) as error:
+            log.debug("Output is not forgotten: %s", error)
+
+
+def after(seen: str, text: str) -> str:
+    """What a text has beyond what was seen of it.
+
+    Of long output only the first part and the last are kept, so the end of what was seen is looked
+    for; where it is not found any more, the end of the text is all new.
+    """
+    if text.startswith(seen):
+        return text[len(seen) :]
+    end = seen[-200:]
+    place = text.rfind(end)
+    return text[place + len(end) :] if place >= 0 else text[-_FIRST_SEEN:]
+
+
+class StoppedError(TransientError):
+    """The worker was told to stop; nothing failed."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped", "The worker was stopped; what was finished is kept.")
+
+
+LOG_CHARS = 4000
+Look = Callable[[Task], None]
+
+
+class StoreAwayError(TransientError):
+    """The store does not answer; no submission is to blame, and none loses an attempt by it."""
+
+    @classmethod
+    def of(cls, error: TransientError) -> StoreAwayError:
+        """A fault that the store met."""
+        return cls(error.code, error.message, error.hint)
+
+
+@dataclass(frozen=True)
+class BatchCallbacks:
+    """What happens after every batch."""
+
+    run: Run  # whose output is read
+    said: LogTail  # passes it on
+    look: Look  # finds out whether to go on
+
+
+@dataclass
+class Scoring:
+    """Has the scorers of one worker score, one submission after another."""
+
+    at: Setting
+    scorers: ScorerRole  # runs scoring modules
+    uploads: UploadCache  # of what is to be scored
+    heart: Heartbeat  # shows progress
+    listener: Callable[[RunProgress], None]  # is told of progress
+    judge_set: JudgeSet  # knows the metrics that score generations
+    output: str = ""  # what the last scorer printed
+
+    def scores(self, task: Task, look: Look) -> list[Scored]:
+        """The scores of a submission on each of its benchmarks."""
+        submission = task.submission
+        said = LogTail(self.at.store.live, task.submission_id, may_tell=self.may_tell(submission))
+        run: Run | None = None
+        try:
+            with (
+                self.scorers.fetched(submission, self._fetch) as upload,
+                self._opened(submission, upload) as run,
+            ):
+                told = BatchCallbacks(run, said, look)
+                scored = {
+                    name: run.scores_of(
+                        self.at.registry[name], self.at.data, self._teller(task, name, told)
+                    )
+                    for name in sorted(submission.benchmarks, key=self._is_withheld)
+                }
+                return [scored[name] for name in submission.benchmarks]
+        finally:
+            if run is not None:  # Its box is closed: the last that it printed has come.
+                self.output = run.log
+                said.heard(lambda: self.output)
+
+    def shown_output(self, submission: Submission) -> str:
+        """The end of the scorer's output, if it may be kept: it may tell of what it was shown."""
+        return output_end(self.output) if self.may_tell(submission) else ""
+
+    def may_tell(self, submission: Submission) -> bool:
+        """Whether what a scorer says may be told to its author."""
+        return not any(self._is_withheld(name) for name in submission.benchmarks)
+
+    def _is_withheld(self, benchmark: str) -> bool:
+        """These come last: scores of others, published whole, could tell of their questions."""
+        return not self.at.registry[benchmark].card.answers_public
+
+    def _opened(self, submission: Submission, upload: Path) -> AbstractContextManager[Run]:
+        if submission.kind is Kind.GENERATIONS:
+            judge_set = self.judge_set
+            return nullcontext(
+                GenerationsRun(submission, upload, self.scorers, judge_set, judge_set.store.clock)
+            )
+        return self.scorers.open(submission, upload)
+
+    def _fetch(self, submission: Submission, target: Path) -> None:
+        try:
+            self.uploads.take(submission, target)
+        except TransientError as error:
+            raise StoreAwayError.of(error) from error
+
+    def _teller(self, task: Task, benchmark: str, to: BatchCallbacks) -> Callable[[Progress], None]:
+        """Passes progress and output on, and stops the work where it is no longer wanted."""
+        # Everyone can see the pulse: it names a private submission as the boards do, not at all.
+        shown = public_record(task.submission)
+
+        def tell(progress: Progress) -> None:
+            told = RunProgress(shown.submission_id, shown.name, benchmark, progress)
+            to.said.heard(lambda: to.run.log)
+            self.heart.tell(told, to.said.last)
+            self.listener(told)
+            to.look(task)
+
+        return tell
+
+
+def output_end(output: str) -> str:
+    """The end of what a scorer printed, at most `LOG_CHARS` characters and what says so."""
+    left_out = len(output) - LOG_CHARS
+    if left_out <= 0:
+        return output
+    return f"({left_out:,} characters before this are left out)\n{output[-LOG_CHARS:]}"
+
+
+@dataclass
+class TaskRunner:
+    """Works on one submission after another; what it finishes goes out."""
+
+    at: Setting
+    claims: Claims  # says whether they are still this worker's
+    finalizer: Finalizer  # records what failed
+    handoff: Handoff  # has the scores that other workers handed over
+    publish_queue: PublishQueue  # takes what is finished
+    scoring: Scoring  # runs scorers
+    claimed_jobs: ClaimedJobs  # what this worker holds
+    preemption: Preemption  # hands back what cannot be begun in time
+    slowest: SlowestRuns  # is told how long runs take
+    broke: Callable[[AssayError], None]  # is told why no further code may run on this machine
+    # set when the worker is to stop after the running batch
+    stop: threading.Event = field(default_factory=threading.Event)
+    _looked: datetime | None = None
+    _did_not_come: set[str] = field(default_factory=set)
+
+    def work(self, claimed: Task) -> None:
+        """Score, and judge if that is this worker's part."""
+        task = replace(claimed, begun_at=self.at.now())
+        name, attempt = task.submission_id, task.status.attempts
+        self.scoring.output = ""
+        self.scoring.heart.working_on(name, attempt)
+        log.info("Begun.", extra=about(name, attempt))
+        try:
+            self._do(task)
+        except StoppedError:
+            log.info("Stopped; what was finished is kept.", extra=about(name, attempt))
+        except TransientError as error:
+            self._after_fault(task, error)
+        except AssayError as error:
+            self._fail(task, blamed(error))
+        except Exception as error:
+            if is_full(error):
+                raise TransientError("disk_low", "There is no room on the disk.") from error
+            number = uuid.uuid4().hex[:8]
+            log.exception("Incident %s", number, extra=about(name, attempt))
+            self._fail(task, incident(number))
+        finally:
+            self.scoring.heart.working_on("")
+
+    def _do(self, task: Task) -> None:
+        self._look_now(task)
+        self._check_not_banned(task)
+        if self.finalizer.take_up(task):
+            self.claimed_jobs.let_go(task)
+            return
+        finished = self.publish_queue.finished_before(task)
+        if finished is None and task.submission.kind is Kind.GENERATIONS:
+            self.publish_queue.send()  # Among them may be metrics that are to score its images.
+        if finished is None:
+            scored = (
+                self._taken(task) if task.scored_before else self.scoring.scores(task, self.look)
+            )
+            output = self.scoring.shown_output(task.submission)
+            finished = Finished(task, scored, output, self.at.now())
+            took = finished.at - (task.begun_at or finished.at)
+            if not task.scored_before:  # Scores of others are merely read.
+                self.slowest.took(task.submission, took.total_seconds())
+        self._look_now(task)
+        self.publish_queue.add(finished)
+        self.claimed_jobs.finish(task)
+
+    def look(self, task: Task) -> None:
+        """Stop where that is wanted, and send what is due; a store that fails changes nothing."""
+        if self.stop.is_set():
+            raise StoppedError
+        try:
+            now, every = self.at.now(), timedelta(seconds=self.at.store.look_every_s)
+            if self._looked is not None and now - self._looked < every:
+                return
+            self._looked = now
+            self.claims.check_still_mine(task.submission_id)
+        except TransientError as error:
+            if error.code == "lost_race":
+                raise
+            level = logging.WARNING if error.code in NOT_LET_IN else logging.INFO
+            log.log(level, "Going on unseen: %s", error, extra=about(task.submission_id))
+        self.preemption.look(task)
+        self.publish_queue.send_due()
+
+    def _look_now(self, task: Task) -> None:
+        self._looked = None
+        self.look(task)
+
+    def _check_not_banned(self, task: Task) -> None:
+        try:
+            self.claims.check_not_banned(task)
+        except TransientError as error:
+            if error.code == BANNED:
+                raise
+
+    def _taken(self, task: Task) -> list[Scored]:
+        try:
+            scored, self.scoring.output = self.handoff.take(task.submission)
+        except TransientError as error:
+            raise StoreAwayError.of(error) from error
+        return scored
+
+    def _after_fault(self, task: Task, error: TransientError) -> None:
+        """Let go of a task after a fault of the world, or keep it where it is not at fault."""
+        away = isinstance(error, StoreAwayError) and not is_full(error)
+        if is_full(error) or (away and not self._alone_away(task)):
+            self.claimed_jobs.postpone(
+                task
+            )  # It is taken up again; nothing else waits for it alone.
+            raise error
+        if away:
+            # Others go first, here and elsewhere, while it rests.
+            self.finalizer.give_back(task, _files_away(error), "", most=MAX_ATTEMPTS_TO_PUBLISH)
+        elif error.code == BANNED:
+            self.finalizer.hand_back([task], "It waits, since its account was banned.")
+        elif error.code != "lost_race":
+            output = self.scoring.shown_output(task.submission)
+            self.finalizer.give_back(task, error, output)
+        self.claimed_jobs.let_go(task)
+
+    def _alone_away(self, task: Task) -> bool:
+        """Whether its files did not come twice, while the store answers: a first time is nothing."""
+        name = task.submission_id
+        if not self._store_answers():
+            self._did_not_come.discard(name)
+            return False
+        if name not in self._did_not_come:
+            self._did_not_come.add(name)
+            return False
+        self._did_not_come.discard(name)
+        return True
+
+    def _store_answers(self) -> bool:
+        """Whether both parts of the store are there now, whatever was known of them before."""
+        self.at.store.look_anew()
+        try:
+            self.at.store.public.head()
+            self.at.store.private.head()
+        except TransientError:
+            return False
+        return True
+
+    def _fail(self, task: Task, error: AssayError) -> None:
+        if error.code == BOX_NOT_ENDED:
+            self.broke(error)
+            if (
+                task.submission.kind is Kind.GENERATIONS
+            ):  # A metric did that, not whose images they are.
+                self.finalizer.give_back(task, error, "")
+                self.claimed_jobs.let_go(task)
+                return
+        if error.fault == "submitter":
+            self.scoring.scorers.forget(task.submission)  # The same code would only fail again.
+        told = error if self.scoring.may_tell(task.submission) else without_its_words(error)
+        self.finalizer.fail(task, told, self.scoring.shown_output(task.submission))
+        self.claimed_jobs.let_go(task)
+
+
+def _files_away(error: TransientError) -> TransientError:
+    return TransientError(
+        "files_away",
+        f"The store answers, but what it keeps of this submission does not come: {error.message}",
+        "Nothing is wrong with the submission; the operator can find why in the store.",
+    )
+
 
 _STOP_SEEN_WITHIN_S = 0.5
 OWED_FOR = timedelta(days=7)
@@ -75,7 +498,7 @@ class Worker:
         wake: threading.Event | None = None,
         disk: DiskWatch | None = None,
         silent_after: timedelta = SILENT_AFTER,
-        pace: SlowestRuns | None = None,
+        slowest: SlowestRuns | None = None,
     ) -> None:
         self.name = name
         self.scorers = scorers
@@ -94,44 +517,44 @@ class Worker:
         judges = JudgeSet(store)
         self._backfill = Backfill(store, judges, registry)
         self._leftovers = Leftovers(at, scorers, spool, handoff, results, self._uploads)
-        self._hand = hand = ClaimedJobs(heart.holding, self._leftovers.clear)
+        self._claimed_jobs = claimed_jobs = ClaimedJobs(heart.holding, self._leftovers.clear)
         liveness = Liveness(
             name, store.live, self._lock, heart.beat, store.clock, silent_after,
             shared=store.heartbeats_shared,
         )  # fmt: skip
         self.leases = LeaseRenewal(at, lambda: heart.pulse.claimed, liveness.lease)
-        pace = pace or SlowestRuns()
+        slowest = slowest or SlowestRuns()
         self._claims = Claims(
-            at, self._slot, handoff, finalizer, spool, liveness, pace, SkippedJobs(at.ledger),
-            holding=lambda one: hand.holds(one) or finalizer.owes(one),
+            at, self._slot, handoff, finalizer, spool, liveness, slowest, SkippedJobs(at.ledger),
+            holding=lambda one: claimed_jobs.holds(one) or finalizer.owes(one),
             worth=self._backfill.worth,
         )  # fmt: skip
         self._queue = PublishQueue(
             at,
             spool,
             results=results if role.judges else None,
-            handing=handoff,
-            endings=finalizer,
-            gone=hand.let_go,
+            handoff=handoff,
+            finalizer=finalizer,
+            let_go=claimed_jobs.let_go,
         )
-        self._release = Release(self._queue, finalizer, hand, self._uploads)
+        self._release = Release(self._queue, finalizer, claimed_jobs, self._uploads)
         self._runner = TaskRunner(
             at,
             claims=self._claims,
-            endings=finalizer,
-            handing=handoff,
-            outgoing=self._queue,
+            finalizer=finalizer,
+            handoff=handoff,
+            publish_queue=self._queue,
             scoring=Scoring(at, scorers, self._uploads, heart, listener, judges),
-            hand=hand,
-            giving_way=Preemption(hand, finalizer, liveness, store.clock),
-            pace=pace,
+            claimed_jobs=claimed_jobs,
+            preemption=Preemption(claimed_jobs, finalizer, liveness, store.clock),
+            slowest=slowest,
             broke=self._broke,
         )
 
     @property
-    def gate(self) -> SandboxAvailability:
+    def availability(self) -> SandboxAvailability:
         """Whether this worker runs strangers' code now."""
-        return self._slot.gate
+        return self._slot.availability
 
     def run_forever(self, stop: threading.Event, poll_s: float = 1.0) -> None:
         """Work until told to stop. The worker outlives any defect; it is logged and slept over.
@@ -168,7 +591,7 @@ class Worker:
         """Work on one submission, if it can be claimed."""
         with self._at_work():
             tasks = self._claims.take(submission_id)
-            self._hand.take(tasks)
+            self._claimed_jobs.take(tasks)
             for task in tasks:
                 self._work(task)
             self._queue.send()
@@ -186,13 +609,13 @@ class Worker:
 
     def _next(self) -> Task | None:
         """The next submission in hand; several may be claimed for that."""
-        if not self._hand.to_do:
+        if not self._claimed_jobs.to_do:
             if self._disk is not None:
                 self._disk.check()
-            self._hand.take(self._claims.more())
-            for later in self._hand.to_do[1:]:
+            self._claimed_jobs.take(self._claims.more())
+            for later in self._claimed_jobs.to_do[1:]:
                 self._uploads.have(later)
-        return next(iter(self._hand.to_do), None)
+        return next(iter(self._claimed_jobs.to_do), None)
 
     def _work(self, task: Task) -> None:
         try:
@@ -203,7 +626,9 @@ class Worker:
         except TransientError:
             raise  # It stays in hand until the store answers, or the disk has room.
         except Exception:
-            self._hand.let_go(task)  # Not even its end could be recorded: another attempt shows.
+            self._claimed_jobs.let_go(
+                task
+            )  # Not even its end could be recorded: another attempt shows.
             raise
 
     def _step(self, poll_s: float) -> float:
@@ -233,12 +658,14 @@ class Worker:
                 return
 
     def _idle_pulse(self) -> Pulse:
-        gate = self._slot.gate
+        availability = self._slot.availability
         return Pulse(
             worker=self.name,
             at=self._at.now(),
-            isolation_ok=gate.ok,
-            isolation=", ".join(self.scorers.layers) if gate.ok else f"{gate.reason} {gate.remedy}",
+            isolation_ok=availability.ok,
+            isolation=", ".join(self.scorers.layers)
+            if availability.ok
+            else f"{availability.reason} {availability.remedy}",
         )
 
     def _broke(self, error: AssayError) -> None:

@@ -10,12 +10,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from evaluator.worker.claimed import ClaimedJobs
-from evaluator.worker.claims import Claims
-from evaluator.worker.leftovers import Leftovers
+from evaluator.worker.claims import ClaimedJobs, Claims
 from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.spool import RunSpool
-from evaluator.worker.task_runner import Scoring
+from evaluator.worker.worker import Leftovers, Scoring
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State

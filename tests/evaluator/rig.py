@@ -223,8 +223,8 @@ class Rig:
         role = ScorerRole(
             status, FakeBackend(name="own"), self.folder / "scratch", Limits(), questions=questions
         )
-        if self.known_s is not None and "pace" not in more:
-            more["pace"] = self._pace(self.known_s)
+        if self.known_s is not None and "slowest" not in more:
+            more["slowest"] = self._pace(self.known_s)
         more.setdefault("registry", {"toy": self.toy})
         return Worker(name, self.store, data=None, scorers=role, **more)
 

@@ -232,5 +232,5 @@ def _ground(folder: Path, laid: Decoys, backend: Watched, status: IsolationStatu
     registry = {BENCHMARK: Marked()}
     role = ScorerRole(status, PlainProcess(), folder / "scratch", QUICK)
     worker = Worker(f"worker-{os.getpid()}", store, registry=registry, data=None, scorers=role)
-    desk = SubmissionService(store, registry, None, lambda: role.gate, clock)
+    desk = SubmissionService(store, registry, None, lambda: role.availability, clock)
     return Ground(folder, laid, backend, worker, desk)

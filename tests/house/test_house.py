@@ -146,7 +146,7 @@ CATCHING = {
     ("evaluator/scorers/in_process.py", "*"): "a stranger's model; the pair gets the error",
     ("evaluator/scoring/engine.py", "header_size"): "damaged bytes; whoever decodes them says so",
     (
-        "evaluator/worker/leases.py",
+        "evaluator/worker/liveness.py",
         "*",
     ): "logged; a thread that ends would lose its worker's claims",
     ("evaluator/worker/publish_queue.py", "*"): "logged; it ends the submission at fault alone",

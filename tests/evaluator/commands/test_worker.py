@@ -21,7 +21,7 @@ from huggingface_hub import HfApi
 from benchmarks.errors import TransientError
 from evaluator.commands.worker_loop import name_of_worker, poll_of
 from evaluator.submission.service import SubmissionService
-from evaluator.worker.judging import judge
+from evaluator.worker.publishing import judge
 from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import read_marks

@@ -12,8 +12,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.settings.sources import load
 from evaluator.commands.worker import JobOptions
 from evaluator.commands.worker_loop import name_of_worker
-from evaluator.launching.launcher import new_name
-from evaluator.launching.outcomes import last_lines, one_line, why_it_ended
+from evaluator.launching.launcher import last_lines, new_name, one_line, why_it_ended
 from evaluator.launching.planning import Plan, SeenJob, accounted, plan
 from leaderboard.records import Event, Kind, Status
 from leaderboard.replay import fold

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.worker.claimed import OVERRUN
-from evaluator.worker.claims import AHEAD, UNTIMED_AT_ONCE, done_soon
+from evaluator.worker.claims import AHEAD, OVERRUN, UNTIMED_AT_ONCE, done_soon
 from evaluator.worker.liveness import RunProgress
 from evaluator.worker.publish_queue import SENT_AFTER
 from evaluator.worker.tasks import WorkerRole

@@ -363,7 +363,7 @@ def test_a_metric_that_leaves_something_behind_stops_the_worker_and_not_the_mode
     rig.backend = raising(PlatformError("box_not_ended", "A process of it lives on."))
     worker = rig.worker("w2")
     worker.run_next()
-    assert (rig.state(name), worker.gate.ok) == (State.QUEUED, False)
+    assert (rig.state(name), worker.availability.ok) == (State.QUEUED, False)
     rig.clock.move(hours=1)
     assert not worker.run_next(), "nothing more runs beside it"
     rig.backend = FakeBackend()

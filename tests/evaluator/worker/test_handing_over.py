@@ -168,7 +168,7 @@ def test_scores_files_go_to_the_judge_alone_and_code_to_the_scorer(rig: Rig) -> 
     rig.send()
     worker = judge(rig)
     assert not worker.run_next()
-    assert (worker.gate.ok, bool(worker.gate.reason)) == (False, True)
+    assert (worker.availability.ok, bool(worker.availability.reason)) == (False, True)
 
 
 def test_a_worker_of_both_roles_judges_what_was_handed_over(rig: Rig) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import TransientError
-from evaluator.worker import leases
 from evaluator.worker import liveness as presence_module
 from evaluator.worker.liveness import (
     FORGOTTEN_AFTER_S,
@@ -80,7 +79,7 @@ def test_a_worker_is_gone_by_its_silence_or_by_its_lease(
     presence = ProcessLock(rig.folder / "workers", "w2")
     judge = Liveness("w2", rig.store.live, presence, lambda: rig.beats("w2"), rig.clock)
     judge = replace(judge, **other)
-    gone = judge.poll().gone(status)
+    gone = judge.poll().lost_claim(status)
     assert (gone is not None) is bool(why)
     assert gone is None or why in gone.why
     assert judge.workers() >= 1
@@ -190,7 +189,7 @@ def test_a_run_of_eight_hours_is_held_by_six_commits_an_hour_and_counts_as_one_a
     here, there = machines
     names = stock(here.store, ["hub:ada", "hub:bob"])
     worker, other = here.worker("w1"), there.worker("w2")
-    worker._hand.take(worker._claims.more())
+    worker._claimed_jobs.take(worker._claims.more())
     before, since = here.head, here.status(names[0]).since
     for _ in range(8 * 60):
         here.clock.move(minutes=1)
@@ -207,14 +206,14 @@ def test_what_another_has_taken_meanwhile_is_not_renewed(machines: tuple[Rig, Ri
     here, there = machines
     names = stock(here.store, ["hub:ada", "hub:bob"])
     first = here.worker("w1")
-    first._hand.take(first._claims.more())
+    first._claimed_jobs.take(first._claims.more())
     here.clock.move(minutes=30)
     assert there.worker("w2")._claims.more()
     before = here.head
     first.leases.renew_due()
     assert here.head == before + 1
     assert [here.status(name).by for name in names] == ["w2", "w1"]
-    first._hand.drop_to_do()
+    first._claimed_jobs.drop_to_do()
     first.leases.renew_due()
     assert here.head == before + 1, "nothing is held"
 
@@ -222,7 +221,7 @@ def test_what_another_has_taken_meanwhile_is_not_renewed(machines: tuple[Rig, Ri
 def test_a_worker_renews_its_leases_while_it_works(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "LEASE", timedelta(0))
+    monkeypatch.setattr(presence_module, "LEASE", timedelta(0))
     (name,) = stock(rig.store, ["hub:ada"])
 
     def long_run() -> None:

@@ -28,7 +28,7 @@ from evaluator.isolation.supervising.failures import box_not_ended
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.submission.archives.archive import content_hash, taken_in
-from evaluator.worker.scorer_role import OWN_CODE, Boxes, PackedModule, ScorerRole, unpacked
+from evaluator.worker.scorer_role import OWN_CODE, PackedModule, Sandboxes, ScorerRole, unpacked
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from leaderboard.records import Submission
 from leaderboard.states import State
@@ -108,7 +108,7 @@ def test_a_module_takes_its_upload_along_to_another_machine(upload: Path, sent: 
 
 def test_without_isolation_strangers_code_is_refused() -> None:
     with pytest.raises(PlatformError) as caught:
-        Boxes(NOTHING, PlainProcess(), Limits()).choose(module())
+        Sandboxes(NOTHING, PlainProcess(), Limits()).choose(module())
     assert (caught.value.code, caught.value.hint) == ("isolation_unavailable", "Do.")
 
 
@@ -121,7 +121,7 @@ def test_what_runs_in_no_box_is_ranked_only_if_it_is_ours(
     status: IsolationStatus, ours: bool, layer: str
 ) -> None:
     sent = module(min(bundled_hashes())) if ours else module()
-    backend, layers = Boxes(status, PlainProcess(), Limits()).choose(sent)
+    backend, layers = Sandboxes(status, PlainProcess(), Limits()).choose(sent)
     assert (backend.name, layers) == ("plain", (layer,))
     assert bool(kept_from_ranking("", layers)) is not ours
 
@@ -194,7 +194,7 @@ def test_the_box_gets_the_models_its_module_names_and_none_are_fetched_otherwise
 
 def test_a_machine_without_a_place_for_models_says_so(rig: Rig) -> None:
     named, role = rig.send(NAMING).submission, rig.worker().scorers
-    boxes = Boxes(role.isolation, role.own, role.limits)
+    boxes = Sandboxes(role.isolation, role.own, role.limits)
     with (
         pytest.raises(PlatformError, match="models"),
         boxes.boxed(named, rig.module(NAMING), rig.folder / "scratch"),
@@ -223,7 +223,7 @@ class SurvivingBackend(FakeBackend):
 def test_no_code_is_run_beside_what_could_not_be_ended_and_scores_are_judged(rig: Rig) -> None:
     rig.backend = backend = SurvivingBackend()
     first, worker = rig.sent(), rig.worker()
-    assert worker.gate.ok
+    assert worker.availability.ok
     assert worker.run_next()
     assert rig.ended(first) == (State.FAILED, "box_not_ended", "platform")
 
@@ -237,7 +237,7 @@ def test_no_code_is_run_beside_what_could_not_be_ended_and_scores_are_judged(rig
 
     worker.heart.beat()
     (pulse,) = rig.store.live.pulses()
-    assert (pulse.isolation_ok, pulse.submission_id, worker.gate.ok) == (False, "", False)
+    assert (pulse.isolation_ok, pulse.submission_id, worker.availability.ok) == (False, "", False)
     assert "Restart" in pulse.isolation, "it says what to do"
     rig.backend = FakeBackend()
     assert rig.worker("w2").run_next(), "another worker takes what this one leaves"

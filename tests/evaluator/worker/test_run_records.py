@@ -17,7 +17,7 @@ from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.dry_run import USUAL_PAIRS, Drawn, agreement
 from evaluator.submission.receipts import environment_versions, written
 from evaluator.submission.runs import MOST_EXAMPLES, cost_record, findings_record
-from evaluator.worker.task_runner import LOG_CHARS, ending
+from evaluator.worker.worker import LOG_CHARS, output_end
 from leaderboard.publication.origins import scores_sha256
 from leaderboard.records import Receipt, Status
 from leaderboard.states import State
@@ -61,9 +61,9 @@ def test_examples_are_few_and_no_frequent_finding_hides_a_rare_one(counts: dict[
 
 
 def test_of_a_long_output_the_end_is_shown_and_how_much_is_left_out() -> None:
-    assert ending("") == ""
-    assert ending("x" * LOG_CHARS) == "x" * LOG_CHARS
-    told, shown = ending("start" + "é" * (LOG_CHARS + 1_000)).split("\n")
+    assert output_end("") == ""
+    assert output_end("x" * LOG_CHARS) == "x" * LOG_CHARS
+    told, shown = output_end("start" + "é" * (LOG_CHARS + 1_000)).split("\n")
     assert "1,005" in told
     assert shown == "é" * LOG_CHARS
 

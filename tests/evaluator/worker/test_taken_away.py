@@ -112,14 +112,14 @@ def test_results_of_before_a_withdrawn_rerun_stay_in_the_history(rig: Rig) -> No
 def test_a_worker_that_lost_a_private_submission_leaves_the_held_result_as_it_is(rig: Rig) -> None:
     name = rig.sent(private=True)
     late = rig.worker("late")
-    late._hand.take(late._claims.more())
+    late._claimed_jobs.take(late._claims.more())
     rig.clock.move(hours=9)
     assert rig.worker("second").run(name)
     assert rig.state(name) is State.HELD
     path = f"held/{name}/results/toy.json"
     held = rig.store.private.read(path)
     rig.clock.move(minutes=1)
-    (task,) = late._hand.to_do
+    (task,) = late._claimed_jobs.to_do
     scored = late._runner.scoring.scores(task, lambda _: None)
     late._queue.add(Finished(task, scored, "", rig.clock()))
     assert late._queue.send()

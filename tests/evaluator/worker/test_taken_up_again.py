@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from evaluator.commands.local_account import this_person
+from evaluator.commands.worker_loop import stop_on_signals
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.supervising.log import BoundedLog
-from evaluator.worker.stopping import stop_on_signals
-from evaluator.worker.task_runner import LONGEST_LINE, LogTail, after
+from evaluator.worker.worker import LONGEST_LINE, LogTail, after
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
