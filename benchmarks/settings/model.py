@@ -240,6 +240,28 @@ class Settings(BaseSettings):
     ] = 20.0
     """GiB of embeddings that a folder of them may hold (`scorers run --cache`)."""
 
+    # Limits of a submitted module in its box.
+    scorer_start_s: Annotated[float, Setting("limits.scorer_start_s", _RUNNERS)] = Field(
+        180.0, ge=1, le=86_400
+    )
+    """Seconds in which a submitted module is imported and its scorer is made."""
+    scorer_batch_s: Annotated[float, Setting("limits.scorer_batch_s", _RUNNERS)] = Field(
+        300.0, ge=1, le=86_400
+    )
+    """Seconds of one batch that a submitted module is asked."""
+    scorer_job_s: Annotated[float, Setting("limits.scorer_job_s", _RUNNERS)] = Field(
+        21_600.0, ge=1, le=604_800
+    )
+    """Seconds of a submitted module in one box, all benchmarks together."""
+    scorer_memory_mib: Annotated[int, Setting("limits.scorer_memory_mib", _RUNNERS)] = Field(
+        8192, ge=256, le=16_777_216
+    )
+    """MiB of memory of all processes of a submitted module together, its files included."""
+    scorer_processes: Annotated[int, Setting("limits.scorer_processes", _RUNNERS)] = Field(
+        256, ge=16, le=100_000
+    )
+    """Processes and threads of a submitted module together."""
+
     # The machine.
     docker_host: Annotated[
         str | None, Setting("isolation.docker_host", _RUNNERS, routes_secrets=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.model_cache import ModelCache
 from evaluator.hub.source import PREFIX
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.limits import Limits, scorer_limits
 from evaluator.scoring.progress import Progress
 from evaluator.submission.dry_run import (
     USUAL_PAIRS,
@@ -96,6 +97,7 @@ class Outcome:
     verdict: Verdict  # on it
     expected: Expectation  # the time on every benchmark
     receipt: Receipt | None  # of the dry run; None where it failed
+    limits: Limits  # in force
 
 
 def check(
@@ -203,13 +205,14 @@ def _check(wanted: CheckRequest, place: Path | None, *, as_json: bool) -> None:
 
 
 def _run(wanted: CheckRequest, module: ScoringModule, drawn: Sequence[Drawn]) -> Outcome:
-    limits = Limits()
+    limits = scorer_limits(os.environ)
     with _machine(wanted, module, limits) as machine, _listener(module, drawn) as tell:
         found = dry_run(module, drawn, machine, tell, now())
     names = _runs_on(wanted, module)
     expected = expectation(found, wanted.registry, wanted.data, limits, names)
     receipt = None if found.failure else receipt_of(module, found, now())
-    return Outcome(found, verdict_of(found, module.manifest.range), expected, receipt)
+    verdict = verdict_of(found, module.manifest.range)
+    return Outcome(found, verdict, expected, receipt, limits)
 
 
 @contextmanager
@@ -278,7 +281,7 @@ def _tell(seen: ValidationReport, outcome: Outcome, *, as_json: bool) -> None:
         typer.echo(json.dumps(found, indent=1))
         return
     out = console()
-    for block in found_blocks(outcome.found, outcome.expected, Limits()):
+    for block in found_blocks(outcome.found, outcome.expected, outcome.limits):
         out.print(block)
     for line in closing_lines(outcome.found, outcome.verdict):
         out.print(line, soft_wrap=True)

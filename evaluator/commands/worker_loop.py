@@ -26,7 +26,7 @@ from evaluator.commands.local_account import this_person
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.backend import IsolationStatus
 from evaluator.isolation.layers import Layer
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.limits import scorer_limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.launching.planning import WORKER, JobSettings
 from evaluator.reevaluating import reevaluate_at_start
@@ -357,7 +357,7 @@ def make_worker(
         isolation=status,
         own=PlainProcess(),
         scratch=folder,
-        limits=Limits(),
+        limits=scorer_limits(os.environ),
         engine=engine or LocalEngine(),
         models=models_folder(),
         operator=this_person().key,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from benchmarks.errors import SubmitterError
+from benchmarks.settings.sources import value_of
 
 MIB = 1024 * 1024
 
@@ -26,3 +30,31 @@ class Limits:
     cpu_s: int = 24 * 3600  # CPU seconds per process
     processes: int = 256  # processes of the box together
     threads: int = 2  # what numerical libraries are told to use
+
+
+def scorer_limits(environment: Mapping[str, str]) -> Limits:
+    """As the settings say.
+
+    Raises:
+        SubmitterError: `bad_setting`; one of them is no such number, or they contradict each other.
+    """
+    start_s = value_of("scorer_start_s", environment)
+    batch_s = value_of("scorer_batch_s", environment)
+    job_s = value_of("scorer_job_s", environment)
+    for name, seconds in (("start_s", start_s), ("batch_s", batch_s)):
+        if seconds > job_s:
+            raise SubmitterError(
+                "bad_setting",
+                f"limits.scorer_{name} ({seconds:g}) is more than limits.scorer_job_s ({job_s:g}), "
+                "which holds for both together.",
+                "Raise the one or lower the other: python -m evaluator settings",
+            )
+    usual = Limits()
+    return Limits(
+        start_s=start_s,
+        batch_s=batch_s,
+        job_s=job_s,
+        memory_bytes=value_of("scorer_memory_mib", environment) * MIB,
+        processes=value_of("scorer_processes", environment),
+        cpu_s=max(usual.cpu_s, round(job_s * usual.threads)),
+    )

@@ -201,7 +201,7 @@ class PackedModule:
 
 
 LEFT_BEHIND_S = 24 * 3600.0
-"""Longer than any submission may run."""
+"""Rest beyond the time of its two boxes."""
 
 
 @dataclass(frozen=True)
@@ -307,9 +307,9 @@ class ScorerRole:
         return self.scratch / "shards" / submission.submission_id
 
     def sweep(self, now_s: float) -> None:
-        """Remove what workers that were killed left unpacked, more than a day ago."""
+        """Remove what workers that were killed left unpacked, long ago."""
         for place in (self.scratch / "unpacked").glob("*"):
-            if place.stat().st_mtime < now_s - LEFT_BEHIND_S:
+            if place.stat().st_mtime < now_s - LEFT_BEHIND_S - 2 * self.limits.job_s:
                 shutil.rmtree(place, ignore_errors=True)
 
     def with_shards(self) -> tuple[str, ...]:

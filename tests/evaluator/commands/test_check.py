@@ -328,6 +328,28 @@ def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Store]:
     return Ledger(store).whole_status(sent.submission_id), store
 
 
+def test_the_limits_are_those_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_SCORER_BATCH_S", "1")
+    found = checked(module(tmp_path, scoring("import time; time.sleep(60)")), "--pairs", "8")
+    assert found["error"]["code"] == "timeout"
+    assert "longer than 1 s" in found["error"]["message"]
+
+
+@pytest.mark.parametrize("command", ["check", "worker"])
+def test_limits_that_contradict_each_other_are_refused_at_the_start(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_SCORER_JOB_S", "60")
+    words = {
+        "check": (module(tmp_path, scoring("return [0.5 for _ in prompts]")), *OURS),
+        "worker": ("--once", "--store", tmp_path / "store"),
+    }
+    done = typed(command, *words[command])
+    assert (done.exit_code, code_of(done)) == (1, "bad_setting")
+
+
 @pytest.mark.parametrize("fault", all_slow_but_one(FAULTS))
 def test_a_module_that_fails_in_a_worker_fails_alike_in_check(fault: str, tmp_path: Path) -> None:
     code, source = FAULTS[fault]
