@@ -303,6 +303,33 @@ LEASE_HEARD = timedelta(hours=1)
 the app that relays them is away."""
 
 
+OUTAGE = timedelta(minutes=5)
+"""After one that lasted so long, others are given as long to renew what ran out meanwhile."""
+
+
+@dataclass
+class StoreContact:
+    """Whether this worker has reached the store for long enough to judge leases by it."""
+
+    _fails: bool = False
+    _reached_at: datetime | None = None
+    _back_at: datetime | None = None
+
+    def failed(self) -> None:
+        """The store does not answer."""
+        self._fails = True
+
+    def reached(self, now: datetime) -> None:
+        """It answers."""
+        if self._fails and self._reached_at is not None and now - self._reached_at >= OUTAGE:
+            self._back_at = now
+        self._fails, self._reached_at = False, now
+
+    def tells_leases(self, now: datetime) -> bool:
+        """Whether a lease that ran out was not just kept from being renewed."""
+        return not self._fails and (self._back_at is None or now - self._back_at >= OUTAGE)
+
+
 @dataclass(frozen=True)
 class LostClaim:
     """Why a claim holds no more."""
@@ -322,6 +349,7 @@ class Liveness:
     clock: Callable[[], datetime]  # of the medium
     silent_after: timedelta = SILENT_AFTER  # how long a pulse may be missing
     shared: bool = True  # whether workers of other machines can see pulses at all
+    contact: StoreContact = field(default_factory=StoreContact)
 
     def poll(self) -> WorkerPoll:
         """All workers as they are now."""
@@ -380,7 +408,7 @@ class WorkerPoll:
             if self._is_heard:
                 why = f"{status.by} was silent since {_time_text(pulse.at)}."
                 return LostClaim(why, _begun(status, pulse))
-        if status.expired(now - LEASE_SLACK):
+        if status.expired(now - LEASE_SLACK) and by.contact.tells_leases(now):
             until = "" if status.lease_until is None else f" at {_time_text(status.lease_until)}"
             why = f"The lease of {status.by} ran out{until}."
             return LostClaim(why, _begun(status, pulse))

@@ -45,6 +45,7 @@ from evaluator.worker.liveness import (
     Liveness,
     ProcessLock,
     RunProgress,
+    StoreContact,
 )
 from evaluator.worker.publish_queue import PublishQueue
 from evaluator.worker.publishing import RunPublisher
@@ -505,6 +506,7 @@ class Worker:
         self._disk = disk
         self._wake = wake
         self._backoff = Backoff()
+        self._contact = StoreContact()
         self._at = at = Setting(name, store, registry, data, scorers.scratch, role, keys)
         self._slot = CodeSlot(scorers, role)
         self._lock = ProcessLock(at.scratch / "workers", name)
@@ -520,7 +522,7 @@ class Worker:
         self._claimed_jobs = claimed_jobs = ClaimedJobs(heart.holding, self._leftovers.clear)
         liveness = Liveness(
             name, store.live, self._lock, heart.beat, store.clock, silent_after,
-            shared=store.heartbeats_shared,
+            shared=store.heartbeats_shared, contact=self._contact,
         )  # fmt: skip
         self.leases = LeaseRenewal(at, lambda: heart.pulse.claimed, liveness.lease)
         slowest = slowest or SlowestRuns()
@@ -635,9 +637,11 @@ class Worker:
         """Do the next thing; for how long to pause after it."""
         try:
             worked = self.run_next()
+            self._contact.reached(self._at.now())
         except TransientError as error:
             log.warning("Nothing can be done for now: %s", error)
             self.heart.waiting(f"waiting: {_why(error)}")
+            self._contact.failed()
             return self._backoff.next_s()
         except Exception:
             log.exception("The worker met a defect and goes on.")

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.errors import TransientError
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
+from tests.evaluator.rig import Rig
 
 
 @dataclass
@@ -35,6 +37,23 @@ class Switch:
         self.calls += 1
         if self.calls == self.at and self.error:
             raise self.error
+
+
+class Outage(Switch):
+    """Whether a store answers."""
+
+    away = False
+
+    def step(self, what: str) -> None:
+        if self.away:
+            raise TransientError("hub_down", "The Hub does not answer.")
+
+    def begins(self) -> None:
+        self.away = True
+
+    def ends(self, rig: Rig, **later: float) -> None:
+        self.away = False
+        rig.clock.move(**later)
 
 
 @dataclass

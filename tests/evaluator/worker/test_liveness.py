@@ -34,7 +34,7 @@ from leaderboard.store import interface
 from leaderboard.store.live.interface import MemoryLive, Pulse
 from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import FakeBackend, Killed, Rig, on_commit, raising, wait_for
-from tests.evaluator.worker.breaking import published_once
+from tests.evaluator.worker.breaking import Outage, breaking, published_once
 from tests.evaluator.worker.stock import stock
 
 
@@ -216,6 +216,36 @@ def test_what_another_has_taken_meanwhile_is_not_renewed(machines: tuple[Rig, Ri
     first._claimed_jobs.drop_to_do()
     first.leases.renew_due()
     assert here.head == before + 1, "nothing is held"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "lives", "soon", "later"),
+    [(4, False, "w2", "w2"), (40, True, "w1", "w1"), (40, False, "w1", "w2")],
+    ids=["blink", "owner-lives", "owner-lost"],
+)
+def test_after_an_outage_others_have_time_to_renew_their_leases(
+    machines: tuple[Rig, Rig], minutes: float, *, lives: bool, soon: str, later: str
+) -> None:
+    here, there = machines
+    (name,) = stock(here.store, ["hub:ada"])
+    owner = here.worker("w1")
+    owner._claimed_jobs.take(owner._claims.more())
+    outage = Outage()
+    there.store = breaking(there.store, outage)
+    other = there.worker("w2")
+    here.clock.move(minutes=max(0.0, 23 - minutes))
+    other._step(1.0)
+    outage.begins()
+    other._step(1.0)
+    outage.ends(here, minutes=minutes)
+    for _ in range(2):
+        other._step(1.0)
+    assert here.status(name).by == soon
+    if lives:
+        owner.leases.renew_due()
+    here.clock.move(minutes=6)
+    other._step(1.0)
+    assert here.status(name).by == later
 
 
 def test_a_worker_renews_its_leases_while_it_works(

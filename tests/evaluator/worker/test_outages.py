@@ -48,29 +48,19 @@ from tests.evaluator.rig import (
     raising,
     wait_for,
 )
-from tests.evaluator.worker.breaking import Breaking, Switch, breaking, published_once, results
+from tests.evaluator.worker.breaking import (
+    Breaking,
+    Outage,
+    Switch,
+    breaking,
+    published_once,
+    results,
+)
 from tests.evaluator.worker.stock import stock
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer, running_hub
 
 DEFECT = ZeroDivisionError("a defect of ours")
-
-
-class Outage(Switch):
-    """Whether a store answers."""
-
-    away = False
-
-    def step(self, what: str) -> None:
-        if self.away:
-            raise TransientError("hub_down", "The Hub does not answer.")
-
-    def begins(self) -> None:
-        self.away = True
-
-    def ends(self, rig: Rig, **later: float) -> None:
-        self.away = False
-        rig.clock.move(**later)
 
 
 @pytest.fixture
