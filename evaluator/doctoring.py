@@ -27,7 +27,7 @@ from leaderboard.publication.rebuilding import (
     rebuilt,
     repaired,
 )
-from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.publication.snapshot import known_and_shown, read_snapshot
 from leaderboard.service.health import DISK_FLOOR_BYTES, Health, Level, disk_of
 from leaderboard.service.webhooks import checked_secret as checked_webhook
 from leaderboard.store.hub.layout import CONTENTS
@@ -237,8 +237,8 @@ _WRITERS = frozenset({"admin", "write"})
 _WRITE = "repo.write"
 
 
-def hub_rows(parts: HubParts) -> Iterator[Row]:
-    """Everything, as far as it can be reached."""
+def hub_rows(parts: HubParts, cards: Mapping[str, Card]) -> Iterator[Row]:
+    """Everything, as far as it can be reached; `cards` are those of the benchmarks known here."""
     # Only here: the command line starts without the Hub's client.
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
 
@@ -248,6 +248,7 @@ def hub_rows(parts: HubParts) -> Iterator[Row]:
         yield _repository(parts, part, told)
     yield from _clock(parts)
     yield from _pins(parts)
+    yield from _dataset_cards(parts, cards)
 
 
 def may_write(told: Mapping[str, Any], repositories: tuple[str, ...]) -> bool | None:
@@ -368,6 +369,23 @@ def _pins(parts: HubParts) -> Iterator[Row]:
         yield Row("  release", refused.message, refused.hint, broken=True)
     if pins.frozen_until is not None:
         yield Row("  squash", f"under way, until {pins.frozen_until:%H:%M:%S} UTC at most")
+
+
+def _dataset_cards(parts: HubParts, cards: Mapping[str, Card]) -> Iterator[Row]:
+    from leaderboard.store.hub.maintenance import stale_cards  # noqa: PLC0415
+
+    try:
+        stale = stale_cards(parts, known_and_shown(parts.public, cards))
+    except AssayError:
+        return  # It is told of the repositories and the pins already what cannot be reached.
+    if stale:
+        yield Row(
+            "  dataset cards",
+            f"out of date: {', '.join(stale)}; `load_dataset` lacks tables",
+            f"python -m evaluator store cards hub:{parts.name.text}",
+        )
+    else:
+        yield Row("  dataset cards", "name every table")
 
 
 def health_rows(health: Health, name: str) -> Iterator[Row]:

@@ -109,7 +109,7 @@ def _parts_rows(store: StoreName) -> Iterator[Row]:
     # Only here: the command line starts without the Hub's client.
     from leaderboard.store.hub.hub_store import HubParts  # noqa: PLC0415
 
-    yield from hub_rows(HubParts(store.hub_name, store.folder))
+    yield from hub_rows(HubParts(store.hub_name, store.folder), cards_of(load_registry()))
 
 
 def _boards_rows(opened: Store, *, repair: bool) -> Iterator[Row]:

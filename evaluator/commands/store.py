@@ -15,6 +15,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import JsonOption, console, ended_in_order, table
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.snapshot import known_and_shown
 from leaderboard.store.opening import StoreName
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def create(
         bool, typer.Option("--private", help="For members only: results and boards as well.")
     ] = False,
 ) -> None:
-    """Create the three dataset repositories of a store on the Hub; safe to run again.
+    """Create the three dataset repositories of a store on the Hub, with their cards; safe to run again.
 
     The token (HF_TOKEN) must be allowed to create and write datasets of the owner.
 
@@ -59,6 +60,7 @@ def create(
 
     for line in maintenance.create(_parts(name), private=private):
         console().print(Text(line))
+    cards(name)
 
 
 def migrate(name: Named) -> None:
@@ -136,13 +138,11 @@ def cards(name: Named) -> None:
 
     Example: python -m evaluator store cards hub:my-org/assay
     """
-    from leaderboard.store.hub.cards import card_files  # noqa: PLC0415
-    from leaderboard.store.hub.layout import Part  # noqa: PLC0415
     from leaderboard.store.hub.maintenance import write_cards  # noqa: PLC0415
 
+    parts = _parts(name)
     known = {key: benchmark.card for key, benchmark in load_registry().items()}
-    found = {Part(part): card for part, card in card_files(name.hub_name, known).items()}
-    for line in write_cards(_parts(name), found):
+    for line in write_cards(parts, known_and_shown(parts.public, known)):
         console().print(Text(line))
 
 

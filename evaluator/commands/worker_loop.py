@@ -50,6 +50,7 @@ from evaluator.worker.worker import Worker
 from leaderboard.ledger.cleanup import sweep, tidy_all
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import Publisher, cards_of
+from leaderboard.publication.snapshot import known_and_shown
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
 
@@ -308,6 +309,7 @@ class RunLoop:
             lambda: tidy_all(opened),
             lambda: sweep(opened, opened.clock()),
             lambda: publisher.publish_cards(opened.clock()),
+            lambda: self._describe_datasets(opened),
             lambda: reevaluate_at_start(opened, self.registry, self.data),
         )
         for step in steps:
@@ -316,6 +318,18 @@ class RunLoop:
             except PlatformError as error:
                 # A record that is broken is to stop nothing else; `doctor` lists them.
                 logging.error("Not put in order: %s", error)  # noqa: TRY400 (it names the file)
+
+    def _describe_datasets(self, opened: Store) -> None:
+        """Name the benchmarks of a store on the Hub in its dataset cards."""
+        if not self.store.on_hub:
+            return
+        # Only here: a worker on a folder starts without the Hub's client.
+        from leaderboard.store.hub.hub_store import HubParts  # noqa: PLC0415
+        from leaderboard.store.hub.maintenance import write_cards  # noqa: PLC0415
+
+        cards = known_and_shown(opened.public, cards_of(self.registry))
+        for line in write_cards(HubParts(self.store.hub_name, self.store.folder), cards):
+            logging.debug("%s", line)
 
 
 UNHEARD = (

@@ -323,6 +323,12 @@ def old_bytes(snapshot: Snapshot) -> bytes:
     return old.model_dump_json().encode()
 
 
+def known_and_shown(public: Repository, known: Mapping[str, Card]) -> dict[str, Card]:
+    """The cards of the benchmarks known here, and of those on the boards of a store."""
+    shown = read_snapshot(public)
+    return {**known, **({name: b.card for name, b in shown.boards.items()} if shown else {})}
+
+
 def read_snapshot(repository: Repository) -> Snapshot | None:
     """The published snapshot; None while nothing was published."""
     try:

@@ -66,13 +66,12 @@ def pairs_file(benchmark: str, pairs: Pairs) -> bytes:
         *(pa.array(getattr(pairs.tests, name)[a, b]) for name in TESTED),
     ]
     buffer = BytesIO()
-    pq.write_table(
-        pa.Table.from_arrays(
-            [c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
-        ),
-        buffer,
-        compression="zstd",
+    table = pa.Table.from_arrays(
+        [c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
     )
+    with pq.ParquetWriter(buffer, SCHEMA, compression="zstd") as writer:
+        if len(table):  # `datasets` does not load an empty row group.
+            writer.write_table(table)
     return buffer.getvalue()
 
 

@@ -13,10 +13,13 @@ from evaluator.doctoring import Row, cache_rows, hub_rows, isolation_rows, may_w
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.layers import LEGEND, Layer
+from leaderboard.store.hub.maintenance import write_cards
 from leaderboard.store.interface import transact
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer, running_hub
+from tests.leaderboard.house import CARDS
 from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+from tests.leaderboard.store.old_hub_store import add_old_store
 
 # A store on the Hub ---------------------------------------------------------------------------
 
@@ -32,7 +35,7 @@ def hub() -> Iterator[HubServer]:
 
 def rows(hub: HubServer, folder: Path, token: str | None = None) -> dict[str, Row]:
     place = folder / f"doctor-{len(list(folder.iterdir()))}"
-    return {row.part.strip(): row for row in hub_rows(parts_of(hub, place, token=token))}
+    return {row.part.strip(): row for row in hub_rows(parts_of(hub, place, token=token), CARDS)}
 
 
 @pytest.mark.parametrize("role", ["write", "read"])
@@ -51,6 +54,26 @@ def test_a_store_in_order_is_broken_only_for_who_may_not_write(
         seen, rights = found[name].state.split("; ")
         assert seen.startswith("private" if part == "submissions" else "open")
         assert ("not written" in rights) is (role == "read")
+
+
+def test_dataset_cards_that_are_out_of_date_are_told_with_the_command(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    parts = created(hub, tmp_path / "a")
+    list(write_cards(parts, CARDS))
+    assert rows(hub, tmp_path)["dataset cards"].advice == ""
+    hub.repositories[PARTS["results"]].change({"README.md": None})
+    found = rows(hub, tmp_path)["dataset cards"]
+    assert (PARTS["results"] in found.state, found.broken) == (True, False)
+    assert f"store cards hub:{NAME}" in found.advice
+
+
+def test_a_store_of_the_release_before_is_told_to_be_migrated(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    add_old_store(hub)
+    found = rows(hub, tmp_path)["release"]
+    assert (found.broken, "store migrate" in found.advice) == (True, True)
 
 
 def test_what_lies_beyond_a_pin_is_told(hub: HubServer, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from huggingface_hub import DatasetCardData
 
 from benchmarks.schema import Card
+from leaderboard.store.hub.configurations import Tables, configurations
 from leaderboard.store.hub.layout import HubName, Part
 
 REQUESTS = """
@@ -43,7 +44,7 @@ scores = load_dataset("{results_name}", "scores", split="train")
 get_dataset_config_names("{results_name}")
 ```
 
-`snapshot.parquet` has one row for each value, sorted by benchmark. The key `assay` of the metadata
+A table is among them as soon as it has rows. `snapshot.parquet` has one row for each value, sorted by benchmark. The key `assay` of the metadata
 of that file is JSON: when it was made and from which version of
 [{requests_name}](https://huggingface.co/datasets/{requests_name}), the cards of the benchmarks, and
 for each entry who sent it, what it cost and what it was put through. `boards/*.pairs.parquet` have
@@ -192,44 +193,13 @@ _TABLES: dict[Part, tuple[tuple[str, Mapping[str, str]], ...]] = {
 }  # fmt: skip
 
 
-def card_files(name: str, cards: Mapping[str, Card]) -> dict[str, bytes]:
-    """The README.md of each repository of a store: the same for the same benchmarks."""
-    return {part.value: _readme(part, HubName(name), cards).encode() for part in Part}
+def card_of(part: Part, name: str, cards: Mapping[str, Card], tables: Tables) -> bytes:
+    """The README.md of a repository of a store: the same for the same benchmarks and tables."""
+    return _readme(part, HubName(name), cards, tables).encode()
 
 
-def configs_of(part: Part, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
-    """What `datasets.load_dataset` finds in a repository: names, and the files behind them."""
-    if part is Part.REQUESTS:
-        return [_config("submissions", "queue.parquet", default=True)]
-    if part is Part.SUBMISSIONS:
-        return []
-    public = sorted(benchmark for benchmark, card in cards.items() if card.answers_public)
-    whole = {
-        "boards": "snapshot.parquet",
-        "pairs": "boards/*.pairs.parquet",
-        "scores": "results/*/*.scores.parquet",
-    }
-    of_one = {
-        **{f"cases_{benchmark}": f"cases/{benchmark}/*.parquet" for benchmark in public},
-        **{benchmark: f"results/*/{benchmark}.scores.parquet" for benchmark in public},
-    }
-    return [
-        *(_config(name, files, default=name == "boards") for name, files in whole.items()),
-        # Of a benchmark that has the name of a table of all, the scores are among `scores`.
-        *(_config(name, files) for name, files in of_one.items() if name not in whole),
-    ]
-
-
-def _config(name: str, files: str, *, default: bool = False) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "config_name": name,
-        "data_files": [{"split": "train", "path": files}],
-    }
-    return {**found, "default": True} if default else found
-
-
-def _readme(part: Part, name: HubName, cards: Mapping[str, Card]) -> str:
-    configs: Any = {"configs": found} if (found := configs_of(part, cards)) else {}
+def _readme(part: Part, name: HubName, cards: Mapping[str, Card], tables: Tables) -> str:
+    configs: Any = {"configs": configurations(tables)} if tables else {}
     front = DatasetCardData(
         license="other",
         license_name="of-each-benchmark",

@@ -67,6 +67,7 @@ def was_in_scores(path: str) -> bool:
     return path.startswith("results/") and path.endswith(".parquet")
 
 
+CARD = "README.md"
 _AT_THE_TOP = frozenset({"readme.md", ".gitattributes", ".gitignore", ".huggingface.yaml"})
 _FORBIDDEN = frozenset({".git", ".cache"})  # Folders the Hub's client refuses to write to
 

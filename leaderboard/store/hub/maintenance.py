@@ -14,16 +14,18 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
 
 from benchmarks.errors import PlatformError, TransientError
+from benchmarks.schema import Card
+from leaderboard.store.hub.cards import card_of
 from leaderboard.store.hub.client import LAST
+from leaderboard.store.hub.configurations import has_rows, may_be_empty, tables_of
 from leaderboard.store.hub.faults import HubRequest, VersionGoneError
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.layout import Part
+from leaderboard.store.hub.layout import CARD, Part
 from leaderboard.store.hub.multi_repository import PINS, Pins, Version
 from leaderboard.store.hub.repository import Control, HubRepository, last_note, undone
 from leaderboard.store.hub.uploads import describe_squashed
 from leaderboard.store.interface import ConflictError, NotFoundError
 
-CARD = "README.md"
 _DATASET = "dataset"
 _ROUNDS = 20  # Races that a commit may lose before it gives up
 _T = TypeVar("_T")
@@ -53,12 +55,22 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
         )
 
 
-def write_cards(parts: HubParts, cards: Mapping[Part, bytes]) -> Iterator[str]:
+def write_cards(parts: HubParts, cards: Mapping[str, Card]) -> Iterator[str]:
     """Write the card of each repository, where it is another than the one there."""
-    for part, card in cards.items():
-        repository = parts.repositories[part]
-        done = in_rounds(partial(_card, parts, part, card))
-        yield f"{repository.name}: the card {'is written' if done else 'was there already'}."
+    for part in Part:
+        done = in_rounds(partial(_card_written, parts, part, cards))
+        name = parts.repositories[part].name
+        yield f"{name}: the card {'is written' if done else 'was there already'}."
+
+
+def stale_cards(parts: HubParts, cards: Mapping[str, Card]) -> list[str]:
+    """The repositories whose card is not what their benchmarks and tables make it."""
+    version = parts.public.version(parts.public.fresh_head())
+    return [
+        parts.repositories[part].name
+        for part in Part
+        if _new_card(parts, part, cards, version, _head_of(parts, part, version))
+    ]
 
 
 def in_rounds(step: Callable[[], _T]) -> _T:
@@ -69,16 +81,44 @@ def in_rounds(step: Callable[[], _T]) -> _T:
     return step()
 
 
-def _card(parts: HubParts, part: Part, card: bytes) -> bool:
+def _card_written(parts: HubParts, part: Part, cards: Mapping[str, Card]) -> bool:
     """Whether the card is written now, and was not there already."""
     repository = parts.repositories[part]
-    head = repository.fresh_head()
+    version = parts.public.version(parts.public.fresh_head())
+    head = _head_of(parts, part, version)
+    card = _new_card(parts, part, cards, version, head)
+    note = version.pins.note if part is Part.REQUESTS else last_note
+    if card:
+        repository.commit_with({}, lambda nonce: {**note(nonce), **card}, head, "The card")
+    return bool(card)
+
+
+def _head_of(parts: HubParts, part: Part, version: Version) -> str:
+    return version.sha if part is Part.REQUESTS else parts.repositories[part].fresh_head()
+
+
+def _new_card(
+    parts: HubParts, part: Part, cards: Mapping[str, Card], version: Version, head: str
+) -> dict[str, bytes]:
+    """The card as it is to be; nothing where it is so at the head."""
+    repository = parts.repositories[part]
+    pinned = version.pins.results if part is Part.RESULTS else head
+    tables = {} if part is Part.SUBMISSIONS else _tables(repository, pinned)
+    card = card_of(part, parts.name.text, cards, tables)
     with suppress(NotFoundError):
         if repository.read_at(CARD, head) == card:
-            return False
-    note = parts.public.version(head).pins.note if part is Part.REQUESTS else last_note
-    repository.commit_with({}, lambda nonce: {**note(nonce), CARD: card}, head, "The card")
-    return True
+            return {}
+    return {CARD: card}
+
+
+def _tables(repository: HubRepository, sha: str) -> dict[str, str]:
+    """The tables of a repository that have rows."""
+    found: dict[str, str] = {}
+    for path in repository.list_at("", sha):
+        new = tables_of(path).items() - found.items()
+        if new and (not may_be_empty(path) or has_rows(repository.read_at(path, sha))):
+            found |= new
+    return found
 
 
 def _repository(parts: HubParts, part: Part, *, hidden: bool) -> str:

@@ -19,6 +19,7 @@ from leaderboard.cache import DiskCache
 from leaderboard.store.disk import failing
 from leaderboard.store.hub.budget import CommitsUsedUpError
 from leaderboard.store.hub.client import LAST, Entry, HubClient
+from leaderboard.store.hub.configurations import tables_in, tables_written, with_tables
 from leaderboard.store.hub.faults import (
     REFUSALS,
     OvertakenError,
@@ -26,7 +27,7 @@ from leaderboard.store.hub.faults import (
     refused_for,
     was_asked,
 )
-from leaderboard.store.hub.layout import check_hub_path, is_ours
+from leaderboard.store.hub.layout import CARD, check_hub_path, is_ours
 from leaderboard.store.hub.uploads import Operation, PendingCommit, describe, new_nonce, operations
 from leaderboard.store.hub.versions import FilesAtCommits
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
@@ -104,6 +105,7 @@ class HubRepository(FilesAtCommits):
         self._fresh_for_s = fresh_for_s
         self._steady = steady
         self._check_open = check_open
+        self._tables: frozenset[str] = frozenset()  # that the card was seen to name
         self._lock = threading.Lock()
         self._seen: tuple[str, float] | None = None
         self._forgotten_at = steady()
@@ -183,7 +185,8 @@ class HubRepository(FilesAtCommits):
 
     def commit_with(self, changes: Changes, control: Control, parent: str, message: str) -> str:
         """Commit changes that are `possible` at the parent, together with control files."""
-        return self._committed(_draft(changes, message, control), parent)
+        whole = {**changes, **self._card(changes, parent)}
+        return self._committed(_draft(whole, message, control), parent)
 
     def commit_onto(
         self,
@@ -194,7 +197,8 @@ class HubRepository(FilesAtCommits):
     ) -> str:
         """Make a commit whose files are exactly those of `base`, changed.
 
-        What was committed after `base` is undone in the same commit: nobody ever saw it.
+        What was committed after `base` is undone in the same commit: nobody ever saw it. `wanted`
+        raises where the commit is of no use any more.
         """
         for round_ in range(_ROUNDS):
             head = self.fresh_head()
@@ -202,7 +206,7 @@ class HubRepository(FilesAtCommits):
             if draft is None:
                 return head
             try:
-                return self._committed(draft, head)
+                return self._committed(draft, head, wanted)
             except ConflictError as error:
                 wanted()
                 self.client.rest(0.05 * 2 ** min(round_, 5), error)
@@ -212,7 +216,7 @@ class HubRepository(FilesAtCommits):
         """What must be committed on `head`; None where nothing must."""
         back = {} if head == base else undone(self.client, self.name, base, head)
         back = {path: entry for path, entry in back.items() if path not in changes}
-        todo: Changes = {**self._small_ones(back, base), **changes}
+        todo: Changes = {**self._small_ones(back, base), **changes, **self._card(changes, head)}
         if head != base:
             gone = [path for path, content in todo.items() if content is None]
             todo = without_absent(todo, self.entries_at(gone, head)) if gone else todo
@@ -230,10 +234,27 @@ class HubRepository(FilesAtCommits):
             if entry is None or not entry.large
         }
 
-    def _committed(self, draft: PendingCommit, parent: str) -> str:
+    def _card(self, changes: Changes, head: str) -> dict[str, bytes]:
+        """The card, where it is to name a table that the changes bring the first rows of."""
+        new = tables_written(changes)
+        if new.keys() <= self._tables:
+            return {}
+        try:
+            card = self.read_at(CARD, head)
+        except NotFoundError:
+            return {}
+        there = tables_in(card)
+        if there is None:  # `doctor` says so; a publication is not to wait for it.
+            return {}
+        self._tables = frozenset(there)
+        return {} if new.keys() <= self._tables else {CARD: with_tables(card, {**there, **new})}
+
+    def _committed(
+        self, draft: PendingCommit, parent: str, wanted: Callable[[], object] = lambda: None
+    ) -> str:
         try:
             with failing(f"send {draft.title!r}"):
-                sha, told = self._sent(draft, parent)
+                sha, told = self._sent(draft, parent, wanted)
         except ConflictError:
             self.forget_head()
             raise
@@ -244,7 +265,9 @@ class HubRepository(FilesAtCommits):
             self.forget_head()
         return sha
 
-    def _sent(self, draft: PendingCommit, parent: str) -> tuple[str, bool]:
+    def _sent(
+        self, draft: PendingCommit, parent: str, wanted: Callable[[], object]
+    ) -> tuple[str, bool]:
         """Make a commit on a parent, exactly once, whatever becomes of the answers.
 
         An attempt that failed may have happened, or may still happen. All attempts carry the same
@@ -254,6 +277,7 @@ class HubRepository(FilesAtCommits):
         """
         todo = operations(draft.changes, draft.restored)
         self.client.upload(self.name, todo)
+        wanted()  # An upload takes its time, and costs no commit.
         doubtful: TransientError | None = None
         paid = False
         for pause in (*self.client.pauses, None):

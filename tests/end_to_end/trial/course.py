@@ -101,7 +101,6 @@ def _make_store(course: Trial) -> None:
     course.ground.settings.update(settings)
     token = course.tokens["keeper"]
     course.ground.evaluator("store", "create", f"hub:{STORE}", HF_TOKEN=token)
-    course.ground.evaluator("store", "cards", f"hub:{STORE}", HF_TOKEN=token)
 
 
 def _serve(course: Trial) -> None:

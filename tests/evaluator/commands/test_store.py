@@ -23,6 +23,7 @@ from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
 from tests.evaluator.commands.submitting import SCORES, Ended, Run
 from tests.hub.accounts import Account
+from tests.hub.repositories import StoredFile
 from tests.hub.server import HubServer
 from tests.leaderboard.store.old_hub_store import add_old_store
 from tests.leaderboard.web import index_fixture
@@ -77,8 +78,20 @@ def test_creating_a_store_is_told_and_safe_to_run_again(hub: HubServer, store: R
     assert {name: each.private for name, each in hub.repositories.items()} == REPOSITORIES
     heads = {name: each.branches["main"] for name, each in hub.repositories.items()}
     again = store("create", NAME)
-    assert again.code == 0 and again.out.count("already") == 3
+    assert again.code == 0 and again.out.count("already") == 6
     assert heads == {name: each.branches["main"] for name, each in hub.repositories.items()}
+
+
+def test_a_worker_that_starts_puts_its_benchmarks_on_the_card(
+    hub: HubServer, run: Run, opened: Store
+) -> None:
+    results = hub.repositories["lab/assay-results"]
+    card = results.files(results.branches["main"])["README.md"]
+    fewer = card.content.replace(b"| `toy` |", b"| `other` |")
+    assert fewer != card.content
+    results.change({"README.md": StoredFile(fewer, lfs=False)})
+    assert run("worker", "--store", NAME, "--once").code == 0
+    assert results.files(results.branches["main"])["README.md"].content == card.content
 
 
 def test_a_store_of_the_release_before_is_migrated(hub: HubServer, store: Run) -> None:
@@ -114,7 +127,7 @@ def test_a_store_is_shown_as_it_is_read(hub: HubServer, store: Run, opened: Stor
     assert shown["frozen_until"] is None
     repositories = {each["name"]: each for each in shown["repositories"]}
     assert {name: each["private"] for name, each in repositories.items()} == REPOSITORIES
-    assert [each["commits"] for each in repositories.values()] == [3, 3, 2]
+    assert [each["commits"] for each in repositories.values()] == [4, 4, 3]
     assert all(each["head"] == each["pinned"] for each in repositories.values())
     assert all(name in store("show", NAME).out for name in REPOSITORIES)
 
@@ -123,6 +136,8 @@ def test_the_cards_are_written_once_and_not_in_the_way(
     hub: HubServer, store: Run, opened: Store
 ) -> None:
     opened.public.commit(FILES, parent=opened.public.head(), message="m")
+    for each in hub.repositories.values():
+        each.change({"README.md": None})
     written = store("cards", NAME)
     assert written.code == 0 and written.out.count("written") == 3
     for each in hub.repositories.values():
@@ -304,6 +319,7 @@ def test_a_token_that_may_not_is_told_the_scope_it_needs(
 ) -> None:
     token = hub.enroll("hf_narrow", account) if account else "hf_nobodys"
     monkeypatch.setenv("HF_TOKEN", token)
+    hub.repositories["lab/assay-requests"].change({"README.md": None})
     ended = run(*words)
     refused(ended, "no_store_access", scope)
     assert token not in ended.out + ended.err

@@ -21,8 +21,7 @@ from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
 from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import PATH
-from leaderboard.store.hub.cards import configs_of
-from leaderboard.store.hub.layout import Part
+from leaderboard.store.hub.configurations import configurations, tables_of
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.benchmark_board import data_of
@@ -110,7 +109,7 @@ def results(site: tuple[Source, str], tmp_path_factory: pytest.TempPathFactory) 
     folder = place / f"{HUB}-results"
     folder.mkdir(parents=True)
     (folder / PATH).write_bytes(source.store.public.read(PATH))
-    configs = [one for one in configs_of(Part.RESULTS, {}) if one["config_name"] == "boards"]
+    configs = configurations(tables_of(PATH))
     (folder / "README.md").write_text(f"---\nconfigs: {json.dumps(configs)}\n---\n")
     programs = {}
     for name, query in QUERIES.items():
