@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from leaderboard.store.hub.hub_store import HubParts, hub_store
-from leaderboard.store.hub.maintenance import create
+from leaderboard.store.hub.maintenance import create, write_cards
 from leaderboard.store.live.folder import FolderLive
-from tests.evaluator.rig import SCORES, Rig
+from tests.evaluator.rig import BOB, SCORES, Rig
 from tests.hub.server import running_hub
 
 NAME = "lab/assay"
@@ -25,12 +25,15 @@ REQUESTS = 60
 def test_a_submission_alone_is_five_commits_from_upload_to_board(tmp_path: Path, kind: str) -> None:
     with running_hub() as hub:
         access: dict[str, Any] = {"endpoint": hub.endpoint, "token": hub.token}
-        list(create(HubParts(NAME, tmp_path / "made", **access)))
+        parts = HubParts(NAME, tmp_path / "made", **access)
+        list(create(parts))
+        list(write_cards(parts, {}))
         live = FolderLive(tmp_path / "live")
         store = replace(hub_store(NAME, tmp_path / "w", **access), live=live, look_every_s=0.0)
         rig = Rig(tmp_path, store=store)
         worker = rig.worker()
-        worker.run_all()  # What a first start writes is no submission's.
+        rig.send_scores(SCORES.replace("a,1", "a,9"), account=BOB, name="first")
+        worker.run_all()  # What a start and a first result write is no later submission's.
         hub.tally.reset()
         hub.served.clear()
         sent = rig.send() if kind == "module" else rig.send_scores(SCORES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part, part_of, parts_with
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.multi_repository import PINS
+from leaderboard.store.hub.uploads import Operation
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from tests.hub.repositories import StoredFile
 from tests.hub.server import HubServer
@@ -183,6 +185,21 @@ def test_a_race_that_is_lost_early_costs_no_commit(hub: HubServer, filled: HubPa
     with pytest.raises(ConflictError):
         parts_of(hub, NOWHERE).public.commit(FILES, parent=old, message="late")
     assert commits(hub) == {}
+
+
+def test_a_race_that_is_lost_during_an_upload_costs_no_commit(
+    hub: HubServer, filled: HubParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = filled.client.upload
+
+    def uploading(repo: str, operations: Sequence[Operation]) -> None:
+        upload(repo, operations)
+        put(parts_of(hub, NOWHERE).public, {"queue.json": b"another's"})
+
+    monkeypatch.setattr(filled.client, "upload", uploading)
+    with pytest.raises(ConflictError):
+        put(filled.public, FILES)
+    assert commits(hub) == {Part.REQUESTS: 1}, "the other's"
 
 
 def test_a_race_lost_at_the_last_step_is_seen_by_nobody(hub: HubServer, filled: HubParts) -> None:
