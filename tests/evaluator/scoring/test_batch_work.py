@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from evaluator.scoring.asking import Answered, Batch, Item, PairRequest, RawItem
 from evaluator.scoring.batch_work import Room, answered
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.local import LocalEngine
-from tests.evaluator.scoring.fakes import UNSCORED, FakeClient, FakeSource, content_score, picture
+from tests.evaluator.scoring.fakes import FakeClient, FakeSource, content_score, picture
 
 
 def batch_of(*sizes: int, bad: Sequence[int] = (), prompt: str = "") -> Batch:
@@ -66,14 +65,6 @@ def test_a_batch_is_answered_item_by_item() -> None:
     assert len(client.requests) == answer.reply.work.calls == 1
 
 
-def test_in_threads_as_without() -> None:
-    batch = batch_of(2, 1, 3, bad=[1])
-    with ThreadPoolExecutor(2) as pool:
-        there = answered(FakeClient(), batch, pool)
-    here = answered(FakeClient(), batch)
-    assert repr(there) == repr(here)
-
-
 def test_an_image_that_cannot_be_read_is_a_finding_and_the_rest_is_scored() -> None:
     batch = batch_of(2, 2, 1, bad=[1])
     answer = answered(FakeClient(elements=True), batch)
@@ -97,24 +88,27 @@ def test_a_batch_without_one_readable_image_is_not_asked() -> None:
     assert answer.reply.work.calls == 0
 
 
-def test_a_pair_without_a_number_is_a_finding_with_the_reason() -> None:
-    answer = answered(FakeClient(), batch_of(1, prompt=UNSCORED))
-    (finding,) = answer.reply.findings
-    assert (finding.code, finding.item, finding.item_id) == ("no_score", "pair", "pair-0-0")
-    assert finding.message == "No score: it has no words."
-
-
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_a_score_that_is_no_number_ranks_nothing(value: float) -> None:
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (Verdict(math.inf), "the scorer gave inf"),
+        (Verdict(-math.inf), "the scorer gave -inf"),
+        (Verdict(math.nan), "the scorer gave no number"),
+        (Verdict(math.nan, "it has no words."), "it has no words."),
+    ],
+)
+def test_a_score_that_is_no_number_ranks_nothing_and_has_a_reason(
+    given: Verdict, problem: str
+) -> None:
     class Unbounded(FakeClient):
         def ask(self, items: Sequence[Item]) -> Reply:
-            return Reply(((Verdict(value),),))
+            return Reply(((given,),))
 
-    answer = answered(Unbounded(), batch_of(1))
-    verdict = answer.reply.verdicts[0][0]
-    assert math.isnan(verdict.score)
-    assert verdict.problem
-    assert [finding.code for finding in answer.reply.findings] == ["no_score"]
+    reply = answered(Unbounded(), batch_of(1)).reply
+    assert repr(reply.verdicts[0][0]) == repr(Verdict(math.nan, problem))
+    (finding,) = reply.findings
+    assert (finding.code, finding.item, finding.item_id) == ("no_score", "pair", "pair-0-0")
+    assert finding.message == f"No score: {problem.rstrip('.')}."
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 12))
@@ -125,6 +119,9 @@ def test_out_of_memory_loses_no_pair_and_asks_none_twice(sizes: list[int], fits:
     asked = [pair for request in client.requests for _, pairs in request for pair in pairs]
     assert sorted(asked) == sorted(expected(batch))
     assert answer.reply.findings == ()
+    work = answer.reply.work
+    assert (work.calls, work.seconds) == (len(client.requests), 0.25 * len(client.requests))
+    assert work.images_encoded == sum(map(len, client.requests))
 
 
 def test_images_are_taken_apart_before_the_prompts_of_one_image_are() -> None:
@@ -162,18 +159,6 @@ def test_a_single_pair_that_does_not_fit_is_a_finding_and_the_others_are_scored(
         ("out_of_memory", "pair", pair) for pair in lost
     }
     assert all(v.problem for row in answer.reply.verdicts for v in row if math.isnan(v.score))
-
-
-def test_what_several_requests_cost_is_added_up() -> None:
-    answer = answered(FakeClient(fits_pairs=1), batch_of(2, 1))
-    work = answer.reply.work
-    assert (work.calls, work.images_encoded, work.texts_encoded) == (3, 3, 2)
-    assert work.seconds == 0.75
-
-
-def test_a_failure_for_good_goes_through() -> None:
-    with pytest.raises(RuntimeError, match="the scorer is gone"):
-        answered(FakeClient(fails_after=0), batch_of(1))
 
 
 def batch(number: int, *, size: int = 0) -> Batch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -348,16 +347,6 @@ def test_starts_in_different_environments_are_all_named(tmp_path: Path) -> None:
     assert column.environment == {"device": "cpu; cuda", "precision": "bf16", "engine": "local"}
 
 
-def test_a_shuffled_benchmark_has_the_same_scores(tmp_path: Path) -> None:
-    questions = questions_of(GRID)
-    pairs = list(questions.pairs)
-    random.Random(0).shuffle(pairs)
-    shuffled = replace(questions, pairs=tuple(pairs))
-    column = run(shuffled, FakeClient(), tmp_path, seed=b"other")
-    assert list(column.overall.index) == [pair.pair_id for pair in pairs]
-    assert column.overall.to_dict() == plain(questions)
-
-
 @settings(max_examples=25)
 @given(pairs=PAIRS)
 def test_a_box_is_sent_each_image_once_and_gives_each_pair_its_score(
@@ -420,6 +409,7 @@ def test_rate_and_time_left_count_only_what_this_start_did() -> None:
     clock.now += 4
     tracker.advance(20)
     assert tracker.now() == Progress(60, 100, 5.0, 8.0, "scoring")
+    assert Tracker(3, already_done=3).now().eta_s == 0.0
 
 
 def test_the_time_it_takes_to_load_a_model_spoils_no_estimate() -> None:
@@ -455,7 +445,3 @@ def test_a_listener_hears_the_start_now_and_then_and_the_end() -> None:
         tracker.advance(1)
     assert [progress.done for progress in heard] == [0, 3, 5]
     assert heard[-1].eta_s == 0.0
-
-
-def test_a_run_that_is_done_already_has_nothing_left() -> None:
-    assert Tracker(3, already_done=3).now().eta_s == 0.0

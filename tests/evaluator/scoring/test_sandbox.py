@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,14 +149,3 @@ def test_a_box_may_serve_several_runs() -> None:
                 client.ask(items_of(client, 1))
         assert (session.entered, session.left) == (1, 0)
     assert session.left == 1
-
-
-def test_no_score_is_told_as_such() -> None:
-    class Silent(FakeSession):
-        def score(self, images, pairs):  # type: ignore[no-untyped-def]
-            return np.full(len(pairs), np.nan)
-
-    client = SandboxClient(Silent())
-    ((verdict,),) = client.ask(items_of(client, 1)).verdicts
-    assert np.isnan(verdict.score)
-    assert verdict.problem == "the scorer gave no number"
