@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -122,3 +124,23 @@ def table(
     for row in rows:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return made
+
+
+Head = tuple[str, Literal["left", "right"]]
+"""Name of a column, and on which side its cells stand."""
+_UNBOUNDED = Console(width=100_000)
+
+
+def aligned_table(heads: Sequence[Head], rows: Iterable[Sequence[str]]) -> Table:
+    """A table of numbers: no lines between rows, and cells that are folded and never cut."""
+    made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name, justify in heads:
+        made.add_column(Text(name), justify=justify, overflow="fold")
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def fits(made: Table, width: int) -> bool:
+    """Whether a table needs no more than so many characters a line."""
+    return Measurement.get(_UNBOUNDED, _UNBOUNDED.options, made).maximum <= width

@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console, RenderableType
-from rich.measure import Measurement
+from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from benchmarks.comparison import (
@@ -37,7 +34,14 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
-from evaluator.commands.common import DataOption, JsonOption, console
+from evaluator.commands.common import (
+    DataOption,
+    Head,
+    JsonOption,
+    aligned_table,
+    console,
+    fits,
+)
 from evaluator.commands.compare_metrics import (
     Permuted,
     SliceKey,
@@ -318,7 +322,7 @@ def pair_report(
         yield Padding(alone, (0, 0, 0, 2), expand=False)
     yield Text("")
     if len(rows) > 1:
-        heads = [
+        heads: list[Head] = [
             ("by", "left"), (a, "right"), (b, "right"), ("difference [95 % interval]", "left"),
             ("p", "right"), ("p (BH)", "right"),
             (f"{units_of(first.unit)}: better, tied, worse", "right"), ("d_z", "right"),
@@ -372,7 +376,7 @@ def _both_tests(
 ) -> Iterator[RenderableType]:
     pairs = [f"{row.metric_a}, {row.metric_b}" for row in rows]
     if any(math.isfinite(one.p_value) for one in permuted):
-        heads = (("pair", "left"), ("p", "right"), ("p (scores)", "right"))
+        heads: list[Head] = [("pair", "left"), ("p", "right"), ("p (scores)", "right")]
         lines = [
             [pair, _p(row.p_value), _p(one.p_value)]
             for pair, row, one in zip(pairs, rows, permuted, strict=True)
@@ -389,7 +393,7 @@ def _matrix(
     rows: Sequence[Compared], order: Sequence[str], values: Mapping[str, float], width: int
 ) -> Iterator[RenderableType]:
     of_pair = {frozenset((row.metric_a, row.metric_b)): row for row in rows}
-    heads = [("metric", "left"), ("value", "right")]
+    heads: list[Head] = [("metric", "left"), ("value", "right")]
     heads += [(str(place), "right") for place in range(1, len(order) + 1)]
     lines = []
     for i, metric in enumerate(order):
@@ -403,8 +407,8 @@ def _matrix(
             else:
                 line.append(figures(values[other] - values[metric])[0])
         lines.append(line)
-    if fits(plain_table(heads, lines), width):
-        yield plain_table(heads, lines)
+    if fits(aligned_table(heads, lines), width):
+        yield aligned_table(heads, lines)
         return
     ordered = sorted(rows, key=lambda r: (order.index(r.metric_a), order.index(r.metric_b)))
     for row in ordered:
@@ -462,16 +466,11 @@ def _p(value: float) -> str:
     return p_words(value).removeprefix("p ").removeprefix("= ")
 
 
-Heads = Sequence[tuple[str, str]]
-"""Name of each column, and on which side its cells stand: `left` or `right`."""
-_UNBOUNDED = Console(width=100_000)
-
-
 def table_or_lines(
-    heads: Heads, lines: Sequence[Sequence[str]], width: int
+    heads: Sequence[Head], lines: Sequence[Sequence[str]], width: int
 ) -> Iterator[RenderableType]:
     """A table where it fits; else a few lines for each row. No number is ever cut."""
-    table = plain_table(heads, lines)
+    table = aligned_table(heads, lines)
     if fits(table, width):
         yield table
         return
@@ -481,21 +480,6 @@ def table_or_lines(
         said = ", ".join(f"{n} {cell}" for n, cell in zip(names[1:], line[1:], strict=True))
         yield Padding(Text(said), (0, 0, 0, 2), expand=False)
     yield Text("")
-
-
-def plain_table(heads: Heads, lines: Sequence[Sequence[str]]) -> Table:
-    """Columns named and aligned by `heads`, without lines between rows."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name, justify in heads:
-        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for line in lines:
-        table.add_row(*map(Text, line))
-    return table
-
-
-def fits(table: Table, width: int) -> bool:
-    """Whether the table needs no more than so many characters a line."""
-    return Measurement.get(_UNBOUNDED, _UNBOUNDED.options, table).maximum <= width
 
 
 def about_table(rows: Sequence[Compared], card: Card) -> str:

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.measure import Measurement
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +18,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.rows import Row
 from benchmarks.scores import read_scores
-from evaluator.commands.common import DataOption, JsonOption, console
+from evaluator.commands.common import DataOption, Head, JsonOption, aligned_table, console, fits
 
 
 def meta(
@@ -93,7 +91,6 @@ def _check_variants(rows: Sequence[Row], wanted: Sequence[str]) -> None:
 
 UNDEFINED = "–"
 NO_REASON = "undefined; the protocol gives no reason"
-_UNBOUNDED = Console(width=100_000)
 
 Column = tuple[str, str | None, str | None]
 """Measure, facet, split: what stands across; metrics stand down."""
@@ -185,8 +182,7 @@ def _room_for_intervals(rows: Sequence[Row], width: int) -> bool:
 
 
 def _fits(rows: Sequence[Row], width: int, intervals: bool) -> bool:
-    wide = _UNBOUNDED.options
-    return Measurement.get(_UNBOUNDED, wide, _table(rows, intervals)).maximum <= width
+    return fits(_table(rows, intervals), width)
 
 
 def _cut(rows: list[Row], width: int, intervals: bool, depth: int = 1) -> Iterator[list[Row]]:
@@ -213,14 +209,13 @@ def _table(rows: Sequence[Row], intervals: bool) -> Table:
     """Metrics down; measures, each by facet and split, across."""
     columns, metrics = _columns(rows), list(dict.fromkeys(r.metric for r in rows))
     found = {(r.metric, _column(r)): r for r in rows}
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("metric", overflow="fold")
-    body = [[Text(metric) for metric in metrics]]
+    heads: list[Head] = [("metric", "left")]
+    body = [metrics]
     for column in columns:
         of_column = [found.get((metric, column)) for metric in metrics]
         header = "\n".join((*_label(column, columns), *_items(of_column)))
-        table.add_column(Text(header), justify="left" if intervals else "right", overflow="fold")
-        body.append([Text(cell) for cell in _cells(of_column, intervals)])
+        heads.append((header, "left" if intervals else "right"))
+        body.append(_cells(of_column, intervals))
     uneven = len({(_column(r), r.n_items) for r in rows}) > len(columns)
     counts = {
         "n": [_span(r.n_items for r in rows if r.metric == m) for m in metrics if uneven],
@@ -228,11 +223,9 @@ def _table(rows: Sequence[Row], intervals: bool) -> Table:
     }
     for name, cells in counts.items():
         if set(cells) - {"0"}:
-            table.add_column(name, justify="right", overflow="fold")
-            body.append([Text(cell) for cell in cells])
-    for line in zip(*body, strict=True):
-        table.add_row(*line)
-    return table
+            heads.append((name, "right"))
+            body.append(cells)
+    return aligned_table(heads, zip(*body, strict=True))
 
 
 def _label(column: Column, columns: Sequence[Column]) -> tuple[str, ...]:
