@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
+from operator import methodcaller
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,7 @@ from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import write_scores
 from benchmarks.settings.sources import value_of
+from benchmarks.sources.output import write_whole
 from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words, table
 from evaluator.commands.progress import run_bars
 from evaluator.commands.scorer_options import (
@@ -254,13 +256,11 @@ def write_files(out: Path, column: ScoreColumn, facts: Facts) -> dict[str, Any]:
     files = {out: _scores(table, out.suffix)}
     for kind, frame in _companions(column).items():
         files[out.with_name(f"{out.stem}.{kind}.parquet")] = _parquet(frame)
-    for path, data in files.items():
-        _replace(path, data)
     hashes = {path.name: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     record = _record(column, facts, hashes)
-    _replace(
-        out.with_name(f"{out.stem}.record.json"), (json.dumps(record, indent=1) + "\n").encode()
-    )
+    files[out.with_name(f"{out.stem}.record.json")] = (json.dumps(record, indent=1) + "\n").encode()
+    for path, data in files.items():
+        write_whole(path, methodcaller("write_bytes", data))
     return record
 
 
@@ -329,13 +329,6 @@ def _record(column: ScoreColumn, facts: Facts, hashes: Mapping[str, str]) -> dic
 def _ours(column: ScoreColumn) -> dict[str, str]:
     names = ["pandas", "pyarrow"] + (["ray"] if column.environment["engine"] == "ray" else [])
     return {name: version(name) for name in names}
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
 
 
 _MOST_EXAMPLES = 3

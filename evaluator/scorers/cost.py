@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.registry import ScorerRow
+from benchmarks.sources.output import write_whole
+from evaluator.scorers.registry import Frozen, ScorerRow
 from evaluator.scoring.plan import Size
 
 FOLDER = Path(__file__).parent
@@ -34,11 +35,7 @@ DECODE_S = (0.0026, 0.048)
 measured on one core of an AMD EPYC (Zen 3), `python -m benchmarks_perf preprocessing`."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Gpu(_Frozen):
+class Gpu(Frozen):
     """A GPU by its data sheet."""
 
     name: str
@@ -59,7 +56,7 @@ class Gpu(_Frozen):
         return row.parameters * bytes_of(row) < 1e9 * self.memory_gb
 
 
-class Published(_Frozen):
+class Published(Frozen):
     """What a paper prints for its own program."""
 
     row: str
@@ -67,7 +64,7 @@ class Published(_Frozen):
     source: str
 
 
-class MeasuredRate(_Frozen):
+class MeasuredRate(Frozen):
     """What a row took on a machine, asked with pictures of two sizes."""
 
     row: str
@@ -82,7 +79,7 @@ class MeasuredRate(_Frozen):
     versions: dict[str, str] = Field(default_factory=dict)
 
 
-class MeasuredRates(_Frozen):
+class MeasuredRates(Frozen):
     """The file of them."""
 
     schema_version: int = 1
@@ -116,9 +113,7 @@ def read_rates(path: Path) -> MeasuredRates:
 def write_rates(path: Path, rates: MeasuredRates) -> None:
     """Keep what was measured."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_text(rates.model_dump_json(indent=1) + "\n")
-    draft.replace(path)
+    write_whole(path, lambda place: place.write_text(rates.model_dump_json(indent=1) + "\n"))
 
 
 def find_gpu(name: str) -> Gpu:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,7 +22,13 @@ from transformers.utils.constants import OPENAI_CLIP_MEAN, OPENAI_CLIP_STD
 from evaluator.scorers.answering import SharedImageScorer
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.loading import dtype_of, environment, fill, load_processor, read_weights
-from evaluator.scorers.models.blip import Renaming, authors_file, count_layers, weight
+from evaluator.scorers.models.blip import (
+    AttentionHeads,
+    Renaming,
+    authors_file,
+    count_layers,
+    weight,
+)
 from evaluator.scorers.models.inputs import ShortestCropped, ToPixels
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 
@@ -60,14 +65,6 @@ RENAMING = Renaming(
     ),
     unused=(_BERT + r"embeddings\.position_ids", r"blip\.(?:vision|text)_proj\..+"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionHeads:
-    """Attention heads, which weights do not tell."""
-
-    vision: int = 16
-    text: int = 12
 
 
 class ImageRewardModel(nn.Module):

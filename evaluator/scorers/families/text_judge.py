@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
@@ -14,7 +13,7 @@ from evaluator.scorers.models.judge_replies import answer_of, read_list, wording
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.questions.metric import filled
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
-from evaluator.scoring.contract import Answer, Verdict
+from evaluator.scoring.contract import Verdict
 
 LOW, HIGH = 0, 10
 _FORM = (
@@ -49,14 +48,6 @@ class TextJudgeOptions(Frozen):
     part: Part  # `sc`: follows the prompt; `pq`: natural and free of flaws; `o`: both
     max_new_tokens: int = Field(default=256, ge=16)
     reading: Reading = Reading()  # How picture and instruction are put before the model
-
-
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """One rating: the least of the numbers in a reply."""
-
-    answer: Answer
-    problem: str
 
 
 class RatingScorer(SharedImageScorer):
@@ -104,19 +95,19 @@ class RatingScorer(SharedImageScorer):
     def _verdict(self, prompt: str, replies: dict[str, str]) -> Verdict:
         rated = [rate(each, replies[each]) for each in self._instructions(prompt)]
         problem = next((each.problem for each in rated if each.problem), "")
-        values = [each.answer.value for each in rated]
+        values = [each.score for each in rated]
         score = values[0] if len(values) == 1 else math.sqrt(values[0] * values[1])
-        return Verdict(
-            math.nan if problem else score, problem, tuple(each.answer for each in rated)
-        )
+        answers = tuple(answer for each in rated for answer in each.answers)
+        return Verdict(math.nan if problem else score, problem, answers)
 
 
-def rate(instruction: str, reply: str) -> Rated:
-    """The rating in a reply to one of the two instructions."""
+def rate(instruction: str, reply: str) -> Verdict:
+    """The rating in a reply to one of the two instructions: the least of its numbers."""
     name, count = ("pq", 2) if instruction == QUALITY else ("sc", 1)
     found = read_list(reply, "score", count, LOW, HIGH)
     problem = f"{name.upper()}: {found.problem}" if found.problem else ""
-    return Rated(answer_of(name, instruction, reply, found), problem)
+    answer = answer_of(name, instruction, reply, found)
+    return Verdict(answer.value, problem, (answer,))
 
 
 def load(row: ScorerRow, options: TextJudgeOptions, runtime: Runtime) -> Loaded:

@@ -320,7 +320,7 @@ class AttentionHeads:
     """Attention heads, which weights do not tell."""
 
     vision: int = 16
-    qformer: int = 12
+    text: int = 12  # of the Q-Former, or of the text encoder
 
 
 def blip2_config(state: Mapping[str, Tensor], heads: AttentionHeads) -> Blip2Config:
@@ -349,7 +349,7 @@ def blip2_config(state: Mapping[str, Tensor], heads: AttentionHeads) -> Blip2Con
         "max_position_embeddings": weight(state, "embeddings.position_embeddings.weight").shape[0],
         "intermediate_size": weight(state, f"{first}intermediate.dense.weight").shape[0],
         "num_hidden_layers": n_layers,
-        "num_attention_heads": heads.qformer,
+        "num_attention_heads": heads.text,
         "cross_attention_frequency": -(-n_layers // max(n_crossing, 1)),
         "use_qformer_text_input": True,
     }

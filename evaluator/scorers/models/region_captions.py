@@ -15,29 +15,26 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from PIL import Image
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import AnswerModel, pixel_hash
+from evaluator.scorers.registry import Frozen
 from evaluator.scoring.images import decode
 
 _Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
-class Region(BaseModel):
+class Region(Frozen):
     """A part of an image."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = Field(min_length=1)
     box: tuple[_Fraction, _Fraction, _Fraction, _Fraction] | None = None
     """Left, top, right, bottom, as fractions of the image's width and height."""
 
 
-class Captions(BaseModel):
+class Captions(Frozen):
     """A line of a caption file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     image: str = Field(pattern=r"^[0-9a-f]{64}$")  # `pixel_hash` of the image
     caption: str = Field(min_length=1)

@@ -15,22 +15,19 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 
 from benchmarks.accumulation.question_scores import QuestionGraph
 from benchmarks.errors import SubmitterError
 from benchmarks.json_parsing import parse_json
 from benchmarks.sources.output import write_whole
+from evaluator.scorers.registry import Frozen
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]  # Any text but an empty one
 Review = Literal["", "accepted", "rejected"]
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Provenance(_Line):
+class Provenance(Frozen):
     """Where a question comes from that was written here."""
 
     writer: str  # `tifa`, `dsg`, `gecko`, ...
@@ -40,7 +37,7 @@ class Provenance(_Line):
     written_at: datetime | None = None
 
 
-class Question(_Line):
+class Question(Frozen):
     """A question about images of one prompt."""
 
     prompt: Text  # Exactly as scorers are given it: it is what questions are found by
@@ -62,7 +59,7 @@ class Question(_Line):
     provenance: Provenance | None = None
 
 
-class NoQuestions(_Line):
+class NoQuestions(Frozen):
     """A prompt that was gone through and has none, so that it is not taken for a forgotten one."""
 
     prompt: Text

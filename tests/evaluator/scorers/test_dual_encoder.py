@@ -317,9 +317,7 @@ def test_open_clip_needs_not_be_told(more: dict[str, Any]) -> None:
 
 # Of open_clip, HPSv2 among them
 
-IMAGES = pictures(3)
 CONFIGURATION, WEIGHTS = "open_clip_config.json", "open_clip_model.safetensors"
-close = np.testing.assert_allclose
 
 
 @pytest.fixture(scope="module")

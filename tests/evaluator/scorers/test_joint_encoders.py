@@ -228,13 +228,6 @@ def test_matching_is_softmax_of_the_mean_of_logits(itm: Any, model: Any) -> None
     assert max(wanted) - min(wanted) > 0.02
 
 
-def test_softmax_of_the_mean_is_not_the_mean_of_softmaxes() -> None:
-    logits = torch.tensor([[0.0, 6.0], [0.0, -2.0]])
-    odds = torch.sigmoid(torch.tensor([6.0, -2.0, 2.0], dtype=torch.float64))
-    assert matching.softmax_of_mean(logits) == pytest.approx(float(odds[2]), abs=1e-12)
-    assert matching.mean_of_softmax(logits) == pytest.approx(float(odds[:2].mean()), abs=1e-12)
-
-
 def test_vision_tower_and_cross_attention_keys_run_once_per_image(folders: Folders) -> None:
     itm = load(folders, "blip2-itm")
     parts = itm._model._model
@@ -261,19 +254,6 @@ def test_words_are_kept_where_the_configuration_names_an_image_token(
     named = saved(tmp_path, blip2_matching(tokenizer, image_token_index=5), tokenizer, square())
     image = [itm.prepare(IMAGES[0])]
     assert load(folders, "blip2-itm", named).score(image, TEXTS[:1]) == itm.score(image, TEXTS[:1])
-
-
-def test_images_are_squeezed_to_a_square_without_a_crop(itm: Any) -> None:
-    image, edge = IMAGES[0], IMAGES[0].copy()
-    assert itm.prepare(image).shape == (3, 32, 32)
-    edge.paste((255, 0, 0), (0, 0, 8, 40))
-    assert not torch.equal(itm.prepare(image)[:, :, :2], itm.prepare(edge)[:, :, :2])
-
-
-def test_a_checkpoint_of_another_class_is_refused(folders: Folders, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "clip"}')
-    with refusal("checkpoint_wrong_class"):
-        load(folders, "blip2-itm", tmp_path)
 
 
 def test_contrast_is_the_librarys_largest_query_cosine_in_any_batch(

@@ -72,12 +72,6 @@ def test_shares_of_choices_sum_to_one(choices: list[list[float]]) -> None:
     assert_allclose(sum(shares), 1)
 
 
-@given(LOGPROBS)
-def test_one_token_answers_have_one_probability(logprobs: list[float]) -> None:
-    first = logprobs[:1]
-    assert answering.p_first(logprobs) == answering.geo_mean_with_eos(first)
-
-
 def test_ranges_hold_where_an_answer_is_impossible_and_no_answer_is_refused() -> None:
     assert answering.p_first([-np.inf]) == 0
     assert answering.p_yes_norm([0.0], [-np.inf]) == 1

@@ -29,13 +29,9 @@ from evaluator.scorers.questions.metric import (
     QuestionScorer,
     Reply,
     expects_yes_or_no,
-    filled,
     gated_mean,
     literal_choice,
-    mean_of_valid,
     nearest_choice,
-    opposite,
-    product,
     same_answer,
     yes_no_correct,
 )
@@ -125,10 +121,6 @@ def test_a_choice_is_literal_apart_from_case_spaces_and_full_stop_else_the_neare
     assert nearest_choice("car", trees, FakeSimilarity({"car": "none"})) == "oak"  # first of equals
 
 
-def test_yes_and_no_are_opposites_and_nothing_else_is() -> None:
-    assert (opposite("Yes "), opposite("no"), opposite("red")) == ("no", "yes", None)
-
-
 @pytest.mark.parametrize(
     ("choices", "expected", "is_yes_no"),
     [
@@ -194,13 +186,6 @@ def test_questions_below_a_rejected_one_depend_on_its_parents() -> None:
     assert kept.parents == ((), (0,))
     none = AskedQuestions.of(P, (rejected[0],))
     assert (none.questions, "rejected" in none.reason) == ((), True)
-
-
-def test_means_leave_out_what_a_filter_took_and_products_take_all() -> None:
-    values = np.array([0.5, np.nan, 1.0])
-    assert mean_of_valid(values, np.array([True, False, True])) == 0.75
-    assert np.isnan(mean_of_valid(values, np.zeros(3, bool)))
-    assert (product(np.array([0.5, 0.5])), product(np.array([]))) == (0.25, 1.0)
 
 
 # What is asked, and what is done with replies
@@ -283,12 +268,6 @@ class Mixed(QuestionMetric):
 def test_a_metric_asks_one_way_only() -> None:
     with pytest.raises(PlatformError, match="probabilities"):
         QuestionScorer(Mixed(), FakeAnswers(), FILE).score(["x"], [CAT])
-
-
-def test_braces_in_a_prompt_mean_nothing() -> None:
-    assert (
-        filled("{prompt}, {answer}?", prompt="{answer} {0}", answer="yes") == "{answer} {0}, yes?"
-    )
 
 
 # TIFA and DSG
