@@ -19,7 +19,7 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.cache import MemoryCache
 from leaderboard.publication.reader import Reader
-from leaderboard.web.heads.head import document_title
+from leaderboard.web.page_metadata import document_title
 from leaderboard.web.widgets import QUIET, or_unread
 
 _LONGEST_QUERY = 8_000

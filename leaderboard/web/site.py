@@ -22,7 +22,7 @@ from leaderboard.store.interface import Store
 from leaderboard.submission_service import SubmissionServiceProtocol
 from leaderboard.web.assets import asset_routes, names_route
 from leaderboard.web.endpoints import add_endpoints
-from leaderboard.web.heads.serving import Described, share_route
+from leaderboard.web.link_previews import Described, share_route
 from leaderboard.web.middleware import OnlyKnownUpload, Redirects, UnknownAddresses
 from leaderboard.web.page import Context, Page, all_pages
 from leaderboard.web.widgets import (

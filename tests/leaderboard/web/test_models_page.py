@@ -16,6 +16,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks.rethinking.measures import MetricScores, stability
 from benchmarks.statistics.resampling import ResamplingPlan
+from leaderboard.api.source import Source
 from leaderboard.api.tables.models import ModelsParameters, models
 from leaderboard.models.board_types import (
     BoardQuery,
@@ -35,7 +36,6 @@ from leaderboard.text import signed
 from leaderboard.views.model_place import DECIDING
 from leaderboard.views.models import PER_PAGE, VIEWS, Drawn, ModelQuery, ModelsQuery, PlaceQuery
 from leaderboard.web.components import HeatCell
-from leaderboard.web.heads.of_models import model_head, models_head
 from leaderboard.web.middleware import redirected
 from leaderboard.web.model_detail import command, model_html
 from leaderboard.web.model_parts import (
@@ -60,7 +60,8 @@ from leaderboard.web.model_parts import (
     whole_percent,
 )
 from leaderboard.web.model_place import place_html
-from leaderboard.web.page import Context
+from leaderboard.web.page import Context, all_pages
+from leaderboard.web.page_metadata import PageMetadata, metadata_of
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,
@@ -111,6 +112,10 @@ def shown(context: Context, **params: str) -> Node:
     named(page)
     assert len(page.all("h1")) == 1
     return page
+
+
+def described(path: str, params: dict[str, str], source: Source) -> PageMetadata:
+    return metadata_of(next(page for page in all_pages() if page.path == path), params, source)
 
 
 # All views.
@@ -422,14 +427,14 @@ def test_addresses_of_before_lead_to_their_view_with_their_state(
 
 def test_a_link_to_the_place_is_described_by_its_verdict_its_two_models_or_its_prompt() -> None:
     source = source_of(filled())
-    board = models_head({}, source)
-    assert board is not None and "significantly better" in board.description
-    two = models_head({"view": "two", "a": IDS[0], "b": IDS[1]}, source)
-    assert two is not None and "Aurora XL" in two.title and "Brush 3" in two.title
-    prompt = models_head({"view": "prompt", "prompt": "p001"}, source)
-    assert prompt is not None and "red cups" in prompt.title
-    empty = models_head({"set": EMPTY}, source)
-    assert empty is not None and "Unused prompts" in empty.title and not empty.lines
+    board = described("models", {}, source)
+    assert "significantly better" in board.description
+    two = described("models", {"view": "two", "a": IDS[0], "b": IDS[1]}, source)
+    assert "Aurora XL" in two.title and "Brush 3" in two.title
+    prompt = described("models", {"view": "prompt", "prompt": "p001"}, source)
+    assert "red cups" in prompt.title
+    empty = described("models", {"set": EMPTY}, source)
+    assert "Unused prompts" in empty.title and not empty.lines
     for found in (board, two, prompt):
         assert not OLD_WORDS.findall(f"{found.title} {found.description}")
 
@@ -525,8 +530,8 @@ def test_a_metric_that_was_taken_off_the_boards_is_named_nowhere() -> None:
     store = keep_models(filled(), own.model_copy(update={"judges": judges}))
     page = model(context_of(store))
     assert page.all("#runs") and "gone-metric" not in page
-    head = model_head({"id": IDS[0]}, source_of(store))
-    assert head is not None and "3 metrics" in head.description
+    head = described("model", {"id": IDS[0]}, source_of(store))
+    assert "3 metrics" in head.description
     (row,) = models(source_of(store), ModelsParameters()).rows
     assert row["n_judges"] == 3
 

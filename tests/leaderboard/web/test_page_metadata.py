@@ -28,21 +28,26 @@ from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Table, Value
 from leaderboard.text import clean
-from leaderboard.web.heads.head import (
-    DESCRIPTIONS,
+from leaderboard.web.link_previews import (
     HEIGHT,
+    LONGEST_QUERY,
     WIDTH,
-    Line,
-    PageMetadata,
-    document_title,
-    own_head,
+    Described,
+    drawable,
+    picture,
     tags,
     with_tags,
 )
-from leaderboard.web.heads.of_views import OF_VIEW, board_head, head_of
-from leaderboard.web.heads.picture import drawable, picture
-from leaderboard.web.heads.serving import LONGEST_QUERY, Described
 from leaderboard.web.page import Page, all_pages
+from leaderboard.web.page_metadata import (
+    DESCRIPTIONS,
+    OF_VIEW,
+    Line,
+    PageMetadata,
+    document_title,
+    metadata_of,
+    own_metadata,
+)
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.parsed import harmless, read
 from tests.leaderboard.web.serving import app_of, served
@@ -75,7 +80,7 @@ def found_in(page: str) -> dict[str, list[str]]:
 
 
 def asked(source: Source, path: str, **params: str) -> PageMetadata:
-    return head_of(PAGES[path], params, source)
+    return metadata_of(PAGES[path], params, source)
 
 
 # What a view says ------------------------------------------------------------------------------
@@ -83,7 +88,7 @@ def asked(source: Source, path: str, **params: str) -> PageMetadata:
 
 def test_every_page_says_something_of_its_own() -> None:
     assert set(DESCRIPTIONS) == set(PAGES) and set(OF_VIEW) < set(PAGES)
-    said = [own_head(page).description for page in PAGES.values()]
+    said = [own_metadata(page).description for page in PAGES.values()]
     assert len(set(said)) == len(said)
     assert all(20 < len(one) <= 200 and one.endswith((".", "?")) for one in said)
 
@@ -109,7 +114,7 @@ def test_a_ranking_says_what_it_ranks_by_who_is_first_and_how_sure_that_is(sourc
     ("template", "low", "said"), [("plain", None, "template"), ("", -0.1, "above chance")]
 )
 def test_a_head_names_nobody_first_who_is_a_template_or_at_chance(
-    source: Source, template: str, low: float | None, said: str
+    source: Source, monkeypatch: pytest.MonkeyPatch, template: str, low: float | None, said: str
 ) -> None:
     view = source.reader.view()
     board = view.boards["ratings"]
@@ -120,8 +125,10 @@ def test_a_head_names_nobody_first_who_is_a_template_or_at_chance(
         name: one.model_copy(update={"template": template}) for name, one in view.entries.items()
     }
     flat = BoardIndex(Board(card=board.card, cells=cells))
-    head = board_head({"benchmark": "ratings"}, View(entries, {"ratings": flat}, view.orders))
-    assert head is not None and "First:" not in head.description and said in head.description
+    changed = View(entries, {"ratings": flat}, view.orders)
+    monkeypatch.setattr(source.reader, "view", lambda: changed)
+    head = asked(source, "", tab="benchmark:ratings")
+    assert "First:" not in head.description and said in head.description
     assert head.lines  # The rows are those of the board all the same.
 
 
@@ -219,7 +226,7 @@ def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
 def test_a_view_that_is_not_there_says_what_its_page_says(
     source: Source, path: str, params: dict[str, str]
 ) -> None:
-    assert asked(source, path, **params) == own_head(PAGES[path])
+    assert asked(source, path, **params) == own_metadata(PAGES[path])
 
 
 def test_nothing_is_said_of_a_submission_that_stands_on_no_board(source: Source) -> None:
@@ -231,7 +238,7 @@ def test_nothing_is_said_of_a_submission_that_stands_on_no_board(source: Source)
     assert waiting.submission_id in {s.submission.submission_id for s in source.reader.statuses()}
     assert waiting.submission_id not in on_boards
     for ident in (waiting.submission_id, f"{waiting.submission_id}/{NASTY}"):
-        assert asked(source, "metric", id=ident) == own_head(PAGES["metric"])
+        assert asked(source, "metric", id=ident) == own_metadata(PAGES["metric"])
 
 
 # As tags ---------------------------------------------------------------------------------------
@@ -358,9 +365,9 @@ def test_a_store_that_hangs_does_not_keep_the_page_waiting(
 
     def hanging(page: Page, *_: object) -> PageMetadata:
         on.wait(120)
-        return own_head(page)
+        return own_metadata(page)
 
-    monkeypatch.setattr("leaderboard.web.heads.serving.head_of", hanging)
+    monkeypatch.setattr("leaderboard.web.link_previews.metadata_of", hanging)
     with _served(source, patience_s=0.1) as client:
         answer = client.get("/metric")
         assert not on.is_set()

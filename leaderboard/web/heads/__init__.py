@@ -1,1 +1,0 @@
-"""Heads of pages for shared links: title, summary and a picture."""
