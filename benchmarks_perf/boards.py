@@ -183,7 +183,7 @@ def index_weights(metrics: int = 200, benchmarks: int = 16, rounds: int = 3) -> 
 
     def ours(weights: dict[str, float]) -> pd.DataFrame:
         columns = ["value", "low", "high", "rank", "best", "worst"]
-        standings = made[0].standings(weights)
+        standings = made[0].index_ranks(weights)
         rows = {s.metric: [*s.index, *(s.rank or [np.nan] * 3)] for s in standings}
         return pd.DataFrame(rows, index=columns).T.sort_index()
 

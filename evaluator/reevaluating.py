@@ -42,7 +42,7 @@ def reevaluate_at_start(
         log.warning("Nothing is evaluated again for now: %s", error)
         return Reevaluation()
     for one in done.found:
-        log.info("%s: %s", one.submission_id, one.words)
+        log.info("%s: %s", one.submission_id, one.summary)
     return done
 
 

@@ -18,7 +18,7 @@ from benchmarks.registry import load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
 from evaluator.commands.local_account import this_person
 from leaderboard.governance.operator_actions import OperatorActions
-from leaderboard.governance.quota import standings
+from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota, read_policy
@@ -50,7 +50,7 @@ def quota(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> No
     opened, person = store.open(), this_person()
     policy = read_policy(opened.public)
     statuses = Ledger(opened).statuses_with_records()
-    lines = standings(person.key, statuses, policy, opened.clock())
+    lines = quota_use(person.key, statuses, policy, opened.clock())
     if as_json:
         record = [line.model_dump(mode="json") | {"left": line.left} for line in lines]
         typer.echo(json.dumps({"account": person.key, "standings": record}, indent=1))

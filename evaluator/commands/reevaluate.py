@@ -97,7 +97,7 @@ def _record(one: Outdated) -> dict[str, Any]:
         "act": str(one.act),
         "code": one.code,
         "benchmarks": [change.benchmark for change in one.changes],
-        "reason": one.words,
+        "reason": one.summary,
         "hint": one.hint,
     }
 
@@ -109,7 +109,7 @@ def _print(found: Sequence[Outdated], passed_over: Sequence[str], *, dry_run: bo
     if not found:
         out.print(Text("Nothing is outdated."))
         return
-    rows = [(one.submission_id, one.act, f"{one.words} {one.hint}") for one in found]
+    rows = [(one.submission_id, one.act, f"{one.summary} {one.hint}") for one in found]
     out.print(table(("submission", "what", "why"), rows))
     said = "would be" if dry_run else "are"
     out.print(Text(f"{len(found)} submissions {said} evaluated again or told."))
@@ -117,7 +117,7 @@ def _print(found: Sequence[Outdated], passed_over: Sequence[str], *, dry_run: bo
 
 def _print_moved(found: Compared) -> None:
     out = console()
-    out.print(Text(found.words))
+    out.print(Text(found.summary))
     heads = ("metric", "then", "now", "difference", "ranks then", "ranks now", "apart")
     rows = [
         (

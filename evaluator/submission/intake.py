@@ -19,7 +19,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.scores import RESERVED_NAMES
 from evaluator.isolation.supervising.log import plain_text
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.governance.quota import QuotaUse, standings
+from leaderboard.governance.quota import QuotaUse, quota_use
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, read_bans, read_policy
 from leaderboard.ledger.private_records import BANNED, PRIVATE_ID
@@ -249,7 +249,7 @@ def allowed(
     """What an account may still submit of one kind; None where nothing limits it."""
     if account_key == ASSAY.key:
         return None
-    found = standings(account_key, statuses, policy, now)
+    found = quota_use(account_key, statuses, policy, now)
     standing = next((line for line in found if line.kind is kind), None)
     if standing is None:
         return None

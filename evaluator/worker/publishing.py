@@ -572,4 +572,4 @@ def _hashes(submission: Submission, run: Judged) -> dict[str, str]:
 
 def _kept(one: JudgedRun) -> Mapping[str, bytes | Path]:
     """What the private repository keeps of it."""
-    return one.files.held if one.submission.private else one.files.private
+    return one.files.private_copies if one.submission.private else one.files.private

@@ -56,7 +56,7 @@ async def _openapi(request: Request) -> Response:
 )
 async def _ledger_file(request: Request) -> Response:
     def file() -> Body:
-        content = server_of(request).source.chronicle.content()
+        content = server_of(request).source.audit_log.content()
         return Body(content, "application/jsonl", "ledger.jsonl", to_keep=True)
 
     return await server_of(request).reply(request, file)

@@ -23,7 +23,7 @@ from leaderboard.publication.index import Prepared
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
-from leaderboard.views.audit_log import ChronicleReader, Known
+from leaderboard.views.audit_log import AuditLogReader, Known
 from leaderboard.views.skills import Prepared as PreparedSkills
 
 _Answer = TypeVar("_Answer")
@@ -81,14 +81,14 @@ class Source:
         return PreparedSkills()
 
     @cached_property
-    def still(self) -> StaticCopy:
+    def static_copy(self) -> StaticCopy:
         """The boards as one static page."""
         return StaticCopy(self.reader, self.store.public)
 
     @cached_property
-    def chronicle(self) -> Chronicle:
+    def audit_log(self) -> AuditLogCache:
         """The public ledger."""
-        return Chronicle(ChronicleReader(self.store.public, self.clock))
+        return AuditLogCache(AuditLogReader(self.store.public, self.clock))
 
     async def in_thread(self, answer: Callable[[], _Answer]) -> _Answer:
         """What is answered in one of its threads."""
@@ -113,10 +113,10 @@ class Source:
             self._line.release()
 
 
-class Chronicle:
+class AuditLogCache:
     """The ledger, as it was last read while the store does not answer."""
 
-    def __init__(self, reader: ChronicleReader) -> None:
+    def __init__(self, reader: AuditLogReader) -> None:
         self._reader = reader
         self._known: Known | None = None
 

@@ -34,7 +34,7 @@ class QuotaUse(BaseModel):
         return max(0, self.scored_most - self.scored - self.promised)
 
 
-def standings(
+def quota_use(
     account_key: str, statuses: Iterable[Status], policy: Policy, now: datetime
 ) -> tuple[QuotaUse, ...]:
     """Where an account stands, one line for each kind the policy knows.

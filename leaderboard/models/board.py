@@ -217,7 +217,7 @@ def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
         able,
         scores[lead.entry_id] if lead else None,
     )
-    standings = _standings(chosen, means, reasons, found, lead)
+    standings = _model_summaries(chosen, means, reasons, found, lead)
     board = SkillBoard(
         skill=skill,
         title=chosen.title(skill),
@@ -239,7 +239,7 @@ def _consensus(
     return consensus(relations, values), relations
 
 
-def _standings(
+def _model_summaries(
     chosen: Selection,
     means: Mapping[str, tuple[Mean, ...]],
     reasons: Sequence[str],

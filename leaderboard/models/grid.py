@@ -66,7 +66,7 @@ def ranked_metrics(
         entry = snapshot.entries.get(entry_id)
         if entry is None or _distrusted(entry):
             continue
-        pace = _pace(entry.cost.values())
+        pace = _seconds_per_pair(entry.cost.values())
         found.append(RankedMetric(submission, entry_id, pace, tiers.get(entry_id, 0)))
     return tuple(sorted(found, key=lambda one: (-one.worth, one.entry_id)))
 
@@ -77,7 +77,7 @@ def _distrusted(entry: Entry) -> bool:
     return any(faults) or any(kept_from_ranking("", of_run) for of_run in layers)
 
 
-def _pace(costs: Iterable[Cost]) -> float | None:
+def _seconds_per_pair(costs: Iterable[Cost]) -> float | None:
     """Seconds by the pair over all runs."""
     measured = [(cost.seconds, cost.pairs) for cost in costs if cost.pairs]
     pairs = sum(n for _, n in measured)

@@ -104,7 +104,9 @@ def _published(view: View, name: str, metrics: list[str]) -> list[ModelOrdering]
         return []
     cells = board.cells(min(able, key=_first), None)
     return [
-        ModelOrdering(name, cell.entry_id, round(cell.value), cell.n_items, note=_told(cell.note))
+        ModelOrdering(
+            name, cell.entry_id, round(cell.value), cell.n_items, note=_note_of(cell.note)
+        )
         for cell in cells
         if cell.entry_id in metrics and cell.value is not None
     ]
@@ -120,7 +122,7 @@ def _first(selector: Selector) -> tuple[bool, bool, str, str]:
     )
 
 
-def _told(note: str) -> str:
+def _note_of(note: str) -> str:
     """What a row's note says of the count: not how many pairs, nor that it is not tested."""
     parts = note.split("; ")
     return "; ".join(p for p in parts if not p.startswith(("of ", "no paired test", "no interval")))

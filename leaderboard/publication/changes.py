@@ -116,7 +116,7 @@ class Movement:
     # board are equal
     kendall: float | None
 
-    def words(self, then: str, now: str) -> str:
+    def summary(self, then: str, now: str) -> str:
         """What happened, in sentences."""
         both = len(self.moved)
         parts = [f"From {then} to {now}: {_metrics(both)} on both boards."]
@@ -251,9 +251,9 @@ class Compared:
     movement: Movement  # between the two
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What happened, in sentences."""
-        told = self.movement.words(self.earlier.tag, self.later.tag)
+        told = self.movement.summary(self.earlier.tag, self.later.tag)
         return f"{self.card.title}, {self.movement.selector.measure}. {told}"
 
     def to_json(self) -> dict[str, Any]:

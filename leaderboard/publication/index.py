@@ -162,11 +162,11 @@ class IndexBase:
     unjoined: Mapping[str, str]
     sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
 
-    def standings(self, weights: Mapping[str, float]) -> tuple[Ranked, ...]:
-        """Every metric that has a benchmark of the index, in the order of `Comparison.standings`."""
+    def index_ranks(self, weights: Mapping[str, float]) -> tuple[Ranked, ...]:
+        """Every metric that has a benchmark of the index, in the order of `Comparison.index_ranks`."""
         if self.comparison is None or not any(weights.values()):
             return ()
-        found = self.comparison.standings(weights)
+        found = self.comparison.index_ranks(weights)
         return tuple(Ranked(*self.entries[standing.metric], standing) for standing in found)
 
 

@@ -179,7 +179,7 @@ class ItemReader:
         score = self._scores.of(key, lambda: self._read_scores(entry, cases))
         return CaseSummary.of(entry.entry_id, cases, -score if lower_is_better else score)
 
-    def standings(
+    def summaries(
         self, entries: Sequence[Entry], cases: CaseSet, lower: Mapping[str, Sequence[str]]
     ) -> tuple[CaseSummary, ...]:
         """As `standing`, of several."""

@@ -149,12 +149,12 @@ def _of_cells(name: str, shown: Board, right: Board) -> Iterator[Difference]:
     for place, cell in _by_place(right).items():
         other = found.pop(place, None)
         if other is None:
-            yield Difference(name, f"lacks {_words(cell)}")
+            yield Difference(name, f"lacks {_label(cell)}")
         elif wrong := [f for f in Cell.model_fields if not _same(other, cell, f)]:
             told = "; ".join(f"{f} {_field(other, f)} should be {_field(cell, f)}" for f in wrong)
-            yield Difference(name, f"{_words(cell)}: {told}")
+            yield Difference(name, f"{_label(cell)}: {told}")
     for cell in found.values():
-        yield Difference(name, f"has {_words(cell)}, which no result has")
+        yield Difference(name, f"has {_label(cell)}, which no result has")
 
 
 def _by_place(board: Board) -> dict[tuple[object, ...], Cell]:
@@ -178,7 +178,7 @@ def _same(one: Cell, other: Cell, name: str) -> bool:
     return a == b
 
 
-def _words(cell: Cell) -> str:
+def _label(cell: Cell) -> str:
     of_what = (cell.measure, cell.variant, cell.split, cell.facet, cell.skill)
     return f"{cell.entry_id} by {' '.join(part for part in of_what if part)}"
 

@@ -71,7 +71,7 @@ class Change:
         return NEW_PROTOCOL
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """As people are told."""
         if self.before is None:
             return f"{self.benchmark} has no result yet"
@@ -102,9 +102,9 @@ class Outdated:
         return next(c for c in (NEW_REVISION, NEW_SCORER, NEW_PROTOCOL) if c in codes)
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """Why it is run again, or what stays as it is."""
-        what = "; ".join(change.words for change in self.changes)
+        what = "; ".join(change.summary for change in self.changes)
         if self.act is RequeueAction.TELL:
             return f"{what}. These scores are for the earlier one and stay with it."
         if self.act is RequeueAction.REJUDGE:
@@ -136,7 +136,7 @@ def outdated(
         return None
     found = Outdated(status, changes, _act(status, changes))
     said = found.act is RequeueAction.TELL and (
-        status.state is State.FAILED or (status.code, status.reason) == (found.code, found.words)
+        status.state is State.FAILED or (status.code, status.reason) == (found.code, found.summary)
     )
     return None if said else found
 
@@ -313,14 +313,14 @@ class _Requeuing:
 
 def event_of(found: Outdated, wanted: RequeueRequest, now: datetime) -> Event:
     """What happens to a submission with outdated results."""
-    told = f"{found.words} {wanted.reason}".strip()
+    told = f"{found.summary} {wanted.reason}".strip()
     if found.act is RequeueAction.TELL:
         return Event(
             at=now,
             state=found.status.state,
             by=wanted.by,
             code=found.code,
-            reason=found.words,
+            reason=found.summary,
             hint=found.hint,
         )
     rejudged = found.act is RequeueAction.REJUDGE
@@ -351,7 +351,7 @@ def _announcements(
                 edition=change.after,
                 at=now,
                 by=wanted.by,
-                reason=f"{change.words}. {wanted.reason}".strip(),
+                reason=f"{change.summary}. {wanted.reason}".strip(),
             )
     return list(new.values())
 

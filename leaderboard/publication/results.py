@@ -65,7 +65,7 @@ class ResultFiles(NamedTuple):
     private: Mapping[str, bytes | Path]
 
     @property
-    def held(self) -> dict[str, bytes | Path]:
+    def private_copies(self) -> dict[str, bytes | Path]:
         """All of them, as the private repository keeps them while their author holds them back."""
         return {
             f"{results_folder(path.split('/')[1])}{path.split('/')[2]}": content
@@ -214,10 +214,10 @@ def displaced(store: Store, submission: Submission, new: Iterable[RunResult]) ->
         if submission.private:
             folder = results_folder(name)
         else:
-            found.public.update(_moved(store.public, folder, tag, result, again=True))
+            found.public.update(_kept_under_tag(store.public, folder, tag, result, again=True))
         # The private side is written first. After a crash between the two it has the new files
         # already, and the old ones in their place: those are not written over.
-        found.private.update(_moved(store.private, folder, tag, result, again=False))
+        found.private.update(_kept_under_tag(store.private, folder, tag, result, again=False))
     return found
 
 
@@ -258,7 +258,7 @@ def _place(store: Store, submission: Submission) -> tuple[Repository, str]:
     return store.public, f"results/{name}/"
 
 
-def _moved(
+def _kept_under_tag(
     repository: Repository, folder: str, tag: str, new: RunResult, *, again: bool
 ) -> dict[str, bytes | None]:
     """Copies of the old files of one benchmark below their tag.

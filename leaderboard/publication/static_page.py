@@ -27,7 +27,7 @@ _INDEX_ROWS = 20
 
 
 @dataclass(frozen=True)
-class _ShownBoard:
+class _StaticBoard:
     """One board of the page, with its headline in tiers."""
 
     card: Card
@@ -80,7 +80,7 @@ def static_page(snapshot: Snapshot, base: IndexBase | None = None) -> bytes:
         entries=snapshot.entries,
         index=_plain_index(snapshot) if base is None else _drawn_index(base),
         boards=[
-            _shown(board, snapshot)
+            _static_board(board, snapshot)
             for _, board in sorted(
                 snapshot.boards.items(), key=lambda named: (named[1].card.simulated, named[0])
             )
@@ -92,11 +92,11 @@ def static_page(snapshot: Snapshot, base: IndexBase | None = None) -> bytes:
     return html.strip().encode() + b"\n"
 
 
-def _shown(board: Board, snapshot: Snapshot) -> _ShownBoard:
+def _static_board(board: Board, snapshot: Snapshot) -> _StaticBoard:
     card = board.card
     cells = kept_in_tiers(board.slice(card.headline, None))
     leading = leading_cells(card, cells, snapshot.entries)
-    return _ShownBoard(
+    return _StaticBoard(
         card,
         cells,
         info(card, card.headline.measure).title,
@@ -133,7 +133,7 @@ def _drawn_index(base: IndexBase) -> _ShownIndex:
             one.standing.rank.high,
             one.standing.tier,
         )
-        for one in base.standings(weights)
+        for one in base.index_ranks(weights)
         if one.standing.rank is not None
     ]
     titles = tuple(board.card.title for board in base.boards.values() if board.weight)

@@ -93,10 +93,10 @@ class RowDraws(NamedTuple):
 
 def read_draws(store: Store, card: Card, values: Sequence[Value]) -> Draws:
     """The draws of values on one benchmark, each run's files read once."""
-    return joined(read_rows(store, card, values))
+    return stacked_draws(read_rows(store, card, values))
 
 
-def joined(rows: Sequence[RowDraws]) -> Draws:
+def stacked_draws(rows: Sequence[RowDraws]) -> Draws:
     """The draws of several values in one piece; see `stacked`."""
     return Draws(
         resamples=stacked([row.resamples for row in rows]).astype(np.float32),

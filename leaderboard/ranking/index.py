@@ -284,11 +284,11 @@ class Comparison:
         """What it takes in memory, about."""
         return sum(part.nbytes for part in self._parts.values())
 
-    def standings(self, weights: Mapping[str, float] | None = None) -> tuple[IndexRank, ...]:
+    def index_ranks(self, weights: Mapping[str, float] | None = None) -> tuple[IndexRank, ...]:
         """Everybody's standing under these weights."""
         chosen = _selected(self.benchmarks, weights)
         parts = [self._parts[name] for name in chosen]
-        return _standings(self.metrics, tuple(chosen), parts, np.array(list(chosen.values())))
+        return _index_ranks(self.metrics, tuple(chosen), parts, np.array(list(chosen.values())))
 
 
 def _selected(benchmarks: tuple[str, ...], weights: Mapping[str, float] | None) -> dict[str, float]:
@@ -307,7 +307,7 @@ def _selected(benchmarks: tuple[str, ...], weights: Mapping[str, float] | None) 
     return {name: ratio for name, ratio in ratios.items() if ratio > 0}
 
 
-def _standings(
+def _index_ranks(
     metrics: tuple[str, ...],
     chosen: tuple[str, ...],
     parts: Sequence[AlignedBoard],

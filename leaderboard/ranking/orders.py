@@ -12,7 +12,7 @@ from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import MOST_DRAWN, FlipTests
 from leaderboard.cache import MemoryCache
 from leaderboard.ranking.cells import Cell, best_first
-from leaderboard.ranking.draws import RowDraws, joined, read_rows
+from leaderboard.ranking.draws import RowDraws, read_rows, stacked_draws
 from leaderboard.ranking.pairs import TESTED, Pairs, read_pairs, tests_of
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Repository, Store
@@ -213,7 +213,7 @@ def _key(card: Card, skills: Sequence[Sequence[Cell]]) -> tuple[Hashable, ...]:
 
 def _with_draws(cells: Sequence[Cell], rows: Sequence[RowDraws]) -> Slice:
     """Cells with their draws; those of another publication than the value are left out."""
-    found = joined(rows)
+    found = stacked_draws(rows)
     values = np.array([np.nan if cell.value is None else cell.value for cell in cells])
     with np.errstate(invalid="ignore"):
         off = np.abs(found.contributions.sum(axis=1) - values)

@@ -35,9 +35,9 @@ class LedgerQuery:
     def from_params(cls, params: Mapping[str, str]) -> LedgerQuery:
         """Read an address; what makes no sense in it is left out."""
         return cls(
-            subject=_asked(params, "subject"),
-            account=_asked(params, "account"),
-            action=_asked(params, "action"),
+            subject=_parameter(params, "subject"),
+            account=_parameter(params, "account"),
+            action=_parameter(params, "action"),
             page=page_number(params),
         )
 
@@ -89,7 +89,7 @@ def page_of(lines: Sequence[Line], query: LedgerQuery) -> LedgerPage:
     return LedgerPage(tuple(shown), len(found), page, pages)
 
 
-def _asked(params: Mapping[str, str], name: str) -> str:
+def _parameter(params: Mapping[str, str], name: str) -> str:
     return str(params.get(name, "")).strip()[:_LONGEST]
 
 
@@ -127,7 +127,7 @@ class Known:
         return (*found, *(problem for problem in self.broken if problem not in found))
 
 
-class ChronicleReader:
+class AuditLogReader:
     """Reads the chronicle once for each version of the store, and has it verified."""
 
     def __init__(

@@ -55,11 +55,11 @@ class Arrangement:
     def to_params(self) -> dict[str, str]:
         """The query parameters that `from_params` reads this from; empty ones too."""
         return {
-            "columns": _joined(self.columns),
-            "pin": _joined(self.pins),
+            "columns": _list_of(self.columns),
+            "pin": _list_of(self.pins),
             "sort": quote(self.sort, safe=_SAFE),
             "page": str(self.page) if self.page > 1 else "",
-            "open": _joined(self.opened),
+            "open": _list_of(self.opened),
         }
 
     @property
@@ -116,7 +116,7 @@ def _parted(given: str, most: int) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _joined(keys: tuple[str, ...]) -> str:
+def _list_of(keys: tuple[str, ...]) -> str:
     # A key may hold a comma itself.
     return _BETWEEN.join(quote(key, safe=_SAFE) for key in keys)
 

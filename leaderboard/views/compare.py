@@ -48,9 +48,9 @@ from leaderboard.views.comparison import (
     ComparisonPage,
     Opponents,
     as_on_the_board,
+    comparison_page,
     of_entries,
     opponents,
-    shown,
 )
 from leaderboard.views.examples import ALL_SPLITS, ItemsQuery, entries_on
 
@@ -207,12 +207,12 @@ def moved_along(query: PlaceQuery, view: View) -> PlaceQuery:
     board = view.boards.get(query.benchmark)
     there = {} if board is None else by_identity(view, entries_on(board))
 
-    def found(asked: str) -> str:
+    def entry_there(asked: str) -> str:
         entry = view.entries.get(asked)
         return "" if entry is None else there.get(Identity.of(entry), "")
 
     return replace(
-        query, a=found(query.a), b=found(query.b), c=found(query.c), d=found(query.d), before="",
+        query, a=entry_there(query.a), b=entry_there(query.b), c=entry_there(query.c), d=entry_there(query.d), before="",
         skill="", measure="", split="", case="", page=1,
     )  # fmt: skip
 
@@ -454,7 +454,7 @@ class TwoCompared:
 def two_compared(pair: Opponents, view: View) -> TwoCompared:
     """Compare the first two of some metrics."""
     choice = pair.choice
-    found = shown(choice, pair.a or "", pair.b or "", view)
+    found = comparison_page(choice, pair.a or "", pair.b or "", view)
     row, card = found.chosen, choice.board.card
     return TwoCompared(
         chosen=row,

@@ -152,7 +152,7 @@ class ComparisonPage:
     n_resamples: int  # joint resamples behind the intervals; 0 where none are published
 
 
-def shown(choice: Choice, a: str, b: str, view: View) -> ComparisonPage:
+def comparison_page(choice: Choice, a: str, b: str, view: View) -> ComparisonPage:
     """Compare two entries of a board."""
     if choice.selector is None:
         raise ValueError("there is no measure to compare by")

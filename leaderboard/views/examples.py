@@ -267,7 +267,7 @@ def look(
 ) -> CaseSample:
     """List the cases of a choice."""
     entries = [view.entries[entry] for entry in choice.metrics]
-    standings = reader.standings(entries, cases, lower)
+    standings = reader.summaries(entries, cases, lower)
     chosen = cases.within(choice.query.skill, choice.query.split)
     return CaseSample(standings, chosen, listed(choice.show, cases, standings, chosen))
 
@@ -460,11 +460,11 @@ def _gravest(
     sure, off = expected[better] - expected[worse], standing.score[worse] - standing.score[better]
     gravest = np.lexsort((-off, -sure))[0]
 
-    def told(row: int) -> tuple[int, int, str, float]:
+    def side(row: int) -> tuple[int, int, str, float]:
         number, pair = pair_at[row]
         return number, pair.prompt, pair.said, float(standing.score[row])
 
-    return WrongComparison(told(int(worse[gravest])), told(int(better[gravest])))
+    return WrongComparison(side(int(worse[gravest])), side(int(better[gravest])))
 
 
 def _worst(
@@ -641,11 +641,11 @@ def _alone(choice: Choice, cases: CaseSet, view: View, sources: ExampleSources) 
     lower = sources.lower()
     metrics = [view.entries[entry] for entry in choice.metrics]
     shown = case_shown(
-        cases, case, sources.reader.standings(metrics, cases, lower), MOST_TILES_ALONE
+        cases, case, sources.reader.summaries(metrics, cases, lower), MOST_TILES_ALONE
     )
     looked_at = dict.fromkeys([*choice.metrics, *choice.entries[:MOST_ENTRIES]])
     entries = [view.entries[entry] for entry in looked_at]
-    rows = [verdict(cases, case, one) for one in sources.reader.standings(entries, cases, lower)]
+    rows = [verdict(cases, case, one) for one in sources.reader.summaries(entries, cases, lower)]
     # Who scored nothing here did not fail by an order; they come last.
     rows.sort(key=lambda row: (not row.came.compared, row.came.share))
     here = frozenset(sources.images.available(choice.card.name))

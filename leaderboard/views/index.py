@@ -175,7 +175,7 @@ def index_table(
     about: Mapping[str, Any] | None = None,
 ) -> Table:
     """Every metric under the chosen weights, in the order of the page."""
-    ordered = in_order(base.standings(choice.weights), choice, base)
+    ordered = in_order(base.index_ranks(choice.weights), choice, base)
     among = sum(row.standing.rank is not None for row in ordered)
     rows = [
         record

@@ -61,7 +61,7 @@ class MetricSummary:
     sent: tuple[Entry, ...] = ()  # all of its entries
 
 
-def standings(view: View) -> list[MetricSummary]:
+def metric_summaries(view: View) -> list[MetricSummary]:
     """Every published metric, the best first among those on the same benchmarks of the index.
 
     Metrics with the most benchmarks of the index come first; without any, those on the same
@@ -181,7 +181,7 @@ class MetricTable:
     """What no choice changes, of one view of boards that may be compared."""
 
     view: View  # boards and entries; see `View.group`
-    rows: tuple[MetricRow, ...]  # in the order of `standings`
+    rows: tuple[MetricRow, ...]  # in the order of `metric_summaries`
     benchmarks: tuple[str, ...]  # those with results, in the order of display
     index_boards: Mapping[str, IndexBoard]  # the benchmarks of the index
     left_out: Mapping[str, str]  # those that are not in it, with the reason
@@ -202,7 +202,7 @@ class MetricTable:
                 Identity.of(one.entry), one.entry, facts_of(one.entry), one.cells, one.sent,
                 spent(one.sent, ()),
             )
-            for one in standings(view)
+            for one in metric_summaries(view)
         )  # fmt: skip
         boards, left_out = index_boards(view)
         indexed = tuple(name for name, board in boards.items() if board.weight)
@@ -255,7 +255,7 @@ class MetricTable:
         key = tuple(sorted(weights.items()))
         with self._lock:
             if key not in self._weighed:
-                self._weighed[key] = base.standings(weights)
+                self._weighed[key] = base.index_ranks(weights)
             self._weighed.move_to_end(key)
             while len(self._weighed) > _KEPT_WEIGHTS:
                 self._weighed.popitem(last=False)

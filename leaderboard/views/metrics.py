@@ -73,32 +73,32 @@ class MetricsQuery:
     def from_params(cls, params: Mapping[str, str]) -> MetricsQuery:
         """Read the parameters of an address, also of those that the index and skills had."""
 
-        def given(name: str, limit: int = _LONGEST) -> str:
+        def text(name: str, limit: int = _LONGEST) -> str:
             return clean(params.get(name, "")[:limit]).strip()
 
-        tab, words, by = given("tab"), given("skill", _LONGEST_WORDS), given("by", 20)
+        tab, words, by = text("tab"), text("skill", _LONGEST_WORDS), text("by", 20)
         by = by if by in COSTS else ""
-        sort = given("sort", _LONGEST_WORDS)
-        order = given("order", _LONGEST_WORDS)
+        sort = text("sort", _LONGEST_WORDS)
+        order = text("order", _LONGEST_WORDS)
         # A budget is in thousands of millions of operations, as the page of skills had it.
-        bound = _positive(given("cost", 20))
-        budget = _positive(given("budget", 20))
+        bound = _positive(text("cost", 20))
+        budget = _positive(text("budget", 20))
         if bound is None and budget is not None:
             bound = budget * GIGA if by == FLOPS else budget
-        chart = given("chart", 10)
+        chart = text("chart", 10)
         return cls(
             tab=f"{SKILL}:{words}" if words and tab in {"", f"{SKILL}:"} else tab,
             sort=sort or ("name" if order == "name" else f"-{order}" if order else ""),
-            words=given("q", _LONGEST_WORDS),
-            method=given("method", _LONGEST_WORDS),
-            access=given("access", _LONGEST_WORDS),
+            words=text("q", _LONGEST_WORDS),
+            method=text("method", _LONGEST_WORDS),
+            access=text("access", _LONGEST_WORDS),
             by=by,
             cost=bound,
-            columns=tuple(unquote(one) for one in _parts(given("cols")))[:_MOST_COLUMNS],
-            weights=given("w") or _weights(params),
-            open=tuple(unquote(one) for one in _parts(given("open")))[:MOST_OPEN],
+            columns=tuple(unquote(one) for one in _parts(text("cols")))[:_MOST_COLUMNS],
+            weights=text("w") or _weights(params),
+            open=tuple(unquote(one) for one in _parts(text("open")))[:MOST_OPEN],
             chart=chart if chart in CHARTS else "",
-            ratings=SIMULATED if given("ratings") == SIMULATED else "",
+            ratings=SIMULATED if text("ratings") == SIMULATED else "",
             page=page_number(params),
         )
 

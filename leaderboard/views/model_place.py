@@ -112,7 +112,7 @@ class GalleryView:
 def gallery_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View) -> GalleryView:
     """For each skill the prompt on which the models differ most; of one skill all its prompts."""
     judge = judge_of(choice, reader, view)
-    entries = _shown(choice, reader, view)
+    entries = _compared_models(choice, reader, view)
     if not (entries and choice.places):
         return GalleryView(judge, ())
     spread = _spread(_means(choice, entries, judge, reader))
@@ -172,7 +172,7 @@ def _spread(means: FloatArray) -> FloatArray:
     return found
 
 
-def _shown(choice: Choice, reader: ModelReader, view: View) -> tuple[ModelEntry, ...]:
+def _compared_models(choice: Choice, reader: ModelReader, view: View) -> tuple[ModelEntry, ...]:
     """The models that are compared, in the order of the board where there is one."""
     board = board_of(choice.of_all_models(), reader, view, choice.query.skill or None)
     order = [board.entries[one] for one in models_in_order(board)] if board else choice.entries
@@ -194,7 +194,7 @@ def seeds_view(choice: Choice, reader: ModelReader, view: View) -> SeedsView:
         return SeedsView(None)
     skill = choice.query.skill or None
     # By every metric: whether others agree is what the reader wants to see.
-    wanted = replace(choice.wanted, skills=(skill,), judge="", seed=None)
+    wanted = replace(choice.board_query, skills=(skill,), judge="", seed=None)
     return SeedsView(seed_report(reader, view, wanted), judge_of(choice, reader, view))
 
 
@@ -231,15 +231,15 @@ def two_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View)
         return TwoView()
     first, second, said = found
     pair = first.submission_id, second.submission_id
-    report = pair_report(reader, view, *pair, choice.wanted)
+    report = pair_report(reader, view, *pair, choice.board_query)
     judge = judge_of(choice, reader, view)
     of_skill = report
     if skill:  # Among sub-skills the report would name the prompts of all skills.
-        of_skill = pair_report(reader, view, *pair, replace(choice.wanted, skills=(skill,)))
+        of_skill = pair_report(reader, view, *pair, replace(choice.board_query, skills=(skill,)))
     deciding_by = judge if judge in of_skill.deciding else next(iter(of_skill.deciding), "")
     matrix = None
     if judge and len(board.entries) > 2:
-        matrix = pair_matrix(reader, view, choice.wanted, skill, judge)
+        matrix = pair_matrix(reader, view, choice.board_query, skill, judge)
     deciding = _deciding(of_skill, deciding_by, choice, reader)
     return TwoView(report, deciding_by or judge, matrix, deciding, tuple(said))
 
@@ -342,8 +342,8 @@ def judges_view(choice: Choice, reader: ModelReader, view: View) -> JudgesView:
     board = board_of(choice, reader, view)
     if board is None:
         return JudgesView(None, cards)
-    changed = tuple(one for one in robustness(reader, view, choice.wanted) if one.n_images)
-    return JudgesView(board, cards, changed, model_orderings(reader, view, choice.wanted))
+    changed = tuple(one for one in robustness(reader, view, choice.board_query) if one.n_images)
+    return JudgesView(board, cards, changed, model_orderings(reader, view, choice.board_query))
 
 
 @dataclass(frozen=True)
@@ -399,7 +399,7 @@ def model_view(query: ModelQuery, reader: ModelReader, view: View) -> ModelView 
         return ModelView(query, entry, choice, track.entries, runs)
     judge = judge_of(choice, reader, view)
     every_prompt = replace(
-        choice.wanted, split="", words="", judge="", models=(), seed=None, skills=()
+        choice.board_query, split="", words="", judge="", models=(), seed=None, skills=()
     )
     changes = {one.judge.entry_id: one for one in robustness(reader, view, every_prompt)}
     seeds = seed_report(reader, view, replace(every_prompt, judge=judge))

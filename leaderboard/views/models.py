@@ -84,7 +84,7 @@ class Choice:
     remarks: tuple[str, ...] = ()  # what was asked for and could not be shown, in sentences
 
     @property
-    def wanted(self) -> BoardQuery:
+    def board_query(self) -> BoardQuery:
         """The same as the board is asked for."""
         query = self.query
         return BoardQuery(
@@ -141,7 +141,7 @@ def resolve(
     choice = Choice(exact, card, prompts, (), entries, skills, splits, judges, n_seeds, tuple(said))
     if not prompts:
         return choice
-    kept = selection(reader, view, choice.wanted).testing(exact.skill or None)
+    kept = selection(reader, view, choice.board_query).testing(exact.skill or None)
     return replace(choice, places=tuple(kept.tolist()))
 
 
@@ -196,7 +196,7 @@ def board_of(
     """The board of a choice; None where there is nothing to compare."""
     if not (choice.prompts and choice.entries and choice.judges):
         return None
-    wanted = choice.wanted
+    wanted = choice.board_query
     if whole:
         wanted = replace(wanted, split="", words="", judge="", models=(), seed=None, skills=())
     elif not choice.places:

@@ -99,11 +99,6 @@ class Ranking:
     on: str = "on"  # the word before its title: `on`, `in` or `for`
 
     @property
-    def leads(self) -> str:
-        """What the first of it does, before its title."""
-        return f"ranks highest {self.on}"
-
-    @property
     def ranked(self) -> tuple[Place, ...]:
         """The places with a rank."""
         return tuple(one for one in self.places if one.ranks is not None)
@@ -194,7 +189,7 @@ def verdict(ranking: Ranking, cheapest: tuple[Place, str] | None = None) -> Verd
     passed = any(one.trained for one in ranking.ranked[: ranking.ranked.index(best)])
     name = metric_in_words(best.entry)
     of_those = "Of the metrics not trained on its data, " if passed else ""
-    sentence = f"{of_those}{name} {ranking.leads} {ranking.title}."
+    sentence = f"{of_those}{name} ranks highest {ranking.on} {ranking.title}."
     return Verdict(
         f"{sentence} {_beside(ranking, best, cheapest)}".strip(), _rests_on(ranking, best)
     )

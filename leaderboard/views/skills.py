@@ -93,13 +93,13 @@ class SkillsBase:
     sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
 
     def placed(self, weights: Mapping[str, float]) -> tuple[Placed, ...]:
-        """Every metric that has a part, in the order of `Comparison.standings`."""
+        """Every metric that has a part, in the order of `Comparison.index_ranks`."""
         if self.comparison is None:
             return ()
         kept = {name: weights.get(name, 0.0) for name in self.comparison.benchmarks}
         if not any(kept.values()):
             return ()
-        found = self.comparison.standings(kept)
+        found = self.comparison.index_ranks(kept)
         among = sum(one.rank is not None for one in found)
         return tuple(Placed(*self.entries[one.metric], one, among) for one in found if one.present)
 
@@ -231,7 +231,7 @@ _ENDS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
-class Opposed:
+class OppositeOrder:
     """Two metrics that two parts order in opposite ways, each beyond its resampling error."""
 
     one: Identity  # above the other by `by_first`
@@ -244,7 +244,7 @@ class Opposed:
 class Disagreement:
     """How often parts contradict each other."""
 
-    opposed: tuple[Opposed, ...]  # the pairs that do, one entry for each pair of metrics
+    opposed: tuple[OppositeOrder, ...]  # the pairs that do, one entry for each pair of metrics
     n_pairs: int  # pairs of metrics that two parts both order beyond resampling error
 
 
@@ -266,7 +266,7 @@ def disagreement(
         above = [name for name, sign in ordered if sign > 0]
         below = [name for name, sign in ordered if sign < 0]
         if above and below:
-            opposed.append(Opposed(shown[i], shown[j], above[0], below[0]))
+            opposed.append(OppositeOrder(shown[i], shown[j], above[0], below[0]))
     return Disagreement(tuple(opposed), n_pairs)
 
 

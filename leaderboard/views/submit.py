@@ -10,7 +10,7 @@ from typing import Protocol
 from benchmarks.errors import AssayError
 from benchmarks.schema import Card
 from leaderboard.accounts import Account
-from leaderboard.governance.quota import QuotaUse, standings
+from leaderboard.governance.quota import QuotaUse, quota_use
 from leaderboard.governance.rights import Own, actions, roles
 from leaderboard.ledger.policy import Ban, Policy
 from leaderboard.publication.earlier_boards import EarlierBoards
@@ -128,7 +128,7 @@ def place_of(
         queue=queue_of(every, moment, most=most),
         chosen=chosen,
         unknown="" if chosen or not submission_id else submission_id,
-        standings=standings(account.key, mine, policy, now) if account else (),
+        standings=quota_use(account.key, mine, policy, now) if account else (),
         policy=policy,
         now=now,
     )

@@ -89,7 +89,7 @@ def changes_html(
         name=title(card, selector, found.options), measure=measure,
         higher=direction(measure.higher_is_better),
         skill=skill_title(card, query.skill or None),
-        words=moved.words(found.then.tag, found.now.tag),
+        words=moved.summary(found.then.tag, found.now.tag),
         progress=progress_words(progress) if progress else [],
         rows=moved.moved, scale=scale, metric_address=metric_address, most_named=_MOST_NAMED,
         lists=[

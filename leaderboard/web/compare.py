@@ -289,13 +289,13 @@ def _form(pair: Opponents, state: PlaceQuery, view: View) -> Form:
         of = options if side in "ab" else (_NONE, *options)
         sides.append((side, of, getattr(state, side)))
     return Form(
-        benchmark_options(view), tuple(sides), _acts(pair, state),
+        benchmark_options(view), tuple(sides), _actions(pair, state),
         measures=measure_options(pair.choice), skills=skill_options(pair.choice),
         skill_title=pair.choice.title, chosen_skills=pair.choice.skills,
     )  # fmt: skip
 
 
-def _acts(pair: Opponents, state: PlaceQuery) -> tuple[Link, ...]:
+def _actions(pair: Opponents, state: PlaceQuery) -> tuple[Link, ...]:
     if not (pair.a and pair.b):
         return ()
     found = [Link("Swap", state.to_link(a=state.b, b=state.a), "swap")]

@@ -26,7 +26,7 @@ def add_endpoints(source: Source) -> None:
     """Add them to the Blocks that are being made."""
 
     def benchmarks() -> dict[str, Any]:
-        return _told(lambda: catalogue.benchmarks(source))
+        return _answer(lambda: catalogue.benchmarks(source))
 
     def board(  # noqa: PLR0917 (clients name them as they like)
         benchmark: str,
@@ -45,11 +45,11 @@ def add_endpoints(source: Source) -> None:
             within=YES if within else "",
             search=search, columns=columns, sort=sort,
         )  # fmt: skip
-        return _told(lambda: boards.board(source, benchmark, query))
+        return _answer(lambda: boards.board(source, benchmark, query))
 
     def entry(entry_id: str) -> dict[str, Any]:
         _check(entry_id)
-        return _told(lambda: catalogue.entry(source, entry_id, catalogue.EntryParameters()))
+        return _answer(lambda: catalogue.entry(source, entry_id, catalogue.EntryParameters()))
 
     documented: tuple[tuple[Callable[..., Any], str], ...] = (
         (benchmarks, "All benchmarks on which metrics are tested, as /v1/benchmarks has them."),
@@ -71,7 +71,7 @@ def _check(*arguments: object) -> None:
             raise gr.Error("[bad_query] An argument is no text, or too long.")
 
 
-def _told(question: Callable[[], Table]) -> dict[str, Any]:
+def _answer(question: Callable[[], Table]) -> dict[str, Any]:
     """A table as `/v1` answers it; an error as clients of Gradio are told one."""
     try:
         found: dict[str, Any] = json.loads(to_json(question()))

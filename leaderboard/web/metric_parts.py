@@ -199,7 +199,7 @@ def cost_chart(ranking: Ranking | None, costs: Mapping[Identity, float], by: str
     places = [one for one in ranking.places if math.isfinite(one.value)] if ranking else []
     rises = ranking is None or ranking.higher_is_better
     on_front = front(places, costs, rises=rises)
-    shown = _shown(places, on_front)
+    shown = _drawn_places(places, on_front)
     ends = (end for one in shown for end in (one.value, one.low, one.high))
     y = Scale.around(ends, ranking.chance if ranking else None, margin=0.04)
     known = [costs[one.who] for one in shown if one.who in costs]
@@ -313,7 +313,7 @@ def _without_overlaps(points: Sequence[Point], x: Scale, y: Scale) -> list[Point
     return found
 
 
-def _shown(places: Sequence[Place], on_front: set[Identity]) -> list[Place]:
+def _drawn_places(places: Sequence[Place], on_front: set[Identity]) -> list[Place]:
     """The first places, and the front."""
     rest = [one for one in places[MOST_POINTS:] if one.who in on_front]
     return [*places[:MOST_POINTS], *rest]

@@ -19,7 +19,7 @@ from leaderboard.publication.metric_facts import metric_name, metric_title
 from leaderboard.rendering import render
 from leaderboard.text import count, number
 from leaderboard.views.addresses import compare_address, items_address, metric_address
-from leaderboard.views.audit_log import ChronicleReader, recent_activity
+from leaderboard.views.audit_log import AuditLogReader, recent_activity
 from leaderboard.views.changes import with_earlier
 from leaderboard.views.figures import Verdict
 from leaderboard.views.metric_table import BORDA, P_BEST, MetricColumn, MetricRow, flag_labels
@@ -514,7 +514,7 @@ def metrics_tab(context: Context, query: MetricsQuery) -> LiveContent:
         controls=controls_of(found),
         board=board_of(found),
         caption=_caption(found),
-        shown=_shown(found),
+        shown=_row_counts(found),
         pages=pages_of(found),
         remarks=found.remarks,
         warnings=_warnings(found),
@@ -557,7 +557,7 @@ def _log(context: Context) -> tuple[Sequence[LogLine], Iterable[str]]:
     """The audit log and which earlier boards are kept; nothing during an outage."""
     view = context.reader.view()
     try:
-        lines = ChronicleReader(context.store.public, context.clock).read().lines
+        lines = AuditLogReader(context.store.public, context.clock).read().lines
         return lines, with_earlier(view, context.cards, context.earlier.tags)
     except TransientError:
         return (), ()
@@ -588,7 +588,7 @@ def _caption(found: MetricsView) -> str:
     return f"Metrics by benchmark, sorted by {titles.get(key, 'name')}, {'highest' if down else 'lowest'} first"
 
 
-def _shown(found: MetricsView) -> str:
+def _row_counts(found: MetricsView) -> str:
     """`26 metrics · 12 ranked`; with a filter how many are left."""
     n = len(found.table.rows)
     if found.query.filters:

@@ -57,7 +57,7 @@ def _values(view: ModelView) -> Values:
         "view": view,
         "place": PlaceQuery(ModelsQuery(entry.prompt_set)),
         "other": next(iter(others), ""),
-        "said": _said(view),
+        "said": _summary(view),
         "hub": f"https://huggingface.co/{entry.card.model}"
         if _HUB_ID.fullmatch(entry.card.model)
         else "",
@@ -82,7 +82,7 @@ def _values(view: ModelView) -> Values:
     }
 
 
-def _said(view: ModelView) -> str:
+def _summary(view: ModelView) -> str:
     """Where it stands over all prompts, and what its images are."""
     entry, card = view.entry, view.choice.card
     seen = f"{count(entry.images.present, 'image')} of the prompts of {card.title}"

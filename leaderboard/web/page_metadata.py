@@ -153,7 +153,7 @@ def _board(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     said = _sentences(
         f"{shown}{count(len(everyone), 'metric')} by {choice.measure_title} ({better} is better), "
         f"{choice.title}.",
-        _leaders(leading) or nobody_leads(card, cells),
+        _first_and_next(leading) or nobody_leads(card, cells),
         note,
     )
     first = tuple(lines.values())[:MOST_LINES]
@@ -423,7 +423,7 @@ def _value(line: Line) -> str:
     return f"{line.name} {estimate(line.value, line.low, line.high)}".strip()
 
 
-def _leaders(leading: Sequence[Line]) -> str:
+def _first_and_next(leading: Sequence[Line]) -> str:
     """Who is first and who follows; empty where nobody may be named as leading."""
     if not leading:
         return ""
@@ -438,7 +438,7 @@ def _first_of(rows: Sequence[Mapping[str, Any]], value: str) -> str:
     ranked = [row for row in rows if row.get("rank") is not None]
     recommended = [_of_row(row, value) for row in ranked if row.get("recommended")]
     if recommended or not ranked:
-        return _leaders(recommended[:1])
+        return _first_and_next(recommended[:1])
     low, high = _ENDS[value]
     templates = any(
         beats_chance(row.get(low), row.get(high), value=row.get(value), among=len(ranked))

@@ -82,11 +82,11 @@ def create_app(
         fill_width=True,
         delete_cache=(UPLOADS_SWEPT_EVERY_S, UPLOADS_KEPT_S),
     ) as app:
-        _fill(first, context, read.still)
+        _fill(first, context, read.static_copy)
         add_endpoints(read)
     for page in others:
         with app.route(page.title, f"/{page.path}", show_in_navbar=page.in_navigation):
-            _fill(page, context, read.still)
+            _fill(page, context, read.static_copy)
     return app
 
 
@@ -156,5 +156,5 @@ def launch_options(
 
 
 def _of_source(pages: tuple[Page, ...], source: Source) -> tuple[BaseRoute, ...]:
-    still = static_route(source.still, source.in_thread)
+    still = static_route(source.static_copy, source.in_thread)
     return share_route(pages, source), names_route(source), still

@@ -135,7 +135,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
         warnings=_warnings(found),
         board=skill_board(found),
         caption=f"Metrics for {found.choice.in_a_sentence}, by the mean over benchmarks",
-        shown=_shown(found),
+        shown=_row_counts(found),
         costs=tuple(Option(by, label, by == found.by) for by, label in COSTS.items()),
         bound="" if found.query.cost is None else f"{found.query.cost:g}",
         unit={FLOPS: "FLOPs a pair", SECONDS: "s per 1,000 pairs", MEMORY: "GiB"}[found.by],
@@ -412,7 +412,7 @@ def _warnings(found: SkillView) -> tuple[tuple[str, str], ...]:
     return tuple(said)
 
 
-def _shown(found: SkillView) -> str:
+def _row_counts(found: SkillView) -> str:
     n = len(found.ranked) + len(found.lacking)
     if found.query.terms:
         return f"{n:,} of {count(found.everyone, 'metric')}"

@@ -170,7 +170,7 @@ class SubmissionControls:
             self._timer,
         ]  # fmt: skip
 
-    def shown(self, account: Account | None, state: Any) -> tuple[Any, ...]:
+    def render_all(self, account: Account | None, state: Any) -> tuple[Any, ...]:
         """All of it, for a page that is opened or was changed."""
         parts = self._look(account, state)
         return self._filled(parts, parts.html, _visible(parts.actions))
@@ -200,7 +200,7 @@ class SubmissionControls:
                 self._on_click(button, action)
         self._on_click(self._yes, Action.WITHDRAW)
         self._buttons[Action.WITHDRAW].click(
-            as_visitor(self._context, self._asked), self._state, [self._sure, self._question],
+            as_visitor(self._context, self._confirmation), self._state, [self._sure, self._question],
             **DOING,
         )  # fmt: skip
         self._no.click(lambda: gr.update(visible=False), None, self._sure, **QUIET)
@@ -210,7 +210,7 @@ class SubmissionControls:
             asked = Request(action, self._id_of(state), reason or "")
             said = act_on(self._context, self.acts, account, asked)
             # What was done is said, whether or not the rest can be read anew.
-            anew = or_as_before(self.shown, len(self.outputs))
+            anew = or_as_before(self.render_all, len(self.outputs))
             return said, gr.update(visible=False), *anew(account, state)
 
         button.click(
@@ -220,7 +220,7 @@ class SubmissionControls:
             **DOING,
         )
 
-    def _asked(self, account: Account | None, state: Any) -> tuple[Any, str]:
+    def _confirmation(self, account: Account | None, state: Any) -> tuple[Any, str]:
         question = ask_to_withdraw(self._context, account, self._id_of(state))
         return gr.update(visible=True), question
 

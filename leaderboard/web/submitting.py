@@ -107,13 +107,13 @@ class FileForm:
 
     def examine(self, context: Context, account: Account) -> ValidationReport:
         """Read it without keeping it."""
-        path, form = self._given()
+        path, form = self._form()
         _check_not_banned(context, account)
         return context.desk.examine_scores(path, form, account)
 
     def submit(self, context: Context, account: Account) -> SubmissionReceipt:
         """Hand it in."""
-        path, form = self._given()
+        path, form = self._form()
         return context.desk.submit_scores(
             path,
             benchmark=form.benchmark,
@@ -126,7 +126,7 @@ class FileForm:
             private=bool(self.private),
         )
 
-    def _given(self) -> tuple[Path, ScoresForm]:
+    def _form(self) -> tuple[Path, ScoresForm]:
         if not self.path:
             raise SubmitterError("no_file", "No scores file is chosen.", "Choose a file first.")
         if not self.benchmark:
@@ -157,7 +157,7 @@ class ImagesForm:
         """Look at every image without keeping any."""
         source = self._source()
         _check_not_banned(context, account)
-        return context.desk.examine_generations(source, self._said(), self.tell, account)
+        return context.desk.examine_generations(source, self._overrides(), self.tell, account)
 
     def submit(self, context: Context, account: Account) -> SubmissionReceipt:
         """Hand them in."""
@@ -166,7 +166,7 @@ class ImagesForm:
             account=account,
             submitter=(self.submitter or "").strip(),
             private=bool(self.private),
-            said=self._said(),
+            said=self._overrides(),
             tell=self.tell,
         )
 
@@ -176,7 +176,7 @@ class ImagesForm:
             return f"datasets/{found.removeprefix('hub:')}"
         return found
 
-    def _said(self) -> ManifestOverrides:
+    def _overrides(self) -> ManifestOverrides:
         words = (self.name, self.version, self.prompt_set)
         name, version, prompt_set = ((given or "").strip() for given in words)
         return ManifestOverrides(name, version, prompt_set)
@@ -358,7 +358,7 @@ def act_on(context: Context, acts: OperatorActions, account: Account | None, ask
         }
         return _done("Done.", status=ways[asked.action]())
 
-    return _said(act)
+    return _outcome(act)
 
 
 def ask_to_withdraw(context: Context, account: Account | None, submission_id: str) -> str:
@@ -368,7 +368,7 @@ def ask_to_withdraw(context: Context, account: Account | None, submission_id: st
         status = context.own(required(context, account)).status(submission_id)
         return render("submit/sure.html", own=status.submission)
 
-    return _said(act)
+    return _outcome(act)
 
 
 def ban(
@@ -390,7 +390,7 @@ def ban(
         acts.ban(whose, by, reason)
         return _done(f"{whose[:120]} may not submit any more.")
 
-    return _said(act)
+    return _outcome(act)
 
 
 def set_policy(
@@ -404,7 +404,7 @@ def set_policy(
         text = "It counts from now on, for what was scored before too."
         return _done("The policy is set.", text)
 
-    return _said(act)
+    return _outcome(act)
 
 
 def bans_list(context: Context) -> str:
@@ -417,7 +417,7 @@ def _done(strong: str, text: str = "", status: Status | None = None) -> str:
     return render("submit/done.html", strong=strong, text=text, status=status, legend=LEGEND)
 
 
-def _said(act: Callable[[], str]) -> str:
+def _outcome(act: Callable[[], str]) -> str:
     try:
         return act()
     except AssayError as error:

@@ -15,7 +15,7 @@ from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.store.folder import folder_store
 from leaderboard.views.boards import BoardQuery, resolve
-from leaderboard.views.comparison import shown
+from leaderboard.views.comparison import comparison_page
 from tests.end_to_end.commands import evaluator
 
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ def test_compare_gives_the_numbers_of_the_board(demo: Path, tmp_path: Path, boar
     assert first["difference"] == pytest.approx(tests.difference[a, b], abs=1e-9)
 
     entries = [ranked.cells[place].entry_id for place in (a, b)]
-    page = shown(choice, entries[0], entries[1], view)
+    page = comparison_page(choice, entries[0], entries[1], view)
     on_page = {_place(row.to_json()): row.to_json() for row in page.skills + page.measures}
     on_page[_place(first)] = page.chosen.to_json()
     both = [record for record in (first, *others) if _place(record) in on_page]

@@ -120,7 +120,9 @@ class House:
         runs = [run_of(whole, name, value, now) for name in whole.benchmarks]
         files = [files_of(run) for run in runs]
         held = whole.private
-        private = {p: c for f in files for p, c in (f.held if held else f.private).items()}
+        private = {
+            p: c for f in files for p, c in (f.private_copies if held else f.private).items()
+        }
         if private:
             transact(self.store.private, lambda: private, "results")
 

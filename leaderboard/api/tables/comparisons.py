@@ -17,7 +17,13 @@ from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.boards import Choice
 from leaderboard.views.changes import ChangesQuery, comparison, moved_table
-from leaderboard.views.comparison import COLUMNS, CompareQuery, ComparisonPage, opponents, shown
+from leaderboard.views.comparison import (
+    COLUMNS,
+    CompareQuery,
+    ComparisonPage,
+    comparison_page,
+    opponents,
+)
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
 from leaderboard.views.skills import (
     COSTS,
@@ -102,7 +108,7 @@ def compare(source: Source, query: CompareParameters) -> Table:
     rows: list[Mapping[str, Value]] = []
     with source.turn():
         for a, b in combinations(named, 2):
-            rows += _rows(shown(pair.choice, a, b, view), pair.choice, (view.entries[a],
+            rows += _rows(comparison_page(pair.choice, a, b, view), pair.choice, (view.entries[a],
                           view.entries[b]))  # fmt: skip
     about = {
         "as_of": as_of(view), "benchmark": pair.choice.board.card.name,

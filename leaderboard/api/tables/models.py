@@ -200,7 +200,7 @@ def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParamete
     about = about_of(choice, view)
     if choice.places and choice.entries and choice.judges:
         with source.turn():
-            found = judged_board(reader, view, choice.wanted)
+            found = judged_board(reader, view, choice.board_query)
         rows = [row for of in found.skills.values() for row in _of_skill(of, found)]
         about |= _about_board(found)
     name = f"{choice.card.name}-models"
@@ -221,7 +221,7 @@ def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParamete
         return Table(name, columns, [], about)
     with source.turn():
         if a:
-            report = pair_report(reader, view, a, b, choice.wanted)
+            report = pair_report(reader, view, a, b, choice.board_query)
             return Table(name, columns, _of_report(report, choice), about)
         return Table(name, columns, _of_all(choice, reader, view), about)
 
@@ -397,7 +397,7 @@ def _of_all(choice: Choice, reader: ModelReader, view: View) -> list[dict[str, V
     entries = {one.submission_id: one for one in choice.entries}
     rows: list[dict[str, Value]] = []
     for judge in shown:
-        found = pair_matrix(reader, view, choice.wanted, skill, judge.entry_id)
+        found = pair_matrix(reader, view, choice.board_query, skill, judge.entry_id)
         rows += _of_matrix(found, _head(skill, judge, choice), entries)
     return rows
 

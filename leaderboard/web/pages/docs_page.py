@@ -24,11 +24,11 @@ from leaderboard.web.widgets import html, html_on_load, on_load
 
 
 def _build_docs(context: Context) -> None:
-    def shown() -> str:
+    def index_html() -> str:
         index = guides().get(FIRST)
         return render("pages/docs.html", index=index, cards=tuple(context.cards.values()))
 
-    html_on_load(shown)
+    html_on_load(index_html)
 
 
 DOCS = Page("Docs", "docs", 36, _build_docs)

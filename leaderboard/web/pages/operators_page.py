@@ -59,7 +59,7 @@ class _OperatorsPage:
         shown = (
             ident,
             operators_head(self._context, account),
-            *self._controls.shown(account, ident),
+            *self._controls.render_all(account, ident),
         )
         if account is None or not account.operator:
             return *shown, gr.update(visible=False), "", *(gr.skip() for _ in self._policy)

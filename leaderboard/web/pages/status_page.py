@@ -13,7 +13,7 @@ from leaderboard.rendering import render
 from leaderboard.service.health import Health, Level
 from leaderboard.service.polling import HealthWatch
 from leaderboard.states import LEGEND, State
-from leaderboard.views.audit_log import ChronicleReader, LedgerQuery, page_of
+from leaderboard.views.audit_log import AuditLogReader, LedgerQuery, page_of
 from leaderboard.web.page import Context, Page
 from leaderboard.web.widgets import QUIET, html, html_on_load, on_load, or_as_before
 
@@ -52,11 +52,11 @@ def status_view(health: Health) -> str:
 def _build_status(context: Context) -> None:
     watch = context.watch or HealthWatch(context.store, Path())
 
-    def shown() -> str:
+    def status_html() -> str:
         return status_view(watch.soon())
 
-    view = html_on_load(shown)
-    gr.Timer(REFRESH_S).tick(or_as_before(shown, 1), None, view, **QUIET)
+    view = html_on_load(status_html)
+    gr.Timer(REFRESH_S).tick(or_as_before(status_html, 1), None, view, **QUIET)
 
 
 STATUS = Page("Status", "status", 38, _build_status)
@@ -68,7 +68,7 @@ MOST_PROBLEMS = 20
 ACTIONS = ("", *map(str, State), BAN, UNBAN, POLICY, JUDGES, BEGAN)
 
 
-def audit_log(reader: ChronicleReader, query: LedgerQuery) -> str:
+def audit_log(reader: AuditLogReader, query: LedgerQuery) -> str:
     """The lines that are asked for, as HTML."""
     known = reader.read()
 
@@ -95,7 +95,7 @@ def audit_log(reader: ChronicleReader, query: LedgerQuery) -> str:
 
 
 def _build_audit_log(context: Context) -> None:
-    reader = ChronicleReader(context.store.public, context.clock)
+    reader = AuditLogReader(context.store.public, context.clock)
     shown = html()
 
     def open_page(request: gr.Request) -> str:

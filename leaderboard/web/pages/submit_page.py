@@ -87,7 +87,7 @@ class _SubmitPage:
                 for kind, form in self._forms.items()
                 for update in form.opened(self._context, shown=kind is query.kind, usable=usable)
             ),
-            *self._controls.shown(account, query),
+            *self._controls.render_all(account, query),
         )
 
     def checked(self, form: Callable[..., Form]) -> Callable[..., Any]:
@@ -106,7 +106,7 @@ class _SubmitPage:
             answer = send(self._context, account, form(*fields))
             now = replace(query, submission_id=answer.submission_id or query.submission_id)
             # What was sent is said, whether or not the rest can be read anew.
-            anew = or_as_before(self._controls.shown, len(self._controls.outputs))
+            anew = or_as_before(self._controls.render_all, len(self._controls.outputs))
             closed = gr.update(interactive=not answer.submission_id)
             return answer.html, closed, answer.submission_id, now, *anew(account, now)
 

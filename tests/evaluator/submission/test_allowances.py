@@ -9,7 +9,7 @@ import pytest
 from benchmarks.errors import SubmitterError
 from evaluator.submission.intake import allowed
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.governance.quota import standings
+from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota, read_policy
 from leaderboard.records import Kind, Status
@@ -80,7 +80,7 @@ def test_what_waits_counts_as_scored_and_what_is_left_is_what_is_taken(rig: Rig)
     rig.worker().run_all()
     queue(rig, 1)
     statuses = Ledger(rig.store).statuses_with_records()
-    lines = standings(ADA.key, statuses, read_policy(rig.store.public), rig.clock())
+    lines = quota_use(ADA.key, statuses, read_policy(rig.store.public), rig.clock())
     assert [line.left for line in lines if line.kind is Kind.METRIC] == [1]
     queue(rig, 2)
     said = refusal(rig, numbered(3)).message

@@ -16,7 +16,7 @@ from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
 from benchmarks.stored_scores import read_overall
 from evaluator.isolation.supervising.failures import killed_from_outside
-from leaderboard.governance.quota import standings
+from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.policy import Policy
 from leaderboard.publication.publisher import Update
 from leaderboard.publication.results import read_results, with_draws
@@ -134,7 +134,7 @@ def test_a_metric_that_gives_most_pairs_no_score_fails_with_the_reason_and_is_no
         failed,
     )
     assert rig.store.public.has(f"results/{name}/toy.json") is not failed
-    charged = standings(ADA.key, rig.ledger.statuses(), Policy(), rig.clock())
+    charged = quota_use(ADA.key, rig.ledger.statuses(), Policy(), rig.clock())
     assert {one.kind: one.scored for one in charged}[Kind.METRIC] == int(not failed)
 
 

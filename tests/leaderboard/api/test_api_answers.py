@@ -29,7 +29,7 @@ from leaderboard.views.benchmark_board import (
 )
 from leaderboard.views.board_tables import board_table, pairs, pairs_table
 from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
-from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
+from leaderboard.views.comparison import COLUMNS, CompareQuery, comparison_page, opponents
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
 from leaderboard.views.skills import (
     SkillsQuery,
@@ -260,7 +260,7 @@ def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
     pair = opponents(CompareQuery(BoardQuery("ratings")), view)
     assert pair.a is not None
     assert pair.b is not None
-    on_page = shown(pair.choice, pair.a, pair.b, view)
+    on_page = comparison_page(pair.choice, pair.a, pair.b, view)
     rows = api.rows("/v1/compare?benchmark=ratings")
     of_page = (on_page.chosen, *on_page.skills, *on_page.measures)
     assert [row["shown_as"] for row in rows] == ["chosen", *["skill"] * 5, *["measure"] * 2]

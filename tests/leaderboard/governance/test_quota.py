@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.governance.quota import QuotaUse, standings
+from leaderboard.governance.quota import QuotaUse, quota_use
 from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Status
 from leaderboard.replay import fold
@@ -36,7 +36,7 @@ def a_status(states: list[State], step: timedelta = timedelta(0), **more: object
 
 def standing(*statuses: Status, after: timedelta = timedelta(0)) -> QuotaUse:
     """Of metrics; those of scores come second."""
-    return standings(ADA.key, statuses, POLICY, T0 + after)[0]
+    return quota_use(ADA.key, statuses, POLICY, T0 + after)[0]
 
 
 def test_an_account_that_sent_nothing_has_everything_left() -> None:
@@ -100,7 +100,7 @@ def test_kinds_and_accounts_are_counted_apart() -> None:
         {"account": ""},
     )
     statuses = [a_status(PUBLISHED, **more) for more in others]
-    assert [s.scored for s in standings(ADA.key, statuses, POLICY, T0)][:2] == [1, 1]
+    assert [s.scored for s in quota_use(ADA.key, statuses, POLICY, T0)][:2] == [1, 1]
 
 
 def test_more_than_is_allowed_leaves_nothing_and_no_debt() -> None:
@@ -112,7 +112,7 @@ def test_private_submissions_count_through_their_whole_records() -> None:
     house = House()
 
     def of_ada() -> QuotaUse:
-        return standings(ADA.key, house.ledger.whole_statuses(), POLICY, house.clock())[0]
+        return quota_use(ADA.key, house.ledger.whole_statuses(), POLICY, house.clock())[0]
 
     house.done(private=True)
     house.send(private=True)
@@ -155,11 +155,11 @@ def test_whatever_happens_each_is_charged_at_most_once_and_for_one_period(
         statuses.append(fold(a_submission(account=ADA.key, kind=kind), events))
         first = [e.at for e in events if e.state in {State.PUBLISHED, State.HELD}][:1]
         expected[kind] += bool(first) and first[0] + POLICY.period > now
-    for found in standings(ADA.key, statuses, POLICY, now):
+    for found in quota_use(ADA.key, statuses, POLICY, now):
         assert found.scored == expected[found.kind]
         assert 0 <= found.left <= found.scored_most
         assert 0 <= found.unfinished <= len(statuses)
         assert (found.next_free is None) == (found.scored == 0)
         if found.next_free is not None:
-            later = standings(ADA.key, statuses, POLICY, found.next_free)
+            later = quota_use(ADA.key, statuses, POLICY, found.next_free)
             assert next(s for s in later if s.kind is found.kind).scored < found.scored

@@ -304,7 +304,7 @@ def test_what_is_undefined_has_no_difference_and_no_overlap() -> None:
 
 
 def test_it_is_said_in_words_and_in_json() -> None:
-    words = found().words("r1", "r2")
+    words = found().summary("r1", "r2")
     assert all(word in words for word in ("r1", "r2", "3 metrics", "0.33"))
     record = json.loads(json.dumps(found().to_json()))
     assert record["kendall_tau_b"] == pytest.approx(1 / 3), "one of three pairs"

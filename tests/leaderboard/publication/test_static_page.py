@@ -70,7 +70,7 @@ def test_it_begins_with_the_index_and_says_what_it_could_not_read() -> None:
     base = index_base(view)
     plain, drawn = (static_page(snapshot_of(view), one).decode() for one in (None, base))
     assert ["Without intervals" in page for page in (plain, drawn)] == [True, False]
-    best = base.standings({n: b.weight for n, b in base.boards.items()})[0].standing
+    best = base.index_ranks({n: b.weight for n, b in base.boards.items()})[0].standing
     for html in (plain, drawn):
         row = read(html).one("#index").one("tbody tr")
         assert "VQAScore" in row and f"{best.index.value:.3f}" in row
@@ -91,7 +91,7 @@ def publish(store: Store, entries: int = 12) -> Store:
 
 def serving(store: Store) -> tuple[Source, TestClient]:
     source = source_over(store)
-    app = Starlette(routes=[static_route(source.still, source.in_thread)])
+    app = Starlette(routes=[static_route(source.static_copy, source.in_thread)])
     return source, TestClient(app, "http://made.up")
 
 
@@ -113,7 +113,7 @@ def test_it_is_the_published_file_until_another_is_published() -> None:
 def test_what_was_read_before_is_served_while_the_store_is_out() -> None:
     switch = Switch()
     source, client = serving(failing(publish(memory_store()), switch))
-    source.still.keep()  # As the last lines of any page do.
+    source.static_copy.keep()  # As the last lines of any page do.
     switch.out = True
     assert "CLIPScore" in client.get("/as-of").text
 
@@ -122,7 +122,7 @@ def test_a_store_that_never_answered_is_out_and_an_empty_one_has_no_page() -> No
     switch = Switch()
     switch.out = True
     source, client = serving(failing(publish(memory_store()), switch))
-    source.still.keep()
+    source.static_copy.keep()
     answer = client.get("/as-of")
     assert answer.status_code == 503 and answer.headers["Retry-After"]
     switch.out = False

@@ -84,16 +84,16 @@ def moved(one: Headlines, factor: float, shift: float) -> Headlines:
     )
 
 
-def standings(
+def ranks_of(
     boards: Sequence[Headlines], weights: Mapping[str, float] | None = None
 ) -> dict[str, IndexRank]:
-    return {one.metric: one for one in Comparison(boards).standings(weights)}
+    return {one.metric: one for one in Comparison(boards).index_ranks(weights)}
 
 
 def tiers_of(
     boards: Sequence[Headlines], weights: Mapping[str, float] | None = None
 ) -> dict[str, int | None]:
-    return {name: one.tier for name, one in standings(boards, weights).items()}
+    return {name: one.tier for name, one in ranks_of(boards, weights).items()}
 
 
 def same_numbers(one: Mapping[str, IndexRank], other: Mapping[str, IndexRank]) -> None:
@@ -137,7 +137,7 @@ def weighed(draw: st.DrawFn) -> Weighed:
 @settings(max_examples=60, deadline=None)
 def test_the_index_is_the_weighted_mean_of_what_a_metric_has(case: Weighed) -> None:
     found, weights = case
-    for standing in Comparison(found).standings(weights):
+    for standing in Comparison(found).index_ranks(weights):
         total, weight, drawn = 0.0, 0.0, np.zeros(B)
         for b in found:
             if weights[b.benchmark] and standing.metric in b.metrics:
@@ -170,18 +170,18 @@ def test_the_borda_share_is_points_over_comparisons(case: Weighed) -> None:
                 compared += weights[b.benchmark] * others.size
         return points / compared if compared else math.nan
 
-    for standing in Comparison(found).standings(weights):
+    for standing in Comparison(found).index_ranks(weights):
         drawn = [naive(standing.metric, draw) for draw in range(B)]
         expected = (naive(standing.metric, None), *np.quantile(drawn, [0.025, 0.975]))
         assert standing.borda == pytest.approx(expected, nan_ok=True)
 
 
 def test_values_beyond_chance_and_ceiling_are_not_clipped_and_lower_may_be_better() -> None:
-    found = standings([board("a", {"bad": 0.4, "guess": 0.5, "human": 0.7, "better": 0.8},
+    found = ranks_of([board("a", {"bad": 0.4, "guess": 0.5, "human": 0.7, "better": 0.8},
                              chance=0.5, ceiling=0.7)])  # fmt: skip
     index = {name: standing.index.value for name, standing in found.items()}
     assert index == pytest.approx({"bad": -0.5, "guess": 0.0, "human": 1.0, "better": 1.5})
-    errors = standings([board("a", {"good": 0.2, "bad": 0.9}, chance=1.0, ceiling=0.0)])
+    errors = ranks_of([board("a", {"good": 0.2, "bad": 0.9}, chance=1.0, ceiling=0.0)])
     assert [s.index.value for s in errors.values()] == pytest.approx([0.8, 0.1])
     assert (errors["good"].rank, errors["good"].borda.value) == ((1, 1, 1), 1.0)
 
@@ -195,7 +195,7 @@ def test_who_is_undefined_in_a_draw_meets_nobody_there() -> None:
 # What is missing
 def test_a_missing_benchmark_is_listed_is_not_zero_and_costs_the_rank() -> None:
     easy, hard = board("easy", {"a": 0.6, "b": 0.99}, noise=0.1), board("hard", {"a": 0.5})
-    first, second = Comparison([hard, easy]).standings()
+    first, second = Comparison([hard, easy]).index_ranks()
     assert (first.metric, second.metric) == ("a", "b")  # full coverage first, whatever the value
     assert (second.missing, second.present) == (("hard",), ("easy",))
     assert second.index.value == pytest.approx(0.99) and "hard" in second.note
@@ -205,18 +205,18 @@ def test_a_missing_benchmark_is_listed_is_not_zero_and_costs_the_rank() -> None:
     assert math.isnan(second.p_best)
     assert (first.common.value, second.common.value) == pytest.approx((0.6, 0.99))  # of easy
     zero = board("hard", {"a": 0.5, "b": 0.0})
-    assert standings([easy, zero])["b"].index.value == pytest.approx(0.495)
+    assert ranks_of([easy, zero])["b"].index.value == pytest.approx(0.495)
 
 
 def test_the_order_is_by_coverage_and_then_by_value() -> None:
     lowest = {"all low": 0.1, "all high": 0.2}
     x = board("x", {**lowest, "two": 0.9, "one": 1.0})
     y, z = board("y", {**lowest, "two": 0.9}), board("z", {**lowest, "other one": 0.95})
-    assert list(standings([x, y, z])) == ["all high", "all low", "two", "one", "other one"]
+    assert list(ranks_of([x, y, z])) == ["all high", "all low", "two", "one", "other one"]
 
 
 def test_without_a_common_benchmark_there_is_no_common_index() -> None:
-    for standing in Comparison([board("x", {"a": 0.6}), board("y", {"b": 0.7})]).standings():
+    for standing in Comparison([board("x", {"a": 0.6}), board("y", {"b": 0.7})]).index_ranks():
         assert math.isnan(standing.common.value) and math.isnan(standing.borda.value)
         assert {"no common index", "no Borda share"} <= {
             n.split(":")[0] for n in standing.note.split("; ")
@@ -225,7 +225,7 @@ def test_without_a_common_benchmark_there_is_no_common_index() -> None:
 
 def test_an_undefined_headline_is_a_missing_one() -> None:
     x, y = board("x", {"a": 0.6, "b": 0.5}), board("y", {"a": 0.4, "b": math.nan})
-    undefined, absent = (standings([x, other]) for other in (y, chosen(y, [0])))
+    undefined, absent = (ranks_of([x, other]) for other in (y, chosen(y, [0])))
     assert repr(undefined) == repr(absent)
     assert undefined["b"].missing == ("y",)
 
@@ -233,7 +233,7 @@ def test_an_undefined_headline_is_a_missing_one() -> None:
 def test_a_headline_without_resamples_gives_a_value_without_interval_and_says_so() -> None:
     x, y = board("x", {"a": 0.6, "b": 0.5}), board("y", {"a": 0.4, "b": 0.3}, noise=0.1)
     y.resamples[1] = np.nan
-    a, b = standings([x, y]).values()
+    a, b = ranks_of([x, y]).values()
     assert b.index.value == pytest.approx(0.4) and "interval" in b.note
     assert np.isnan([b.index.low, b.p_best]).all()
     assert b.rank == (2, 1, 2)  # anywhere, for all one knows
@@ -247,8 +247,8 @@ def test_the_order_of_metrics_and_benchmarks_is_irrelevant(case: Weighed, random
     found, weights = case
     shuffled = [chosen(b, random.sample(range(len(b.metrics)), len(b.metrics))) for b in found]
     random.shuffle(shuffled)
-    one = Comparison(found).standings(weights)
-    other = Comparison(shuffled).standings(dict(reversed(weights.items())))
+    one = Comparison(found).index_ranks(weights)
+    other = Comparison(shuffled).index_ranks(dict(reversed(weights.items())))
     assert repr(one) == repr(other)  # to the last digit; repr, since NaN is not NaN
 
 
@@ -274,7 +274,7 @@ def test_only_ratios_of_weights_and_no_unit_of_a_benchmark_matter(
 ) -> None:
     found, weights = case
     one = standings(found, weights)
-    same_numbers(one, standings([moved(found[0], *unit), *found[1:]], weights))
+    same_numbers(one, ranks_of([moved(found[0], *unit), *found[1:]], weights))
     same_numbers(one, standings(found, {name: factor * weight for name, weight in weights.items()}))
 
 
@@ -282,7 +282,7 @@ def test_only_ratios_of_weights_and_no_unit_of_a_benchmark_matter(
 @settings(max_examples=40, deadline=None)
 def test_a_weight_of_zero_removes_a_benchmark(found: list[Headlines]) -> None:
     gone = board("gone", {"m0": 0.5, "only here": 0.9})
-    zero = standings([*found, gone], {**{b.benchmark: 1.0 for b in found}, "gone": 0.0})
+    zero = ranks_of([*found, gone], {**{b.benchmark: 1.0 for b in found}, "gone": 0.0})
     assert zero.pop("only here").present == ()
     assert repr(zero) == repr(standings(found))
     tiny = {found[0].benchmark: 1e300, "gone": 1e-300}  # beside another it is zero
@@ -296,7 +296,7 @@ def test_a_weight_of_zero_removes_a_benchmark(found: list[Headlines]) -> None:
 def test_ranks_are_competition_ranks_with_tiers_that_rise_and_p_best(
     found: list[Headlines],
 ) -> None:
-    ordered = Comparison(found).standings()
+    ordered = Comparison(found).index_ranks()
     values = np.array([s.index.value for s in ordered]).round(12)
     assert sum(s.p_best for s in ordered) == pytest.approx(1.0)
     for standing, value in zip(ordered, values, strict=True):
@@ -312,25 +312,25 @@ def test_ranks_are_competition_ranks_with_tiers_that_rise_and_p_best(
 def test_sums_of_the_same_parts_are_tied_however_they_round() -> None:
     parts = [0.1, 0.2, 0.3, 0.7]
     found = [board(f"b{k}", {"a": parts[k], "b": parts[3 - k]}, seed=k) for k in range(4)]
-    for standing in Comparison(found).standings():
+    for standing in Comparison(found).index_ranks():
         assert standing.rank is not None
         assert (standing.rank.rank, standing.borda.value) == (1, 0.5)
 
 
 def test_whoever_leads_in_every_resample_is_best_for_certain_whatever_noise_all_share() -> None:
-    found = Comparison([board("x", {"a": 0.9, "b": 0.2, "c": 0.2})]).standings()
+    found = Comparison([board("x", {"a": 0.9, "b": 0.2, "c": 0.2})]).index_ranks()
     assert [(s.p_best, s.rank) for s in found] == [(1.0, (1, 1, 1)), *[(0.0, (2, 2, 2))] * 2]
     resamples = np.array([0.52, 0.50])[:, None] + np.random.default_rng(0).normal(size=B)
     a, b = Comparison(
         [Headlines("x", scale(), ("a", "b"), np.array([0.52, 0.5]), resamples)]
-    ).standings()
+    ).index_ranks()
     assert a.index.low < b.index.value < b.index.high
     assert (a.rank, a.p_best) == ((1, 1, 1), 1.0)
 
 
 def test_borda_counts_places_and_not_distances() -> None:
     others = {"outlier": 0.49, "steady": 0.5, "last": 0.1}
-    found = standings([board("one", {**others, "outlier": 1.0}), *(board(b, others) for b in "xy")])
+    found = ranks_of([board("one", {**others, "outlier": 1.0}), *(board(b, others) for b in "xy")])
     outlier, steady = found["outlier"], found["steady"]
     assert outlier.rank and steady.borda_rank
     assert outlier.rank.rank == steady.borda_rank.rank == 1
@@ -437,7 +437,7 @@ def test_equal_values_are_put_into_tiers_together() -> None:
 )  # fmt: skip
 def test_wrong_weights_are_refused(weights: dict[str, float], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        standings([board("x", {"a": 0.5}), board("y", {"a": 0.5})], weights)
+        ranks_of([board("x", {"a": 0.5}), board("y", {"a": 0.5})], weights)
 
 
 def test_headlines_and_boards_that_do_not_fit_are_refused() -> None:

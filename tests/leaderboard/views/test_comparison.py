@@ -35,9 +35,9 @@ from leaderboard.views.comparison import (
     PairScoreReader,
     agreement,
     compare_clusters,
+    comparison_page,
     opponents,
     sampled,
-    shown,
 )
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id, filled
@@ -84,7 +84,7 @@ def test_each_two_have_the_test_of_the_board(view: View, skill: str) -> None:
     found = several_compared(pair, view)
     assert found.pairs == tuple(combinations(pair.chosen, 2)) and len(found.rows) == 6
     for (a, b), row in zip(found.pairs, found.rows, strict=True):
-        assert row == shown(pair.choice, a, b, view).chosen
+        assert row == comparison_page(pair.choice, a, b, view).chosen
         assert row.p_value == tests.p_value[at[a], at[b]]
         assert row.p_corrected == corrected[at[a], at[b]]
         values = [ranked.cells[at[entry]].value or 0.0 for entry in (a, b)]
@@ -93,7 +93,7 @@ def test_each_two_have_the_test_of_the_board(view: View, skill: str) -> None:
 
 def test_skills_are_corrected_over_the_skills_and_measures_over_the_measures(view: View) -> None:
     pair = asked(view, FIRST, SECOND)
-    rows = shown(pair.choice, FIRST, SECOND, view)
+    rows = comparison_page(pair.choice, FIRST, SECOND, view)
     assert [row.skill for row in rows.skills] == list(pair.choice.board.card.skills)
     assert {row.measure for row in rows.measures} == {"plcc", "accuracy"}
     assert {row.correction for row in (*rows.skills, *rows.measures)} == {"benjamini_hochberg"}
@@ -105,7 +105,7 @@ def test_skills_are_corrected_over_the_skills_and_measures_over_the_measures(vie
 
 def test_rows_of_a_table_are_the_comparisons_in_words_and_on_one_axis(view: View) -> None:
     pair = asked(view, FIRST, LAST)
-    rows, found = shown(pair.choice, FIRST, LAST, view), two_compared(pair, view)
+    rows, found = comparison_page(pair.choice, FIRST, LAST, view), two_compared(pair, view)
     chosen, *skills = found.by_skill.rows
     assert (chosen.part, chosen.what) == ("chosen", "All skills")
     assert skills[0].what == "Counting" and len(skills) == len(rows.skills)
@@ -126,7 +126,7 @@ def test_rows_of_a_table_are_the_comparisons_in_words_and_on_one_axis(view: View
 
 def test_where_less_is_better_a_mark_stands_in_favour_of_the_smaller_value(view: View) -> None:
     pair = asked(view, FIRST, FOURTH, board="tiny")
-    row, found = shown(pair.choice, FIRST, FOURTH, view).chosen, two_compared(pair, view)
+    row, found = comparison_page(pair.choice, FIRST, FOURTH, view).chosen, two_compared(pair, view)
     assert row.difference > 0 and row.advantage[0] == -row.difference
     chosen = found.by_measure.rows[0]
     assert (chosen.ahead, chosen.lower_is_better) == ("b", True)

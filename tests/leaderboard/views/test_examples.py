@@ -365,8 +365,8 @@ def test_where_less_is_better_scores_are_turned_round(site: Context) -> None:
     cases = reader.cases(view.boards["ratings"].card)
     assert cases is not None
     entry = view.entries[entry_id(TURNED)]
-    (plain,) = reader.standings([entry], cases, {})
-    (turned,) = reader.standings([entry], cases, {entry.submission_id: (entry.metric,)})
+    (plain,) = reader.summaries([entry], cases, {})
+    (turned,) = reader.summaries([entry], cases, {entry.submission_id: (entry.metric,)})
     assert (plain.share.max(), turned.share.min()) == (0.0, 1.0)
 
 
@@ -401,7 +401,7 @@ def test_cases_and_scores_are_read_once(site: Context) -> None:
     for _ in range(3):
         cases = reader.cases(view.boards["ratings"].card)
         assert cases is not None
-        reader.standings([view.entries[entry_id(p)] for p in (RIGHT, NOISY)], cases, {})
+        reader.summaries([view.entries[entry_id(p)] for p in (RIGHT, NOISY)], cases, {})
     assert len(paths) == len(set(paths)) == 3
 
 

@@ -110,12 +110,12 @@ def test_the_index_is_the_mean_of_the_rescaled_headlines_also_without_resamples(
     view: View, base: IndexBase
 ) -> None:
     weights = choice_of(base, "graphs:2").weights
-    for row in base.standings(weights):
+    for row in base.index_ranks(weights):
         if own := {n: base.values[n][row.who].value for n in row.standing.present}:
             mean = np.average(list(own.values()), weights=[weights[n] for n in own])
             assert row.standing.index.value == pytest.approx(mean)
     quick = plain_index(index_boards(view.group())[0])
-    for row in base.standings(choice_of(base).weights):
+    for row in base.index_ranks(choice_of(base).weights):
         if row.standing.present:
             assert quick[row.who].value == pytest.approx(row.standing.index.value)
             assert sorted(quick[row.who].boards) == sorted(row.standing.present)
@@ -138,7 +138,7 @@ def test_without_stored_resamples_there_are_values_without_intervals_and_a_warni
 ) -> None:
     found = without_draws(view)
     assert set(found.unjoined) == set(found.boards)
-    first = found.standings(choice_of(found).weights)[0].standing
+    first = found.index_ranks(choice_of(found).weights)[0].standing
     assert math.isfinite(first.index.value) and math.isnan(first.index.low)
 
 
@@ -201,7 +201,7 @@ def test_the_csv_holds_weights_scales_tiers_and_what_figures_are_computed_again_
     choice = choice_of(base, "graphs:2")
     rows = list(csv.DictReader(io.StringIO(to_csv(index_table(base, choice, view.entries)))))
     assert len(rows) == len(base.entries) * (1 + len(base.boards))
-    standings = {clean(one.who.metric): one.standing for one in base.standings(choice.weights)}
+    standings = {clean(one.who.metric): one.standing for one in base.index_ranks(choice.weights)}
     whole = [row for row in rows if row["benchmark"] == INDEX and row["metric"] in standings]
     assert [(row["metric"], row["rank_low"], row["rank"]) for row in whole][:1] == [
         ("VQAScore", "1", "1")

@@ -102,9 +102,9 @@ def test_filters_keep_the_prompts_that_the_board_counts(context: Context) -> Non
     some = choice_of(context, skill="count", split="real", words="box")
     assert {some.prompts[k].split for k in some.places} == {"real"}
     assert 0 < len(some.places) < N_PROMPTS / 2
-    assert some.wanted.skills == ("count", "count:few", "count:many")
+    assert some.board_query.skills == ("count", "count:few", "count:many")
     assert choice_of(context, words="nothing like it").places == ()
-    assert choice_of(context, seed="2").wanted.seed == 1
+    assert choice_of(context, seed="2").board_query.seed == 1
     none = ModelReader(memory_store(), {}, None)
     assert resolve(ModelsQuery(), none, context.reader.view()) is None
 

@@ -17,7 +17,7 @@ from leaderboard.store.memory import memory_store
 from leaderboard.views.audit_log import (
     PER_PAGE,
     VERIFY_EVERY,
-    ChronicleReader,
+    AuditLogReader,
     LedgerQuery,
     page_of,
 )
@@ -34,13 +34,13 @@ def store() -> Store:
     return give(fill(memory_store()), ADA)
 
 
-def reader_of(store: Store, clock: Callable[[], datetime] = lambda: NOW) -> ChronicleReader:
+def reader_of(store: Store, clock: Callable[[], datetime] = lambda: NOW) -> AuditLogReader:
     """Waits for what it begins, however slow the machine."""
-    return ChronicleReader(store.public, clock, patience_s=60)
+    return AuditLogReader(store.public, clock, patience_s=60)
 
 
-def shown(of: Store | ChronicleReader, **asked: str) -> Node:
-    reader = of if isinstance(of, ChronicleReader) else reader_of(of)
+def shown(of: Store | AuditLogReader, **asked: str) -> Node:
+    reader = of if isinstance(of, AuditLogReader) else reader_of(of)
     html = audit_log(reader, LedgerQuery.from_params(asked))
     harmless(html)
     return read(html)
@@ -224,7 +224,7 @@ def test_no_request_waits_for_a_long_verification(
         return verify(public)
 
     monkeypatch.setattr(VERIFY, slow)
-    page = shown(ChronicleReader(store.public, lambda: NOW, patience_s=0.01))
+    page = shown(AuditLogReader(store.public, lambda: NOW, patience_s=0.01))
     assert "being verified" in page and 1 in numbers(page)
     goes_on.set()
     assert "up to line" in shown(store)

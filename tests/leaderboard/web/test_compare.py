@@ -19,7 +19,7 @@ from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address, params_of, query_string
 from leaderboard.views.compare import VIEWS, PlaceQuery, TwoCompared, two_compared
-from leaderboard.views.comparison import CompareQuery, Opponents, opponents, shown
+from leaderboard.views.comparison import CompareQuery, Opponents, comparison_page, opponents
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
 from tests.leaderboard.views.example_fixture import (
@@ -118,7 +118,7 @@ def test_the_verdict_has_difference_interval_and_corrected_p(
     view: View, place: ComparePlace
 ) -> None:
     query = CompareQuery.from_params(sides(FIRST, SECOND))
-    row = shown(opponents(query, view).choice, FIRST, SECOND, view).chosen
+    row = comparison_page(opponents(query, view).choice, FIRST, SECOND, view).chosen
     value, low, high = figures(row.difference, row.ci_low, row.ci_high)
     verdict = page(place, **sides(FIRST, SECOND)).one("h1").text
     assert f"{value} [{low}, {high}]" in verdict and "45 pairs" in verdict
@@ -134,7 +134,7 @@ def test_differences_stand_by_measure_and_by_skill_with_their_outcome(
 ) -> None:
     found = page(place, **sides(FIRST, LAST))
     measures, skills = (found.one(f"#{one} table") for one in ("measures", "skills"))
-    rows = shown(opponents(CompareQuery.from_params(sides(FIRST, LAST)), view).choice, FIRST,
+    rows = comparison_page(opponents(CompareQuery.from_params(sides(FIRST, LAST)), view).choice, FIRST,
                  LAST, view)  # fmt: skip
     assert len(measures.rows) == 1 + len(rows.measures)
     assert len(skills.rows) == 1 + len(rows.skills)
