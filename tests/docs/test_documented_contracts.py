@@ -22,8 +22,8 @@ from leaderboard.api.source import AT_ONCE, IN_LINE, WAIT_S
 from leaderboard.store.hub.layout import part_of
 from leaderboard.store.paths import CONTROL
 from leaderboard.thumbnails import WIDTHS
-from leaderboard.web.endpoints import add_endpoints
 from leaderboard.web.page import all_pages
+from leaderboard.web.site import add_endpoints
 from tests.docs.markdown_text import REPOSITORY
 from tests.docs.running_documents import Supplies
 from tests.leaderboard.api.asking import OPERATIONS, asking

@@ -259,7 +259,7 @@ def test_an_index_does_not_depend_on_how_many_others_there_are() -> None:
         values = {f"m{i}": 0.1 * i for i in range(n)}
         many = [board(name, values, noise=0.1) for name in weights]
         alone = [chosen(b, [0]) for b in many]
-        one, among = (standings(b, weights)["m0"] for b in (alone, many))
+        one, among = (ranks_of(b, weights)["m0"] for b in (alone, many))
         assert repr(one.index) == repr(among.index)
 
 
@@ -273,9 +273,9 @@ def test_only_ratios_of_weights_and_no_unit_of_a_benchmark_matter(
     case: Weighed, unit: tuple[float, float], factor: float
 ) -> None:
     found, weights = case
-    one = standings(found, weights)
+    one = ranks_of(found, weights)
     same_numbers(one, ranks_of([moved(found[0], *unit), *found[1:]], weights))
-    same_numbers(one, standings(found, {name: factor * weight for name, weight in weights.items()}))
+    same_numbers(one, ranks_of(found, {name: factor * weight for name, weight in weights.items()}))
 
 
 @given(boards(gaps=False))
@@ -284,10 +284,10 @@ def test_a_weight_of_zero_removes_a_benchmark(found: list[Headlines]) -> None:
     gone = board("gone", {"m0": 0.5, "only here": 0.9})
     zero = ranks_of([*found, gone], {**{b.benchmark: 1.0 for b in found}, "gone": 0.0})
     assert zero.pop("only here").present == ()
-    assert repr(zero) == repr(standings(found))
+    assert repr(zero) == repr(ranks_of(found))
     tiny = {found[0].benchmark: 1e300, "gone": 1e-300}  # beside another it is zero
     first = [found[0], gone]
-    assert repr(standings(first, tiny)) == repr(standings(first, {**tiny, "gone": 0.0}))
+    assert repr(ranks_of(first, tiny)) == repr(ranks_of(first, {**tiny, "gone": 0.0}))
 
 
 # Ranks
@@ -401,7 +401,7 @@ def test_opposite_differences_on_two_benchmarks_do_not_make_a_difference() -> No
 def test_without_contributions_or_a_benchmark_there_are_ranks_and_no_tiers() -> None:
     first, second, third = on_all({"a": 0.9, "b": 0.8, "c": 0.1}, 0.02)
     bare = [first, replace(second, contributions=None), third]
-    assert [(s.rank is not None, s.tier) for s in standings(bare).values()] == [(True, None)] * 3
+    assert [(s.rank is not None, s.tier) for s in ranks_of(bare).values()] == [(True, None)] * 3
     # The benchmark without them has no weight: then the others can be tested.
     weights = {"errors": 1.0, "graphs": 0.0, "ratings": 1.0}
     assert tiers_of(bare, weights)["c"] == 3

@@ -20,8 +20,7 @@ from leaderboard.views.changes import (
     progress_of,
 )
 from leaderboard.views.submit import SubmitQuery
-from leaderboard.web.benchmark_changes import changes_html
-from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
+from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab, changes_html
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import submit_parts
 from tests.leaderboard.web.moved_fixture import BEFORE, DONE, moved_site, own
