@@ -37,7 +37,6 @@ from leaderboard.views.rankings import Ranking, board_ranking
 from leaderboard.views.skills import (
     COSTS,
     FLOPS,
-    GIGA,
     MEMORY,
     SECONDS,
     RunCost,
@@ -133,8 +132,8 @@ class MetricRow:
     def cost(self, by: str) -> float | None:
         """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
         if by == FLOPS:
-            declared = self.used.gigaflops if self.used else None
-            return self.facts.flops_per_pair if declared is None else declared * GIGA
+            declared = self.used.flops if self.used else None
+            return self.facts.flops_per_pair if declared is None else declared
         return self.used.by(by) if self.used else None
 
 

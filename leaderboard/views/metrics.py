@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from urllib.parse import quote, unquote
 
+from leaderboard.publication.entries import Entry
 from leaderboard.publication.identities import Identity, shown_account
 from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.publication.metric_facts import metric_title
@@ -25,8 +26,6 @@ from leaderboard.views.skills import (
     GIGA,
     SECONDS,
     Placed,
-    Point,
-    RunCost,
     SkillData,
     SkillsChoice,
     SkillsQuery,
@@ -450,19 +449,6 @@ def _named(asked: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class SkillRow:
-    """One metric of the list."""
-
-    placed: Placed
-    used: RunCost | None
-
-    def cost(self, by: str) -> float | None:
-        """A cost, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
-        cost = self.used.by(by) if self.used else None
-        return cost * GIGA if cost is not None and by == FLOPS else cost
-
-
-@dataclass(frozen=True)
 class SkillView:
     """What the tab of a skill shows."""
 
@@ -470,8 +456,8 @@ class SkillView:
     choice: SkillsChoice  # skills, weights and budget
     found: SkillData | None  # what is known of them; None where no skill is chosen
     ranking: Ranking | None  # the weighted means
-    ranked: tuple[SkillRow, ...]  # rows with a rank, in the order that is asked for
-    lacking: tuple[SkillRow, ...]  # rows that lack a benchmark, likewise
+    ranked: tuple[Placed, ...]  # rows with a rank, in the order that is asked for
+    lacking: tuple[Placed, ...]  # rows that lack a benchmark, likewise
     by: str  # the cost that is looked at
     everyone: int  # how many metrics there are before the filter
 
@@ -483,14 +469,9 @@ class SkillView:
         return self.query.sorted_by, self.query.sort.startswith("-")
 
     @property
-    def budget(self) -> float | None:
-        """The bound as the choice has it, in thousands of millions of operations."""
-        return self.choice.budget
-
-    @property
-    def best_affordable(self) -> Point | None:
+    def best_affordable(self) -> Placed | None:
         """The best within the bound; without one, the cheapest that may be as good as the best."""
-        return self.found.affordable(self.budget) if self.found else None
+        return self.found.affordable(self.choice.bound) if self.found else None
 
 
 def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> SkillView:
@@ -516,13 +497,12 @@ def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> Ski
     keys = {MEAN, NAME, P_BEST, *COSTS, *found.base.measured}
     if query.sorted_by not in keys or query.sort == f"-{MEAN}":
         exact = MetricsQuery(**{**vars(exact), "sort": ""})
-    rows = [SkillRow(one, used) for one, used in zip(found.placed, found.spent, strict=True)]
-    kept = [row for row in rows if _skill_row_kept(row, exact.terms)]
-    ranked = [row for row in kept if row.placed.standing.rank is not None]
-    lacking = [row for row in kept if row.placed.standing.rank is None]
+    kept = [one for one in found.placed if _is_named(one.entry, exact.terms)]
+    ranked = [one for one in kept if one.standing.rank is not None]
+    lacking = [one for one in kept if one.standing.rank is None]
     return SkillView(
         exact, choice, found, skill_ranking(found, choice.title.lower()),
-        _in_order(ranked, exact, found), _in_order(lacking, exact, found), choice.cost, len(rows),
+        _in_order(ranked, exact, found), _in_order(lacking, exact, found), choice.cost, len(found.placed),
     )  # fmt: skip
 
 
@@ -541,15 +521,12 @@ def fails_at(placed: Placed, found: SkillData) -> tuple[tuple[str, str], ...]:
     return tuple((title, to) for _, title, to in links)
 
 
-def _skill_row_kept(row: SkillRow, terms: Sequence[str]) -> bool:
-    entry = row.placed.entry
+def _is_named(entry: Entry, terms: Sequence[str]) -> bool:
     words = [clean(one).casefold() for one in (entry.metric, *metric_title(entry), entry.submitter)]
     return not terms or any(term in word for term in terms for word in words)
 
 
-def _in_order(
-    rows: Sequence[SkillRow], query: MetricsQuery, found: SkillData
-) -> tuple[SkillRow, ...]:
+def _in_order(rows: Sequence[Placed], query: MetricsQuery, found: SkillData) -> tuple[Placed, ...]:
     """By the column that is asked for; those without a value last in both directions."""
     if not query.sort:
         return tuple(rows)
@@ -562,17 +539,17 @@ def _in_order(
     return (*(row for _, row in there), *(row for value, row in valued if value is None))
 
 
-def _name(row: SkillRow) -> str:
-    return metric_title(row.placed.entry)[0].casefold()
+def _name(one: Placed) -> str:
+    return metric_title(one.entry)[0].casefold()
 
 
-def _value(row: SkillRow, key: str, found: SkillData) -> float | None:
+def _value(one: Placed, key: str, found: SkillData) -> float | None:
     if key in COSTS:
-        return row.cost(key)
-    standing = row.placed.standing
+        return one.cost(key)
+    standing = one.standing
     if key == P_BEST:
         return None if math.isnan(standing.p_best) else standing.p_best
     if key == MEAN:
         return None if math.isnan(standing.index.value) else standing.index.value
-    cell = found.base.measured[key].able.get(row.placed.who)
+    cell = found.base.measured[key].able.get(one.who)
     return cell.value if cell is not None else None

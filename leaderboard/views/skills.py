@@ -7,7 +7,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -65,6 +65,21 @@ class Placed:
     entry: Entry  # the latest of its entries
     standing: IndexRank  # under the chosen weights; its benchmarks are names of parts
     among: int = 1  # number of metrics that are ranked beside it, itself included
+    used: RunCost | None = None  # what its runs used; None where nothing is recorded
+
+    @property
+    def value(self) -> float:
+        """Weighted mean of its rescaled values."""
+        return self.standing.index.value
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has every part with a weight, so that it may be compared with the others."""
+        return not self.standing.missing
+
+    def cost(self, by: str) -> float | None:
+        """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
+        return self.used.by(by) if self.used else None
 
     @property
     def recommended(self) -> bool:
@@ -339,7 +354,7 @@ class SkillsChoice:
     why: Mapping[str, str] | None = None
     began: Mapping[str, float] | None = None  # weight of each benchmark to begin with
     cost: str = SECONDS
-    budget: float | None = None  # None: no matter
+    budget: float | None = None  # in the unit of the cost, GFLOPs; None: no matter
     remarks: tuple[str, ...] = ()  # what was asked for and could not be done, in sentences
     ratings: str = ""  # as in the query
 
@@ -353,6 +368,11 @@ class SkillsChoice:
         """`counting and colour`; names that a benchmark gives stay as they are."""
         common = common_names()
         return in_words([s.title.lower() if s.key in common else s.title for s in self.skills])
+
+    @property
+    def bound(self) -> float | None:
+        """The budget in FLOPs, seconds for 1,000 pairs or GiB."""
+        return self.budget * GIGA if self.budget and self.cost == FLOPS else self.budget
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -487,41 +507,22 @@ class RunCost:
     # whether no run on the chosen benchmarks is recorded, but one on others is
     elsewhere: bool = False
     # of one pair, as declared by its author, not measured; None where it is not
-    gigaflops: float | None = None
+    flops: float | None = None
 
     def by(self, cost: str) -> float | None:
         """The figure that is asked for; only a positive one has a place on a log axis."""
-        found = {MEMORY: self.memory, FLOPS: self.gigaflops}.get(cost, self.seconds)
+        found = {MEMORY: self.memory, FLOPS: self.flops}.get(cost, self.seconds)
         return found if found is not None and found > 0 else None
-
-
-@dataclass(frozen=True)
-class Point:
-    """A metric with its value and its cost."""
-
-    placed: Placed
-    cost: float
-    spent: RunCost
-
-    @property
-    def value(self) -> float:
-        """Weighted mean of its rescaled values."""
-        return self.placed.standing.index.value
-
-    @property
-    def whole(self) -> bool:
-        """Whether it has every part with a weight, so that it may be compared with the others."""
-        return not self.placed.standing.missing
 
 
 def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> RunCost | None:
     """What a metric used on some benchmarks, together; on others where it ran on none of these."""
     entries = tuple(entries)
-    gigaflops = _declared(entries)
+    flops = _declared(entries)
     found = [(entry, name) for entry in entries for name in entry.cost]
     chosen = [(entry, name) for entry, name in found if name in benchmarks]
     if not found:
-        return None if gigaflops is None else RunCost(None, None, gigaflops=gigaflops)
+        return None if flops is None else RunCost(None, None, flops=flops)
     used = chosen or found
     costs = [entry.cost[name] for entry, name in used]
     pairs = sum(cost.pairs for cost in costs)
@@ -533,50 +534,28 @@ def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> RunCost | No
         memory=memory / _GIB if memory else None,
         devices=tuple(devices),
         elsewhere=not chosen,
-        gigaflops=gigaflops,
+        flops=flops,
     )
 
 
-def points(placed: Iterable[Placed], spent_by: Sequence[RunCost | None], cost: str) -> list[Point]:
-    """The metrics whose cost is known, in their order."""
-    found = []
-    for one, used in zip(placed, spent_by, strict=True):
-        figure = used.by(cost) if used else None
-        if used is not None and figure is not None and math.isfinite(one.standing.index.value):
-            found.append(Point(one, figure, used))
-    return found
-
-
-def pareto_front(found: Iterable[Point]) -> tuple[Point, ...]:
-    """Those that no other beats at the same cost or less, the cheapest first.
+def pareto_front(found: Iterable[Placed], by: str) -> tuple[Placed, ...]:
+    """Those of known cost that no other beats at the same cost or less, the cheapest first.
 
     Of metrics with every part only: what lacks one was not compared with the others.
     """
-    front: list[Point] = []
-    for point in sorted((p for p in found if p.whole), key=lambda p: (p.cost, -p.value)):
-        if not front or point.value > front[-1].value:
-            front.append(point)
+    front: list[Placed] = []
+    costs = [(cost, one) for one in found if one.whole and (cost := one.cost(by)) is not None]
+    for _, one in sorted(costs, key=lambda pair: (pair[0], -pair[1].value)):
+        if not front or one.value > front[-1].value:
+            front.append(one)
     return tuple(front)
-
-
-def affordable(front: Sequence[Point], budget: float) -> Point | None:
-    """The best that costs no more than that; None where nothing does."""
-    within = [point for point in front if point.cost <= budget]
-    return within[-1] if within else None
-
-
-def as_good_for_less(front: Sequence[Point]) -> Point | None:
-    """The cheapest whose rank range reaches the first place: nothing shown is surely better."""
-    return next(
-        (p for p in front if p.placed.standing.rank and p.placed.standing.rank.low == 1), None
-    )
 
 
 def _declared(entries: Sequence[Entry]) -> float | None:
     """As the latest entry that says anything of it declares."""
     said = [one for one in entries if one.flops_per_pair is not None]
     latest = max(said, key=lambda one: (one.published_at, one.entry_id), default=None)
-    return None if latest is None or latest.flops_per_pair is None else latest.flops_per_pair / GIGA
+    return None if latest is None else latest.flops_per_pair
 
 
 def _device(entry: Entry, benchmark: str) -> str:
@@ -597,10 +576,9 @@ class SkillData:
     base: SkillsBase  # the parts
     weights: Mapping[str, float]  # part to weight, of those that take part in the list
     placed: tuple[Placed, ...]  # the list; those with every part come first and are ranked
-    spent: tuple[RunCost | None, ...]  # of each metric of the list; None where nothing is recorded
-    points: tuple[Point, ...]  # metrics whose cost is known
     # of those that may be recommended, the ones that nothing cheaper beats
-    front: tuple[Point, ...]
+    front: tuple[Placed, ...]
+    by: str  # the cost that the front is of
     disagreement: Disagreement  # between the parts
 
     @property
@@ -613,32 +591,33 @@ class SkillData:
         """Of them, those that may be recommended, in the same order."""
         return tuple(one for one in self.placed if one.recommended)
 
-    def affordable(self, budget: float | None) -> Point | None:
-        """The best within a budget; without one, the cheapest that may be as good as the best.
+    def affordable(self, bound: float | None) -> Placed | None:
+        """The best within a bound; without one, the cheapest whose rank range reaches the first.
 
         Of those that may be recommended; None where none of them does.
         """
-        if budget is None:
-            return as_good_for_less(self.front)
-        return affordable(self.front, budget)
+        if bound is None:
+            ranked = ((one, one.standing.rank) for one in self.front)
+            return next((one for one, rank in ranked if rank and rank.low == 1), None)
+        within = [one for one in self.front if (one.cost(self.by) or math.inf) <= bound]
+        return within[-1] if within else None
 
 
 def found_for(choice: SkillsChoice, base: SkillsBase) -> SkillData:
     """The list, its costs and the front under the weights of a choice."""
     used = base.comparison.benchmarks if base.comparison else ()
     weights = {part.name: choice.weight(part) for part in choice.parts if part.name in used}
-    placed = base.placed(weights)
     benchmarks = {part.benchmark for part in choice.parts if weights.get(part.name)}
-    costs = tuple(spent(base.sent[one.who], benchmarks) for one in placed)
-    shown = tuple(points(placed, costs, choice.cost))
+    placed = tuple(
+        replace(one, used=spent(base.sent[one.who], benchmarks)) for one in base.placed(weights)
+    )
     weighty = [name for name, weight in weights.items() if weight]
     return SkillData(
         base=base,
         weights=weights,
         placed=placed,
-        spent=costs,
-        points=shown,
-        front=pareto_front(point for point in shown if point.placed.recommended),
+        front=pareto_front((one for one in placed if one.recommended), choice.cost),
+        by=choice.cost,
         disagreement=disagreement(base, weighty, [one.who for one in placed]),
     )
 
@@ -708,22 +687,23 @@ def skills_table(
     parts = [
         Column(f"{name} {column}", Type.NUMBER) for name in found.weights for column in PART_COLUMNS
     ]
-    front = {point.placed.entry.entry_id for point in found.front}
+    front = {one.entry.entry_id for one in found.front}
     rows = [
         {
             "skills": ",".join(keys),
-            **_of_metric(one, used),
+            **_of_metric(one),
             "recommended": one.recommended,
             "on_front": one.entry.entry_id in front,
             **_of_parts(one, found),
         }
-        for one, used in zip(found.placed, found.spent, strict=True)
+        for one in found.placed
     ]
     return Table(f"skills-{'-'.join(keys)}", (*columns, *parts), rows, told)
 
 
-def _of_metric(one: Placed, used: RunCost | None) -> dict[str, Value]:
+def _of_metric(one: Placed) -> dict[str, Value]:
     standing, rank, index = one.standing, one.standing.rank, one.standing.index
+    used = one.used
     return {
         "metric": one.who.metric,
         "version": one.who.version,
@@ -741,15 +721,11 @@ def _of_metric(one: Placed, used: RunCost | None) -> dict[str, Value]:
         "parts": ";".join(standing.present),
         "missing": ";".join(standing.missing),
         "seconds_per_1000_pairs": used.seconds if used else None,
-        "flops_per_pair_declared": _flops(used),
+        "flops_per_pair_declared": used.flops if used else None,
         "peak_memory_gib": used.memory if used else None,
         "devices": ";".join(used.devices) if used else "",
         "entry_id": one.entry.entry_id,
     }
-
-
-def _flops(used: RunCost | None) -> float | None:
-    return None if used is None or used.gigaflops is None else used.gigaflops * GIGA
 
 
 def _of_parts(one: Placed, found: SkillData) -> dict[str, Value]:

@@ -28,7 +28,6 @@ from leaderboard.views.metrics import (
     NAME,
     SKILL,
     MetricsQuery,
-    SkillRow,
     SkillView,
     fails_at,
     skill_view,
@@ -37,12 +36,11 @@ from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words
 from leaderboard.views.skills import (
     COSTS,
     FLOPS,
-    GIGA,
     MEMORY,
     SECONDS,
     Measured,
     Placed,
-    Point,
+    RunCost,
     SkillData,
 )
 from leaderboard.web.components import (
@@ -121,8 +119,8 @@ def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
     if found.found is None or found.ranking is None:
         html = render("metrics/skills.html", **shared, **_chooser(found, view))
         return LiveContent(html, found.query.to_query(), "Metrics")
-    costs = {row.placed.who: cost for row in (*found.ranked, *found.lacking)
-             if (cost := row.cost(found.by)) is not None}  # fmt: skip
+    costs = {one.who: cost for one in (*found.ranked, *found.lacking)
+             if (cost := one.cost(found.by)) is not None}  # fmt: skip
     html = render(
         "metrics/skill.html",
         **shared,
@@ -166,16 +164,16 @@ def answers_of(found: SkillView) -> tuple[SkillAnswer, ...]:
         return ()
     best = found.found.recommended[0]
     answers = [_answer("Highest", best, "", found.found)]
-    point = found.best_affordable
+    affordable = found.best_affordable
     asked = "Best affordable" if found.query.cost is None else (
         f"Best under {cost_words(found.query.cost, found.by)}"
     )  # fmt: skip
-    if point is not None:
-        answers.append(_answer(asked, point.placed, _cost(point, found.by), found.found))
-        place = found.found.front.index(point)
+    if affordable is not None:
+        answers.append(_answer(asked, affordable, _cost(affordable, found.by), found.found))
+        place = found.found.front.index(affordable)
         if place:
             less = found.found.front[place - 1]
-            answers.append(_answer("For less", less.placed, _cost(less, found.by), found.found))
+            answers.append(_answer("For less", less, _cost(less, found.by), found.found))
     elif found.query.cost is not None:
         answers.append(SkillAnswer(asked, _none_within(found), ""))
     return tuple(answers)
@@ -226,8 +224,8 @@ class _Drawn:
     twice: frozenset[str]
 
 
-def _row(row: SkillRow, drawn: _Drawn) -> Row:
-    placed, found = row.placed, drawn.found
+def _row(placed: Placed, drawn: _Drawn) -> Row:
+    found = drawn.found
     place = drawn.places[placed.who]
     name, sub = metric_title(placed.entry)
     if not facts_of(placed.entry).title and name not in drawn.twice:
@@ -243,7 +241,7 @@ def _row(row: SkillRow, drawn: _Drawn) -> Row:
     cells.append(
         TextCell("" if math.isnan(p_best) else share(p_best), sort=f"{p_best:g}", right=True)
     )
-    cells += [cost_cell(row.cost(by), by, _source(row, by)) for by in COSTS]
+    cells += [cost_cell(placed.cost(by), by, _source(placed.used, by)) for by in COSTS]
     sent = found.base.sent[placed.who]
     links = [Link(f"Images where it fails: {label}", to) for label, to in fails_at(placed, found)]
     return Row(
@@ -284,11 +282,11 @@ def _results(placed: Placed, drawn: _Drawn, place: Place) -> list[tuple[str, str
     return found
 
 
-def _source(row: SkillRow, by: str) -> str:
-    if by == FLOPS or row.used is None:
+def _source(used: RunCost | None, by: str) -> str:
+    if by == FLOPS or used is None:
         return _SOURCES[by]
-    where = "on other benchmarks" if row.used.elsewhere else "on these benchmarks"
-    on = f" on {', '.join(row.used.devices)}" if row.used.devices else ""
+    where = "on other benchmarks" if used.elsewhere else "on these benchmarks"
+    on = f" on {', '.join(used.devices)}" if used.devices else ""
     return f"Measured {where}{on}"[:200]
 
 
@@ -348,20 +346,23 @@ def _figure(one: Placed) -> str:
     return estimate(index.value, index.low, index.high)
 
 
-def _cost(point: Point, by: str) -> str:
-    return cost_words(point.cost * (GIGA if by == FLOPS else 1.0), by)
+def _cost(one: Placed, by: str) -> str:
+    return cost_words(one.cost(by) or 0.0, by)
 
 
 def _none_within(found: SkillView) -> str:
     """That there is none within the bound, and what the cheapest costs."""
     assert found.found is not None and found.query.cost is not None
-    budget = found.budget or 0.0
-    templates = any(p.placed.above_chance and p.cost <= budget for p in found.found.points)
+    bound = found.choice.bound or 0.0
+    templates = any(
+        one.above_chance and math.isfinite(one.value) and (one.cost(found.by) or math.inf) <= bound
+        for one in found.found.placed
+    )
     where = f"under {cost_words(found.query.cost, found.by)}"
     said = f"{nobody(where=where, but_templates=templates)}."
     if found.found.front:
         cheapest = found.found.front[0]
-        said += f" The cheapest that is: {metric_name(cheapest.placed.entry)}, {_cost(cheapest, found.by)}."
+        said += f" The cheapest that is: {metric_name(cheapest.entry)}, {_cost(cheapest, found.by)}."
     return said
 
 
@@ -421,7 +422,7 @@ def _row_counts(found: SkillView) -> str:
 
 def _without(found: SkillView) -> str:
     """Who is not on the chart for want of a cost: nobody is left out unsaid."""
-    names = [metric_name(row.placed.entry) for row in (*found.ranked, *found.lacking)
+    names = [metric_name(row.entry) for row in (*found.ranked, *found.lacking)
              if row.cost(found.by) is None]  # fmt: skip
     if not names:
         return ""
@@ -456,7 +457,7 @@ def _weights(found: SkillView, view: View) -> tuple[WeightField, ...]:
 def _legend(found: SkillView) -> tuple[str, ...]:
     assert found.found is not None
     sent: list[Entry] = [e for row in (*found.ranked, *found.lacking)
-                         for e in found.found.base.sent[row.placed.who]]  # fmt: skip
+                         for e in found.found.base.sent[row.who]]  # fmt: skip
     flags = flags_of(sent)
     return tuple(f"{label}: {meaning}" for label, meaning in MEANINGS.items() if label in flags)
 

@@ -22,7 +22,7 @@ from leaderboard.publication.skill_names import common_key, common_names, found_
 from leaderboard.tables import to_csv
 from leaderboard.views import skills as found_module
 from leaderboard.views.addresses import params_of
-from leaderboard.views.metrics import MetricsQuery, SkillRow, SkillView, fails_at
+from leaderboard.views.metrics import MetricsQuery, SkillView, fails_at
 from leaderboard.views.rankings import cost_words, skill_ranking
 from leaderboard.views.skills import (
     NO_SCALE,
@@ -32,7 +32,6 @@ from leaderboard.views.skills import (
     SkillsBase,
     SkillsChoice,
     SkillsQuery,
-    affordable,
     disagreement,
     found_for,
     resolve,
@@ -62,17 +61,17 @@ def names(found: SkillData) -> list[str]:
 
 
 def costs(found: SkillData) -> dict[str, float]:
-    return {point.placed.who.metric: point.cost for point in found.points}
+    known = ((one.who.metric, one.cost(found.by)) for one in found.placed)
+    return {name: cost for name, cost in known if cost is not None}
 
 
 def answers(choice: SkillsChoice, found: SkillData) -> dict[str, str]:
     """Each question to who answers it and by what."""
-    cost = choice.budget and choice.budget * (1e9 if choice.cost == "flops" else 1.0)
-    rows = tuple(SkillRow(*pair) for pair in zip(found.placed, found.spent, strict=True))
     ranking = skill_ranking(found, choice.title)
     shown = SkillView(
-        MetricsQuery(cost=cost), choice, found, ranking, rows, (), choice.cost, len(rows)
-    )
+        MetricsQuery(cost=choice.bound), choice, found, ranking, found.placed, (), choice.cost,
+        len(found.placed),
+    )  # fmt: skip
     return {one.question: f"{one.name} {one.figure}" for one in answers_of(shown)}
 
 
@@ -182,16 +181,17 @@ def test_the_front_is_what_nothing_cheaper_beats_and_a_budget_buys_the_best_with
     view: View,
 ) -> None:
     _, found = chosen(view)
-    assert [p.cost for p in found.front] == sorted(p.cost for p in found.front)
-    able = [p for p in found.points if p.placed.recommended]
+    spent_by = {one.who: one.cost("seconds") or math.inf for one in found.placed}
+    assert [spent_by[p.who] for p in found.front] == sorted(spent_by[p.who] for p in found.front)
+    able = [p for p in found.placed if p.recommended and p.cost("seconds")]
     for one in able:
-        beaten = any(p.cost <= one.cost and p.value > one.value for p in able)
+        beaten = any(spent_by[p.who] <= spent_by[one.who] and p.value > one.value for p in able)
         assert (one in found.front) is not beaten
     assert set(map(id, found.front)) <= set(map(id, able))
-    best = affordable(found.front, 5.0)
-    assert best is not None and best.cost <= 5.0
-    assert best.value == max(p.value for p in found.points if p.cost <= 5.0 and p.whole)
-    assert affordable(found.front, 0.01) is None
+    best = found.affordable(5.0)
+    assert best is not None and spent_by[best.who] <= 5.0
+    assert best.value == max(p.value for p in found.placed if spent_by[p.who] <= 5.0 and p.whole)
+    assert found.affordable(0.01) is None
 
 
 def test_costs_are_for_a_thousand_pairs_and_scores_files_have_none(view: View) -> None:
@@ -204,10 +204,9 @@ def test_costs_are_for_a_thousand_pairs_and_scores_files_have_none(view: View) -
 def test_flops_are_those_that_authors_declare_and_the_silent_are_named(view: View) -> None:
     choice, found = chosen(view, cost="flops", budget="1000")
     assert choice.cost == "flops" and choice.query.cost == "flops" and choice.remarks == ()
-    gigaflops = {name: flops / 1e9 for name, flops in FLOPS.items()}
-    assert costs(found) == pytest.approx(gigaflops)
-    best = found.affordable(1000.0)
-    assert best is not None and best.placed.who.metric == "BLIP2-ITM"
+    assert costs(found) == FLOPS
+    best = found.affordable(choice.bound)
+    assert best is not None and best.who.metric == "BLIP2-ITM"
     assert cost_words(1.6e10, "flops") == "16 GFLOPs a pair"
     rows = {row["metric"]: row for row in skills_table(choice, found).rows}
     assert rows["PickScore"]["flops_per_pair_declared"] is None
@@ -220,7 +219,7 @@ def test_of_several_versions_the_latest_that_declares_flops_counts(view: View) -
     other = entry.model_copy(update={**later, "flops_per_pair": 2e10})
     silent = entry.model_copy(update={**later, "flops_per_pair": None})
     of = [spent(pair, ["croc"]) for pair in ((other, entry), (entry, silent), (silent,))]
-    assert [one.gigaflops for one in of if one is not None] == [20.0, 16.0, None]
+    assert [one.flops for one in of if one is not None] == [2e10, 1.6e10, None]
 
 
 # What is recommended.
@@ -265,7 +264,7 @@ def test_a_metric_that_does_not_beat_chance_is_never_recommended(view: View, low
     assert "BLIP2-ITM" in said["Highest"]
     for name in ("Closed-API", "VQAScore", "SigLIP-2", "always-half"):
         assert name not in " ".join(said.values())
-    assert {p.placed.who.metric for p in found.front} <= {"CLIPScore", "ImageReward", "BLIP2-ITM"}
+    assert {p.who.metric for p in found.front} <= {"CLIPScore", "ImageReward", "BLIP2-ITM"}
 
 
 def test_where_nobody_beats_chance_nothing_is_recommended(view: View) -> None:
@@ -289,7 +288,7 @@ def test_a_budget_that_only_a_guess_meets_buys_nothing(view: View) -> None:
     none = answers(choice, found)["Best under 0.50 s per 1,000 pairs"]
     assert "above chance" in none and "CLIPScore" in none and "always-half" not in none
     more = chosen(view, budget="3")
-    assert more[1].front[0].placed.who.metric == "CLIPScore"
+    assert more[1].front[0].who.metric == "CLIPScore"
     assert "CLIPScore" in answers(*more)[
         "Best under 3.00 s per 1,000 pairs"
     ] and "For less" not in answers(*more)

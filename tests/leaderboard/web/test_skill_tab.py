@@ -100,7 +100,7 @@ def test_a_heading_sorts_and_what_has_no_value_is_last(site: Context, sort: str)
     found = skill_view(query_of(f"tab=skill:counting&sort={sort}"), site.reader.view(),
                        site.prepared_skills)  # fmt: skip
     assert found.query.sort == sort
-    order = [row.placed.who.metric for row in found.ranked]
+    order = [row.who.metric for row in found.ranked]
     if sort.endswith("seconds"):
         costs = [row.cost("seconds") for row in found.ranked]
         known = [cost for cost in costs if cost is not None]
