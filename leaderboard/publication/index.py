@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.schema import Card, Scale
 from leaderboard.publication.entries import Entry
@@ -23,7 +22,6 @@ from leaderboard.publication.identities import (
 )
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.index import Comparison, Headlines, IndexRank, Interval
 
 INSIDE = {
@@ -132,7 +130,7 @@ def _weighted(boards: Mapping[str, IndexBoard]) -> dict[str, IndexBoard]:
     return found
 
 
-OTHER_PLAN = "its resamples cannot be joined with those of the other benchmarks"
+OTHER_PLAN = "its resamples cannot be joined with those of the others"
 NO_DRAWS = "its resamples are not at hand"
 
 
@@ -145,22 +143,84 @@ class Ranked:
     standing: IndexRank  # under the chosen weights
 
 
+class Scaled(NamedTuple):
+    """A measure on a benchmark and the cells of the metrics that count there."""
+
+    card: Card
+    scale: Scale
+    cells: Mapping[Identity, Cell]
+
+
+@dataclass(frozen=True)
+class WeighedBase:
+    """Measures on benchmarks before their weights."""
+
+    comparison: Comparison | None  # weighs them; None where there is none
+    # key of a metric in the comparison to the metric and its latest entry
+    entries: Mapping[str, tuple[Identity, Entry]]
+    # measure to metric to its rescaled value and interval
+    values: Mapping[str, Mapping[Identity, Interval]]
+    # those without joint resamples, with the reason; a metric that has one of them has no interval
+    unjoined: Mapping[str, str]
+    sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
+
+
+def weighed_base(parts: Mapping[str, Scaled], view: View, *, tested: bool) -> WeighedBase:
+    """Read the draws of some measures; with their contributions where metrics are to be tested."""
+    latest = latest_entries(view.entries.values())
+    keys = {who: _key(who) for part in parts.values() for who in part.cells}
+    draws = {
+        name: view.orders.slice(part.card, tuple(part.cells.values())).draws
+        for name, part in parts.items()
+    }
+    lengths = Counter(n for of in draws.values() if (n := of.resamples.shape[1]))
+    length = lengths.most_common(1)[0][0] if lengths else 0
+    unjoined = {
+        name: OTHER_PLAN if of.resamples.shape[1] else NO_DRAWS
+        for name, of in draws.items()
+        if of.resamples.shape[1] != length or not length
+    }
+    headlines = []
+    for name, part in parts.items():
+        drawn, cells = draws[name].resamples, part.cells.values()
+        missing = np.full((len(cells), max(length, 1)), np.nan)
+        headlines.append(
+            Headlines(
+                benchmark=name,
+                scale=part.scale,
+                metrics=tuple(keys[who] for who in part.cells),
+                values=np.array([math.nan if c.value is None else c.value for c in cells]),
+                resamples=missing
+                if name in unjoined
+                else np.where(np.isfinite(drawn), drawn, np.nan),
+                contributions=draws[name].contributions if tested else None,
+            )
+        )
+    return WeighedBase(
+        comparison=Comparison(headlines) if headlines else None,
+        entries={key: (who, latest[who]) for who, key in keys.items()},
+        values={
+            name: {who: rescaled(cell, part.scale) for who, cell in part.cells.items()}
+            for name, part in parts.items()
+        },
+        unjoined=unjoined,
+        sent=entries_of_each(view.entries.values()),
+    )
+
+
+def _key(who: Identity) -> str:
+    """A name in the comparison that is its own and sorts as people expect."""
+    parts = (who.metric.casefold(), who.metric, who.version, who.submitter, who.kind, who.account)
+    return "\x1f".join(parts)
+
+
 @dataclass(frozen=True, eq=False)
-class IndexBase:
-    """Everything the page needs but weights and order."""
+class IndexBase(WeighedBase):
+    """Everything the index needs but weights and order."""
 
     boards: Mapping[str, IndexBoard]  # the benchmarks of the index
     left_out: Mapping[str, str]  # benchmarks that are not, with the reason
     titles: Mapping[str, str]  # of both
-    comparison: Comparison | None  # weighs them; None where there is no benchmark
-    # key of a metric in the comparison to the metric and its latest entry
-    entries: Mapping[str, tuple[Identity, Entry]]
-    # benchmark to metric to its rescaled headline and interval
-    values: Mapping[str, Mapping[Identity, Interval]]
-    # benchmarks without joint resamples, with the reason; a metric that has one of them has no
-    # interval
-    unjoined: Mapping[str, str]
-    sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
 
     def index_ranks(self, weights: Mapping[str, float]) -> tuple[Ranked, ...]:
         """Every metric that has a benchmark of the index, in the order of `Comparison.index_ranks`."""
@@ -174,72 +234,12 @@ def index_base(view: View) -> IndexBase:
     """Read the headlines and their draws."""
     view = view.group()
     boards, left_out = index_boards(view)
-    latest = latest_entries(view.entries.values())
-    keys = {who: _key(who) for board in boards.values() for who in board.cells}
-    draws = {name: _draws(board, view) for name, board in boards.items()}
-    length, unjoined = _joint({name: of.resamples for name, of in draws.items()})
-    headlines = [
-        _headlines(board, keys, draws[name], length, joined=name not in unjoined)
-        for name, board in boards.items()
-    ]
+    parts = {name: Scaled(one.card, one.scale, one.cells) for name, one in boards.items()}
     return IndexBase(
+        **vars(weighed_base(parts, view, tested=True)),
         boards=boards,
         left_out=left_out,
         titles={name: board.card.title for name, board in view.boards.items()},
-        comparison=Comparison(headlines) if headlines else None,
-        entries={key: (who, latest[who]) for who, key in keys.items()},
-        values={
-            name: {who: rescaled(cell, board.scale) for who, cell in board.cells.items()}
-            for name, board in boards.items()
-        },
-        unjoined=unjoined,
-        sent=entries_of_each(view.entries.values()),
-    )
-
-
-def _key(who: Identity) -> str:
-    """A name in the comparison that is its own and sorts as people expect."""
-    parts = (
-        who.metric.casefold(),
-        who.metric,
-        who.version,
-        who.submitter,
-        who.kind.value,
-        who.account,
-    )
-    return "\x1f".join(parts)
-
-
-def _draws(board: IndexBoard, view: View) -> Draws:
-    """In the order of the cells of the board."""
-    return view.orders.slice(board.card, tuple(board.cells.values())).draws
-
-
-def _joint(resamples: Mapping[str, NDArray[np.floating]]) -> tuple[int, dict[str, str]]:
-    """How many resamples are joined, and the benchmarks that have another number of them."""
-    lengths = [of.shape[1] for of in resamples.values() if of.shape[1]]
-    length = Counter(lengths).most_common(1)[0][0] if lengths else 0
-    unjoined = {
-        name: OTHER_PLAN if of.shape[1] else NO_DRAWS
-        for name, of in resamples.items()
-        if of.shape[1] != length or not length
-    }
-    return length, unjoined
-
-
-def _headlines(
-    board: IndexBoard, keys: Mapping[Identity, str], draws: Draws, length: int, *, joined: bool
-) -> Headlines:
-    cells: Sequence[float | None] = [cell.value for cell in board.cells.values()]
-    missing = np.full((len(cells), max(length, 1)), np.nan)
-    drawn = draws.resamples
-    return Headlines(
-        benchmark=board.card.name,
-        scale=board.scale,
-        metrics=tuple(keys[who] for who in board.cells),
-        values=np.array([math.nan if value is None else value for value in cells]),
-        resamples=np.where(np.isfinite(drawn), drawn, np.nan) if joined else missing,
-        contributions=draws.contributions,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -19,17 +18,15 @@ from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.identities import (
     Identity,
-    entries_of_each,
     latest_cells,
-    latest_entries,
 )
-from leaderboard.publication.index import INSIDE, rescaled
+from leaderboard.publication.index import INSIDE, Scaled, WeighedBase, weighed_base
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.reader import BoardIndex, View, comparable
 from leaderboard.publication.recommending import is_above_chance, is_recommended
 from leaderboard.publication.skill_names import Part, Skill, common_names, found_by, skills_of
 from leaderboard.ranking.cells import Cell, too_few
-from leaderboard.ranking.index import Comparison, Headlines, IndexRank, Interval
+from leaderboard.ranking.index import IndexRank
 from leaderboard.tables import Column, Table, Type, Value, columns_of
 from leaderboard.views.addresses import query_of
 from leaderboard.views.figures import in_words, named
@@ -37,8 +34,6 @@ from leaderboard.views.index import HEAVIEST, SIMULATED, WEIGHT, few, plain
 
 NO_SCALE = "its card states no chance level and bound of this measure"
 NOBODY = "no metric has a rank on it"
-OTHER_PLAN = "its resamples cannot be joined with those of the others"
-NO_DRAWS = "its resamples are not at hand"
 _OF_METRIC = 1000  # Bytes that a metric of a part takes beside its resamples, about
 
 
@@ -93,19 +88,12 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class SkillsBase:
-    """Everything the page needs but weights."""
+class SkillsBase(WeighedBase):
+    """Everything the page needs but weights; its measures are parts, by name."""
 
-    measured: Mapping[str, Measured]  # every part that has results, by name
-    comparison: Comparison | None  # weighs those that can be rescaled; None where none can
-    # key of a metric in the comparison to the metric and its latest entry
-    entries: Mapping[str, tuple[Identity, Entry]]
-    # part to metric to its rescaled value and interval
-    values: Mapping[str, Mapping[Identity, Interval]]
+    measured: Mapping[str, Measured]  # every part that has results
     # part to metrics and their rescaled resamples, for those that are joined
     draws: Mapping[str, tuple[tuple[Identity, ...], NDArray[np.float32]]]
-    unjoined: Mapping[str, str]  # parts without joint resamples, with the reason
-    sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
 
     def placed(self, weights: Mapping[str, float]) -> tuple[Placed, ...]:
         """Every metric that has a part, in the order of `Comparison.index_ranks`."""
@@ -130,28 +118,24 @@ class SkillsBase:
 def skills_base(view: View, parts: Sequence[Part]) -> SkillsBase:
     """Read the cells of some parts and their draws."""
     measured = {part.name: measured_part(view, part) for part in parts}
-    used = {name: one for name, one in measured.items() if not one.why_out}
-    latest = latest_entries(view.entries.values())
-    keys = {who: _key(who) for one in used.values() for who in one.able}
-    draws = {name: _draws(one, view) for name, one in used.items()}
-    length, unjoined = _joint(draws)
-    return SkillsBase(
-        measured=measured,
-        comparison=_comparison(used, keys, draws, unjoined, length),
-        entries={key: (who, latest[who]) for who, key in keys.items()},
-        values={
-            name: {who: rescaled(cell, one.scale) for who, cell in one.able.items()}
-            for name, one in used.items()
-            if one.scale is not None
-        },
-        draws={
-            name: (tuple(one.able), _rescaled_draws(draws[name], one.scale))
-            for name, one in used.items()
-            if name not in unjoined and one.scale is not None
-        },
-        unjoined=unjoined,
-        sent=entries_of_each(view.entries.values()),
-    )
+    used = {
+        name: Scaled(one.card, one.scale, one.able)
+        for name, one in measured.items()
+        if one.scale is not None and not one.why_out
+    }
+    base = weighed_base(used, view, tested=False)
+    draws = {
+        name: (tuple(part.cells), _rescaled_draws(part, view))
+        for name, part in used.items()
+        if name not in base.unjoined
+    }
+    return SkillsBase(**vars(base), measured=measured, draws=draws)
+
+
+def _rescaled_draws(part: Scaled, view: View) -> NDArray[np.float32]:
+    drawn = view.orders.slice(part.card, tuple(part.cells.values())).draws.resamples
+    scale = part.scale
+    return ((drawn - scale.chance) / (scale.ceiling - scale.chance)).astype(np.float32)
 
 
 def scale_of(card: Card, measure: str) -> tuple[Scale | None, bool]:
@@ -190,55 +174,6 @@ def measured_part(view: View, part: Part) -> Measured:
         part, card, selector, cells, scale, own, able,
         {who: c.note or c.why_unranked for who, c in latest.items() if who not in able}, why,
     )  # fmt: skip
-
-
-def _comparison(
-    used: Mapping[str, Measured],
-    keys: Mapping[Identity, str],
-    draws: Mapping[str, NDArray[np.floating]],
-    unjoined: Mapping[str, str],
-    length: int,
-) -> Comparison | None:
-    """The parts as the index weighs benchmarks: resample b of one joins resample b of all."""
-    headlines = []
-    for name, one in used.items():
-        if one.scale is None:
-            continue
-        missing = np.full((len(one.able), max(length, 1)), np.nan)
-        drawn = (
-            missing if name in unjoined else np.where(np.isfinite(draws[name]), draws[name], np.nan)
-        )
-        values = [math.nan if c.value is None else c.value for c in one.able.values()]
-        metrics = tuple(keys[who] for who in one.able)
-        headlines.append(Headlines(name, one.scale, metrics, np.array(values), drawn))
-    return Comparison(headlines) if headlines else None
-
-
-def _draws(one: Measured, view: View) -> NDArray[np.floating]:
-    return view.orders.slice(one.card, tuple(one.able.values())).draws.resamples
-
-
-def _joint(draws: Mapping[str, NDArray[np.floating]]) -> tuple[int, dict[str, str]]:
-    """How many resamples are joined, and the parts that have another number of them."""
-    lengths = [of.shape[1] for of in draws.values() if of.shape[1]]
-    length = Counter(lengths).most_common(1)[0][0] if lengths else 0
-    return length, {
-        name: OTHER_PLAN if of.shape[1] else NO_DRAWS
-        for name, of in draws.items()
-        if of.shape[1] != length or not length
-    }
-
-
-def _rescaled_draws(draws: NDArray[np.floating], scale: Scale | None) -> NDArray[np.float32]:
-    if scale is None:
-        return np.empty((0, 0), np.float32)
-    return ((draws - scale.chance) / (scale.ceiling - scale.chance)).astype(np.float32)
-
-
-def _key(who: Identity) -> str:
-    """A name in the comparison that is its own and sorts as people expect."""
-    parts = (who.metric.casefold(), who.metric, who.version, who.submitter, who.kind, who.account)
-    return "\x1f".join(parts)
 
 
 MOST_METRICS = 20  # The first of the list: whom a visitor would choose among
