@@ -70,6 +70,11 @@ class Rated(Parameters):
         f"`{SIMULATED}`: the boards of simulated ratings, which stand apart.", options=(SIMULATED,)
     )
 
+    @property
+    def simulated(self) -> bool:
+        """Whether the boards of simulated ratings are asked for."""
+        return self.ratings == SIMULATED
+
 
 class Paged(Parameters):
     """Parameters of tables that come in pages."""

@@ -25,56 +25,35 @@ _MOST_REMARKS = 6
 
 
 @dataclass(frozen=True)
-class IndexQuery:
-    """The state of the index page. Everything is as asked for, and may not exist."""
-
-    weights: str = ""  # as in a link, `ts2:1,gecko:2`; empty means those to begin with
-    # one of `ORDERS` or a benchmark, by whose value is ordered; empty means the index
-    order: str = ""
-    ratings: str = ""  # `simulated` for the boards of simulated ratings
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, str]) -> IndexQuery:
-        """Read from the query parameters of a request; unknown parameters are left alone."""
-        return cls(params.get("w", ""), params.get("order", ""), params.get("ratings", ""))
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the boards of simulated ratings are asked for."""
-        return self.ratings == SIMULATED
-
-
-@dataclass(frozen=True)
 class IndexChoice:
-    """What is shown: a query resolved against what exists."""
+    """What is shown: weights and an order, resolved against what exists."""
 
     weights: Mapping[str, float]  # every benchmark of the index to its weight, in their order
     order: str  # one of `ORDERS`, or a benchmark of the index
     remarks: tuple[str, ...] = ()  # what was asked for and could not be done, in sentences
-    simulated: bool = False  # whether the boards of simulated ratings were asked for
 
-    def to_query(self, boards: Mapping[str, IndexBoard]) -> str:
-        """The query string of the link to this state, with its question mark; empty at the start.
+    def changed_weights(self, boards: Mapping[str, IndexBoard]) -> str:
+        """The weights as in a link; empty where they are those to begin with.
 
-        All weights are named as soon as one differs from those to begin with: what those are may
-        change with the next publication, and the link is to show the same.
+        All are named as soon as one differs: what those to begin with are may change with the next
+        publication, and the link is to show the same.
         """
-        parts = [f"ratings={SIMULATED}"] if self.simulated else []
-        if any(weight != boards[name].weight for name, weight in self.weights.items()):
-            parts.append("w=" + ",".join(f"{n}:{plain(w)}" for n, w in self.weights.items()))
-        if self.order != BY_INDEX:
-            parts.append(f"order={self.order}")
-        return "?" + "&".join(parts) if parts else ""
+        if all(weight == boards[name].weight for name, weight in self.weights.items()):
+            return ""
+        return ",".join(f"{name}:{plain(weight)}" for name, weight in self.weights.items())
 
 
 def resolve_index(
-    query: IndexQuery, boards: Mapping[str, IndexBoard], left_out: Mapping[str, str]
+    asked: str, boards: Mapping[str, IndexBoard], left_out: Mapping[str, str], order: str = ""
 ) -> IndexChoice:
-    """Find what a query asks for, saying so wherever something could not be done."""
+    """Find what a link asks for, as `ts2:1,gecko:2`, saying so wherever that could not be done.
+
+    Nothing asks for the weights to begin with, and for the order of the index.
+    """
     weights = {name: board.weight for name, board in boards.items()}
     remarks: list[str] = []
     named: set[str] = set()
-    parts = [part for part in query.weights.split(",") if part.strip()]
+    parts = [part for part in asked.split(",") if part.strip()]
     for part in parts[:_MOST_PARTS]:
         name, _, given = part.strip().partition(":")
         if name in named:
@@ -89,11 +68,11 @@ def resolve_index(
             remarks += remark
     if len(parts) > _MOST_PARTS:
         remarks.append(f"Only the first {_MOST_PARTS} weights were read.")
-    order = query.order or BY_INDEX
+    order = order or BY_INDEX
     if order not in ORDERS and order not in boards:
         remarks.append(f"There is no order by “{order}”.")
         order = BY_INDEX
-    return IndexChoice(weights, order, few(remarks), query.simulated)
+    return IndexChoice(weights, order, few(remarks))
 
 
 def plain(weight: float) -> str:

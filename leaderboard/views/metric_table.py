@@ -44,23 +44,43 @@ from leaderboard.views.skills import (
     spent,
 )
 
+_KEPT_VIEWS, _KEPT_WEIGHTS = 2, 8
+_MOST_SPLITS = 4
+BORDA, P_BEST = "borda", "p_best"
+Key = float | str | None
+
 
 @dataclass(frozen=True)
-class MetricSummary:
-    """One metric over all boards."""
+class MetricRow:
+    """One metric over all benchmarks."""
 
+    who: Identity  # what tells it from others
     entry: Entry  # the latest of its entries
-    cells: Mapping[str, Cell]  # benchmark to its headline cell; boards without it are absent
+    facts: MetricFacts  # what papers state of it
+    cells: Mapping[str, Cell]  # benchmark to its headline cell
+    sent: tuple[Entry, ...]  # all of its entries
+    used: RunCost | None  # what its runs used; None where nothing is known
     # mean of (rank - 1/2) / metrics over its boards, 0 (best) to 1 (worst); None where it
     # has no rank
-    relative: float | None
+    relative: float | None = None
     # index over benchmarks with equal weights, and the benchmarks it rests on; None where
     # it has none of them
     index: PlainIndex | None = None
-    sent: tuple[Entry, ...] = ()  # all of its entries
+
+    @cached_property
+    def name(self) -> str:
+        """Its name, without what tells it from others of that name."""
+        return metric_title(self.entry)[0]
+
+    def cost(self, by: str) -> float | None:
+        """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
+        if by == FLOPS:
+            declared = self.used.flops if self.used else None
+            return self.facts.flops_per_pair if declared is None else declared
+        return self.used.by(by) if self.used else None
 
 
-def metric_summaries(view: View) -> list[MetricSummary]:
+def metric_rows(view: View) -> list[MetricRow]:
     """Every published metric, the best first among those on the same benchmarks of the index.
 
     Metrics with the most benchmarks of the index come first; without any, those on the same
@@ -79,12 +99,15 @@ def metric_summaries(view: View) -> list[MetricSummary]:
     sent = entries_of_each(view.entries.values())
     indices = plain_index(index_boards(view)[0])
     found = [
-        MetricSummary(
-            entry,
-            cells.get(who, {}),
-            fmean(places[who]) if who in places else None,
-            indices.get(who),
-            sent[who],
+        MetricRow(
+            who=who,
+            entry=entry,
+            facts=facts_of(entry),
+            cells=cells.get(who, {}),
+            sent=sent[who],
+            used=spent(sent[who], ()),
+            relative=fmean(places[who]) if who in places else None,
+            index=indices.get(who),
         )
         for who, entry in latest_entries(view.entries.values()).items()
     ]
@@ -94,7 +117,7 @@ def metric_summaries(view: View) -> list[MetricSummary]:
 _Order = tuple[bool, int, tuple[bool, ...], float, float, str]
 
 
-def _order(row: MetricSummary, boards: Sequence[str]) -> _Order:
+def _order(row: MetricRow, boards: Sequence[str]) -> _Order:
     # With an index its benchmarks make the group, whatever other boards a metric is on.
     group = row.cells if row.index is None else row.index.boards
     return (
@@ -105,36 +128,6 @@ def _order(row: MetricSummary, boards: Sequence[str]) -> _Order:
         row.relative or 0.0,
         row.entry.metric.casefold(),
     )
-
-
-_KEPT_VIEWS, _KEPT_WEIGHTS = 2, 8
-_MOST_SPLITS = 4
-BORDA, P_BEST = "borda", "p_best"
-Key = float | str | None
-
-
-@dataclass(frozen=True)
-class MetricRow:
-    """One metric over all benchmarks."""
-
-    who: Identity  # what tells it from others
-    entry: Entry  # the latest of its entries
-    facts: MetricFacts  # what papers state of it
-    cells: Mapping[str, Cell]  # benchmark to its headline cell
-    sent: tuple[Entry, ...]  # all of its entries
-    used: RunCost | None  # what its runs used; None where nothing is known
-
-    @cached_property
-    def name(self) -> str:
-        """Its name, without what tells it from others of that name."""
-        return metric_title(self.entry)[0]
-
-    def cost(self, by: str) -> float | None:
-        """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
-        if by == FLOPS:
-            declared = self.used.flops if self.used else None
-            return self.facts.flops_per_pair if declared is None else declared
-        return self.used.by(by) if self.used else None
 
 
 @dataclass(frozen=True)
@@ -180,7 +173,7 @@ class MetricTable:
     """What no choice changes, of one view of boards that may be compared."""
 
     view: View  # boards and entries; see `View.group`
-    rows: tuple[MetricRow, ...]  # in the order of `metric_summaries`
+    rows: tuple[MetricRow, ...]  # in the order of `metric_rows`
     benchmarks: tuple[str, ...]  # those with results, in the order of display
     index_boards: Mapping[str, IndexBoard]  # the benchmarks of the index
     left_out: Mapping[str, str]  # those that are not in it, with the reason
@@ -196,13 +189,7 @@ class MetricTable:
     @classmethod
     def of(cls, view: View) -> MetricTable:
         """Read the headlines of all boards."""
-        rows = tuple(
-            MetricRow(
-                Identity.of(one.entry), one.entry, facts_of(one.entry), one.cells, one.sent,
-                spent(one.sent, ()),
-            )
-            for one in metric_summaries(view)
-        )  # fmt: skip
+        rows = tuple(metric_rows(view))
         boards, left_out = index_boards(view)
         indexed = tuple(name for name, board in boards.items() if board.weight)
         whole = sum(len(one.boards) == len(indexed) for one in plain_index(boards).values())

@@ -17,7 +17,7 @@ from leaderboard.publication.reader import View
 from leaderboard.ranking.index import IndexRank
 from leaderboard.text import clean, count
 from leaderboard.views.addresses import items_address, page_number, query_of
-from leaderboard.views.index import SIMULATED, IndexChoice, IndexQuery, resolve_index
+from leaderboard.views.index import SIMULATED, IndexChoice, resolve_index
 from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
 from leaderboard.views.rankings import INDEX, MEAN, Ranking, index_ranking, skill_ranking
 from leaderboard.views.skills import (
@@ -62,7 +62,7 @@ class MetricsQuery:
     by: str = ""  # which cost, a key of `COSTS`; empty: the one that is known of most metrics
     cost: float | None = None  # the highest that is shown, in FLOPs, seconds for 1,000 pairs or GiB
     columns: tuple[str, ...] = ()  # keys of the columns that are shown; empty: those to begin with
-    weights: str = ""  # as in `IndexQuery` and `SkillsQuery`; empty: those to begin with
+    weights: str = ""  # as `ts2:1,gecko:2`, of benchmarks and skills; empty: those to begin with
     open: tuple[str, ...] = ()  # entry ids of the rows that are unfolded
     chart: str = ""  # a key of `CHARTS`
     ratings: str = ""  # `simulated` for the boards of simulated ratings
@@ -284,8 +284,8 @@ def needs_index(query: MetricsQuery, table: MetricTable) -> bool:
     """Whether the resamples of all benchmarks have to be read for a query."""
     if table.has_index or {query.sorted_by, *query.columns} & {INDEX, BORDA, P_BEST}:
         return True
-    asked = resolve_index(IndexQuery(query.weights), table.index_boards, table.left_out)
-    return bool(asked.remarks or asked.to_query(table.index_boards))
+    asked = resolve_index(query.weights, table.index_boards, table.left_out)
+    return bool(asked.remarks or asked.changed_weights(table.index_boards))
 
 
 def _weighing(
@@ -293,7 +293,7 @@ def _weighing(
 ) -> Weighing | None:
     if base is None or base.comparison is None:
         return None
-    choice = resolve_index(IndexQuery(query.weights), base.boards, base.left_out)
+    choice = resolve_index(query.weights, base.boards, base.left_out)
     remarks += choice.remarks
     if not any(choice.weights.values()):
         remarks.append("All weights are 0. Give a weight to at least one benchmark.")

@@ -567,9 +567,8 @@ def _canonical(found: MetricsView) -> MetricsQuery:
     """The state with weights named as soon as one differs from those to begin with."""
     if found.weighing is None:
         return replace(found.query, weights="")
-    weights = found.weighing.choice.to_query(found.weighing.base.boards)
-    named = weights.partition("w=")[2].partition("&")[0]
-    return replace(found.query, weights=named)
+    weighing = found.weighing
+    return replace(found.query, weights=weighing.choice.changed_weights(weighing.base.boards))
 
 
 def _data(found: MetricsView) -> str:

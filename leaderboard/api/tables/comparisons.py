@@ -24,7 +24,7 @@ from leaderboard.views.comparison import (
     comparison_page,
     opponents,
 )
-from leaderboard.views.index import IndexQuery, index_table, resolve_index
+from leaderboard.views.index import index_table, resolve_index
 from leaderboard.views.skills import (
     COSTS,
     SkillsQuery,
@@ -136,11 +136,10 @@ def _rows(
 @router.table("/index")
 def index(source: Source, query: IndexParameters) -> Table:
     """The index over benchmarks: its row of every metric, then one for each."""
-    weighted = IndexQuery.from_params(query.to_params())
-    view = source.reader.view().group(simulated=weighted.simulated)
+    view = source.reader.view().group(simulated=query.simulated)
     with source.turn():
         base = source.prepared.of(view)
-        choice = resolve_index(weighted, base.boards, base.left_out)
+        choice = resolve_index(query.w, base.boards, base.left_out, query.order)
         refuse(choice.remarks)
         about = _about_index(view, choice.weights, base.left_out)
         return index_table(base, choice, view.entries, about)

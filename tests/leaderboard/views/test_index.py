@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -30,7 +29,6 @@ from leaderboard.views.index import (
     HEAVIEST,
     INDEX,
     IndexChoice,
-    IndexQuery,
     index_table,
     resolve_index,
 )
@@ -52,7 +50,7 @@ def base(view: View) -> IndexBase:
 
 
 def choice_of(base: IndexBase, weights: str = "", order: str = "") -> IndexChoice:
-    return resolve_index(IndexQuery(weights, order), base.boards, base.left_out)
+    return resolve_index(weights, base.boards, base.left_out, order)
 
 
 def without_draws(view: View) -> IndexBase:
@@ -145,18 +143,15 @@ def test_without_stored_resamples_there_are_values_without_intervals_and_a_warni
 # Links and controls.
 
 
-def test_the_start_has_no_query_string(base: IndexBase) -> None:
-    assert choice_of(base).to_query(base.boards) == ""
-
-
 @given(st.data())
-def test_a_link_restores_the_weights_and_the_order_it_was_made_from(data: st.DataObject) -> None:
-    weight = st.decimals(0, 5, places=6).map(float)
-    weights = {name: data.draw(weight) for name in _SMALL}
-    order = data.draw(st.sampled_from(["index", "borda", "name", *_SMALL]))
-    link = IndexChoice(weights, order).to_query(_SMALL)
-    again = IndexQuery.from_params(dict(parse_qsl(link.removeprefix("?"))))
-    assert resolve_index(again, _SMALL, {}) == IndexChoice(weights, order)
+def test_a_link_restores_the_weights_it_was_made_from_and_names_none_at_the_start(
+    data: st.DataObject,
+) -> None:
+    weights = {name: data.draw(st.decimals(0, 5, places=6).map(float)) for name in _SMALL}
+    link = IndexChoice(weights, "index").changed_weights(_SMALL)
+    assert resolve_index(link, _SMALL, {}) == IndexChoice(weights, "index")
+    start = {name: board.weight for name, board in _SMALL.items()}
+    assert IndexChoice(start, "index").changed_weights(_SMALL) == ""
 
 
 @pytest.mark.parametrize(

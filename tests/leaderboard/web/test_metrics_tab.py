@@ -29,7 +29,7 @@ from leaderboard.text import clean, number
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.compare import entry_options, named_metric
 from leaderboard.views.metric import MetricQuery
-from leaderboard.views.metric_table import MetricTable, metric_summaries
+from leaderboard.views.metric_table import MetricTable, metric_rows
 from leaderboard.views.metrics import PAGE_ROWS, MetricsQuery, metrics_view
 from leaderboard.views.rankings import board_ranking, flops_text, picks, verdict
 from leaderboard.web.benchmark_tab import board_html
@@ -254,7 +254,7 @@ def test_how_the_index_is_made_names_every_scale_and_what_is_left_out(indexed: C
 def test_metrics_with_every_benchmark_of_the_index_come_first_the_best_on_top(
     indexed: Context,
 ) -> None:
-    rows = metric_summaries(indexed.reader.view().group())
+    rows = metric_rows(indexed.reader.view().group())
     has = [len(row.index.boards) if row.index else 0 for row in rows]
     assert has == sorted(has, reverse=True)
     values = [row.index.value for row in rows if row.index and len(row.index.boards) == 5]
@@ -266,7 +266,7 @@ def test_metrics_with_every_benchmark_of_the_index_come_first_the_best_on_top(
 def test_without_an_index_metrics_on_the_same_boards_stand_together_best_mean_place_first(
     boards: Context,
 ) -> None:
-    every = metric_summaries(boards.reader.view())
+    every = metric_rows(boards.reader.view())
     rows = [row for row in every if row.relative is not None]
     assert every[: len(rows)] == rows and len(rows) < len(every)  # The unranked come last.
     groups = [frozenset(row.cells) for row in rows]
