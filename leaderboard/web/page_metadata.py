@@ -14,6 +14,7 @@ from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.flags import origin
 from leaderboard.publication.measure_names import info, skill_title
+from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import leading_cells, nobody, nobody_leads
 from leaderboard.ranking.cells import Cell, beats_chance

@@ -362,7 +362,9 @@ def _none_within(found: SkillView) -> str:
     said = f"{nobody(where=where, but_templates=templates)}."
     if found.found.front:
         cheapest = found.found.front[0]
-        said += f" The cheapest that is: {metric_name(cheapest.entry)}, {_cost(cheapest, found.by)}."
+        said += (
+            f" The cheapest that is: {metric_name(cheapest.entry)}, {_cost(cheapest, found.by)}."
+        )
     return said
 
 
