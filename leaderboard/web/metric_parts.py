@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -13,13 +14,13 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of, is_trained_on, origin
 from leaderboard.publication.identities import Identity, shown_account, signature_text
 from leaderboard.publication.measure_names import short_title
-from leaderboard.publication.metric_facts import facts_of, metric_name
+from leaderboard.publication.metric_facts import facts_of, metric_name, metric_title
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.submission_service import UNNAMED
 from leaderboard.text import count, number
-from leaderboard.views.addresses import submission_address
+from leaderboard.views.addresses import metric_address, submission_address
 from leaderboard.views.boards import BoardQuery, Filters
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import MetricTable
@@ -32,6 +33,7 @@ from leaderboard.web.components import (
     LineChart,
     Link,
     Point,
+    Row,
     Scale,
     ScatterChart,
     Tab,
@@ -106,9 +108,39 @@ def size_cell(value: float | None) -> TextCell:
     )  # fmt: skip
 
 
-def row_ident(entry_id: str) -> str:
-    """A name of a row on its page that is its own whatever the order."""
-    return f"m-{zlib.crc32(entry_id.encode()):08x}"
+def names_met_twice(entries: Iterable[Entry]) -> frozenset[str]:
+    """Names that more than one metric of a table has."""
+    met = Counter(metric_title(entry)[0] for entry in entries)
+    return frozenset(name for name, n in met.items() if n > 1)
+
+
+def metric_row(
+    entry: Entry,
+    place: Place | None,
+    cells: Sequence[ValueCell | TextCell],
+    *,
+    twice: Collection[str],
+    last: int,
+    opened: Collection[str],
+    tags: tuple[Tag, ...],
+    facts: tuple[Sequence[tuple[str, str]], ...],
+    links: Sequence[Link],
+) -> Row:
+    """A row of a table of metrics; the version stands beside a name that is met `twice`."""
+    name, sub = metric_title(entry)
+    return Row(
+        ident=f"m-{zlib.crc32(entry.entry_id.encode()):08x}",  # Its own on the page, whatever the order
+        name=name,
+        sub=sub if facts_of(entry).title or name in twice else "",
+        rank=place.range if place else "",
+        order=place.ranks[1] if place and place.ranks else last,
+        cells=cells,
+        tags=tags,
+        facts=facts,
+        links=links,
+        open=entry.entry_id in opened,
+        href=metric_address(entry.entry_id),
+    )
 
 
 def tags_of(sent: Sequence[Entry], benchmarks: Iterable[str] | None = None) -> tuple[Tag, ...]:

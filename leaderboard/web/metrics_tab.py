@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ from leaderboard.publication.flags import MEANINGS
 from leaderboard.publication.identities import Identity
 from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
-from leaderboard.publication.metric_facts import metric_name, metric_title
+from leaderboard.publication.metric_facts import metric_name
 from leaderboard.rendering import render
 from leaderboard.text import count, number
 from leaderboard.views.addresses import compare_address, items_address, metric_address
@@ -66,11 +65,12 @@ from leaderboard.web.metric_parts import (
     heading,
     kinds_of_data,
     measure_cell,
+    metric_row,
     metric_tabs,
+    names_met_twice,
     place_cell,
     place_words,
     rank_chart,
-    row_ident,
     share,
     size_cell,
     skill_chart,
@@ -159,8 +159,7 @@ def board_of(view: MetricsView) -> BoardParts:
         name: {one.who: one for one in table.ranking(name).places} for name in table.benchmarks
     }
     index = {one.who: one for one in view.weighing.ranking.places} if view.weighing else {}
-    met = Counter(row.name for row in table.rows)
-    twice = frozenset(name for name, n in met.items() if n > 1)
+    twice = names_met_twice(row.entry for row in table.rows)
     shared = _Shared(view, drawn, places, index, _bests(view, places, index), ranking, twice)
     return BoardParts(
         _columns(view, ranking), tuple(_group(group, shared) for group in view.groups)
@@ -347,27 +346,18 @@ def _row(row: MetricRow, shared: _Shared) -> Row:
     if ranking is not None:
         of = shared.index if ranking.key == INDEX else shared.places[ranking.key]
         place = of.get(row.who)
-    name, sub = metric_title(row.entry)
-    if not row.facts.title and name not in shared.twice:
-        sub = ""
     cells: list[ValueCell | TextCell] = []
     if view.in_filter:
         rank = view.in_filter.get(row.who)
         cells.append(TextCell("" if rank is None else f"{rank:,}", right=True))
     cells += [_cell(column, row, shared) for column in view.columns]
-    return Row(
-        ident=row_ident(row.entry.entry_id),
-        name=name,
-        sub=sub,
-        rank=place.range if place else "",
-        order=place.ranks[1] if place and place.ranks else len(view.table.rows),
-        cells=cells,
+    return metric_row(
+        row.entry, place, cells,
+        twice=shared.twice, last=len(view.table.rows), opened=view.query.open,
         tags=tags_of(row.sent),
         facts=(_results(row, shared), who_facts(row.sent, shared.cards) + _costs(row)),
         links=_links(row, shared),
-        open=row.entry.entry_id in view.query.open,
-        href=metric_address(row.entry.entry_id),
-    )
+    )  # fmt: skip
 
 
 def _cell(column: MetricColumn, row: MetricRow, shared: _Shared) -> ValueCell | TextCell:

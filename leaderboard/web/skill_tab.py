@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of
 from leaderboard.publication.identities import Identity
 from leaderboard.publication.measure_names import info, short_title, skill_title, title
-from leaderboard.publication.metric_facts import facts_of, metric_name, metric_title
+from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import nobody
 from leaderboard.publication.skill_names import common_names
@@ -63,10 +62,11 @@ from leaderboard.web.metric_parts import (
     heading,
     kinds_of_data,
     measure_cell,
+    metric_row,
     metric_tabs,
+    names_met_twice,
     place_cell,
     place_words,
-    row_ident,
     share,
     tags_of,
     who_facts,
@@ -199,8 +199,7 @@ def skill_board(found: SkillView) -> BoardParts:
     ends = (end for one in found.ranking.places for end in (one.value, one.low, one.high))
     scale = column_scale(ends, 0.0)
     places = {one.who: one for one in found.ranking.places}
-    met = Counter(one.entry.metric for one in found.found.placed)
-    twice = frozenset(name for name, n in met.items() if n > 1)
+    twice = names_met_twice(one.entry for one in found.found.placed)
     drawn = _Drawn(found, found.found, places, scale, found.ranking, twice)
     groups: list[tuple[Tier | None, tuple[Row, ...]]] = []
     if found.ranked:
@@ -227,9 +226,6 @@ class _Drawn:
 def _row(placed: Placed, drawn: _Drawn) -> Row:
     found = drawn.found
     place = drawn.places[placed.who]
-    name, sub = metric_title(placed.entry)
-    if not facts_of(placed.entry).title and name not in drawn.twice:
-        sub = ""
     cells: list[ValueCell | TextCell] = [place_cell(place, drawn.scale, ranks=False)]
     for one in found.base.measured.values():
         cell = one.able.get(placed.who)
@@ -244,19 +240,13 @@ def _row(placed: Placed, drawn: _Drawn) -> Row:
     cells += [cost_cell(placed.cost(by), by, _source(placed.used, by)) for by in COSTS]
     sent = found.base.sent[placed.who]
     links = [Link(f"Images where it fails: {label}", to) for label, to in fails_at(placed, found)]
-    return Row(
-        ident=row_ident(placed.entry.entry_id),
-        name=name,
-        sub=sub,
-        rank=place.range,
-        order=place.ranks[1] if place.ranks else len(drawn.ranking.places),
-        cells=cells,
+    return metric_row(
+        placed.entry, place, cells,
+        twice=drawn.twice, last=len(drawn.ranking.places), opened=drawn.view.query.open,
         tags=_tags(placed, found),
         facts=(_results(placed, drawn, place), who_facts(sent, _cards(found))),
         links=links,
-        open=placed.entry.entry_id in drawn.view.query.open,
-        href=metric_address(placed.entry.entry_id),
-    )
+    )  # fmt: skip
 
 
 def _tags(placed: Placed, found: SkillData) -> tuple[Tag, ...]:
