@@ -13,7 +13,6 @@ from typing import TypeVar
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
-from benchmarks.errors import TransientError
 from benchmarks.schema import Card
 from leaderboard.api.replies import BusyError
 from leaderboard.api.static_copy import StaticCopy
@@ -23,7 +22,7 @@ from leaderboard.publication.index import Prepared
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
-from leaderboard.views.audit_log import AuditLogReader, Known
+from leaderboard.views.audit_log import AuditLogReader
 from leaderboard.views.skills import Prepared as PreparedSkills
 
 _Answer = TypeVar("_Answer")
@@ -86,9 +85,9 @@ class Source:
         return StaticCopy(self.reader, self.store.public)
 
     @cached_property
-    def audit_log(self) -> AuditLogCache:
-        """The public ledger."""
-        return AuditLogCache(AuditLogReader(self.store.public, self.clock))
+    def audit_log(self) -> AuditLogReader:
+        """The public audit log."""
+        return AuditLogReader(self.store.public, self.clock)
 
     async def in_thread(self, answer: Callable[[], _Answer]) -> _Answer:
         """What is answered in one of its threads."""
@@ -111,24 +110,3 @@ class Source:
                 self._turns.release()
         finally:
             self._line.release()
-
-
-class AuditLogCache:
-    """The ledger, as it was last read while the store does not answer."""
-
-    def __init__(self, reader: AuditLogReader) -> None:
-        self._reader = reader
-        self._known: Known | None = None
-
-    def known(self) -> Known:
-        """Its lines."""
-        try:
-            self._known = self._reader.read()
-        except TransientError:
-            if self._known is None:
-                raise
-        return self._known
-
-    def content(self) -> bytes:
-        """The lines as they are kept, byte for byte."""
-        return self._reader.download().encode()

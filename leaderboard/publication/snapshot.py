@@ -316,13 +316,6 @@ def parse_old_snapshot(content: bytes) -> Snapshot:
     return Snapshot(found.built_at, found.entries, boards)
 
 
-def old_bytes(snapshot: Snapshot) -> bytes:
-    """The file of version 1, for comparisons; no store is given one any more."""
-    boards = {n: _OldBoard(card=b.card, cells=b.cells) for n, b in snapshot.boards.items()}
-    old = _OldSnapshot(built_at=snapshot.built_at, entries=dict(snapshot.entries), boards=boards)
-    return old.model_dump_json().encode()
-
-
 def known_and_shown(public: Repository, known: Mapping[str, Card]) -> dict[str, Card]:
     """The cards of the benchmarks known here, and of those on the boards of a store."""
     shown = read_snapshot(public)

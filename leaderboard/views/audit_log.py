@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from benchmarks.errors import TransientError
 from leaderboard.ledger.audit_log import FIRST, Line, broken_links, segments, sha256, verify
 from leaderboard.ledger.editions import ANNOUNCED
 from leaderboard.publication.entries import Entry
@@ -101,16 +102,16 @@ _CHANGED = "Lines that were read here before are gone or changed."
 
 @dataclass(frozen=True)
 class Verified:
-    """What a verification of the whole chronicle found."""
+    """What a verification of the whole audit log found."""
 
     at: datetime  # when it began
     n: int  # how many lines there were at that time
-    problems: tuple[str, ...] = ()  # what is wrong; empty where the chronicle holds
+    problems: tuple[str, ...] = ()  # what is wrong; empty where the audit log holds
 
 
 @dataclass(frozen=True)
 class Known:
-    """The chronicle at one version of the store."""
+    """The audit log at one version of the store."""
 
     lines: tuple[Line, ...] = ()  # oldest first; those that cannot be read are left out
     head: str = FIRST  # hash of the newest line
@@ -128,7 +129,7 @@ class Known:
 
 
 class AuditLogReader:
-    """Reads the chronicle once for each version of the store, and has it verified."""
+    """Reads the audit log once for each version of the store, and has it verified."""
 
     def __init__(
         self, public: Repository, clock: Callable[[], datetime], *, patience_s: float = PATIENCE_S
@@ -145,9 +146,10 @@ class AuditLogReader:
         self._verified: Verified | None = None
         self._urgent = False
         self._running: threading.Event | None = None
+        self._last: Known | None = None
 
     def read(self) -> Known:
-        """The chronicle as it is now, and up to when it was verified."""
+        """The audit log as it is now, and up to when it was verified."""
         with self._lock:
             version, due = self._public.head(), self._due()
             # Whoever writes to the files alone leaves the version as it was.
@@ -163,9 +165,18 @@ class AuditLogReader:
             head = sha256(self._raw[-1]) if self._raw else FIRST
             return Known(self._lines, head, self._verified, self._broken)
 
-    def download(self) -> str:
+    def latest(self) -> Known:
+        """The audit log as it is now; as it was last read while the store does not answer."""
+        try:
+            self._last = self.read()
+        except TransientError:
+            if self._last is None:
+                raise
+        return self._last
+
+    def content(self) -> bytes:
         """The lines as they are kept, byte for byte, so that anyone can verify the chain."""
-        return b"".join(self._public.read(path) for path in segments(self._public)).decode()
+        return b"".join(self._public.read(path) for path in segments(self._public))
 
     def _due(self) -> bool:
         return self._verified is None or self._clock() - self._verified.at >= VERIFY_EVERY
@@ -209,7 +220,7 @@ class AuditLogReader:
 
 @dataclass(frozen=True)
 class _Segment:
-    """A file of the chronicle: its lines as they are kept, and those of them that can be read."""
+    """A file of the audit log: its lines as they are kept, and those of them that can be read."""
 
     raw: tuple[bytes, ...]
     lines: tuple[Line, ...]

@@ -99,7 +99,7 @@ def _queued(status: Status, turn: QueueEstimate | None) -> dict[str, Value]:
 @router.table("/ledger", of_snapshot=False)
 def ledger(source: Source, query: LedgerParameters) -> Table:
     """Lines of the public ledger, newest first."""
-    known = source.audit_log.known()
+    known = source.audit_log.latest()
     of_page = LedgerQuery.from_params(query.to_params())
     found = [line for line in reversed(known.lines) if of_page.matches(line)]
     rows: list[dict[str, Value]] = [

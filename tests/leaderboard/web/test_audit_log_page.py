@@ -115,7 +115,7 @@ def test_what_strangers_wrote_is_text_and_private_ones_are_an_opaque_id(store: S
 
 
 def test_the_download_is_the_chain_byte_for_byte(store: Store) -> None:
-    content = reader_of(store).download().encode()
+    content = reader_of(store).content()
     assert content == b"".join(store.public.read(path) for path in segments(store.public))
     lines = [json.loads(line)["n"] for line in content.splitlines()]
     assert lines == [line.n for line in read_lines(store.public)]

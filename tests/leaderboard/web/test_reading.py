@@ -14,7 +14,7 @@ from benchmarks.errors import TransientError
 from leaderboard.ledger.queue_file import QUEUE
 from leaderboard.publication import reader as reading
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
-from leaderboard.publication.snapshot import OLD_PATH, PATH, old_bytes, read_snapshot
+from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store, transact
@@ -195,19 +195,6 @@ def test_pages_do_not_wait_long_for_a_refresh_that_hangs(
         public.gate.set()
         hanging.join(60)
     assert not hanging.is_alive()
-
-
-def test_a_snapshot_of_the_form_before_is_shown(house: House) -> None:
-    shown = read_snapshot(house.store.public)
-    assert shown is not None
-    changes = {PATH: None, OLD_PATH: old_bytes(shown)}
-    transact(house.store.public, lambda: changes, "as an older version left it")
-    view = Reader(house.store, CARDS).view()
-    assert view.entries == shown.entries
-    board = view.boards["open"]
-    assert board.cells(board.card.headline, None) == shown.boards["open"].slice(
-        board.card.headline, None
-    )
 
 
 def test_queue_events_leave_the_view_as_it_is(house: House) -> None:
