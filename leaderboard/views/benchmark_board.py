@@ -27,7 +27,7 @@ from leaderboard.ranking.skill_tests import TestedColumn
 from leaderboard.ranking.slices import Basis, Ranked, groups, in_tiers, kept_in_tiers
 from leaderboard.text import clean, count, number, rate
 from leaderboard.views.boards import OWN, Arrangement, Choice, Filters, Layout
-from leaderboard.views.figures import Verdict, estimate, rank_range
+from leaderboard.views.figures import Verdict, by_value, estimate, rank_range
 from leaderboard.views.skills import GIGA
 
 STORED_ABOVE = 60
@@ -315,16 +315,8 @@ def _in_order(cells: Sequence[Cell], layout: Layout) -> list[tuple[str, Cell]]:
             for group in found
             for cell in group.cells
         ]
-    known: Mapping[str, float | str] = {
-        cell.entry_id: key for cell in cells if (key := keys(cell)) is not None
-    }
-    # Sorting is stable, so equal values keep the order of the board; those without come last.
-    best = sorted(
-        (cell for cell in cells if cell.entry_id in known),
-        key=lambda cell: known[cell.entry_id],
-        reverse=down,
-    )
-    return [("", cell) for cell in (*best, *(c for c in cells if c.entry_id not in known))]
+    # Equal values keep the order of the board.
+    return [("", cell) for cell in by_value(cells, keys, down=down)]
 
 
 _SortKey = Callable[[Cell], float | str | None]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from leaderboard.text import clean, interval, number, ranks
 
 _LONGEST_NAMED = 60
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,16 @@ def rank_range(one: HasRankRange | None) -> str:
 def estimate(value: float | None, low: float | None, high: float | None) -> str:
     """A value with its interval: `0.779 [0.731, 0.816]`."""
     return f"{number(value)} {interval(low, high)}".strip()
+
+
+def by_value(
+    rows: Iterable[_Row], value: Callable[[_Row], float | str | None], *, down: bool
+) -> tuple[_Row, ...]:
+    """Rows by a value; those without one last in both directions, equal ones as they came."""
+    valued = [(value(row), row) for row in rows]
+    there = [(v, row) for v, row in valued if v is not None and v != ""]
+    there.sort(key=lambda pair: pair[0], reverse=down)
+    return (*(row for _, row in there), *(row for v, row in valued if v is None or v == ""))
 
 
 def in_words(names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from leaderboard.publication.recommending import is_recommended
 from leaderboard.ranking.index import Interval
 from leaderboard.ranking.rank_ranges import RankRange
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.figures import by_value
 
 HEAVIEST = 5.0  # Only ratios of weights matter, so a small range says everything
 BY_INDEX, BY_BORDA, BY_NAME = "index", "borda", "name"
@@ -106,15 +107,14 @@ def in_order(found: Sequence[Ranked], choice: IndexChoice, base: IndexBase) -> t
         return tuple(sorted(found, key=lambda one: one.standing.metric))
     of_board = base.values.get(choice.order, {})
 
-    def value(one: Ranked) -> float:
+    def value(one: Ranked) -> float | None:
         if choice.order == BY_BORDA:
-            return one.standing.borda.value
-        return of_board[one.who].value if one.who in of_board else math.nan
+            found = one.standing.borda.value
+        else:
+            found = of_board[one.who].value if one.who in of_board else math.nan
+        return None if math.isnan(found) else found
 
-    # A stable sort: equal values stay in the order of the index.
-    there = [one for one in found if not math.isnan(value(one))]
-    missing = [one for one in found if math.isnan(value(one))]
-    return (*sorted(there, key=value, reverse=True), *missing)
+    return by_value(found, value, down=True)
 
 
 INDEX = "index"  # In the column `benchmark`: the line of the index itself

@@ -17,6 +17,7 @@ from leaderboard.publication.reader import View
 from leaderboard.ranking.index import IndexRank
 from leaderboard.text import clean, count
 from leaderboard.views.addresses import items_address, page_number, query_of
+from leaderboard.views.figures import by_value
 from leaderboard.views.index import SIMULATED, IndexChoice, resolve_index
 from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
 from leaderboard.views.rankings import INDEX, MEAN, Ranking, index_ranking, skill_ranking
@@ -255,9 +256,7 @@ def metrics_view(query: MetricsQuery, table: MetricTable, base: IndexBase | None
     if ordered is not None:
         groups = _tiers(ordered, kept)
     else:
-        groups = [
-            RowGroup(None, "", tuple(_sorted(kept, key, known, weighing, down=down)), len(kept))
-        ]
+        groups = [RowGroup(None, "", _sorted(kept, key, known, weighing, down=down), len(kept))]
     pages = max(1, ceil(len(kept) / PAGE_ROWS))
     query = replace(query, page=min(query.page, pages))
     chosen = query.columns or _first_columns(table, weighing)
@@ -393,8 +392,8 @@ def _tiers(ranking: Ranking, kept: Sequence[MetricRow]) -> list[RowGroup]:
 def _sorted(
     kept: Sequence[MetricRow], key: str, known: Mapping[str, MetricColumn],
     weighing: Weighing | None, *, down: bool,
-) -> list[MetricRow]:  # fmt: skip
-    """The rows by a column; those without a value last in both directions."""
+) -> tuple[MetricRow, ...]:  # fmt: skip
+    """The rows by a column; text without regard to case."""
 
     def value(row: MetricRow) -> Key:
         if key == NAME:
@@ -402,17 +401,10 @@ def _sorted(
         if key in {INDEX, BORDA, P_BEST}:
             return _of_index(row, key, weighing)
         column = known.get(key)
-        return column.value(row) if column and column.value else None
+        found = column.value(row) if column and column.value else None
+        return found.casefold() if isinstance(found, str) else found
 
-    keyed = [(value(row), row) for row in kept]
-    there = [(v, row) for v, row in keyed if v is not None and v != ""]
-    missing = [row for v, row in keyed if v is None or v == ""]
-    words = known[key].words if key in known else key == NAME
-    there.sort(
-        key=(lambda pair: str(pair[0]).casefold()) if words else (lambda pair: pair[0]),
-        reverse=down,
-    )
-    return [*(row for _, row in there), *missing]
+    return by_value(kept, value, down=down)
 
 
 def _of_index(row: MetricRow, key: str, weighing: Weighing | None) -> float | None:
@@ -527,29 +519,20 @@ def _is_named(entry: Entry, terms: Sequence[str]) -> bool:
 
 
 def _in_order(rows: Sequence[Placed], query: MetricsQuery, found: SkillData) -> tuple[Placed, ...]:
-    """By the column that is asked for; those without a value last in both directions."""
+    """By the column that is asked for."""
     if not query.sort:
         return tuple(rows)
-    key, down = query.sorted_by, query.sort.startswith("-")
+    key = query.sorted_by
+    return by_value(rows, lambda one: _value(one, key, found), down=query.sort.startswith("-"))
+
+
+def _value(one: Placed, key: str, found: SkillData) -> float | str | None:
     if key == NAME:
-        return tuple(sorted(rows, key=_name, reverse=down))
-    valued = [(_value(row, key, found), row) for row in rows]
-    there = [(value, row) for value, row in valued if value is not None]
-    there.sort(key=lambda pair: pair[0], reverse=down)
-    return (*(row for _, row in there), *(row for value, row in valued if value is None))
-
-
-def _name(one: Placed) -> str:
-    return metric_title(one.entry)[0].casefold()
-
-
-def _value(one: Placed, key: str, found: SkillData) -> float | None:
+        return metric_title(one.entry)[0].casefold()
     if key in COSTS:
         return one.cost(key)
-    standing = one.standing
-    if key == P_BEST:
-        return None if math.isnan(standing.p_best) else standing.p_best
-    if key == MEAN:
-        return None if math.isnan(standing.index.value) else standing.index.value
+    if key in {P_BEST, MEAN}:
+        value = one.standing.p_best if key == P_BEST else one.value
+        return None if math.isnan(value) else value
     cell = found.base.measured[key].able.get(one.who)
     return cell.value if cell is not None else None
