@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,18 +36,6 @@ NO_HEADLINE = "no metric has a value of its headline measure over all skills"
 NO_RANKS = "no metric has a rank on its headline measure: too few items, or values undefined"
 
 
-class BoardsShown(Protocol):
-    """What of a view the index looks at."""
-
-    @property
-    def boards(self) -> Mapping[str, BoardIndex]:
-        """The boards by benchmark."""
-
-    @property
-    def entries(self) -> Mapping[str, Entry]:
-        """The entries by id."""
-
-
 @dataclass(frozen=True)
 class IndexBoard:
     """One benchmark of the index."""
@@ -72,12 +60,14 @@ def rescaled(cell: Cell, scale: Scale) -> Interval:
     return Interval(value, min(one, other), max(one, other))
 
 
-def index_boards(view: BoardsShown) -> tuple[dict[str, IndexBoard], dict[str, str]]:
+def index_boards(
+    every: Mapping[str, BoardIndex], entries: Mapping[str, Entry]
+) -> tuple[dict[str, IndexBoard], dict[str, str]]:
     """The benchmarks of the index, and those left out with the reason."""
     boards: dict[str, IndexBoard] = {}
     left_out: dict[str, str] = {}
-    for name, board in view.boards.items():
-        found = _board(board, view)
+    for name, board in every.items():
+        found = _board(board, entries)
         if isinstance(found, str):
             left_out[name] = found
         else:
@@ -103,13 +93,13 @@ def plain_index(boards: Mapping[str, IndexBoard]) -> dict[Identity, PlainIndex]:
     return {who: PlainIndex(fmean(own.values()), tuple(own)) for who, own in values.items()}
 
 
-def _board(board: BoardIndex, view: BoardsShown) -> IndexBoard | str:
+def _board(board: BoardIndex, entries: Mapping[str, Entry]) -> IndexBoard | str:
     """The benchmark, or why it is left out."""
     if board.empty:
         return NO_RESULTS
     if board.card.headline_scale is None:
         return NO_SCALE
-    cells = latest_cells(board.cells(board.card.headline, None), view.entries)
+    cells = latest_cells(board.cells(board.card.headline, None), entries)
     if not cells:
         return NO_HEADLINE
     able = {who: cell for who, cell in cells.items() if cell.rank is not None}
@@ -233,7 +223,7 @@ class IndexBase(WeighedBase):
 def index_base(view: View) -> IndexBase:
     """Read the headlines and their draws."""
     view = view.group()
-    boards, left_out = index_boards(view)
+    boards, left_out = index_boards(view.boards, view.entries)
     parts = {name: Scaled(one.card, one.scale, one.cells) for name, one in boards.items()}
     return IndexBase(
         **vars(weighed_base(parts, view, tested=True)),

@@ -5,7 +5,6 @@ Equal snapshots make equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
@@ -63,14 +62,6 @@ class _ShownIndex:
         return sum(row.tier is not None for row in self.rows) > 1
 
 
-@dataclass(frozen=True)
-class _Published:
-    """What of a snapshot the index looks at."""
-
-    boards: Mapping[str, BoardIndex]
-    entries: dict[str, Entry]
-
-
 def static_page(snapshot: Snapshot, base: IndexBase | None = None) -> bytes:
     """The page of a snapshot."""
     html = render(
@@ -108,7 +99,7 @@ def _static_board(board: Board, snapshot: Snapshot) -> _StaticBoard:
 def _plain_index(snapshot: Snapshot) -> _ShownIndex:
     entries = dict(snapshot.entries)
     boards = comparable({name: BoardIndex(board) for name, board in snapshot.boards.items()})
-    indexed, _ = index_boards(_Published(boards, entries))
+    indexed, _ = index_boards(boards, entries)
     weighty = [board for board in indexed.values() if board.weight]
     whole = {
         who: index.value

@@ -97,7 +97,7 @@ def metric_rows(view: View) -> list[MetricRow]:
             if cell.rank is not None:
                 places.setdefault(who, []).append((cell.rank - 0.5) / ranked)
     sent = entries_of_each(view.entries.values())
-    indices = plain_index(index_boards(view)[0])
+    indices = plain_index(index_boards(view.boards, view.entries)[0])
     found = [
         MetricRow(
             who=who,
@@ -190,7 +190,7 @@ class MetricTable:
     def of(cls, view: View) -> MetricTable:
         """Read the headlines of all boards."""
         rows = tuple(metric_rows(view))
-        boards, left_out = index_boards(view)
+        boards, left_out = index_boards(view.boards, view.entries)
         indexed = tuple(name for name, board in boards.items() if board.weight)
         whole = sum(len(one.boards) == len(indexed) for one in plain_index(boards).values())
         filled = tuple(name for name, board in view.boards.items() if headline_cells(board))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from leaderboard.publication.index import (
     IndexBase,
+    IndexBoard,
     Prepared,
     index_base,
     index_boards,
@@ -36,7 +37,13 @@ from tests.leaderboard.web.index_fixture import NASTY, NOW, REAL, cards, index_v
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
 ZERO = ",".join(f"{name}:0" for name in REAL)
-_SMALL = index_boards(index_view_of({"a": ("graphs", "ratings", "demo")}))[0]
+
+
+def boards_of(view: View) -> tuple[dict[str, IndexBoard], dict[str, str]]:
+    return index_boards(view.boards, view.entries)
+
+
+_SMALL = boards_of(index_view_of({"a": ("graphs", "ratings", "demo")}))[0]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +86,7 @@ def test_boards_without_a_scale_or_results_are_left_out_and_double_prompts_weigh
 def test_what_weighs_depends_on_what_there_is(
     metrics: dict[str, tuple[str, ...]], weights: dict[str, float]
 ) -> None:
-    boards, left_out = index_boards(index_view_of(metrics))
+    boards, left_out = boards_of(index_view_of(metrics))
     assert {name: board.weight for name, board in boards.items()} == weights
     assert ("ratings" in left_out) is True
 
@@ -112,7 +119,7 @@ def test_the_index_is_the_mean_of_the_rescaled_headlines_also_without_resamples(
         if own := {n: base.values[n][row.who].value for n in row.standing.present}:
             mean = np.average(list(own.values()), weights=[weights[n] for n in own])
             assert row.standing.index.value == pytest.approx(mean)
-    quick = plain_index(index_boards(view.group())[0])
+    quick = plain_index(boards_of(view.group())[0])
     for row in base.index_ranks(choice_of(base).weights):
         if row.standing.present:
             assert quick[row.who].value == pytest.approx(row.standing.index.value)
