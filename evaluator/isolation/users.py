@@ -2,7 +2,9 @@
 
 No two boxes share a user. Theirs may not pass through, say, `/root`, so the files of a box are bound
 to a place of their own first, in a mount namespace that only the starting thread and the box have:
-nothing of it is seen by the rest of the machine, and it is gone when both are.
+nothing of it is seen by the rest of the machine, and it is gone when both are. A box can read in its
+mount table where in a file system a bind mount comes from, so folders are shown through an overlay
+with a relative name, and files are copied: neither tells a path of this machine.
 """
 
 from __future__ import annotations
@@ -90,7 +92,9 @@ def _try(locks: Path, uid: int) -> Slot | None:
 
 _STAGE = Path("/tmp")  # noqa: S108 - covered by memory of our own, in a namespace of our own
 _CLONE_NEWNS = 0x20000
-_MS_BIND, _MS_REC, _MS_SLAVE = 0x1000, 0x4000, 0x80000
+_MS_RDONLY, _MS_BIND, _MS_REC, _MS_SLAVE = 0x1, 0x1000, 0x4000, 0x80000
+_NOTHING = _STAGE / "none"
+"""An empty folder: an overlay takes two."""
 _MOST_FILES = 200_000
 
 
@@ -108,20 +112,61 @@ def stage(sources: Iterable[Path]) -> Mapping[Path, Path]:
     with ExitStack() as stack:
         # Opened before their path may be covered.
         opened = {path: fd for path in sources if (fd := _opened(path, stack)) is not None}
-        _mount(libc, "tmpfs", str(_STAGE), "tmpfs", flags=0, data="mode=0755,size=1m")
-        return {
-            path: _show(libc, descriptor, _STAGE / str(number))
-            for number, (path, descriptor) in enumerate(opened.items())
-        }
+        below = {path for path in opened if _holds_mounts(path)}
+        _mount(libc, "tmpfs", str(_STAGE), "tmpfs", flags=0, data="mode=0755,size=4m")
+        _NOTHING.mkdir(mode=0o755)
+        try:
+            return {
+                path: _show(libc, descriptor, _STAGE / str(number), whole=path in below)
+                for number, (path, descriptor) in enumerate(opened.items())
+            }
+        finally:
+            os.chdir("/")  # of this thread alone, since its mount namespace is its own
 
 
-def _show(libc: ctypes.CDLL, descriptor: int, place: Path) -> Path:
-    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+def hides_names(kinds: Path = Path("/proc/filesystems")) -> bool:
+    """Whether folders can be shown without their names: to root, by an overlay."""
+    return os.geteuid() == 0 and "overlay" in kinds.read_text().split()
+
+
+def _show(libc: ctypes.CDLL, descriptor: int, place: Path, *, whole: bool) -> Path:
+    source = f"/proc/self/fd/{descriptor}"
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        place.write_bytes(Path(source).read_bytes())
+        place.chmod(0o644)
+        return place
+    if stat.S_ISDIR(mode):
         place.mkdir(mode=0o755)
+        if not whole and _overlaid(libc, descriptor, place):
+            return place
     else:
         place.touch(mode=0o644)
-    _mount(libc, f"/proc/self/fd/{descriptor}", str(place), None, flags=_MS_BIND | _MS_REC)
+    _mount(libc, source, str(place), None, flags=_MS_BIND | _MS_REC)
     return place
+
+
+def _overlaid(libc: ctypes.CDLL, descriptor: int, place: Path) -> bool:
+    """Show a folder by a name relative to it; False where this kernel or file system does not."""
+    os.fchdir(descriptor)
+    try:
+        _mount(
+            libc,
+            "overlay",
+            str(place),
+            "overlay",
+            flags=_MS_RDONLY,
+            data=f"lowerdir=.:{_NOTHING},redirect_dir=nofollow,metacopy=off",
+        )
+    except OSError:  # then the box is started all the same, and a probe says what it can read
+        return False
+    return True
+
+
+def _holds_mounts(folder: Path) -> bool:
+    """Whether something is mounted below a folder, which an overlay would not show."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return any(folder in Path(line.split()[4]).parents for line in lines)
 
 
 def require_readable(paths: Iterable[Path], uid: int, *, reached: bool) -> None:

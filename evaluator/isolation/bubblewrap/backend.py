@@ -198,10 +198,16 @@ def seen(box: NamespaceSandbox) -> Iterator[Finding]:
 
 
 def kernel_notes() -> tuple[str, ...]:
-    """What this kernel could do besides, and is not asked to."""
+    """What this kernel could do besides, and is not asked to; what a box learns for lack of it."""
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
-    return (f"Landlock {version} is there, and not used",) if version > 0 else ()
+    notes = [f"Landlock {version} is there, and not used"] if version > 0 else []
+    if not users.hides_names():
+        notes.append(
+            "A box can read names of folders of this machine in its mount table: to hide them takes "
+            "a worker that is root and a kernel with overlayfs"
+        )
+    return tuple(notes)
 
 
 def sweep(places: Places) -> None:

@@ -195,6 +195,9 @@ def not_started(printed: str) -> PlatformError:
     return PlatformError("box_not_started", reason, remedy)
 
 
+# Bubblewrap makes a namespace of cgroups whose top is the one it is started in, so that it has to be
+# in that of the box before.
+_AWAITING = ("/bin/sh", "-c", 'read -r _ && exec "$@"', "sh")
 _SET_UP_S = 30.0
 _NICENESS = 10
 _ENDED_FIRST = "1000"
@@ -284,8 +287,9 @@ class _Start:
         It stays in the box as its first process, where its environment and command line can be read.
         """
         open_to_box = Layer.ENVIRONMENT in self.plan.without
+        cleared = () if open_to_box else ("/usr/bin/env", "-i")  # of what the shell adds
         return subprocess.Popen(  # noqa: S603 - every word of it is ours
-            [self.executable, "--args", str(told), "--", *self.command],
+            [*_AWAITING, *cleared, self.executable, "--args", str(told), "--", *self.command],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -313,6 +317,10 @@ def _adopt(
 ) -> NamespaceSandbox:
     """Learn which process is the first inside, so that all of them can be ended from here on."""
     try:
+        if held.cgroup is not None:
+            held.cgroup.add(process.pid)
+        if process.stdin is not None:
+            process.stdin.write(b"\n")
         pid = _first_pid(info)
         namespace_fd = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         return NamespaceSandbox(
@@ -327,7 +335,13 @@ def _adopt(
             memory_limit=plan.limits.memory_bytes,
             held=held,
         )
-    except (ValueError, FileNotFoundError, ProcessLookupError, TimeoutError) as error:
+    except (
+        ValueError,
+        FileNotFoundError,
+        ProcessLookupError,
+        BrokenPipeError,
+        TimeoutError,
+    ) as error:
         process.kill()
         _, printed = process.communicate()
         if held.starter is not None:
@@ -336,15 +350,12 @@ def _adopt(
 
 
 def _bound(box: NamespaceSandbox, plan: Plan) -> None:
-    """Put a box into its cgroup; where that does not bound processors, behind other work."""
+    """Have it end before others; where its cgroup does not bound processors, run behind others."""
     if not box.bounds_memory:
         # Whatever it may hold that nobody counts: it goes before anything else of this machine.
         with suppress(OSError):  # a help where the watchdog fails, and no bound
             Path(f"/proc/{box.init_pid}/oom_score_adj").write_text(_ENDED_FIRST)
     cgroup = box.held.cgroup
-    if cgroup is not None:
-        for pid in (box.process.pid, box.init_pid):
-            cgroup.add(pid)
     if (cgroup is None or "cpu" not in cgroup.folders) and Layer.CPU_NICENESS not in plan.without:
         os.setpriority(os.PRIO_PROCESS, box.init_pid, _NICENESS)
         os.sched_setaffinity(box.init_pid, _some_processors(plan.limits.threads, box.init_pid))

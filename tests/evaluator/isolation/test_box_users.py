@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,18 @@ from evaluator.isolation.bubblewrap import launch as bubblewrap_launch
 from evaluator.isolation.bubblewrap.backend import Bubblewrap, sweep
 from evaluator.isolation.bubblewrap.sandbox import Starter
 from evaluator.isolation.cgroups import Places
-from evaluator.isolation.job import Job
+from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.supervising import processes
 from evaluator.isolation.supervising.session import ScorerSession
-from evaluator.isolation.users import UIDS, left_by_nobody, require_readable, require_way, take_slot
-from tests.evaluator.isolation.boxes import CONSTANT, Submit, box_of, png
+from evaluator.isolation.users import (
+    UIDS,
+    hides_names,
+    left_by_nobody,
+    require_readable,
+    require_way,
+    take_slot,
+)
+from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Submit, box_of, png
 from tests.processes import finished, running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -153,6 +162,54 @@ def test_a_submission_in_a_folder_closed_to_others_is_shown_to_its_box_alone(
         assert list(session.score([png()], [(0, "a cat")])) == [1.0]
         # Others mount and unmount meanwhile, so only what concerns the folder is looked at.
         assert tmp_path.name not in Path("/proc/self/mountinfo").read_text()
+
+
+TELLING = """
+    from pathlib import Path
+    class Scorer:
+        def score(self, images, prompts):
+            for process in ("1", "self"):
+                for name in ("mountinfo", "mounts", "mountstats", "cgroup", "environ", "cmdline", "maps"):
+                    try:
+                        print(Path("/proc", process, name).read_text().replace("\\0", " "))
+                    except PermissionError:
+                        pass
+            return [1.0]
+"""
+NEUTRAL = (
+    "/bin", "/dev", "/etc/ld.so.cache", "/models", "/newroot", "/opt/python", "/opt/site-packages",
+    "/proc", "/runner", "/scratch", "/submission", "/tmp", "/usr",
+    "/full", "/null", "/random", "/tty", "/urandom", "/zero",
+)  # fmt: skip
+"""Beginnings of the paths that a box may read: its own, and what every machine has, devices too."""
+
+
+@pytest.mark.isolation
+@pytest.mark.skipif(not hides_names(), reason="takes root and overlayfs")
+def test_nothing_that_a_box_reads_of_itself_names_a_folder_of_this_machine(
+    bubblewrap: Bubblewrap, submit: Submit
+) -> None:
+    folder = submit(TELLING)
+    model = folder.parent / "a-model"
+    model.mkdir()
+    job = Job(
+        folder,
+        limits=replace(SHORT, log_bytes=1 << 20),
+        models=(ModelFiles("o/n", "0" * 40, model),),
+    )
+    with bubblewrap.start(job) as session:
+        assert list(session.score([png()], [(0, "a cat")])) == [1.0]
+    told = session.log
+    assert "bytes left out" not in told
+    # A file of the stage has a number for a name.
+    paths = set(re.findall(r"(?<![\w.)])/[^\s:,=]+", told)) - {"/", *(f"/{n}" for n in range(20))}
+    assert {"/submission", "/runner/runner.py"} < paths
+    assert {path for path in paths if not path.startswith(NEUTRAL)} == set()
+    assert [str(path) for path in (REPOSITORY, folder.parent) if str(path) in told] == []
+    groups = {
+        line.rpartition(":")[2] for line in told.splitlines() if re.match(r"\d+:[^/]*:/", line)
+    }
+    assert groups <= {"/"}, "its cgroups have no names"
 
 
 @pytest.mark.isolation
