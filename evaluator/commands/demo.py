@@ -153,10 +153,10 @@ def _summarise(shown: Snapshot | None) -> None:
         return
     for title, simulated in (("Boards", False), ("Boards of simulated ratings", True)):
         boards = {n: one for n, one in shown.boards.items() if one.card.simulated is simulated}
-        console().print(_leaders(shown, boards, title))
+        console().print(_leading_metrics(shown, boards, title))
 
 
-def _leaders(shown: Snapshot, boards: Mapping[str, Board], title: str) -> Table:
+def _leading_metrics(shown: Snapshot, boards: Mapping[str, Board], title: str) -> Table:
     rows = []
     for name, board in boards.items():
         ranking = board.slice(board.card.headline, None)

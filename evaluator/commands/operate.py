@@ -102,7 +102,7 @@ AccountKey = Annotated[str, typer.Argument(help="Account, for example hub:ada.")
 
 def rerun(
     submission_id: Annotated[str | None, typer.Argument(help="Submission.")] = None,
-    reason: Annotated[str, typer.Option(help="Why; everybody can read it.")] = "",
+    reason: Annotated[str | None, typer.Option(help="Why; everybody can read it.")] = None,
     all_platform: Annotated[
         bool, typer.Option("--all-platform", help="All that failed by the platform's fault.")
     ] = False,
@@ -122,11 +122,13 @@ def rerun(
         raise typer.BadParameter("name one submission, or give --all-platform")
     if dry_run and not all_platform:
         raise typer.BadParameter("it lists what --all-platform would queue", param_hint="--dry-run")
+    if reason is None and not dry_run:
+        raise typer.BadParameter("say why; everybody can read it", param_hint="--reason")
     acts, operator = acts_on(store.existing()), this_person(operator=True)
     if submission_id is not None:
-        say(acts.rerun(submission_id, operator, reason))
+        say(acts.rerun(submission_id, operator, reason or ""))
         return
-    failed = acts.failed_by_us() if dry_run else acts.rerun_failed_by_us(operator, reason)
+    failed = acts.failed_by_us() if dry_run else acts.rerun_failed_by_us(operator, reason or "")
     for status in failed:
         say(status)
     done = "would be queued" if dry_run else "are queued"

@@ -122,7 +122,7 @@ def squash(
     from leaderboard.store.hub import maintenance  # noqa: PLC0415
 
     parts = _parts(name)
-    held = _held(name)
+    held = _leased(name)
     if held and not force:
         raise SubmitterError(
             "leases_live",
@@ -241,7 +241,7 @@ def _parts(name: StoreName) -> HubParts:
     return HubParts(name.hub_name, name.folder)
 
 
-def _held(name: StoreName) -> list[str]:
+def _leased(name: StoreName) -> list[str]:
     """Ids of the submissions a worker holds now."""
     store = name.open()
     now = store.clock()

@@ -162,7 +162,7 @@ class Reusable:
             try:
                 table = image_hashes(self._store.public.read(path))
             except _UNREADABLE as error:
-                table = _passed_over(path, error)
+                table = _skip_unreadable(path, error)
             self._hashes[entry.submission_id] = table
         return self._hashes[entry.submission_id]
 
@@ -173,12 +173,12 @@ class Reusable:
                 self._overall[path] = read_stored(self._store.public.read(path)).overall
             column: pd.Series[float] = self._overall[path][judge]
         except _UNREADABLE as error:
-            return _passed_over(path, error)
+            return _skip_unreadable(path, error)
         known = {pair: column.get(theirs) for pair, theirs in same.items()}
         return {pair: float(s) for pair, s in known.items() if s is not None and pd.notna(s)}
 
 
-def _passed_over(path: str, error: Exception) -> dict[Any, Any]:
+def _skip_unreadable(path: str, error: Exception) -> dict[Any, Any]:
     """Nothing: another model's broken file costs time, and is no reason for this one to fail."""
     log.warning("Nothing is taken over from %s: %s", path, error)
     return {}

@@ -110,7 +110,7 @@ class Drafting:
         self, name: str, new: Sequence[Event]
     ) -> tuple[dict[str, bytes], list[LogDraft]]:
         before = self._before(name)
-        shown = self._shown(name, new)[len(before) :]
+        shown = self._public_events(name, new)[len(before) :]
         lines = b"".join(event_line(event) + b"\n" for event in shown)
         self._held.keep_details(self._record(name), before, new)
         # What is there is kept byte by byte: the chronicle has its hashes.
@@ -119,14 +119,14 @@ class Drafting:
 
     def _folded(self, added: Mapping[str, Sequence[Event]]) -> dict[str, Status]:
         return {
-            name: fold(public_record(self._record(name)), self._shown(name, new))
+            name: fold(public_record(self._record(name)), self._public_events(name, new))
             for name, new in added.items()
         }
 
     def _with(self, touched: Mapping[str, Status]) -> tuple[Status, ...]:
         return in_order({**self._queue.by_id, **touched}.values())
 
-    def _shown(self, name: str, new: Sequence[Event]) -> tuple[Event, ...]:
+    def _public_events(self, name: str, new: Sequence[Event]) -> tuple[Event, ...]:
         """All public events of a submission, with those that are not written yet."""
         return public_events(self._record(name), (*self._before(name), *new))
 

@@ -16,7 +16,6 @@ from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store
 from tests.endurance.crew import Crew, Fell, Launcher, Member
-from tests.endurance.hub_stores import NAME, hub_store_of
 from tests.endurance.ladder import CallLog
 from tests.endurance.verdict import (
     Undisturbed,
@@ -26,8 +25,8 @@ from tests.endurance.verdict import (
     check_nothing_left,
     check_published,
 )
-from tests.endurance.worker_process import Given
-from tests.evaluator.worker.stock import stock
+from tests.endurance.worker_process import NAME, Given, hub_store_of
+from tests.evaluator.rig import stock
 from tests.hub.server import HubServer, running_hub
 
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from evaluator.worker.finalizer import MAX_ATTEMPTS
-from tests.endurance.crew import Crew, Fell, Launcher
+from tests.endurance.crew import Crew, Fell, Launcher, Reaper
 from tests.endurance.ground import ground
-from tests.endurance.killing import Reaper
 from tests.endurance.stages import Stage
 from tests.endurance.verdict import ACCOUNTS, Undisturbed
 

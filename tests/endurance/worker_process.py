@@ -1,16 +1,21 @@
-"""One worker as a process of its own, made by a fork of a program that has imported everything."""
+"""One worker as a process of its own: forked, on a store of its kind, dying at a step or with a wrong clock."""
 
 from __future__ import annotations
 
+import datetime as datetime_module
 import logging
+import os
 import signal
+import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from benchmarks.sources.client import httpx
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.limits import Limits
 from evaluator.scoring.engine import EngineOptions
@@ -20,12 +25,165 @@ from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.store import interface
 from leaderboard.store.folder import folder_store
+from leaderboard.store.grouping import Grouping
+from leaderboard.store.hub.budget import CommitBudget
+from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
 from leaderboard.store.interface import Store
-from tests.endurance.dying import Countdown, at_changes, at_requests
-from tests.endurance.hub_stores import hub_store_of
+from leaderboard.store.live.folder import FolderLive
 from tests.endurance.ladder import CallLog, Ladder, LoggedBackend
 from tests.endurance.stages import Board, tell_stages
-from tests.endurance.wrong_time import set_wrong
+
+OURS = ("benchmarks", "leaderboard", "evaluator", "pydantic", "filelock", "email", "logging")
+
+
+def set_wrong(seconds: float) -> None:
+    """From now on this process takes it to be so much later; for a process that ends with it."""
+    right, right_ns = time.time, time.time_ns
+    time.time = lambda: right() + seconds
+    time.time_ns = lambda: right_ns() + int(seconds * 1e9)
+    right_class = datetime_module.datetime
+
+    class Wrong(right_class):  # type: ignore[valid-type, misc]
+        """Its `now` is that of the wrong clock; in all else it is the right class."""
+
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return right_class.now(tz) + datetime_module.timedelta(seconds=seconds)
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return right_class.now() + datetime_module.timedelta(seconds=seconds)
+
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in OURS and vars(module).get("datetime") is right_class:
+            module.datetime = Wrong  # type: ignore[attr-defined]
+
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link"})
+_STEADY = frozenset({"heartbeat", "leases"})
+"""They work when they do, and would make the count of another start another one."""
+
+
+class Countdown:
+    """Counts steps; the process is gone at one of them."""
+
+    def __init__(self, at: int, tell: Callable[[int], None]) -> None:
+        self._at = at
+        self._tell = tell
+        self._steps = 0
+
+    def step(self) -> None:
+        """One more."""
+        if threading.current_thread().name in _STEADY:
+            return
+        self._steps += 1
+        self._tell(self._steps)
+        if self._steps == self._at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def at_changes(below: tuple[str, ...], countdown: Countdown) -> None:
+    """Count every change of a file below some folders, and every wait for the disk.
+
+    Between two of them lies at most the writing of one file, so a death at each of them leaves
+    everything that a death can leave, but for a file that is written in part.
+    """
+
+    def hook(event: str, given: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = given
+            changes = bool(flags & _WRITING)
+        elif event in _CHANGES:
+            path, changes = given[0], True
+        else:
+            return
+        if changes and isinstance(path, str | os.PathLike):
+            if str(path).startswith(below):
+                countdown.step()
+        elif changes and event in {"os.remove", "os.rmdir"}:  # relative to an open folder
+            countdown.step()
+
+    whole = os.fsync
+
+    def fsync(fd: Any) -> None:
+        countdown.step()
+        whole(fd)
+
+    os.fsync = fsync
+    sys.addaudithook(hook)
+
+
+def at_requests(countdown: Countdown) -> None:
+    """Count every HTTP request twice: before it is sent, and when its answer is there."""
+    whole = httpx.Client.send
+
+    def send(client: Any, request: Any, **options: Any) -> Any:
+        countdown.step()
+        answer = whole(client, request, **options)
+        countdown.step()
+        return answer
+
+    setattr(httpx.Client, "send", send)  # noqa: B010 (not a method of ours to assign)
+
+
+NAME = "lab/assay"
+_LONGEST_PAUSE_S = 0.5
+
+
+def hub_store_of(
+    name: str,
+    folder: Path,
+    *,
+    live: Path,
+    endpoint: str,
+    token: str,
+    commits_per_hour: int = 0,
+    rate: float = 1.0,
+    jobs: int = 0,
+    fresh_for_s: float = 0.2,
+) -> Store:
+    """As `hub_store` opens it, but for the pace of its budget and its rests."""
+    budget = _budget(commits_per_hour, rate) if commits_per_hour else None
+    parts = HubParts(
+        name,
+        folder,
+        endpoint=endpoint,
+        token=token,
+        fresh_for_s=fresh_for_s,
+        budget=budget,
+        sleep=_rest(rate),
+        pauses=(0.02, 0.05, 0.1, 0.2),
+    )
+    return Store(
+        public=Grouping(parts.public, budget, commits=2),
+        private=Grouping(parts.private, budget),
+        live=FolderLive(live),
+        clock=parts.client.clock,
+        jobs_per_commit=jobs or JOBS_PER_COMMIT,
+        look_every_s=0.0,
+        commits_left=budget.left if budget else None,
+        look_anew=parts.forget_heads,
+    )
+
+
+def _rest(rate: float) -> Callable[[float], None]:
+    """Rests that are shorter by as much as the hours are, and never long."""
+
+    def rest(seconds: float) -> None:
+        time.sleep(min(seconds / rate, _LONGEST_PAUSE_S))
+
+    return rest
+
+
+def _budget(per_hour: int, rate: float) -> CommitBudget:
+    return CommitBudget(
+        per_hour,
+        max(1, per_hour // 5),
+        clock=lambda: time.monotonic() * rate,
+        sleep=lambda s: time.sleep(s / rate),
+    )
+
 
 BATCH_PAIRS = 2
 POLL_S = 0.03

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -15,20 +17,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.errors import TransientError
 from benchmarks.questions import QuestionFolder
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
+from evaluator.submission.archives.archive import content_hash
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.claims import SlowestRuns
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
 from leaderboard.governance.operator_actions import OperatorActions
+from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.private_records import private_id, public_record, submission_file
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
-from leaderboard.records import Kind, RunResult, Status, Submission
+from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
 from leaderboard.store.live.interface import Pulse
@@ -335,3 +341,181 @@ class Rig:
         with pytest.raises(Killed), worker.heart:
             worker.run_next()
         self.clock.move(minutes=2)
+
+
+SCORER = MODULE["scorer.py"]
+
+
+def stock(
+    store: Store,
+    accounts: Sequence[str],
+    *,
+    private: bool = False,
+    benchmarks: tuple[str, ...] = ("toy",),
+    scorer: bytes = SCORER,
+) -> tuple[str, ...]:
+    """Queue one submission for each of these accounts, in their order, a second apart.
+
+    The last of them was received just now; every one has a name and content of its own.
+
+    Returns:
+        Their ids.
+    """
+    ledger = Ledger(store)
+    known = len(ledger.statuses())
+    start = store.clock() - timedelta(seconds=len(accounts))
+    made: dict[str, Submission] = {}
+    private_files: dict[str, bytes] = {}
+    for n, account in enumerate(accounts, known):
+        files = {"assay.toml": f'name = "m{n:03d}"'.encode(), "scorer.py": scorer}
+        (digest, content), archive = _packed(files), f"uploads/{n}-{known}.zip"
+        name = private_id() if private else f"m{n:03d}-{digest[:10]}"
+        private_files[archive] = content
+        made[name] = submission(
+            f"m{n:03d}",
+            submission_id=name,
+            benchmarks=benchmarks,
+            submitter=account,
+            account=account,
+            private=private,
+            content_sha256=digest,
+            archive=archive,
+            entry_point="scorer:Scorer",
+            received_at=start + timedelta(seconds=n - known),
+        )
+        if private:
+            private_files[f"held/{name}/submission.json"] = made[name].model_dump_json().encode()
+    store.private.commit(private_files, parent=store.private.head(), message="uploads")
+    ledger.write(lambda: _received(made), f"receive {len(made)}")
+    return tuple(made)
+
+
+def _received(made: Mapping[str, Submission]) -> Batch:
+    shown: dict[str, bytes] = {}
+    for one in made.values():
+        shown |= submission_file(public_record(one))
+    states = (State.RECEIVED, State.QUEUED)
+    events = {
+        name: [Event(at=one.received_at, state=state, by=one.account) for state in states]
+        for name, one in made.items()
+    }
+    return Batch(events=events, records=made, files=lambda _: shown)
+
+
+def _packed(files: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """The hash of a module and its archive."""
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            (Path(place) / name).write_bytes(content)
+            archive.writestr(name, content)
+        digest = content_hash(Path(place))
+    return digest, buffer.getvalue()
+
+
+@dataclass
+class Switch:
+    """Counts the calls of a store and fails at one of them.
+
+    Attributes:
+        at: number of that call, from 1; 0: none.
+        error: what is raised then.
+        only: which methods count; empty: all.
+        calls: so far.
+    """
+
+    at: int = 0
+    error: BaseException | None = None
+    only: frozenset[str] = frozenset()
+    calls: int = 0
+
+    def step(self, what: str) -> None:
+        if self.only and what not in self.only:
+            return
+        self.calls += 1
+        if self.calls == self.at and self.error:
+            raise self.error
+
+
+class Outage(Switch):
+    """Whether a store answers."""
+
+    away = False
+
+    def step(self, what: str) -> None:
+        if self.away:
+            raise TransientError("hub_down", "The Hub does not answer.")
+
+    def begins(self) -> None:
+        self.away = True
+
+    def ends(self, rig: Rig, **later: float) -> None:
+        self.away = False
+        rig.clock.move(**later)
+
+
+@dataclass
+class Breaking:
+    """A repository that asks a switch before each call, and once more after each commit."""
+
+    under: Repository
+    switch: Switch
+
+    def head(self) -> str:
+        self.switch.step("head")
+        return self.under.head()
+
+    def read(self, path: str) -> bytes:
+        self.switch.step("read")
+        return self.under.read(path)
+
+    def fetch(self, path: str, target: Path) -> None:
+        self.switch.step("fetch")
+        self.under.fetch(path, target)
+
+    def has(self, path: str) -> bool:
+        self.switch.step("has")
+        return self.under.has(path)
+
+    def list(self, prefix: str = "") -> tuple[str, ...]:
+        self.switch.step("list")
+        return self.under.list(prefix)
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        self.switch.step("commit")
+        version = self.under.commit(changes, parent=parent, message=message)
+        self.switch.step("committed")
+        return version
+
+
+def breaking(store: Store, switch: Switch) -> Store:
+    """The same store, seen by a process that the switch breaks."""
+    return replace(
+        store, public=Breaking(store.public, switch), private=Breaking(store.private, switch)
+    )
+
+
+def published_once(store: Store, submission_id: str) -> bool:
+    events = Ledger(store).events(submission_id)
+    return [e.state for e in events].count(State.PUBLISHED) == 1
+
+
+def results(store: Store, submission_id: str) -> dict[str, Any]:
+    """What is published of a submission, without what no two runs share.
+
+    That is times, and what depends on which pairs the trust checks happened to draw.
+    """
+    paths = store.public.list(f"results/{submission_id}/")
+    found: dict[str, Any] = {path: store.public.read(path) for path in paths}
+    return {p: _timeless(c) if p.endswith(".json") else c for p, c in found.items()}
+
+
+def _timeless(content: bytes) -> dict[str, Any]:
+    result = RunResult.model_validate_json(content)
+    record: dict[str, Any] = json.loads(result.model_dump_json(exclude={"judged_at"}))
+    for name in ("seconds", "pairs_per_s", "calls", "images_decoded"):
+        record["cost"].pop(name)
+    record["trust"].pop("spread")
+    for check in record["trust"]["checks"]:
+        check["example"] = None  # Of pairs that moved alike, one is named, and they are shuffled.
+    return record

@@ -13,9 +13,7 @@ from benchmarks.errors import TransientError
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
-from tests.evaluator.rig import ASKED, Killed, Rig
-from tests.evaluator.worker.breaking import Switch, breaking, published_once, results
-from tests.evaluator.worker.stock import stock
+from tests.evaluator.rig import ASKED, Killed, Rig, Switch, breaking, published_once, results, stock
 from tests.tiers import all_slow_but_one
 
 PARTS = 4

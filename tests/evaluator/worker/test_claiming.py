@@ -36,10 +36,10 @@ from tests.evaluator.rig import (
     Rig,
     named,
     on_commit,
+    published_once,
     raising,
+    stock,
 )
-from tests.evaluator.worker.breaking import published_once
-from tests.evaluator.worker.stock import stock
 
 
 def rig_of(folder: Path, known_s: float | None = None, jobs: int = 8) -> Rig:

@@ -26,7 +26,7 @@ from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.rights import Own
 from leaderboard.ledger.cleanup import tidy_all
-from leaderboard.records import FindingExample, Findings, RunResult, Submission
+from leaderboard.records import FindingExample, Findings, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
 from leaderboard.store.live.interface import MemoryLive
@@ -43,6 +43,7 @@ from tests.evaluator.rig import (
     Rig,
     named,
     on_commit,
+    results,
     submission,
 )
 
@@ -107,18 +108,6 @@ def waiting_as_shown(rig: Rig, name: str) -> str:
     return shown
 
 
-def results(rig: Rig, name: str) -> dict[str, Any]:
-    """What is published, without what no two runs share."""
-    paths = rig.store.public.list(f"results/{name}/")
-    found: dict[str, Any] = {p.rpartition("/")[2]: rig.store.public.read(p) for p in paths}
-    record = RunResult.model_validate_json(found["toy.json"]).model_dump(mode="json")
-    del record["submission_id"], record["judged_at"]
-    del record["cost"]["seconds"], record["cost"]["pairs_per_s"]
-    for check in record["trust"]["checks"]:
-        check["example"] = None  # Of pairs that moved alike, one is named, and they are shuffled.
-    return {**found, "toy.json": record}
-
-
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What one worker of both roles publishes."""
@@ -126,7 +115,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     name = rig.ran()
     assert State.JUDGING in rig.states(name)
     assert handed_over(rig) == ()
-    return results(rig, name)
+    return results(rig.store, name)
 
 
 # From one to the other ------------------------------------------------------------------------
@@ -154,7 +143,7 @@ def test_two_workers_of_one_role_each_publish_what_one_of_both_does(
     ]  # fmt: skip
     event = rig.ledger.events(name)[4]
     assert (event.log, event.by) == (FakeSession.log, "s1")
-    assert results(rig, name) == alone
+    assert results(rig.store, name) == alone
     assert handed_over(rig) == ()
     assert not judge(rig).run_next()
 
@@ -238,7 +227,7 @@ def test_opaque_ids_are_turned_back_by_the_judge(rig: Rig, alone: dict[str, Any]
     assert set(pd.read_parquet(io.BytesIO(stored))["pair_id"]).isdisjoint({"a", "b", "c"})
     assert not judge(rig).run_next(), "without the key, it is left to a judge who has it"
     assert judge(rig, keys=out).run_next()
-    assert results(rig, name) == alone
+    assert results(rig.store, name) == alone
     result = rig.result(name)
     assert result.findings is not None
     assert [example.item_id for example in result.findings.examples] == ["c"]
@@ -297,7 +286,7 @@ def test_whoever_dies_at_a_commit_of_the_hand_over_is_followed_by_another(
     assert scorer(rig, "s2").run_next() is not handed, "what is handed over is not scored again"
     published = rig.state(name) is State.PUBLISHED
     assert judge(rig, "j2").run_next() is not published
-    assert results(rig, name) == alone
+    assert results(rig.store, name) == alone
     assert rig.states(name).count(State.PUBLISHED) == 1
     tidy_all(rig.store)
     assert handed_over(rig) == ()

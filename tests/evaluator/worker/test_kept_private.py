@@ -25,8 +25,17 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.live.interface import Pulse
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, BOB, ROOT, FakeBackend, FakeSession, Rig, Secret, raising
-from tests.evaluator.worker.stock import stock
+from tests.evaluator.rig import (
+    ADA,
+    BOB,
+    ROOT,
+    FakeBackend,
+    FakeSession,
+    Rig,
+    Secret,
+    raising,
+    stock,
+)
 
 SECRETS = ("grey", "hub:ada", '"ada"', "very secret")
 

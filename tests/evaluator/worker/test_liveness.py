@@ -33,9 +33,18 @@ from leaderboard.states import State
 from leaderboard.store import interface
 from leaderboard.store.live.interface import MemoryLive, Pulse
 from leaderboard.store.memory import memory_store
-from tests.evaluator.rig import FakeBackend, Killed, Rig, on_commit, raising, wait_for
-from tests.evaluator.worker.breaking import Outage, breaking, published_once
-from tests.evaluator.worker.stock import stock
+from tests.evaluator.rig import (
+    FakeBackend,
+    Killed,
+    Outage,
+    Rig,
+    breaking,
+    on_commit,
+    published_once,
+    raising,
+    stock,
+    wait_for,
+)
 
 
 def at_work(rig: Rig) -> Status:

@@ -40,23 +40,21 @@ from tests.evaluator.rig import (
     BOB,
     ROOT,
     SCORES,
+    Breaking,
     FakeBackend,
     Killed,
-    Rig,
-    named,
-    on_commit,
-    raising,
-    wait_for,
-)
-from tests.evaluator.worker.breaking import (
-    Breaking,
     Outage,
+    Rig,
     Switch,
     breaking,
+    named,
+    on_commit,
     published_once,
+    raising,
     results,
+    stock,
+    wait_for,
 )
-from tests.evaluator.worker.stock import stock
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer, running_hub
 

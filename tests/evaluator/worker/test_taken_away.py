@@ -16,9 +16,19 @@ from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
-from tests.evaluator.rig import ADA, ASKED, BOB, ROOT, Clock, Rig, Secret, on_commit, raising
-from tests.evaluator.worker.breaking import published_once
-from tests.evaluator.worker.stock import stock
+from tests.evaluator.rig import (
+    ADA,
+    ASKED,
+    BOB,
+    ROOT,
+    Clock,
+    Rig,
+    Secret,
+    on_commit,
+    published_once,
+    raising,
+    stock,
+)
 
 
 def results(rig: Rig) -> list[str]:

@@ -28,9 +28,16 @@ from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import MemoryLive
 from tests.benchmarks import toy
 from tests.evaluator.revised import Revised
-from tests.evaluator.rig import FakeBackend, FakeSession, Killed, Rig, Secret
-from tests.evaluator.worker.breaking import published_once, results
-from tests.evaluator.worker.stock import stock
+from tests.evaluator.rig import (
+    FakeBackend,
+    FakeSession,
+    Killed,
+    Rig,
+    Secret,
+    published_once,
+    results,
+    stock,
+)
 from tests.processes import running
 
 N = 200
