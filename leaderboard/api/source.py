@@ -18,9 +18,9 @@ from leaderboard.api.replies import BusyError
 from leaderboard.api.static_copy import StaticCopy
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.earlier_boards import EarlierBoards
-from leaderboard.publication.index import Prepared
+from leaderboard.publication.index import IndexBase, index_base
 from leaderboard.publication.item_scores import ItemReader
-from leaderboard.publication.reader import Reader
+from leaderboard.publication.reader import PerView, Reader
 from leaderboard.store.interface import Store
 from leaderboard.views.audit_log import AuditLogReader
 from leaderboard.views.skills import Prepared as PreparedSkills
@@ -65,9 +65,9 @@ class Source:
         return EarlierBoards(self.store.public)
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> PerView[IndexBase]:
         """What of the index no weight changes."""
-        return Prepared()
+        return PerView(index_base)
 
     @cached_property
     def items(self) -> ItemReader:

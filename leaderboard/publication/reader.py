@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card, Selector
@@ -141,6 +142,28 @@ class View:
             if not boards.keys().isdisjoint(entry.isolation)
         }
         return replace(self, entries=entries, boards=boards)
+
+
+_Made = TypeVar("_Made")
+
+
+class PerView(Generic[_Made]):
+    """What is made of a view at its first use, kept for two: of real data, and of simulated."""
+
+    def __init__(self, make: Callable[[View], _Made]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._kept: list[tuple[View, _Made]] = []
+
+    def of(self, view: View) -> _Made:
+        """Of a view."""
+        # Made inside the lock: whoever comes meanwhile would only do the same work.
+        with self._lock:
+            found = next((one for one in self._kept if one[0] is view), None)
+            if found is None:
+                found = view, self._make(view)
+            self._kept = [found, *(one for one in self._kept if one is not found)][:2]
+            return found[1]
 
 
 def comparable(

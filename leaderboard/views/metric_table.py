@@ -44,7 +44,7 @@ from leaderboard.views.skills import (
     spent,
 )
 
-_KEPT_VIEWS, _KEPT_WEIGHTS = 2, 8
+_KEPT_WEIGHTS = 8
 _MOST_SPLITS = 4
 BORDA, P_BEST = "borda", "p_best"
 Key = float | str | None
@@ -361,23 +361,6 @@ class MetricTable:
             value=lambda row: _value(self.cells(column).get(row.who)),
         )  # fmt: skip
         return column
-
-
-class PreparedMetrics:
-    """The tables of the latest views: of real data, and of simulated ratings."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made: list[MetricTable] = []
-
-    def of(self, view: View) -> MetricTable:
-        """The table of a view; made at the first use."""
-        with self._lock:
-            found = next((one for one in self._made if one.view is view), None)
-            found = found or MetricTable.of(view)
-            others = (one for one in self._made if one is not found)
-            self._made = [found, *others][:_KEPT_VIEWS]
-            return found
 
 
 def flag_labels(rows: Iterable[MetricRow]) -> dict[str, tuple[str, ...]]:

@@ -17,15 +17,15 @@ from leaderboard.governance.authentication import Authentication
 from leaderboard.governance.rights import Own
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.earlier_boards import EarlierBoards
-from leaderboard.publication.index import Prepared
+from leaderboard.publication.index import IndexBase, index_base
 from leaderboard.publication.item_scores import ItemReader
-from leaderboard.publication.reader import Reader
+from leaderboard.publication.reader import PerView, Reader
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.polling import HealthWatch
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
 from leaderboard.submission_service import SubmissionServiceProtocol
-from leaderboard.views.metric_table import PreparedMetrics
+from leaderboard.views.metric_table import MetricTable
 from leaderboard.views.skills import Prepared as PreparedSkills
 
 MOST_VISITORS = 64
@@ -52,11 +52,11 @@ class Context:
     items: ItemReader | None = None
     hub: str = ""  # `OWNER/NAME` of a store on the Hub; empty for any other
     # the index before its weights; one for all that show or answer it
-    prepared: Prepared = field(default_factory=Prepared)
+    prepared: PerView[IndexBase] = field(default_factory=lambda: PerView(index_base))
     # the skills before their weights, likewise
     prepared_skills: PreparedSkills = field(default_factory=PreparedSkills)
     # the table of all metrics before a choice
-    prepared_metrics: PreparedMetrics = field(default_factory=PreparedMetrics)
+    prepared_metrics: PerView[MetricTable] = field(default_factory=lambda: PerView(MetricTable.of))
     # looks at the health of the installation; None: who shows it looks itself
     watch: HealthWatch | None = None
     # reads the models, their prompts and scores; None: there are no prompt sets here

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from leaderboard.publication.index import (
     IndexBase,
     IndexBoard,
-    Prepared,
     index_base,
     index_boards,
     plain_index,
     rescaled,
 )
 from leaderboard.publication.ranked_boards import build_snapshot
-from leaderboard.publication.reader import View, view_of
+from leaderboard.publication.reader import PerView, View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
@@ -188,7 +187,7 @@ def test_too_much_in_a_link_is_cut_and_it_is_said(base: IndexBase) -> None:
 
 
 def test_what_no_weight_changes_is_made_once_per_view(view: View) -> None:
-    prepared = Prepared()
+    prepared = PerView(index_base)
     assert prepared.of(view) is prepared.of(view)
     other = View(view.entries, view.boards, view.orders)
     assert prepared.of(other) is not prepared.of(view)
