@@ -307,19 +307,19 @@ def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Pu
     nothing reads it.
     """
     record = held.model_copy(update={"private": False})
-    files = held_results(store, held, cards)
-    if files.private:
+    public, private = held_results(store, held, cards)
+    if private:
         message = f"draws of private answers of {held.submission_id}"
-        transact(store.private, lambda: files.private, message)
-    later = Store(PendingChanges(store.public, files.public), store.private, store.live)
+        transact(store.private, lambda: private, message)
+    later = Store(PendingChanges(store.public, public), store.private, store.live)
     results = [
         RunResult.model_validate_json(content)
-        for path, content in files.public.items()
+        for path, content in public.items()
         if path.endswith(".json") and f"/{AT}" not in path
     ]
     return Publication(
         records={held.submission_id: record},
-        files={**files.public, **submission_file(record)},
+        files={**public, **submission_file(record)},
         runs=[with_draws(later, record, result, cards) for result in results],
     )
 

@@ -24,14 +24,6 @@ from leaderboard.store.interface import NotFoundError, Repository, Store
 
 
 @dataclass(frozen=True)
-class RowOfRun:
-    """One row of one run."""
-
-    entry_id: str
-    row: int
-
-
-@dataclass(frozen=True)
 class Published:
     """One published run, as the snapshot is built from it."""
 
@@ -44,11 +36,6 @@ class Published:
         """Why it is kept from ranking; empty where nothing keeps it."""
         fault = self.result.trust.why_not if self.result.trust else ""
         return kept_from_ranking(fault, self.result.isolation)
-
-    def values(self) -> tuple[RowOfRun, ...]:
-        """Its rows, as `read_draws` asks for them."""
-        entry_ids = (f"{self.submission.submission_id}/{row['metric']}" for row in self.result.rows)
-        return tuple(RowOfRun(entry_id, row) for row, entry_id in enumerate(entry_ids))
 
     def cells(self) -> tuple[Cell, ...]:
         """Its rows as cells without ranks, in their order."""
@@ -71,13 +58,6 @@ class ResultFiles(NamedTuple):
             f"{results_folder(path.split('/')[1])}{path.split('/')[2]}": content
             for path, content in {**self.public, **self.private}.items()
         }
-
-
-class ReleasedFiles(NamedTuple):
-    """What held results become when they are published, in each of the two repositories."""
-
-    public: dict[str, bytes]
-    private: dict[str, bytes]
 
 
 def result_files(
@@ -113,8 +93,8 @@ def with_draws(
     """A run on one of these benchmarks as the snapshot is built from it; a model's has no draws."""
     if submission.kind is Kind.GENERATIONS:
         return Published(submission, result)
-    values = Published(submission, result).values()
-    return Published(submission, result, read_draws(store, cards[result.benchmark], values))
+    cells = Published(submission, result).cells()
+    return Published(submission, result, read_draws(store, cards[result.benchmark], cells))
 
 
 def read_results(store: Store, submission: Submission) -> tuple[RunResult, ...]:
@@ -134,10 +114,14 @@ def read_result(store: Store, submission: Submission, benchmark: str) -> RunResu
         return None
 
 
-def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]) -> ReleasedFiles:
-    """What a submission's held results, old ones too, become when it is published."""
+def held_results(
+    store: Store, submission: Submission, cards: Mapping[str, Card]
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """What held results, old ones too, become when they are published: public and private files."""
     name = submission.submission_id
-    files, of_model = ReleasedFiles({}, {}), submission.kind is Kind.GENERATIONS
+    public: dict[str, bytes] = {}
+    private: dict[str, bytes] = {}
+    of_model = submission.kind is Kind.GENERATIONS
     for benchmark in submission.benchmarks:
         if benchmark not in cards and not of_model:
             raise PlatformError(
@@ -153,17 +137,17 @@ def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]
         ):
             file = path.rpartition("/")[2]
             # Prompts have no answers to keep.
-            public = of_model or cards[benchmark].answers_public or file == f"{benchmark}.json"
-            part = files.public if public else files.private
+            is_public = of_model or cards[benchmark].answers_public or file == f"{benchmark}.json"
+            part = public if is_public else private
             part[f"results/{name}/{file}"] = store.private.read(path)
     folder = results_folder(name)
     for path in store.private.list(f"{folder}{AT}"):
         file = path.rpartition("/")[2]
         card = cards.get(file.partition(".")[0])
-        public = file.endswith(".json") or (card is not None and card.answers_public)
-        part = files.public if public else files.private
+        is_public = file.endswith(".json") or (card is not None and card.answers_public)
+        part = public if is_public else private
         part[f"results/{name}/{path.removeprefix(folder)}"] = store.private.read(path)
-    return files
+    return public, private
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:
