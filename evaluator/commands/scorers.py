@@ -225,8 +225,8 @@ def check(
     seed = hashlib.sha256(f"{row.name} {target.name}".encode()).digest()
     few = sampled(target.questions(data), seed, n_images=images)
     exact = replace(runtime, device="cpu", dtype="float32")
-    with ModelSource(row, runtime).open() as asker:
-        trial = tried(asker, few, target.name)
+    with ModelSource(row, runtime).open() as client:
+        trial = tried(client, few, target.name)
     report = trial.report
     if (device, dtype or row.dtype) != ("cpu", "float32"):
         found = precision_band(trial.scores, ModelSource(row, exact), few)

@@ -101,8 +101,8 @@ class ReadyBatch:
 def answered(
     client: ScorerClient, batch: Batch, pool: Executor | None = None, room: Room | None = None
 ) -> Answered:
-    """Make a batch ready and ask; see `made_ready` and `asked`."""
-    return asked(client, batch, made_ready(client, batch, pool), room)
+    """Make a batch ready and ask; see `made_ready` and `ask_ready`."""
+    return ask_ready(client, batch, made_ready(client, batch, pool), room)
 
 
 def made_ready(client: ScorerClient, batch: Batch, pool: Executor | None = None) -> ReadyBatch:
@@ -112,7 +112,7 @@ def made_ready(client: ScorerClient, batch: Batch, pool: Executor | None = None)
     return ReadyBatch(tuple(pool.submit(client.ready, item.data) for item in batch.items))
 
 
-def asked(
+def ask_ready(
     client: ScorerClient, batch: Batch, ready: ReadyBatch, room: Room | None = None
 ) -> Answered:
     """Ask a batch once it is ready.

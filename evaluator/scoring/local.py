@@ -10,7 +10,7 @@ from itertools import chain
 from typing import ClassVar
 
 from evaluator.scoring.asking import Answered, Batch, ClientSource, ScorerClient
-from evaluator.scoring.batch_work import ReadyBatch, Room, asked, made_ready
+from evaluator.scoring.batch_work import ReadyBatch, Room, ask_ready, made_ready
 
 _MIB = 1024 * 1024
 
@@ -39,7 +39,7 @@ class LocalEngine:
             try:
                 while (waiting := queue.next()) is not None:
                     batch, ready = waiting
-                    yield asked(client, batch, ready, room)
+                    yield ask_ready(client, batch, ready, room)
             finally:
                 queue.cancel()
 

@@ -56,11 +56,6 @@ class ScoringPlan:
         """Scores that are wanted."""
         return sum(len(unit.pairs) for unit in self.units)
 
-    @cached_property
-    def n_texts(self) -> int:
-        """Distinct texts."""
-        return len({pair.text_id for unit in self.units for pair in unit.pairs})
-
     def without(self, pair_ids: Collection[str]) -> ScoringPlan:
         """What is left when these pairs are done."""
         kept = (

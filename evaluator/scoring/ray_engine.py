@@ -278,13 +278,13 @@ class RayEngine:
         threads = self._options.threads or threads_here()
         # An actor is on one machine: it must not ask for more cores than one has.
         slots = slots_of(ray.cluster_resources(), self._options, min(threads, _cores_of_one()))
-        crew = WorkerPool(
+        pool = WorkerPool(
             BatchQueue(chain([first], drawn)), _sent(source), slots, threads, self._options
         )
         try:
-            yield from crew.answers()
+            yield from pool.answers()
         finally:
-            crew.close()
+            pool.close()
 
 
 def threads_here() -> int:

@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack
 
 from evaluator.scoring.asking import Answered, Batch, ClientSource, ScorerClient
-from evaluator.scoring.batch_work import ReadyBatch, Room, asked, made_ready
+from evaluator.scoring.batch_work import ReadyBatch, Room, ask_ready, made_ready
 
 
 class ClientHost:
@@ -50,4 +50,4 @@ class ClientHost:
         if self._closing:
             ready.cancel()
             raise CancelledError
-        return asked(self._client, batch, ready, self._room)
+        return ask_ready(self._client, batch, ready, self._room)

@@ -355,7 +355,7 @@ class QuestionFile:
         groups: dict[str, list[Line]] = {}
         for line in lines:
             groups.setdefault(line.record.prompt, []).append(line)
-        self._asked = {prompt: _asked(prompt, group) for prompt, group in groups.items()}
+        self._asked = {prompt: _questions_of(prompt, group) for prompt, group in groups.items()}
 
     def __len__(self) -> int:
         return len(self._asked)
@@ -404,7 +404,7 @@ def errors_of(problems: Sequence[Problem]) -> list[Problem]:
     return sorted((p for p in problems if p.severity == "error"), key=lambda p: p.line)
 
 
-def _asked(prompt: str, lines: Sequence[Line]) -> AskedQuestions:
+def _questions_of(prompt: str, lines: Sequence[Line]) -> AskedQuestions:
     records = [line.record for line in lines]
     of_first = [record for record in records if record.prompt_id == records[0].prompt_id]
     questions = [record for record in of_first if isinstance(record, Question)]
