@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,59 +27,77 @@ class Precision(StrEnum):
 
 
 NameArgument = Annotated[str, typer.Argument(help="Built-in metric, for example clipscore-hessel.")]
-DeviceOption = Annotated[
-    str, typer.Option("--device", help="As torch names it: cpu, cuda, cuda:1.")
-]
-DtypeOption = Annotated[
-    Precision | None, typer.Option("--dtype", help="Precision; by default the metric's own.")
-]
-CheckpointOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--checkpoint", metavar="ROLE=FOLDER", help="Folder in place of the Hub's; repeatable."
-    ),
-]
-RevisionOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--revision", metavar="ROLE=COMMIT", help="Commit in place of the kept one; repeatable."
-    ),
-]
-QuestionsOption = Annotated[
-    Path | None, typer.Option("--questions", help="Question file, for metrics that ask.")
-]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Never ask the Hub.")]
-AllowPickleOption = Annotated[
-    bool, typer.Option("--allow-pickle", help="Read weights that are pickles; they can run code.")
-]
-TrustRemoteCodeOption = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run code of the checkpoint's repository.")
-]
+
+RuntimeOf = Callable[[ScorerRow], Runtime]
+"""How a metric is run, as the options of a command say."""
 
 
-def runtime_of(
-    row: ScorerRow,
-    device: str,
-    dtype: Precision | None,
-    checkpoint: Sequence[str] | None,
-    revision: Sequence[str] | None,
-    questions: Path | None,
-    offline: bool,
-    allow_pickle: bool,
-    trust_remote_code: bool,
-) -> Runtime:
+def runtime_options(
+    device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda, cuda:1.")] = "cpu",
+    dtype: Annotated[
+        Precision | None, typer.Option(help="Precision; by default the metric's own.")
+    ] = None,
+    checkpoint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROLE=FOLDER", help="Folder in place of the Hub's; repeatable."),
+    ] = None,
+    revision: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROLE=COMMIT", help="Commit in place of the kept one; repeatable."),
+    ] = None,
+    questions: Annotated[
+        Path | None, typer.Option(help="Question file, for metrics that ask.")
+    ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Never ask the Hub.")] = False,
+    allow_pickle: Annotated[
+        bool,
+        typer.Option("--allow-pickle", help="Read weights that are pickles; they can run code."),
+    ] = False,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option("--trust-remote-code", help="Run code of the checkpoint's repository."),
+    ] = False,
+) -> RuntimeOf:
     """What the options ask for; paths become absolute, for an actor works elsewhere."""
-    folders = by_role(row, checkpoint or (), "--checkpoint")
-    return Runtime(
-        device=device,
-        dtype=dtype.value if dtype else None,
-        folders={role: Path(folder).resolve() for role, folder in folders.items()},
-        revisions=by_role(row, revision or (), "--revision"),
-        offline=offline,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
-        questions=questions.resolve() if questions else None,
+
+    def runtime_of(row: ScorerRow) -> Runtime:
+        folders = by_role(row, checkpoint or (), "--checkpoint")
+        return Runtime(
+            device=device,
+            dtype=dtype.value if dtype else None,
+            folders={role: Path(folder).resolve() for role, folder in folders.items()},
+            revisions=by_role(row, revision or (), "--revision"),
+            offline=offline,
+            allow_pickle=allow_pickle,
+            trust_remote_code=trust_remote_code,
+            questions=questions.resolve() if questions else None,
+        )
+
+    return runtime_of
+
+
+def with_runtime_options(
+    command: Callable[..., None], *, without: Collection[str] = ()
+) -> Callable[..., None]:
+    """The command with `runtime_options` in the place of its parameter `runtime_of`."""
+    own = inspect.signature(command, eval_str=True)
+    shared = inspect.signature(runtime_options, eval_str=True).parameters
+    options = [one for name, one in shared.items() if name not in without]
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        chosen = {one.name: given.pop(one.name) for one in options}
+        command(**given, runtime_of=runtime_options(**chosen))
+
+    every = [
+        one
+        for name, parameter in own.parameters.items()
+        for one in (options if name == "runtime_of" else [parameter])
+    ]
+    called.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in every]
     )
+    return called
 
 
 def by_role(row: ScorerRow, given: Sequence[str], option: str) -> dict[str, str]:

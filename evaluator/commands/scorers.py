@@ -19,16 +19,9 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from evaluator.commands.common import DataOption, JsonOption, console, now, table
 from evaluator.commands.scorer_options import (
-    AllowPickleOption,
-    CheckpointOption,
-    DeviceOption,
-    DtypeOption,
     NameArgument,
-    OfflineOption,
-    QuestionsOption,
-    RevisionOption,
-    TrustRemoteCodeOption,
-    runtime_of,
+    RuntimeOf,
+    with_runtime_options,
 )
 from evaluator.commands.scorers_run import run
 from evaluator.scorers.checkpoints import cached, commit_of
@@ -66,10 +59,9 @@ def scorers_app() -> typer.Typer:
     )
     app.command("list")(list_)
     app.command()(describe)
-    app.command()(score)
-    app.command()(run)
-    app.command()(check)
-    app.command()(cost)
+    for command in (score, run, check):
+        app.command()(with_runtime_options(command))
+    app.command()(with_runtime_options(cost, without=("questions",)))
     return app
 
 
@@ -126,14 +118,7 @@ def score(
         list[str] | None,
         typer.Option(help="A part of the prompt to score on its own; repeatable."),
     ] = None,
-    device: DeviceOption = "cpu",
-    dtype: DtypeOption = None,
-    checkpoint: CheckpointOption = None,
-    revision: RevisionOption = None,
-    questions: QuestionsOption = None,
-    offline: OfflineOption = False,
-    allow_pickle: AllowPickleOption = False,
-    trust_remote_code: TrustRemoteCodeOption = False,
+    runtime_of: RuntimeOf,
     as_json: JsonOption = False,
 ) -> None:
     """Score images with prompts: every image with every prompt.
@@ -144,17 +129,7 @@ def score(
     paths, prompts = _images_and_prompts(images, prompt or ())
     if element and "elements" not in row.granularity:
         raise SubmitterError("no_elements", f"{row.name} scores whole prompts, not elements.")
-    runtime = runtime_of(
-        row,
-        device,
-        dtype,
-        checkpoint,
-        revision,
-        questions,
-        offline,
-        allow_pickle,
-        trust_remote_code,
-    )
+    runtime = runtime_of(row)
     trial = try_out(row, runtime, paths, prompts, element or ())
     if as_json:
         pairs = [pair.to_json() for pair in trial.pairs]
@@ -191,15 +166,9 @@ def check(
     name: NameArgument,
     benchmark: Annotated[str, typer.Option(help="Benchmark whose pairs are asked.")],
     data: DataOption = None,
-    device: DeviceOption = "cpu",
-    dtype: DtypeOption = None,
-    checkpoint: CheckpointOption = None,
-    revision: RevisionOption = None,
-    questions: QuestionsOption = None,
+    *,
+    runtime_of: RuntimeOf,
     images: Annotated[int, typer.Option(min=2, help="Images that are asked about.")] = 12,
-    offline: OfflineOption = False,
-    allow_pickle: AllowPickleOption = False,
-    trust_remote_code: TrustRemoteCodeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Ask the same pairs again: repeated, reordered, in other batches, alone, changed by one step.
@@ -211,24 +180,14 @@ def check(
     """
     row = find_row(name, load_rows())
     target = find(load_registry(), benchmark)
-    runtime = runtime_of(
-        row,
-        device,
-        dtype,
-        checkpoint,
-        revision,
-        questions,
-        offline,
-        allow_pickle,
-        trust_remote_code,
-    )
+    runtime = runtime_of(row)
     seed = hashlib.sha256(f"{row.name} {target.name}".encode()).digest()
     few = sampled(target.questions(data), seed, n_images=images)
     exact = replace(runtime, device="cpu", dtype="float32")
     with ModelSource(row, runtime).open() as client:
         trial = tried(client, few, target.name)
     report = trial.report
-    if (device, dtype or row.dtype) != ("cpu", "float32"):
+    if (runtime.device, runtime.dtype or row.dtype) != ("cpu", "float32"):
         found = precision_band(trial.scores, ModelSource(row, exact), few)
         report = report.model_copy(update={"precision": found})
     _print_trust(report, as_json=as_json)
@@ -430,13 +389,8 @@ def cost(
         str, typer.Option(metavar="METRIC", help="Measure this metric here first, and keep it.")
     ] = "",
     images: Annotated[int, typer.Option(min=2, help="Pictures to measure with.")] = 16,
-    device: DeviceOption = "cpu",
-    dtype: DtypeOption = None,
-    checkpoint: CheckpointOption = None,
-    revision: RevisionOption = None,
-    offline: OfflineOption = False,
-    allow_pickle: AllowPickleOption = False,
-    trust_remote_code: TrustRemoteCodeOption = False,
+    *,
+    runtime_of: RuntimeOf,
     data: DataOption = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table as documents have it.")
@@ -453,17 +407,7 @@ def cost(
     rows = load_rows()
     if measure:
         measured = find_row(measure, rows)
-        runtime = runtime_of(
-            measured,
-            device,
-            dtype,
-            checkpoint,
-            revision,
-            None,
-            offline,
-            allow_pickle,
-            trust_remote_code,
-        )
+        runtime = runtime_of(measured)
         _measure(measured, runtime, rates, images)
         metric = metric or [measure]
     wanted = [find_row(name, rows) for name in metric] if metric else list(rows.values())

@@ -32,20 +32,12 @@ from evaluator.commands.common import DataOption, JsonOption, console, now, stop
 from evaluator.commands.progress import run_bars
 from evaluator.commands.scorer_options import (
     ActorsOption,
-    AllowPickleOption,
-    CheckpointOption,
-    DeviceOption,
-    DtypeOption,
     EngineChoice,
     EngineOption,
     NameArgument,
-    OfflineOption,
-    QuestionsOption,
     RayAddressOption,
-    RevisionOption,
-    TrustRemoteCodeOption,
+    RuntimeOf,
     make_engine,
-    runtime_of,
 )
 from evaluator.scorers.device import versions
 from evaluator.scorers.embeddings import trim
@@ -69,11 +61,8 @@ def run(
     engine: EngineOption = EngineChoice.LOCAL,
     ray_address: RayAddressOption = None,
     actors: ActorsOption = None,
-    device: DeviceOption = "cpu",
-    dtype: DtypeOption = None,
-    checkpoint: CheckpointOption = None,
-    revision: RevisionOption = None,
-    questions: QuestionsOption = None,
+    *,
+    runtime_of: RuntimeOf,
     cache: Annotated[
         Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")
     ] = None,
@@ -84,9 +73,6 @@ def run(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only so many pairs, to try it out.")
     ] = None,
-    offline: OfflineOption = False,
-    allow_pickle: AllowPickleOption = False,
-    trust_remote_code: TrustRemoteCodeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score a benchmark with a built-in metric; a run that was stopped goes on where it was.
@@ -98,18 +84,8 @@ def run(
     target = find(load_registry(), benchmark)
     check_out(out)
     most_kept = round(value_of("embeddings_gib", os.environ) * 2**30)
-    _refuse_numbered(device, engine)
-    runtime = runtime_of(
-        row,
-        device,
-        dtype,
-        checkpoint,
-        revision,
-        questions,
-        offline,
-        allow_pickle,
-        trust_remote_code,
-    )
+    runtime = runtime_of(row)
+    _refuse_numbered(runtime.device, engine)
     asked = _first(target.questions(data), limit)
     started = _Run(
         row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")
