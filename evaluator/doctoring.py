@@ -395,7 +395,7 @@ def health_rows(health: Health, name: str) -> Iterator[Row]:
         yield Row(f"store {name}", _states(health))
         yield Row("  version", f"{store.version}{_changed(store.age_s)}")
         if store.commits_left is not None:
-            yield Row("  commits left", f"{store.commits_left} within this hour, by this process")
+            yield Row("  commits left", f"{store.commits_left} within this hour, by this machine")
         yield Row("queue", _queue(health))
         yield Row("failures", _failures(health))
         yield from _workers(health)

@@ -210,8 +210,8 @@ class Settings(BaseSettings):
     hf_hub_offline: Annotated[bool, Setting("hub.offline", at_import=True)] = False
     """Ask the Hub nothing; only what is on this machine is used."""
     commits_per_hour: Annotated[int, Setting("hub.commits_per_hour"), Field(ge=1, le=100_000)] = 100
-    """Commits this process may make within an hour. The Hub takes 128 of an account: give each
-    process its share."""
+    """Commits that the processes of a machine may make within an hour, counted in the folder of the
+    store. The Hub takes 128 of an account: give each machine its share."""
 
     # Jobs of the Hub.
     job_image: Annotated[str | None, Setting("jobs.image", _LAUNCHER, routes_secrets=True)] = None

@@ -72,6 +72,8 @@ def status(
         return
     turns = QueueEstimates(opened).of(found)
     console().print(status_table(found, opened.clock(), turns))
+    if (minutes := opened.commit_wait_min()) and any(status.unfinished for status in found):
+        console().print(Text(f"waits for commits, the next in {minutes} min"))
     if submission_id:
         for line in _now_lines(opened, found[0], turns.get(submission_id)):
             console().print(line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import JsonOption, console, ended_in_order, table
 from leaderboard.ledger.ledger import Ledger
@@ -204,8 +204,13 @@ def restore(
             metavar="[STORE]",
         ),
     ] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="A store that is made for it is for members only.")
+    ] = False,
 ) -> None:
     """Check every byte of a backup, then put it into an empty store; go on where it was stopped.
+
+    A store on the Hub that is not there is created first, open to everyone unless with `--private`.
 
     Example: python -m evaluator store restore assay-2026-11-22.tar hub:my-org/assay
     """
@@ -218,9 +223,23 @@ def restore(
         console().print(Text(f"{file}: whole; {n_files} files of {manifest.store}, made {made}."))
         if store is None:
             return
+        if store.on_hub:
+            _create_missing(store, private=private)
         with ended_in_order(), tempfile.TemporaryDirectory(prefix="assay-restore-") as scratch:
             for line in copy_store(kept, store.open(), Path(scratch), anew=False):
                 console().print(Text(line))
+        if store.on_hub:
+            cards(store)
+
+
+def _create_missing(store: StoreName, *, private: bool) -> None:
+    public = _parts(store).public
+    try:
+        public.version(public.fresh_head())
+    except PlatformError as error:
+        if error.code != "no_store":
+            raise
+        create(store, private=private)
 
 
 def _check_folder(store: StoreName) -> None:

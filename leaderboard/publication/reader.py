@@ -220,6 +220,10 @@ class Reader:
         """Why what is shown may be out of date, for visitors; empty where it is not."""
         return self._trouble
 
+    def commit_wait_min(self) -> int:
+        """Minutes for which what is to be written waits; 0 where it is one at the most."""
+        return self._store.commit_wait_min()
+
     def view(self) -> View:
         """What is published now."""
         self._refresh()

@@ -51,12 +51,14 @@ class Problem(_Model):
         level: how bad it is by itself.
         message: what is wrong, in a sentence.
         remedy: what to do, in a sentence.
+        cause: code of the error behind it, `token_refused` for example; empty without one.
     """
 
     code: str
     level: Level
     message: str
     remedy: str
+    cause: str = ""
 
 
 class Worker(_Model):
@@ -86,6 +88,8 @@ class StoreHealth(_Model):
     changed_at: AwareDatetime | None
     age_s: float | None
     commits_left: int | None
+    commit_wait_min: int = 0
+    """Minutes until the next commit may be made; 0 where it is one at the most."""
     """Of this hour's budget of this process; None where there is none, or it is not known."""
 
 
@@ -153,6 +157,7 @@ class Seen:
     boards: Boards | None = None  # of the snapshot; None while nothing was published
     boards_fault: str = ""  # why the snapshot cannot be read; empty where it can
     commits_left: int | None = None  # in this hour's budget; None where there is none
+    commit_wait_min: int = 0  # until the next may be made
 
 
 def disk_of(folder: Path) -> DiskSpace | None:
@@ -192,6 +197,7 @@ def figures(seen: Seen, now: datetime, disk: DiskSpace | None) -> Health:
             changed_at=seen.changed_at,
             age_s=None if seen.changed_at is None else _seconds(now - seen.changed_at),
             commits_left=seen.commits_left,
+            commit_wait_min=seen.commit_wait_min,
         ),
         snapshot=_snapshot(seen, now),
     )
@@ -266,6 +272,7 @@ def unreadable(error: AssayError, now: datetime, disk: DiskSpace | None) -> Heal
         level=Level.DOWN,
         message=f"The store cannot be read: {error.message}",
         remedy=error.hint or "Look at the log of this process.",
+        cause=error.code,
     )
     return _with(Health(status=Level.OK, at=now, disk=disk), [problem])
 
@@ -366,13 +373,16 @@ def _disk(health: Health, _: Seen) -> Iterator[Problem]:
 
 
 def _commits(health: Health, _: Seen) -> Iterator[Problem]:
-    left = health.store.commits_left if health.store else None
-    if left is not None and left < FEW_COMMITS:
+    store = health.store
+    if store is None or store.commits_left is None:
+        return
+    if store.commits_left < FEW_COMMITS or store.commit_wait_min:
         yield Problem(
             code="no_commits_left",
             level=Level.DEGRADED,
-            message="This hour's commits are used up; what is to be written waits.",
-            remedy="Wait; where it happens often, let fewer processes write to the store.",
+            message="What is to be written waits for commits, the next in "
+            f"{max(1, store.commit_wait_min)} min.",
+            remedy="Wait; where it happens often, let fewer machines write to the store.",
         )
 
 

@@ -201,8 +201,12 @@ def boards_of(public: Repository) -> Boards | None:
 
 def _now_with(read: Seen, store: Store) -> Seen:
     """With what changes without a commit."""
-    left = store.commits_left() if store.commits_left else None
+    read = replace(
+        read,
+        commits_left=store.commits_left() if store.commits_left else None,
+        commit_wait_min=store.commit_wait_min(),
+    )
     try:
-        return replace(read, pulses=store.live.pulses(), commits_left=left)
+        return replace(read, pulses=store.live.pulses())
     except TransientError as error:  # told elsewhere than in the store: that may be well
-        return replace(read, live_fault=error.message, commits_left=left)
+        return replace(read, live_fault=error.message)

@@ -198,6 +198,13 @@ class FolderRepository:
 
     def _settle(self) -> None:
         """Wait for a commit that is being made, or finish it where a crash left it half done."""
+        if not self._control.is_dir():  # It was there: an empty disk is not an empty store.
+            raise TransientError(
+                "store_gone",
+                "The folder of the store is not there any more: it was removed, or its disk is "
+                "not mounted.",
+                "Mount the disk, or put the folder back; it goes on by itself then.",
+            )
         if self._journal.exists():
             with self._locked():
                 pass

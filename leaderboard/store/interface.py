@@ -6,6 +6,7 @@ folder, the memory of a test and the Hub can all keep it.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -108,8 +109,9 @@ class Store:
             publish, in one commit; more than one where commits are scarce.
         look_every_s: the least time between two looks of a worker at whether what it runs is
             still wanted; 0: at every batch.
-        commits_left: how many commits this process may still make within the hour; None where
+        commits_left: how many commits this machine may still make within the hour; None where
             they are not counted.
+        next_commit_s: seconds until the next commit may be made; None likewise.
         look_anew: somebody says that the store has changed: forget which version it had.
         cache: folder of this machine for copies of what is far away, whose files may be removed at
             any time; None where nothing is.
@@ -125,10 +127,16 @@ class Store:
     jobs_per_commit: int = 1
     look_every_s: float = 0.0
     commits_left: Callable[[], int] | None = None
+    next_commit_s: Callable[[], float] | None = None
     look_anew: Callable[[], None] = _nothing_to_forget
     cache: Path | None = None
     wait_no_more: Callable[[], None] = _no_waits
     heartbeats_shared: bool = True
+
+    def commit_wait_min(self) -> int:
+        """Minutes until the next commit may be made; 0 where it is one at the most."""
+        seconds = self.next_commit_s() if self.next_commit_s else 0.0
+        return math.ceil(seconds / 60.0) if seconds > 60.0 else 0
 
 
 @runtime_checkable

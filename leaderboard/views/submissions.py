@@ -154,6 +154,7 @@ class Queue:
     last_seen: datetime | None  # the latest pulse of any worker; None: none was ever seen
     now: datetime  # the moment of display
     busy: bool  # whether anything waits or is in work, so that the queue changes by itself
+    commit_wait_min: int = 0  # for so many minutes what is to be written waits for commits
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,9 @@ def row_of(status: Status, moment: Moment) -> Row:
     )
 
 
-def queue_of(statuses: Sequence[Status], moment: Moment, *, most: int = MOST_ROWS) -> Queue:
+def queue_of(
+    statuses: Sequence[Status], moment: Moment, *, most: int = MOST_ROWS, commit_wait_min: int = 0
+) -> Queue:
     """All submissions in groups."""
     if moment.outlooks is None:
         found = outlooks(statuses, moment.pulses, moment.now, None)
@@ -291,6 +294,7 @@ def queue_of(statuses: Sequence[Status], moment: Moment, *, most: int = MOST_ROW
         max((pulse.at for pulse in moment.pulses), default=None),
         moment.now,
         bool(in_work or waiting),
+        commit_wait_min,
     )
 
 

@@ -125,7 +125,7 @@ def place_of(
     return Place(
         own=tuple(row_of(status, moment) for status in newest[:MOST_OWN]),
         beyond=max(0, len(newest) - MOST_OWN),
-        queue=queue_of(every, moment, most=most),
+        queue=queue_of(every, moment, most=most, commit_wait_min=sources.reader.commit_wait_min()),
         chosen=chosen,
         unknown="" if chosen or not submission_id else submission_id,
         standings=quota_use(account.key, mine, policy, now) if account else (),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock
 
 from benchmarks.errors import SubmitterError, TransientError
+from leaderboard.store.disk import failing
 
 HOUR_S = 3600.0
 PER_HOUR = "ASSAY_COMMITS_PER_HOUR"
@@ -25,7 +31,7 @@ class CommitsUsedUpError(TransientError):
         when = f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.0f} minutes"
         super().__init__(
             "commits_used_up",
-            f"The commits that this process may make are used up; the next is possible in {when}.",
+            f"The commits that this machine may make are used up; the next is possible in {when}.",
             f"Try again then; {PER_HOUR} says how many commits it may make.",
         )
 
@@ -34,12 +40,12 @@ class CommitsUsedUpError(TransientError):
 
 
 class CommitBudget:
-    """Commits of this process within any hour: a few at once, then evenly spaced.
+    """Commits of the processes of a machine within any hour: a few at once, then evenly spaced.
 
     After `burst` commits the rest of the hour's are spread over the hour, so that whoever comes
-    last waits for the next place and not for the next hour. Several processes that share an
-    account or a repository do not share it: give each its part. Where they exceed the limit
-    together, the Hub answers 429, which is told here by `penalise`.
+    last waits for the next place and not for the next hour. Processes that name the same file
+    count there together; those of several machines do not: give each machine its part. Where they
+    exceed the limit together, the Hub answers 429, which is told here by `penalise`.
 
     A commit of the public side is up to two. They are paid for before the first is made: were
     each to wait for its own place, others would commit meanwhile and the first would be for
@@ -53,6 +59,8 @@ class CommitBudget:
         clock: Callable[[], float] = time.monotonic,  # seconds that only grow
         sleep: Callable[[float], object] = time.sleep,  # true where the process is to end
         longest_wait_s: float = LONGEST_WAIT_S,  # who would wait for longer is told so instead
+        *,
+        file: Path | None = None,  # where processes count together; `clock` is then of all of them
     ) -> None:
         if per_hour is not None and not 1 <= burst <= per_hour:
             raise ValueError(f"a burst of {burst} is not within 1 and {per_hour} an hour")
@@ -67,18 +75,23 @@ class CommitBudget:
         self._paid = 0
         self._at_once = float(burst)
         self._counted_at = self._not_before = clock()
+        self._file = file
 
     @classmethod
     def of(
-        cls, environment: Mapping[str, str], sleep: Callable[[float], object] = time.sleep
+        cls,
+        environment: Mapping[str, str],
+        sleep: Callable[[float], object] = time.sleep,
+        file: Path | None = None,
     ) -> CommitBudget:
-        """This process's part of the Hub's commits, as `ASSAY_COMMITS_PER_HOUR` says."""
+        """This machine's part of the Hub's commits, as `ASSAY_COMMITS_PER_HOUR` says."""
         given = environment.get(PER_HOUR, "").strip() or str(_DEFAULT)
         if not given.isdecimal() or not 1 <= int(given) <= _MOST:
             raise SubmitterError(
                 "bad_budget", f"{PER_HOUR} is {given[:40]!r}.", f"Give a number from 1 to {_MOST}."
             )
-        return cls(int(given), burst=max(1, int(given) // 5), sleep=sleep)
+        clock = time.monotonic if file is None else time.time
+        return cls(int(given), max(1, int(given) // 5), clock, sleep, file=file)
 
     def pay(self, commits: int) -> None:
         """Pay for so many commits; what an earlier one paid for and did not make counts."""
@@ -88,7 +101,7 @@ class CommitBudget:
     def spend(self) -> None:
         """A commit is made now: it was paid for, or is."""
         with self._lock:
-            if self._paid:
+            if self._paid:  # It was counted then.
                 self._paid -= 1
                 return
         self._wait(self._take)
@@ -103,7 +116,7 @@ class CommitBudget:
 
     def delay(self, commits: int = 1) -> float:
         """Seconds until so many commits, but for more than a burst, could be made; 0 if at once."""
-        with self._lock:
+        with self._counted():
             missing = commits - self._paid
             return self._delay(min(missing, int(self._burst))) if missing > 0 else 0.0
 
@@ -113,7 +126,7 @@ class CommitBudget:
         For an hour at most, whatever is asked: the Hub counts no further back. What was paid for
         is worth nothing before the pause is over.
         """
-        with self._lock:
+        with self._counted(change=True):
             self._paid = 0
             self._not_before = max(self._not_before, self._clock() + min(seconds, HOUR_S))
             # One commit then, and the next when it has grown from there on.
@@ -121,9 +134,40 @@ class CommitBudget:
 
     def left(self) -> int:
         """How many commits of the last hour's budget were not made."""
-        with self._lock:
+        with self._counted():
             self._count(self._clock())
             return (self._per_hour or _MOST) - len(self._made)
+
+    @contextmanager
+    def _counted(self, *, change: bool = False) -> Iterator[None]:
+        """Hold what was counted, by all processes that name the file."""
+        if self._file is None or self._per_hour is None:
+            with self._lock:
+                yield
+            return
+        with self._lock, failing("count its commits"):
+            if not change:
+                self._read(self._file)
+                yield
+                return
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{self._file}.lock"):
+                self._read(self._file)
+                yield
+                counts = [list(self._made), self._at_once, self._counted_at, self._not_before]
+                self._file.write_text(json.dumps(counts))
+
+    def _read(self, file: Path) -> None:
+        """Take over what others counted; a file of which a crash left half says nothing."""
+        try:
+            made, self._at_once, counted_at, not_before = json.loads(file.read_text())
+        except (FileNotFoundError, ValueError):
+            return
+        now = self._clock()  # It may have been set back since.
+        self._made = deque(one for one in made if one <= now)
+        self._counted_at = min(counted_at, now)
+        self._not_before = min(not_before, now + HOUR_S)
+        self._at_once = min(self._at_once, self._burst)
 
     def _wait(self, delay: Callable[[], float]) -> None:
         began = self._clock()
@@ -133,7 +177,7 @@ class CommitBudget:
                 raise CommitsUsedUpError(seconds)
 
     def _take(self, paid: int = 0) -> float:
-        with self._lock:
+        with self._counted(change=True):
             seconds = self._delay(1)
             if seconds == 0.0:
                 self._at_once = max(0.0, self._at_once - 1.0)

@@ -20,6 +20,7 @@ from leaderboard.store.interface import Store
 from leaderboard.store.live.opening import is_relayed, live_of
 
 JOBS_PER_COMMIT = 8
+COMMITS = "commits.json"  # File in the folder of a store: the commits that this machine made
 LOOK_EVERY_S = 5.0
 """A look is a request, and the Hub counts those of all workers of an account together."""
 
@@ -79,7 +80,7 @@ def hub_store(
 ) -> Store:
     """The store `OWNER/NAME`; asks the Hub nothing before something is read or written."""
     ending = threading.Event()
-    budget = CommitBudget.of(os.environ, ending.wait)
+    budget = CommitBudget.of(os.environ, ending.wait, folder / COMMITS)
     parts = HubParts(
         name,
         folder,
@@ -98,6 +99,7 @@ def hub_store(
         jobs_per_commit=JOBS_PER_COMMIT,
         look_every_s=LOOK_EVERY_S,
         commits_left=budget.left,
+        next_commit_s=budget.delay,
         look_anew=parts.forget_heads,
         cache=folder,
         wait_no_more=ending.set,

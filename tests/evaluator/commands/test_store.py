@@ -21,7 +21,7 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
-from tests.evaluator.commands.submitting import SCORES, Ended, Run
+from tests.evaluator.commands.submitting import SCORES, Ended, Run, sent
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer
 from tests.leaderboard.store.old_hub_store import add_old_store
@@ -79,6 +79,28 @@ def test_creating_a_store_is_told_and_safe_to_run_again(hub: HubServer, store: R
     again = store("create", NAME)
     assert again.code == 0 and again.out.count("already") == 6
     assert heads == {name: each.branches["main"] for name, each in hub.repositories.items()}
+
+
+def test_a_backup_is_restored_to_a_store_that_is_made_for_it(
+    hub: HubServer, store: Run, source: Store, tmp_path: Path
+) -> None:
+    assert store("backup", tmp_path / "source", tmp_path / "a.tar").code == 0
+    done = store("restore", tmp_path / "a.tar", NAME)
+    assert (done.code, done.out.count(": created")) == (0, 3)
+    assert {name: each.private for name, each in hub.repositories.items()} == REPOSITORIES
+    again = StoreName.parse(NAME).open()
+    assert {path: again.public.read(path) for path in again.public.list()} == FILES
+    assert store("restore", tmp_path / "a.tar", "hub:lab/members", "--private").code == 0
+    assert hub.repositories["lab/members-results"].private
+
+
+def test_status_says_when_what_is_to_be_written_can_be(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent(run, tmp_path)
+    assert "waits for commits" not in run("status").out
+    monkeypatch.setattr(Store, "commit_wait_min", lambda _: 7)
+    assert "waits for commits, the next in 7 min" in run("status").out
 
 
 def test_a_worker_that_starts_puts_its_benchmarks_on_the_card(

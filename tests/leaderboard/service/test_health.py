@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -19,8 +20,10 @@ from leaderboard.service.health_routes import routes
 from leaderboard.service.metrics import metrics_text
 from leaderboard.service.polling import ChronicleCounts, HealthWatch, StorePoll
 from leaderboard.states import State
+from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Repository, Store, transact
 from leaderboard.store.live.interface import MemoryLive, Pulse
+from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import OLGA, T0, House
 
 ROOMY = DiskSpace(free_bytes=100 << 30, total_bytes=200 << 30)
@@ -188,6 +191,33 @@ def test_a_disk_that_is_almost_full_is_told(free: int, status: Level) -> None:
     health = seen(House(), disk=DiskSpace(free_bytes=free, total_bytes=10 << 30))
     assert health.status is status
     assert "GiB" in health.problems[0].message
+
+
+@pytest.mark.parametrize("how", ["removed", "not mounted"])
+def test_a_folder_that_is_gone_is_an_outage_and_not_an_empty_store(
+    tmp_path: Path, how: str
+) -> None:
+    root, away = tmp_path / "disk" / "store", tmp_path / "away"
+    watch = HealthWatch(folder_store(root), tmp_path, fresh_for_s=0.0, disk=lambda _: ROOMY)
+    assert watch.health().status is Level.OK
+    root.rename(away)
+    if how == "not mounted":
+        root.mkdir()
+    down = watch.health()
+    assert (down.status, down.problems[0].cause) == (Level.DOWN, "store_gone")
+    shutil.rmtree(root, ignore_errors=True)
+    away.rename(root)
+    assert watch.health().status is Level.OK
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [(0.0, 0), (60.0, 0), (61.0, 2), (600.0, 10)])
+def test_who_waits_for_commits_is_told_for_how_long(seconds: float, minutes: int) -> None:
+    store = replace(memory_store(), commits_left=lambda: 5, next_commit_s=lambda: seconds)
+    assert store.commit_wait_min() == minutes
+    seen = Seen("1", commits_left=5, commit_wait_min=store.commit_wait_min())
+    found = judged(seen, T0, ROOMY)
+    assert codes(found) == ({"no_commits_left"} if minutes else set())
+    assert not minutes or f"next in {minutes} min" in found.problems[0].message
 
 
 @pytest.mark.parametrize(("left", "told"), [(0, {"no_commits_left"}), (7, set())])

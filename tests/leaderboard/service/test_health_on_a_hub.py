@@ -95,6 +95,43 @@ def test_an_outage_is_told_and_no_old_figures(hub: HubServer, tmp_path: Path) ->
     assert watch.health().status is Level.OK
 
 
+OUTAGES: dict[str, tuple[str, Callable[[HubServer], object]]] = {
+    "token revoked": ("token_refused", lambda hub: hub.revoke(hub.token)),
+    "Hub away": ("store_unreachable", lambda hub: hub.spoil("/", status=503, times=10_000)),
+    "rate limit": (
+        "store_busy",
+        lambda hub: hub.spoil("/", status=429, headers={"Retry-After": "900"}, times=10_000),
+    ),
+    "repository deleted": ("store_gone", lambda hub: hub.repositories.clear()),
+}
+
+
+@pytest.mark.usefixtures("house")
+@pytest.mark.parametrize("what", OUTAGES)
+def test_an_outage_is_told_with_its_cause_and_a_remedy(
+    hub: HubServer, tmp_path: Path, what: str
+) -> None:
+    cause, happen = OUTAGES[what]
+    watch = watch_of(hub, tmp_path / "one", fresh_for_s=0.0)
+    assert watch.health().status is Level.OK
+    happen(hub)
+    down = watch.health()
+    assert outage(down)
+    assert (down.problems[0].cause, bool(down.problems[0].remedy)) == (cause, True)
+    assert hub.token not in down.model_dump_json()
+
+
+def test_a_store_that_never_was_and_a_token_that_never_fitted_are_causes(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    assert watch_of(hub, tmp_path / "none").health().problems[0].cause == "no_store"
+    created(hub, tmp_path / "made")
+    for repository in hub.repositories.values():
+        repository.private = True
+    store = hub_store(NAME, tmp_path / "bad", endpoint=hub.endpoint, token="hf_nobodys")
+    assert HealthWatch(store, tmp_path).health().problems[0].cause == "no_store_access"
+
+
 @pytest.mark.usefixtures("house")
 def test_who_asks_while_a_silent_hub_is_asked_is_told_soon(hub: HubServer, tmp_path: Path) -> None:
     watch = watch_of(hub, tmp_path / "one", patience_s=0.05)

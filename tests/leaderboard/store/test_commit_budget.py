@@ -20,9 +20,9 @@ from benchmarks.errors import TransientError
 from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import ConflictError, Store, transact
-from tests.hub.server import HubServer
+from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, PRIVATE, parts_of, put
+from tests.leaderboard.store.hub_rig import NAME, PRIVATE, created, parts_of, put
 
 
 class Seconds:
@@ -138,6 +138,56 @@ def test_threads_share_it() -> None:
         list(pool.map(lambda _: spent(budget, seconds, 5), range(6)))
     assert seconds.now >= 2 * HOUR_S
     assert budget.left() >= 0
+
+
+def shared(file: Path, seconds: Seconds) -> CommitBudget:
+    return CommitBudget(10, 2, lambda: seconds.now, seconds.sleep, math.inf, file=file)
+
+
+def test_processes_of_a_machine_count_in_one_file(tmp_path: Path) -> None:
+    seconds, file = Seconds(), tmp_path / "new" / "commits.json"
+    one, two = shared(file, seconds), shared(file, seconds)
+    times = [time for _ in range(15) for each in (one, two) for time in spent(each, seconds, 1)]
+    assert 9 <= most_in_an_hour(times) <= 10
+    assert one.left() == two.left() == shared(file, seconds).left()
+    one.penalise(1000.0)
+    assert two.delay() == pytest.approx(1000.0)
+    two.pay(2)
+    assert one.left() == two.left()
+
+
+@pytest.mark.parametrize("content", ["", "[", "{}", "[[1], 2]"])
+def test_a_count_of_which_a_crash_left_half_says_nothing(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "commits.json"
+    file.write_text(content)
+    seconds = Seconds()
+    assert spent(shared(file, seconds), seconds, 2) == [seconds.now] * 2
+    assert shared(file, seconds).left() == 8
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_waiting_for_more_than_an_hour(
+    tmp_path: Path,
+) -> None:
+    seconds, file = Seconds(), tmp_path / "commits.json"
+    seconds.now += 1e6
+    shared(file, seconds).penalise(HOUR_S)
+    seconds.now -= 1e6
+    assert shared(file, seconds).delay() <= HOUR_S
+
+
+def test_stores_opened_in_one_folder_share_their_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_COMMITS_PER_HOUR", "10")
+    with running_hub() as hub:
+        created(hub, tmp_path / "made")
+        one, two = (
+            hub_store(NAME, tmp_path / "here", endpoint=hub.endpoint, token=hub.token)
+            for _ in range(2)
+        )
+        put(one.public, {"queue.json": b"1"})
+        assert one.commits_left is not None and two.commits_left is not None
+        assert one.commits_left() == two.commits_left() == 9
 
 
 @pytest.mark.parametrize(("per_hour", "burst"), [(0, 0), (10, 0), (10, 11)])

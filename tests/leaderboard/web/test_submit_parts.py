@@ -174,6 +174,14 @@ def test_an_empty_queue_and_missing_workers_are_said() -> None:
     assert "No worker is running." in part(idle, QUEUE, None)
 
 
+def test_the_queue_says_when_what_is_to_be_written_can_be() -> None:
+    store = fill(memory_store())
+    waits = site_of(replace(store, next_commit_s=lambda: 600.0))
+    page = part(waits, QUEUE, None)
+    assert "Waits for commits." in page and "next in 10 min" in page
+    assert "Waits for commits." not in part(site_of(store), QUEUE, None)
+
+
 def test_nothing_changes_while_nothing_happens_and_only_the_log_when_it_grows(
     site: Context,
 ) -> None:
