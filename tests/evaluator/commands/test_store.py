@@ -21,7 +21,7 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
-from tests.evaluator.commands.submitting import SCORES, Ended, Run, sent
+from tests.evaluator.commands.submitting import SCORES, Ended, Run, submit_words
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer
 from tests.leaderboard.store.old_hub_store import add_old_store
@@ -97,7 +97,7 @@ def test_a_backup_is_restored_to_a_store_that_is_made_for_it(
 def test_status_says_when_what_is_to_be_written_can_be(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent(run, tmp_path)
+    assert run(*submit_words(tmp_path), "--no-wait").code == 0
     assert "waits for commits" not in run("status").out
     monkeypatch.setattr(Store, "commit_wait_min", lambda _: 7)
     assert "waits for commits, the next in 7 min" in run("status").out
