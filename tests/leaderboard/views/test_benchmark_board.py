@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.schema import Selector
+from benchmarks.statistics.multiplicity import holm
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import in_tiers
@@ -210,9 +210,12 @@ def test_pins_pages_and_details_are_for_the_eye_and_leave_the_address_of_the_dat
     assert "columns" not in data_of(choice, "pairs")
 
 
-def test_all_tests_of_a_board_are_in_the_matrix_once(view: View) -> None:
-    choice = chosen(view)
-    ranked = ranking_with_tests(choice, view)
-    assert len(pairs(ranked, None)) == 45
-    assert np.isfinite([pair.p_holm for pair in pairs(ranked, None)]).all()
-    assert choice.selector == Selector(measure="srcc", variant="paper")
+def test_every_pair_is_tested_once_and_corrected_over_all_of_them(view: View) -> None:
+    found = ranking_with_tests(chosen(view), view)
+    every = pairs(found, None)
+    assert len({frozenset((pair.a, pair.b)) for pair in every}) == len(every) == 45
+    corrected = holm([pair.p_value for pair in every])
+    np.testing.assert_allclose([pair.p_holm for pair in every], corrected, rtol=0, atol=1e-12)
+    values = {cell.entry_id: cell.value or 0.0 for cell in found.cells}
+    for pair in every:
+        assert pair.difference == pytest.approx(values[pair.a] - values[pair.b])
