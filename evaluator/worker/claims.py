@@ -20,7 +20,7 @@ from itertools import islice, takewhile
 from typing import Self
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from evaluator.worker.finalizer import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH, Finalizer
+from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST, Finalizer
 from evaluator.worker.handoff import Handoff
 from evaluator.worker.liveness import Liveness, LostClaim, WorkerPoll
 from evaluator.worker.publish_queue import PublishQueue
@@ -303,7 +303,7 @@ class Claims:
             self.finalizer.give_up(status, lost.why, still=self._still_free)
 
     def _most(self, status: Status) -> int:
-        return MAX_ATTEMPTS_TO_PUBLISH if self._only_to_be_sent(status) else MAX_ATTEMPTS
+        return MAX_ATTEMPTS_TO_PUBLISH if self._only_to_be_sent(status) else MAX_LOST
 
     def _only_to_be_sent(self, status: Status) -> bool:
         """Whether it was finished on this disk, and need not be judged here any more.

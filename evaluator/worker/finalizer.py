@@ -20,6 +20,9 @@ from leaderboard.store.interface import Changes
 log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
+MAX_LOST = 6
+"""Workers that are lost with one submission under way: machines that can be taken away are lost more
+often than a run wears out its worker, and each of them had it alone."""
 MAX_ATTEMPTS_TO_PUBLISH = 10
 """Of what was judged and is not published, or whose files do not come: its code is not to blame."""
 _LONGEST_WHY = 240

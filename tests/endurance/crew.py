@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluator.worker.finalizer import MAX_ATTEMPTS
+from evaluator.worker.finalizer import MAX_LOST
 from leaderboard.store.interface import Store
 from tests.endurance.stages import Board, Stage
 from tests.endurance.worker_process import Given
@@ -152,7 +152,7 @@ class Member:
         os.kill(self.pid, signal.SIGSTOP)
         _wait_until_stopped(self.pid)
         stage, attempt, _ = self.crew.board.read(self.given.line)
-        if spare and attempt >= MAX_ATTEMPTS:
+        if spare and attempt >= MAX_LOST:
             os.kill(self.pid, signal.SIGCONT)
             self.crew.fell.spared += 1
             return False

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import TransientError
-from evaluator.worker.finalizer import MAX_ATTEMPTS
+from evaluator.worker.finalizer import MAX_LOST
 from leaderboard.store.folder import folder_store
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
@@ -68,7 +68,7 @@ class Ground:
         self,
         alone: Undisturbed,
         *,
-        tries: Mapping[int, int] | int = MAX_ATTEMPTS,
+        tries: Mapping[int, int] | int = MAX_LOST,
         deaths: int = 0,
         disk_faults: int = 0,
     ) -> int:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from evaluator.worker.finalizer import MAX_ATTEMPTS
 from tests.endurance.crew import Crew, Fell, Launcher, Reaper
 from tests.endurance.ground import ground
 from tests.endurance.stages import Stage
@@ -128,7 +127,7 @@ def dying_at(
             assert launcher.wait(dying.pid) == KILLED, (step, dying.said())
             fell.at[here.crew.board.read(0)[0]] += 1
             end_well(here.crew)
-        here.check(alone, tries=MAX_ATTEMPTS - 1, deaths=len(steps))
+        here.check(alone, tries=2, deaths=len(steps))
 
 
 def end_well(crew: Crew) -> None:

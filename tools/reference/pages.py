@@ -233,7 +233,8 @@ refused or failed, a code, a reason and what to do. `python -m evaluator status 
 _NOTES = """\
 - A state with **lease** is held by a worker for a limited time. If the worker dies, the lease runs
   out and another worker claims the submission; finished shards of scores are kept where both see the
-  same scratch folder. After three attempts it fails, with the reason of each.
+  same scratch folder. After three attempts, or six lost workers, it fails, with the
+  reason of each.
 - A state that is **final** changes only when somebody acts: its author (`publish`, `withdraw`, a
   newer version) or an operator (`rerun`, `hide`, `show`), or when a new revision of a benchmark or a
   new metric queues it again.

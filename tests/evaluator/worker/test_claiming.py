@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.worker.claims import AHEAD, OVERRUN, UNTIMED_AT_ONCE, done_soon
+from evaluator.worker.finalizer import MAX_LOST
 from evaluator.worker.liveness import RunProgress
 from evaluator.worker.publish_queue import SENT_AFTER
 from evaluator.worker.tasks import WorkerRole
@@ -144,14 +145,14 @@ def test_what_was_not_begun_goes_back_in_one_commit_when_the_worker_stops(rig: R
 def test_what_a_dead_worker_never_began_has_lost_no_attempt(rig: Rig) -> None:
     """However many workers die while others of their claims wait; who tried is listed."""
     ids = stock(rig.store, ["hub:ada", "hub:bob"])
-    for n in range(4):
+    for n in range(MAX_LOST + 1):
         rig.backend = raising(Killed())
         rig.dies(rig.worker(f"w{n}"))
     first, second = rig.ledger.statuses()
     assert (first.state, first.code, first.fault) == (State.FAILED, "worker_lost", "platform")
-    for n in range(3):
-        assert f"w{n} was silent since 2026-01-01 00:0{2 * n}:00 UTC" in first.reason
-    assert (second.state, second.attempts) == (State.SCORING, 1), "the fourth began with it"
+    for n in range(MAX_LOST):
+        assert f"w{n} was silent since 2026-01-01 00:{2 * n:02d}:00 UTC" in first.reason
+    assert (second.state, second.attempts) == (State.SCORING, 1), "the last began with it"
     rig.backend = FakeBackend()
     rig.worker("w9").run_all()
     assert published_once(rig.store, ids[1])

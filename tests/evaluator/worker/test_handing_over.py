@@ -21,6 +21,7 @@ from benchmarks.schema import Answers, Questions, ScoreTable
 from benchmarks.scores import write_scores
 from evaluator.commands.worker import check_role
 from evaluator.submission.runs import Scored
+from evaluator.worker.finalizer import MAX_LOST
 from evaluator.worker.handoff import handover_files, read_record, read_table, restored
 from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
@@ -315,7 +316,7 @@ def failing_judgement(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> 
 def test_what_kills_its_judges_is_given_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     name = scored(rig)
     failing_judgement(monkeypatch, Killed())
-    for number in range(3):
+    for number in range(MAX_LOST):
         rig.dies(judge(rig, f"j{number}"))
     assert not judge(rig, "j9").run_next()
     assert rig.ended(name)[:2] == (State.FAILED, "worker_lost")

@@ -22,7 +22,7 @@ from benchmarks.settings.sources import load
 from evaluator.scoring import shards
 from evaluator.worker import publishing
 from evaluator.worker import spool as outbox_module
-from evaluator.worker.finalizer import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH
+from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST
 from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.spool import RunSpool
 from evaluator.worker.tasks import WorkerRole
@@ -375,7 +375,7 @@ def test_scores_that_their_judging_does_not_survive_get_no_more_attempts_than_co
     rig: Rig, deadly_judging: None
 ) -> None:
     (name,) = stock(rig.store, ["hub:ada"])
-    dies(rig, range(MAX_ATTEMPTS))
+    dies(rig, range(MAX_LOST))
     assert entries(rig) == {name}
     rig.worker("last").run_all()
     assert rig.ended(name)[:2] == (State.FAILED, "worker_lost")
@@ -388,12 +388,12 @@ def test_what_was_judged_once_outlives_more_deaths_than_what_runs_may_cause(
     (name,) = stock(rig.store, ["hub:ada"])
     plain = rig.store
     rig.store = replace(plain, public=DyingAtPublication(plain.public, Switch()))
-    dies(rig, range(MAX_ATTEMPTS + 2))
+    dies(rig, range(MAX_LOST + 1))
     asked = list(rig.backend.asked)
     assert asked
     rig.store = plain
     request.getfixturevalue("deadly_judging")
-    dies(rig, range(MAX_ATTEMPTS + 2, 2 * MAX_ATTEMPTS + 2))
+    dies(rig, range(MAX_LOST + 1, MAX_ATTEMPTS_TO_PUBLISH - 1))
     monkeypatch.undo()
     rig.worker("last").run_all()
     assert published_once(plain, name)

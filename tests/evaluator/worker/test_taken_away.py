@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
 from evaluator.doctoring import broken_record_rows
+from evaluator.worker.finalizer import MAX_LOST
 from evaluator.worker.tasks import Finished, WorkerRole
 from leaderboard.accounts import Account
 from leaderboard.publication.snapshot import read_snapshot
@@ -289,7 +290,7 @@ def test_a_record_that_cannot_be_read_stops_nobody_else_and_is_named_to_operator
 def test_what_a_dead_worker_left_with_broken_events_stops_nobody_else(rig: Rig) -> None:
     """It would be given up, and cannot."""
     ids = stock(rig.store, ["hub:ada", "hub:bob"])
-    for n in range(3):
+    for n in range(MAX_LOST):
         rig.worker(f"w{n}")._claims.more()
         rig.clock.move(hours=20)
     rewritten(rig.store.public, f"submissions/{ids[0]}/events.jsonl", cut_off)
