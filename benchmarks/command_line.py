@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks.errors import AssayError, PlatformError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from benchmarks.settings.sources import load_process
 
 _TELLS_HOW = frozenset({"--help", "--example"})
 """Whoever asks how something is done is answered, however wrong the settings are."""
+_LONG_WORD = re.compile(r"\S{400,}")
+_HEAD, _TAIL = 200, 60
 NOBODY_READS = 141
 """As shells say of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
 
 
 def errors() -> Console:
     """Console for errors and progress, apart from what programs read."""
-    return Console(stderr=True, soft_wrap=True)
+    return Console(stderr=True, soft_wrap=True, emoji=False)
+
+
+def shortened(text: str) -> str:
+    """A message whose longest words, which are names of files, are cut in the middle."""
+    return _LONG_WORD.sub(lambda word: f"{word[0][:_HEAD]}…{word[0][-_TAIL:]}", text)
 
 
 def run(app: Callable[[], object]) -> int:
@@ -53,8 +62,16 @@ def _run(app: Callable[[], object]) -> int:
         raise
     except AssayError as error:
         errors().print(f"[bold red]error[/] \\[{error.code}]", highlight=False, end=": ")
-        errors().print(str(error), markup=False, highlight=False)
+        errors().print(shortened(str(error)), markup=False, highlight=False)
         return error.exit_code
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            errors().print_exception()
+            return PlatformError.exit_code
+        errors().print("[bold red]error[/] \\[name_too_long]: ", highlight=False, end="")
+        named = shortened(f"No file can have the name {error.filename}. Check the path.")
+        errors().print(named, markup=False, highlight=False)
+        return SubmitterError.exit_code
     except Exception:  # noqa: BLE001 (the last resort: whatever it is, it is ours)
         errors().print_exception()
         return PlatformError.exit_code

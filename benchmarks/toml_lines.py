@@ -12,6 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 Key = tuple[str, ...]
 
+
+def syntax_fault(error: ValueError | RecursionError) -> str:
+    """A parser's message; Python's own on its limits depend on the caller or name its settings."""
+    if isinstance(error, RecursionError):
+        return "brackets are nested too deep"
+    return "a number has too many digits" if "set_int_max_str_digits" in str(error) else str(error)
+
+
 _PART = r"""(?:[A-Za-z0-9_-]+|"(?:\\.|[^"\\])*"|'[^']*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _TABLE = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]")

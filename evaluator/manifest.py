@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import Problem
 from benchmarks.scores import check_metric_name
-from benchmarks.toml_lines import Key, key_lines, line_of
+from benchmarks.toml_lines import Key, key_lines, line_of, syntax_fault
 
 FILE = "assay.toml"
 MAX_BYTES = 64 * 1024
@@ -130,18 +130,11 @@ def manifest_reading(content: bytes, kind: type[M]) -> ManifestReading[M]:
         # Besides syntax errors: bad UTF-8, numbers of thousands of digits, brackets too deep.
         line = _LINE_OF_TOML.search(str(error))
         return _unread(
-            f"It is not TOML: {_syntax_fault(error)}.",
+            f"It is not TOML: {syntax_fault(error)}.",
             "Correct that line.",
             int(line[1]) if line else None,
         )
     return _reading(values, kind, key_lines(text))
-
-
-def _syntax_fault(error: ValueError | RecursionError) -> str:
-    """The parser's message; Python's own on its limits depend on the caller or name its settings."""
-    if isinstance(error, RecursionError):
-        return "brackets are nested too deep"
-    return "a number has too many digits" if "set_int_max_str_digits" in str(error) else str(error)
 
 
 def _reading(

@@ -37,7 +37,7 @@ from benchmarks.settings.model import (
     validated,
     variable_text,
 )  # fmt: skip
-from benchmarks.toml_lines import Key, key_lines, line_of
+from benchmarks.toml_lines import Key, key_lines, line_of, syntax_fault
 
 DEFAULT_FILE = Path(".assay") / "settings.toml"
 MOST_FILE_BYTES = 1 << 20
@@ -88,7 +88,7 @@ class SettingsFile(TomlConfigSettingsSource):
             return dict(self._variables(tables))
         except (ValueError, RecursionError) as error:  # Also of a number of thousands of digits.
             raise SubmitterError(
-                "bad_settings", f"{self._path} is no TOML: {error}.", _EXAMPLE
+                "bad_settings", f"{self._path} is no TOML: {syntax_fault(error)}.", _EXAMPLE
             ) from None
 
     def _variables(self, table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

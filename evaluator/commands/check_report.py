@@ -16,6 +16,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import shortened
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
@@ -50,7 +51,7 @@ _LOG_LINE = 500
 
 def safe(text: str) -> Text:
     """A stranger's words on one line."""
-    return Text(one_line(text.encode(errors="replace")))
+    return Text(shortened(one_line(text.encode(errors="replace"))))
 
 
 def problem_lines(kinds: Sequence[ProblemKind]) -> Iterator[Text]:
@@ -218,7 +219,9 @@ def _ends_table(runs: Sequence[BenchmarkRun]) -> Table:
     for place, part in enumerate((highest, lowest)):
         for key, value in part.items():
             benchmark, pair = str(key[0]), str(key[1])  # type: ignore[index]
-            shown.add_row(_number(value), benchmark, pair, Text(_cut(prompts[benchmark, pair])))
+            shown.add_row(
+                _number(value), Text(benchmark), Text(pair), Text(_cut(prompts[benchmark, pair]))
+            )
         if place == 0:
             shown.add_section()
     return shown

@@ -67,7 +67,7 @@ def now() -> datetime:
 def console() -> Console:
     """Where people read; wide enough for a table when the output is not a terminal."""
     piped = not sys.stdout.isatty()
-    return Console(width=160 if piped and "COLUMNS" not in os.environ else None)
+    return Console(width=160 if piped and "COLUMNS" not in os.environ else None, emoji=False)
 
 
 @contextmanager

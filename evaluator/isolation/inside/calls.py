@@ -96,10 +96,24 @@ def inside(filename: str, root: Path) -> str | None:
 
 def numbers(returned: Any, wanted: int, what: str, place: str, *, of: str = "pairs") -> list[float]:
     """What a method returned, as so many floats."""
+    _refuse_dimensions(returned, what, place)
     values = as_list(returned, what, place)
     if len(values) != wanted:
         raise wrong_count(what, len(values), wanted, of, place)
     return [_number(value, i, what, place) for i, value in enumerate(values)]
+
+
+def _refuse_dimensions(returned: Any, what: str, place: str) -> None:
+    """An array or tensor with more than one dimension, as networks with one output give it."""
+    shape = getattr(returned, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) < _TWO:
+        return
+    column = len(shape) == _TWO and shape[1] == 1
+    raise ScorerFailure(
+        ErrorKind.WRONG_TYPE,
+        f"{what} returned {article(returned)} of shape ({', '.join(map(str, shape))}), not one with "
+        f"one dimension{'; use `.squeeze(1)`' if column else ''}{place}",
+    )
 
 
 def as_list(returned: Any, what: str, place: str) -> list[Any]:
@@ -155,6 +169,7 @@ def article(value: Any) -> str:
     return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
+_TWO = 2
 OPTIONAL_KEYWORDS = ("device", "models", "weights")
 _METHODS = (
     (Capability.SCORE_ELEMENTS, ("score_elements",)),

@@ -81,6 +81,8 @@ _LEFT_FOLDERS = frozenset(
 )
 _LEFT_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 _COMPILED = (".pyc", ".pyo")
+_MOST_SHOWN = 120
+"""Characters of a name in a message."""
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*\\]')
 _DEVICES = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])", re.IGNORECASE)
 _INVISIBLE = frozenset(
@@ -110,7 +112,7 @@ def is_left_behind(name: str) -> bool:
 def name_problem(name: str, limits: ArchiveLimits) -> Problem | None:
     """What is wrong with a file's path, if anything."""
     for fault, hint in _name_faults(name, limits):
-        return Problem("unsafe_name", f"The name {name[:300]!r} {fault}.", hint, file=shown(name))
+        return Problem("unsafe_name", f"The name {_cut(name)!r} {fault}.", hint, file=shown(name))
     return None
 
 
@@ -127,7 +129,8 @@ def _name_faults(name: str, limits: ArchiveLimits) -> Iterator[tuple[str, str]]:
             "holds unnormalised characters, which other disks keep as others",
             "Rename that file without accents, or with composed ones (Unicode NFC).",
         )
-    if name.startswith(("/", "~")) or ".." in path.parts or "\\" in name or ":" in name:
+    drive = len(name) > 1 and name[0].isalpha() and name[1] == ":"
+    if name.startswith(("/", "~")) or ".." in path.parts or "\\" in name or drive:
         yield "leads out of the archive", "Use relative names with / between folders."
     if not path.parts or path.as_posix() != name:
         yield "is not the plain path of a file", "Rename that file."
@@ -155,7 +158,12 @@ def parents(name: str) -> Iterator[str]:
 
 def shown(name: str) -> str:
     """A name as it may stand in a list of problems: escaped, and not too long."""
-    return name[:300] if name.isprintable() else repr(name[:300])[1:-1]
+    cut = _cut(name)
+    return cut if cut.isprintable() else repr(cut)[1:-1]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MOST_SHOWN else f"{name[: _MOST_SHOWN - 1]}…"
 
 
 def _is_odd(character: str) -> bool:

@@ -19,6 +19,7 @@ from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
 from benchmarks.problems import Problem
+from benchmarks.toml_lines import syntax_fault
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.entries import ArchiveLimits, mb, shown
 
@@ -37,6 +38,9 @@ class _Kind:
 _SAVE = "Save weights with the safetensors library and send the .safetensors file."
 _PICKLE = _Kind("a pickle, which runs code of its own when it is loaded", _SAVE)
 _TORCH = _Kind("a file of torch.save, a pickle, which runs code when it is loaded", _SAVE)
+_NAMED_TORCH = _Kind(
+    "named like a file of torch.save, a pickle, which runs code when it is loaded", _SAVE
+)
 _JOBLIB = _Kind("a compressed pickle, which runs code of its own when it is loaded", _SAVE)
 _OBJECTS = _Kind("an array of Python objects, a pickle, which runs code when it is loaded", _SAVE)
 _WEIGHTS = _Kind("a file of weights in a form that is not taken", _SAVE)
@@ -57,7 +61,7 @@ _PATHS = _Kind(
 
 _SUFFIXES: Mapping[str, _Kind] = {
     **dict.fromkeys((".pkl", ".pickle", ".p", ".dill", ".cloudpickle"), _PICKLE),
-    **dict.fromkeys((".pt", ".ptc", ".ckpt", ".bin", ".mar"), _TORCH),
+    **dict.fromkeys((".pt", ".ptc", ".ckpt", ".bin", ".mar"), _NAMED_TORCH),
     **dict.fromkeys((".joblib",), _JOBLIB),
     **dict.fromkeys(
         (".h5", ".hdf5", ".keras", ".onnx", ".gguf", ".ggml", ".tflite", ".pb", ".msgpack"),
@@ -205,7 +209,7 @@ def _weights_problem(content: Content, name: str, limits: ArchiveLimits) -> Prob
         header = content.head(name, _LENGTH.size + length)[_LENGTH.size :]
         check_header(header, n_bytes - _LENGTH.size - length)
     except (ValueError, RecursionError) as error:
-        fault = str(error) if isinstance(error, ValueError) else "its header is nested too deep"
+        fault = syntax_fault(error)
         pickled = looks_like_pickle(content.head(name, HEAD_BYTES))
         return Problem(
             "bad_weights",

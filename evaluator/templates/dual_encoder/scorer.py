@@ -45,7 +45,11 @@ class Scorer:
         self.device = device
         self._palette = np.array(list(COLOURS.values()), np.float32)
 
-    def encode_images(self, images: Sequence[Image.Image]) -> Floats:
+    def prepare(self, image: Image.Image) -> Floats:
+        """What the encoder eats: called once per image, whose place it takes everywhere below."""
+        return np.asarray(image.convert("RGB").resize((SIDE, SIDE)), np.float32)
+
+    def encode_images(self, images: Sequence[Floats]) -> Floats:
         """One vector per image, shape (n, d)."""
         return _in_batches(self._image_vectors, images)
 
@@ -58,15 +62,14 @@ class Scorer:
         products = _unit(image_vectors) * _unit(text_vectors)
         return np.asarray(products.sum(axis=1, dtype=np.float64))
 
-    def score(self, images: Sequence[Image.Image], prompts: Sequence[str]) -> list[float]:
+    def score(self, images: Sequence[Floats], prompts: Sequence[str]) -> list[float]:
         """The same from pairs; must be there, and is not called where the three above are."""
         found = self.similarity(self.encode_images(images), self.encode_texts(prompts))
         return [float(value) for value in found]
 
-    def _image_vectors(self, images: Sequence[Image.Image]) -> Floats:
+    def _image_vectors(self, images: Sequence[Floats]) -> Floats:
         """PUT YOUR IMAGE ENCODER HERE: shape (len(images), d)."""
-        small = [np.asarray(im.convert("RGB").resize((SIDE, SIDE)), np.float32) for im in images]
-        pixels = np.stack(small).reshape(len(images), -1, 1, 3)
+        pixels = np.stack(images).reshape(len(images), -1, 1, 3)
         nearest = ((pixels - self._palette) ** 2).sum(axis=3).argmin(axis=2)
         return np.stack([(nearest == i).mean(axis=1) for i in range(len(COLOURS))], axis=1).astype(
             np.float32

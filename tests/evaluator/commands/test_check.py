@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from benchmarks.command_line import run
 from benchmarks.demo.load import gecko_answers
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import image_file
 from benchmarks.registry import load_registry
+from evaluator.__main__ import command_line
 from evaluator.commands import check as command
 from evaluator.commands import progress as sources
 from evaluator.hub.source import HubSource
@@ -326,6 +328,33 @@ def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Store]:
     role = ScorerRole(isolation, PlainProcess(), folder.parent / "scratch", limits)
     assert Worker("w", store, registry=registry, data=None, scorers=role).run(sent.submission_id)
     return Ledger(store).whole_status(sent.submission_id), store
+
+
+@pytest.mark.parametrize("path", ["dir/" * 1000 + "x", "a" * 4000, "a" * 4000 + ".csv"])
+def test_a_path_of_thousands_of_characters_is_cut(
+    path: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["evaluator", "check", path, "--benchmark", NAME])
+    try:
+        code: object = run(command_line())
+    except SystemExit as end:
+        code = end.code
+    assert code == 1
+    printed = capfd.readouterr()
+    told = printed.out + printed.err
+    assert "Traceback" not in told and len(told) < 1000
+    assert f"{path[:100]}" in told and "…" in told
+
+
+def test_names_with_emoji_codes_and_markup_are_printed_as_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / ":smile: [red]"
+    folder.mkdir()
+    source = scoring("return [float(len(p)) for p in prompts]", 'print(":smile: [red]x[/red]")')
+    done = check(module(folder, source), *OURS)
+    assert done.exit_code == 0, done.output
+    assert done.output.count(":smile: [red]") >= 3, "log, receipt and command"
+    (folder / "m" / "[bold]:fire:.pkl").write_bytes(b"")
+    assert "[bold]:fire:.pkl" in check(folder / "m", *OURS).output
 
 
 def test_the_limits_are_those_of_the_settings(

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from evaluator.isolation.inside import calls
 from evaluator.isolation.inside.calls import ScorerFailure
+from evaluator.isolation.inside.frames import ErrorKind
 
 ROOT = Path(__file__).parent
 PROMPTS = ["a cat", "a dog", "a cow"]
@@ -51,6 +53,24 @@ class Tensor:
 
 
 @pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (np.zeros((3, 1)), "a ndarray of shape (3, 1), not one with one dimension; use `.squeeze(1)`"),
+        (torch.zeros(3, 1), "a Tensor of shape (3, 1), not one with one dimension; use `.squeeze(1)`"),
+        (np.zeros((3, 2)), "a ndarray of shape (3, 2), not one with one dimension"),
+        (np.zeros((1, 3)), "a ndarray of shape (1, 3), not one with one dimension"),
+        (np.zeros((3, 1, 1)), "a ndarray of shape (3, 1, 1), not one with one dimension"),
+    ],
+)  # fmt: skip
+def test_an_array_with_several_dimensions_is_told_with_its_shape(returned: Any, said: str) -> None:
+    with pytest.raises(ScorerFailure) as caught:
+        scores(lambda: returned)
+    assert caught.value.kind is ErrorKind.WRONG_TYPE
+    assert f"score returned {said}" in caught.value.text
+    assert ("squeeze" in caught.value.text) == ("squeeze" in said)
+
+
+@pytest.mark.parametrize(
     ("returned", "expected"),
     [
         ([1, 2.5, None], [1.0, 2.5, np.nan]),
@@ -75,7 +95,8 @@ def test_lists_arrays_tensors_and_scalars_are_scores(returned: Any, expected: li
         (np.array([True, False, True]), "WRONG_TYPE", "a bool at position 0"),
         ([1.0, "0.5", 1.0], "WRONG_TYPE", "a str at position 1"),
         ([1.0, 1.0, 1j], "WRONG_TYPE", "a complex at position 2"),
-        (np.ones((3, 1)), "WRONG_TYPE", "a list at position 0"),
+        (np.ones((3, 1)), "WRONG_TYPE", "use `.squeeze(1)`"),
+        ([[1.0]] * 3, "WRONG_TYPE", "a list at position 0"),
         (np.float64(1.0), "WRONG_TYPE", "not a list of floats"),
         ({"a": 1.0}, "WRONG_TYPE", "a dict, not a list of floats"),
         ("abc", "WRONG_TYPE", "a str, not a list of floats"),

@@ -148,6 +148,23 @@ def test_everything_that_is_wrong_is_told_at_once_up_to_a_number(tmp_path: Path)
     assert codes == ["refused_file", "unsafe_name", "duplicate_name", "more_problems"]
 
 
+@pytest.mark.parametrize(
+    ("name", "said", "most"),
+    [
+        (":smile:[red].txt", "':smile:[red].txt' cannot be kept by Windows", 200),
+        ("c:/x.txt", "'c:/x.txt' leads out of the archive", 200),
+        ("a" * 4000 + ".py", "is too long or too deep", 200),
+    ],
+)
+def test_a_name_is_told_as_it_is_and_cut_where_it_is_long(
+    name: str, said: str, most: int, tmp_path: Path
+) -> None:
+    archive = zipped(tmp_path / "a.zip", {**FILES, name: b""})
+    message = refused(archive, "unsafe_name")
+    assert said in message
+    assert len(message.splitlines()[0]) < 2 * most
+
+
 def test_sizes_are_bounded_for_a_file_and_for_all_of_them(tmp_path: Path) -> None:
     limits = ArchiveLimits(file_bytes=1000, total_bytes=1500)
     for source in forms(tmp_path, {"a": bytes(900), "b": bytes(900)}):

@@ -115,6 +115,17 @@ def test_what_may_run_code_is_refused_whatever_its_name(tmp_path: Path, name: st
         assert "safetensors" in refused(archive, "refused_file")
 
 
+@pytest.mark.parametrize(
+    ("content", "said"), [(bytes(20_000), "named like"), (torch_like(), "a file of torch.save")]
+)
+def test_zeros_are_not_said_to_be_what_their_name_is(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    name = "model.bin" if said == "named like" else "model.dat"
+    archive = zipped(tmp_path / "a.zip", {**FILES, name: content})
+    assert f"{name}' is {said}" in refused(archive, "refused_file")
+
+
 # Weights, checked without loading a tensor ----------------------------------------------------
 
 
@@ -167,6 +178,12 @@ BROKEN = {
 @pytest.mark.parametrize("word", BROKEN)
 def test_weights_whose_header_does_not_fit_are_refused(word: str, tmp_path: Path) -> None:
     assert word in found(tmp_path, BROKEN[word])
+
+
+def test_a_huge_number_in_a_header_is_told_without_pythons_own_advice(tmp_path: Path) -> None:
+    said = found(tmp_path, file_of(b'{"a": ' + b"9" * 5000 + b"}", 0))
+    assert "too many digits" in said
+    assert "sys." not in said
 
 
 def test_a_long_header_is_bounded_and_one_like_a_pickle_is_none(tmp_path: Path) -> None:
