@@ -179,6 +179,19 @@ def test_what_a_worker_would_fail_fails_the_check(tmp_path: Path) -> None:
     assert (found["error"]["code"], found["may_rank"]) == ("mostly_missing", False)
 
 
+def test_a_share_of_missing_scores_that_keeps_it_from_ranking_is_named(tmp_path: Path) -> None:
+    body = """
+        means = [im.convert("L").resize((1, 1)).getpixel((0, 0)) for im in images]
+        return [None if mean % 4 == 0 else float(mean) for mean in means]
+    """
+    found = told(check(module(tmp_path, scoring(body)), *OURS, "--json", "--all"), 1)
+    (run,) = found["runs"]
+    share = run["missing"] / run["pairs"]
+    assert 0.05 < share < 0.5
+    assert (found["error"], found["may_rank"]) == (None, False)
+    assert f"{100 * share:.0f} % of the scores on {NAME} are missing" in found["verdict"]
+
+
 @pytest.mark.slow
 def test_odd_scores_are_remarked_on_and_the_log_is_shown(tmp_path: Path) -> None:
     body = 'print("[b]still here[/b]" + "x" * 5000)\nreturn [2.0 for _ in prompts]'
