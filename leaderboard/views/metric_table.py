@@ -28,7 +28,7 @@ from leaderboard.publication.index import (
     rescaled,
 )
 from leaderboard.publication.measure_names import info, short_title, title, token
-from leaderboard.publication.metric_facts import MetricFacts, facts_of, metric_title
+from leaderboard.publication.metric_facts import MetricFacts, facts_of
 from leaderboard.publication.reader import View, headline_cells
 from leaderboard.publication.skill_names import Skill, common_names, skills_of
 from leaderboard.ranking.cells import Cell
@@ -66,11 +66,6 @@ class MetricRow:
     # index over benchmarks with equal weights, and the benchmarks it rests on; None where
     # it has none of them
     index: PlainIndex | None = None
-
-    @cached_property
-    def name(self) -> str:
-        """Its name, without what tells it from others of that name."""
-        return metric_title(self.entry)[0]
 
     def cost(self, by: str) -> float | None:
         """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""

@@ -397,7 +397,7 @@ def _sorted(
 
     def value(row: MetricRow) -> Key:
         if key == NAME:
-            return row.name.casefold()
+            return metric_title(row.entry)[0].casefold()
         if key in {INDEX, BORDA, P_BEST}:
             return _of_index(row, key, weighing)
         column = known.get(key)

@@ -278,7 +278,9 @@ def test_of_four_metrics_each_two_are_compared(api: Asking) -> None:
     assert len(chosen) == 6
 
 
-@pytest.mark.parametrize("query", ["", "w=rated:2,scaled:1&order=borda", "order=name"])
+@pytest.mark.parametrize(
+    "query", ["", "w=rated:2,scaled:1&order=borda", "order=name", "order=rated"]
+)
 def test_the_index_is_the_one_of_the_page_under_the_same_weights(query: str) -> None:
     api = asking(index_fixture.fill(memory_store()), index_fixture.cards())
     view = api.source.reader.view()

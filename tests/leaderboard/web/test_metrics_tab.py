@@ -302,6 +302,13 @@ def test_a_heading_sorts_and_what_has_no_value_is_last_in_both_directions(
     assert head.one("button")["data-key"] == key
 
 
+def test_names_sort_without_regard_to_case(indexed: Context) -> None:
+    names = [
+        row.one("bdi").text for row in shown(indexed, "sort=name").all(".as-board tr[data-row]")
+    ]
+    assert len(names) > 3 and names == sorted(names, key=str.casefold)
+
+
 def test_only_columns_that_hold_something_are_offered_and_those_chosen_are_shown(
     indexed: Context, papers: Context
 ) -> None:
