@@ -320,7 +320,7 @@ class RunLoop:
                 logging.error("Not put in order: %s", error)  # noqa: TRY400 (it names the file)
 
     def _describe_datasets(self, opened: Store) -> None:
-        """Name the benchmarks of a store on the Hub in its dataset cards."""
+        """Name the benchmarks of a store on the Hub in its dataset cards, or at the next start."""
         if not self.store.on_hub:
             return
         # Only here: a worker on a folder starts without the Hub's client.
@@ -328,8 +328,11 @@ class RunLoop:
         from leaderboard.store.hub.maintenance import write_cards  # noqa: PLC0415
 
         cards = known_and_shown(opened.public, cards_of(self.registry))
-        for line in write_cards(HubParts(self.store.hub_name, self.store.folder), cards):
-            logging.debug("%s", line)
+        try:
+            for line in write_cards(HubParts(self.store.hub_name, self.store.folder), cards):
+                logging.debug("%s", line)
+        except TransientError as error:
+            logging.warning("The dataset cards stay as they are for now: %s", error)
 
 
 UNHEARD = (

@@ -254,6 +254,7 @@ def test_every_command_that_runs_a_worker_hands_back_what_it_holds_when_it_is_en
 
     waits = [waiting(run, tmp_path, name) for name in "abc"]
     monkeypatch.setattr(StoreName, "open", lambda _: opened)
+    monkeypatch.setattr("leaderboard.store.hub.maintenance.write_cards", lambda *_: ())  # no Hub
     monkeypatch.setattr("evaluator.worker.publishing.judge", told_to_end)
     monkeypatch.setattr("evaluator.commands.demo.load_registry", lambda: {"toy": Toy()})
     monkeypatch.setattr("evaluator.commands.demo._queue_bundled", lambda *_: None)
