@@ -195,8 +195,10 @@ class Walls(Answers):
             pytest.raises(SubmitterError) as caught,
         ):
             session.score([png()], [(0, "a cat")])
-        assert caught.value.code == "too_many_processes"
-        assert "the limit of 40 processes" in caught.value.message
+        # Without a cgroup, as an ordinary user has none, the kernel tells only the scorer.
+        told = session._box.bounds_processes
+        assert caught.value.code == ("too_many_processes" if told else "scorer_raised")
+        assert ("the limit of 40 processes" in caught.value.message) is told
 
     def test_two_boxes_at_once_do_not_see_each_other(
         self, backend: Backend, submissions: ExitStack
