@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.further_measures import load_further, with_further
+from benchmarks.measures import load_further, with_further
 from benchmarks.schema import Benchmark
 
 BUILT_IN = Path(__file__).parent

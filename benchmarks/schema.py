@@ -306,7 +306,7 @@ class Benchmark(ABC):
 
     card: Card
     further: tuple[Callable[[ScoreTable, Any, ResamplingPlan, str, str], Measured], ...] = ()
-    """Computes measures that its protocol has not; see `benchmarks.further_measures`."""
+    """Computes measures that its protocol has not; see `benchmarks.measures`."""
     _answerable: tuple[object, bool] | None = None
 
     def __init__(self, card: Card | None = None) -> None:

@@ -342,11 +342,6 @@ VARIANTS: dict[str, _Voters] = {
 }
 
 
-def model_pairs_right(found: Sequence[int], truth: Sequence[int]) -> int:
-    """Number of pairs of models with the same relation in both."""
-    return sum(one == other for one, other in zip(found, truth, strict=True))
-
-
 def template_relations(data: Aligned, chosen: Mask) -> dict[str, dict[ModelPair, int]]:
     """Relation of each pair of models (first < second by name) in each template that was used."""
     return {

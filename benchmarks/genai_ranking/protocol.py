@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.genai_bench.load import has_images
-from benchmarks.genai_bench.measures import MEASURES as AGREEMENT_MEASURES
-from benchmarks.genai_bench.measures import Pool
-from benchmarks.genai_bench.protocol import cases
+from benchmarks.genai_bench.protocol import MEASURES as AGREEMENT_MEASURES
+from benchmarks.genai_bench.protocol import Pool, cases
 from benchmarks.genai_ranking.load import (
     MODELS,
     RATINGS,

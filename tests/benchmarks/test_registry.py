@@ -20,9 +20,9 @@ from benchmarks.croc_syn.load import NODES
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.evalmuse.load import SKILLS as EVALMUSE
 from benchmarks.evalmuse_structure.load import SKILLS as PROBLEMS
-from benchmarks.further_measures import FurtherMeasure, load_further, with_further
 from benchmarks.genai_bench.load import SKILLS as GENAI
-from benchmarks.genai_bench.measures import one_rater
+from benchmarks.genai_bench.protocol import one_rater
+from benchmarks.measures import FurtherMeasure, load_further, with_further
 from benchmarks.published import published
 from benchmarks.registry import BUILT_IN, find, load_registry
 from benchmarks.released.bundle import is_bundled

@@ -15,8 +15,7 @@ from PIL import Image
 from scipy import stats
 
 from benchmarks.evalmuse_structure.load import LABELS, PROBLEM_LABELS, StructureAnswers
-from benchmarks.evalmuse_structure.measures import auc
-from benchmarks.evalmuse_structure.protocol import CARD, EvalMuseStructure
+from benchmarks.evalmuse_structure.protocol import CARD, EvalMuseStructure, auc
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import parse_scores

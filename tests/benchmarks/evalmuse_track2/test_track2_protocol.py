@@ -23,18 +23,20 @@ from benchmarks.evalmuse_track2.load import (
     resized,
     unpack,
 )
-from benchmarks.evalmuse_track2.measures import (
+from benchmarks.evalmuse_track2.protocol import (
     HIT_IOU,
     MEASURES,
     MIN_LABELLED_AREA,
     MIN_PREDICTED_AREA,
+    EvalMuseTrack2,
     Region,
     agreement,
+    final_score,
     iou,
+    region_rates,
     regions,
     whole_iou,
 )
-from benchmarks.evalmuse_track2.protocol import EvalMuseTrack2, final_score, region_rates
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.checks import check_pools

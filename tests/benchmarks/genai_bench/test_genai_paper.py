@@ -10,14 +10,16 @@ import pandas as pd
 import pytest
 
 from benchmarks.genai_bench.load import GenAiAnswers as Answers
-from benchmarks.genai_bench.measures import (
+from benchmarks.genai_bench.protocol import (
     ALL_PROMPTS,
+    CARD_527,
+    CARD_1600,
     TAGGED_PROMPTS,
+    GenAiBench,
     model_means,
     model_tests,
     rater_agreement,
 )
-from benchmarks.genai_bench.protocol import CARD_527, CARD_1600, GenAiBench
 from benchmarks.schema import ScoreTable
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]

@@ -11,10 +11,10 @@ import pytest
 
 from benchmarks.croc_syn import measures as croc_syn
 from benchmarks.evalmuse import measures as evalmuse
-from benchmarks.evalmuse_structure import measures as structure
-from benchmarks.evalmuse_track2 import measures as track2
+from benchmarks.evalmuse_structure import protocol as structure
+from benchmarks.evalmuse_track2 import protocol as track2
 from benchmarks.gecko import measures as gecko
-from benchmarks.genai_bench import measures as genai_bench
+from benchmarks.genai_bench import protocol as genai_bench
 from benchmarks.published import PublishedCell, papers, published, read_cells
 from benchmarks.scores import read_scores
 from benchmarks.statistics import correlation
