@@ -46,7 +46,7 @@ def test_killed_at_any_request_of_a_commit_the_store_is_whole_and_goes_on(
         assert not _unpinned(hub, parts)
         put(after, {**dict.fromkeys(fresh), **_files(first)})
     assert last > _FEWEST
-    assert half > 3, "no kill ever left anything beyond a pin: nothing was undone"
+    assert half > 0, "no kill ever left anything beyond a pin: nothing was undone"
 
 
 def test_killed_at_any_request_of_a_squash_nothing_is_lost_and_it_can_be_finished(
