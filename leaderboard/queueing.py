@@ -42,17 +42,17 @@ def fair_order(
 
     def since(status: Status) -> tuple[datetime, datetime]:
         waited = _since(status)
-        return max(waited, served.get(_whose(status.submission), waited)), waited
+        return max(waited, served.get(_account_key(status.submission), waited)), waited
 
     lined_up = sorted((status for status in every if waiting(status)), key=since)
     turns = Counter(
-        _whose(status.submission)
+        _account_key(status.submission)
         for status in every
         if status.state in IN_WORK and not waiting(status)
     )
     turn_of: dict[str, int] = {}
     for status in sorted(lined_up, key=lambda status: (_rests(status, now), _again(status))):
-        whose = _whose(status.submission)
+        whose = _account_key(status.submission)
         turn_of[status.submission.submission_id] = turns[whose]
         turns[whose] += 1
 
@@ -101,7 +101,7 @@ def _served(statuses: Iterable[Status]) -> dict[str, datetime]:
     found: dict[str, datetime] = {}
     for status in statuses:
         if status.state in _ENDED:
-            whose = _whose(status.submission)
+            whose = _account_key(status.submission)
             found[whose] = max(status.since, found.get(whose, status.since))
     return found
 
@@ -120,6 +120,6 @@ def _since(status: Status) -> datetime:
     return status.since if _again(status) else status.submission.received_at
 
 
-def _whose(submission: Submission) -> str:
+def _account_key(submission: Submission) -> str:
     """The account; what is older than accounts, or private and seen from outside, is nobody's."""
     return submission.account or f"nobody:{submission.submission_id}"

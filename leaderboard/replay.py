@@ -106,18 +106,18 @@ def asked_by(events: Sequence[Event]) -> Event:
     """The event that asked for the run that the last of these belongs to."""
     if not events:
         raise PlatformError("no_events", "Nothing was ever asked for.")
-    asked = [after for before, after in pairwise(events) if _asked(before, after)]
+    asked = [after for before, after in pairwise(events) if _asks_for_run(before, after)]
     return asked[-1] if asked else events[0]
 
 
-def _asked(before: Event, event: Event) -> bool:
+def _asks_for_run(before: Event, event: Event) -> bool:
     """Whether somebody wants a run, rather than a worker giving one back or passing it on."""
     return _waits(event) and not (before.state in IN_WORK and event.by == before.by)
 
 
 def _asks_anew(before: Event, event: Event) -> bool:
     """Whether attempts are counted from here: a run is asked for, or its scores are passed on."""
-    return _asked(before, event) or (
+    return _asks_for_run(before, event) or (
         event.to_judge and before.state is not State.JUDGING and event.fault != "world"
     )
 

@@ -86,7 +86,7 @@ class ManifestOverrides:
     prompt_set: str = ""  # whose prompts were drawn
     description: str = ""  # for the boards
 
-    def told(self) -> dict[str, str]:
+    def manifest_keys(self) -> dict[str, str]:
         """What is said, by the manifest's own keys."""
         keys = {
             "name": self.name,

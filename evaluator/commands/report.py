@@ -261,7 +261,7 @@ def recomputed(
         return not_done("this installation does not know the benchmark.")
     made, here = Edition.of_result(result), Edition.of_card(benchmark.card)
     if (made.revision, made.protocol) != (here.revision, here.protocol):
-        return not_done(f"it was judged on {made.words}, and {here.words} is here.")
+        return not_done(f"it was judged on {made.label}, and {here.label} is here.")
     if not benchmark.has_answers(data):
         return not_done("the benchmark's data is not here; name its folder with --data.")
     found = _scores(store, status.submission, result, benchmark)

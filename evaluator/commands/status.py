@@ -36,7 +36,7 @@ from leaderboard.records import Event, RunResult, Status
 from leaderboard.replay import attempts_of, without_renewals
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
-from leaderboard.store.live.interface import Pulse, new_lines, readable_text
+from leaderboard.store.live.interface import Heartbeat, new_lines, readable_text
 from leaderboard.views.queue import MOST_ATTEMPTS, QueueEstimate, measured_s, outlooks, worker_of
 
 FollowOption = Annotated[
@@ -251,7 +251,7 @@ class ProgressPrinter:
         if not self._hears:
             return
         try:
-            said = self._store.live.said(self._submission_id)
+            said = self._store.live.log_end(self._submission_id)
         except (OSError, AssayError) as error:
             if str(error) != self._trouble:
                 self._trouble = str(error)
@@ -272,7 +272,7 @@ class ProgressPrinter:
         return rest if found else log
 
 
-def progress_of(opened: Store, status: Status) -> Pulse | None:
+def progress_of(opened: Store, status: Status) -> Heartbeat | None:
     """The pulse of the worker that is at work on it; its scorer's words for its author alone."""
     pulse = worker_of(status, opened.live.pulses(), opened.clock())
     if pulse is None or pulse.submission_id != status.submission.submission_id:
@@ -395,7 +395,7 @@ def earlier_attempts(events: Sequence[Event]) -> Iterator[Text]:
 
 
 def progress_line(
-    pulses: Sequence[Pulse], status: Status, now: datetime, outlook: QueueEstimate | None = None
+    pulses: Sequence[Heartbeat], status: Status, now: datetime, outlook: QueueEstimate | None = None
 ) -> Text:
     """Who has it, what is done, how fast, and what remains; or when its turn may come."""
     if status.state in WAITING:

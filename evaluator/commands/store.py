@@ -84,9 +84,9 @@ def show(name: Named, as_json: JsonOption = False) -> None:
 
     Example: python -m evaluator store show hub:my-org/assay
     """
-    from leaderboard.store.hub.maintenance import shown  # noqa: PLC0415
+    from leaderboard.store.hub.maintenance import store_status  # noqa: PLC0415
 
-    found = shown(_parts(name))
+    found = store_status(_parts(name))
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=1, default=str))
         return

@@ -24,7 +24,7 @@ from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Status
 from leaderboard.states import RENEWED
-from leaderboard.store.live.interface import Live, Pulse
+from leaderboard.store.live.interface import Heartbeat, Live
 
 log = logging.getLogger(__name__)
 
@@ -196,10 +196,10 @@ class RunProgress:
     progress: Progress  # of this run
 
 
-class Heartbeat:
+class HeartbeatSender:
     """Beats while entered, so that a long batch is no silence; may be entered within itself."""
 
-    def __init__(self, live: Live, idle: Pulse, clock: Callable[[], datetime]) -> None:
+    def __init__(self, live: Live, idle: Heartbeat, clock: Callable[[], datetime]) -> None:
         self._live = live
         self._idle = idle
         self._pulse = idle
@@ -213,12 +213,12 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     @property
-    def pulse(self) -> Pulse:
+    def pulse(self) -> Heartbeat:
         """What is told of the worker now."""
         with self._lock:
             return self._pulse
 
-    def idle_as(self, idle: Pulse) -> None:
+    def idle_as(self, idle: Heartbeat) -> None:
         """From now on the worker waits with this pulse, for example because it can do less."""
         self._idle = idle
         self._replace()
@@ -382,7 +382,7 @@ class Liveness:
             if pulse.worker != self.name and abs(now - pulse.at) <= self.silent_after
         )
 
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[Heartbeat, ...]:
         """The latest of every worker; none where they cannot be read, so that leases decide."""
         try:
             return self.live.pulses()
@@ -419,7 +419,7 @@ class WorkerPoll:
         return self._by.clock()
 
     @cached_property
-    def _pulses(self) -> dict[str, Pulse]:
+    def _pulses(self) -> dict[str, Heartbeat]:
         return {pulse.worker: pulse for pulse in self._by.pulses()}
 
     @cached_property
@@ -427,7 +427,7 @@ class WorkerPoll:
         return self._by.is_heard()
 
 
-def _begun(status: Status, pulse: Pulse | None) -> bool:
+def _begun(status: Status, pulse: Heartbeat | None) -> bool:
     """Whether its worker was at it when it was lost.
 
     Where no pulse says what it was at, that is sure only of what it had claimed alone, as all of it

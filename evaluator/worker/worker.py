@@ -40,7 +40,7 @@ from evaluator.worker.handoff import Handoff
 from evaluator.worker.liveness import (
     SILENT_AFTER,
     Backoff,
-    Heartbeat,
+    HeartbeatSender,
     LeaseRenewal,
     Liveness,
     ProcessLock,
@@ -58,7 +58,7 @@ from leaderboard.records import Kind, Status, Submission
 from leaderboard.replay import asked_at
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import NOT_LET_IN, Store
-from leaderboard.store.live.interface import Live, Pulse
+from leaderboard.store.live.interface import Heartbeat, Live
 from leaderboard.submission_service import SandboxAvailability
 
 log = logging.getLogger(__name__)
@@ -232,7 +232,7 @@ class Scoring:
     at: Setting
     scorers: ScorerRole  # runs scoring modules
     uploads: UploadCache  # of what is to be scored
-    heart: Heartbeat  # shows progress
+    heart: HeartbeatSender  # shows progress
     listener: Callable[[RunProgress], None]  # is told of progress
     judge_set: JudgeSet  # knows the metrics that score generations
     output: str = ""  # what the last scorer printed
@@ -510,7 +510,7 @@ class Worker:
         self._at = at = Setting(name, store, registry, data, scorers.scratch, role, keys)
         self._slot = CodeSlot(scorers, role)
         self._lock = ProcessLock(at.scratch / "workers", name)
-        self.heart = heart = Heartbeat(store.live, self._idle_pulse(), store.clock)
+        self.heart = heart = HeartbeatSender(store.live, self._idle_pulse(), store.clock)
         publisher = Publisher(store, cards_of(registry))
         self._finalizer = finalizer = Finalizer(at, publisher.snapshot_files)
         spool = RunSpool(at.scratch / "outbox", name)
@@ -661,9 +661,9 @@ class Worker:
                 self._wake.clear()
                 return
 
-    def _idle_pulse(self) -> Pulse:
+    def _idle_pulse(self) -> Heartbeat:
         availability = self._slot.availability
-        return Pulse(
+        return Heartbeat(
             worker=self.name,
             at=self._at.now(),
             isolation_ok=availability.ok,

@@ -57,7 +57,7 @@ class Edition(BaseModel):
         return name
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """As people are told: `revision r2, protocol 3`."""
         found = [f"revision {self.revision}"]
         if self.protocol != 1:

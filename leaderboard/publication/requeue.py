@@ -75,9 +75,9 @@ class Change:
         """As people are told."""
         if self.before is None:
             return f"{self.benchmark} has no result yet"
-        if self.before.words == self.after.words:
-            return f"{self.benchmark} is at {self.after.words}"
-        return f"{self.benchmark} is now at {self.after.words} (was {self.before.words})"
+        if self.before.label == self.after.label:
+            return f"{self.benchmark} is at {self.after.label}"
+        return f"{self.benchmark} is now at {self.after.label} (was {self.before.label})"
 
 
 @dataclass(frozen=True)
@@ -382,8 +382,8 @@ def _not_past(
         edition, last = Edition.of_card(card), latest(history, name)
         if last is not None and is_past(history, name, edition):
             past.append(
-                f"{name} is at {edition.words} here, and this store has gone on to "
-                f"{last.edition.words}: nothing is evaluated again for it. Update this "
+                f"{name} is at {edition.label} here, and this store has gone on to "
+                f"{last.edition.label}: nothing is evaluated again for it. Update this "
                 "installation."
             )
         else:

@@ -20,7 +20,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 from benchmarks.errors import AssayError
 from leaderboard.records import Kind, Status
 from leaderboard.states import IN_WORK, WAITING, State
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 
 SILENT_AFTER = timedelta(seconds=60)
 """A worker that has not beaten for so long is taken for dead; others take over what it held."""
@@ -149,7 +149,7 @@ class Seen:
 
     version: str  # of its public part
     statuses: tuple[Status, ...] = ()  # all submissions, as everybody may see them
-    pulses: tuple[Pulse, ...] = ()  # of workers
+    pulses: tuple[Heartbeat, ...] = ()  # of workers
     live_fault: str = ""  # why those cannot be read; empty where they can
     # time of the newest line of the ledger; None where there is none
     changed_at: datetime | None = None
@@ -214,7 +214,7 @@ def last_board_event(statuses: tuple[Status, ...]) -> datetime | None:
     return max(times, default=None)
 
 
-def _worker(pulse: Pulse, now: datetime) -> Worker:
+def _worker(pulse: Heartbeat, now: datetime) -> Worker:
     return Worker(
         name=pulse.worker,
         heartbeat_age_s=_seconds(now - pulse.at),

@@ -18,7 +18,7 @@ from benchmarks.errors import TransientError
 from benchmarks.settings.rotation import Secrets, fixed
 from leaderboard.service.bodies import HANG_UP, body_of
 from leaderboard.service.health_routes import NO_STORE
-from leaderboard.store.live.interface import KEY, Live, Pulse
+from leaderboard.store.live.interface import KEY, Heartbeat, Live
 from leaderboard.store.live.wire import MOST_BYTES, PATH, SECRET_HEADER, Heartbeats, WorkerReport
 
 MESSAGES_PER_S = 50.0  # Of all workers together; each sends one a second
@@ -42,9 +42,9 @@ def routes(
     secrets = fixed(secret) if isinstance(secret, str) else secret
     relay = _Relay(live, secrets, clock, steady)
     return [
-        Route(f"{PATH}/told", _in_words(relay.told), methods=["POST"]),
+        Route(f"{PATH}/told", _in_words(relay.receive), methods=["POST"]),
         Route(f"{PATH}/pulses", _in_words(relay.pulses), methods=["GET"]),
-        Route(f"{PATH}/said/{{submission_id}}", _in_words(relay.said), methods=["GET"]),
+        Route(f"{PATH}/said/{{submission_id}}", _in_words(relay.log_of), methods=["GET"]),
     ]
 
 
@@ -67,7 +67,7 @@ class _Relay:
         self._taken: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    async def told(self, request: Request) -> Response:
+    async def receive(self, request: Request) -> Response:
         """Take a message."""
         # Whoever may not is turned away before any of the message is read.
         refused = self._refused(request)
@@ -88,11 +88,11 @@ class _Relay:
 
     async def pulses(self, _: Request) -> Response:
         """Show the pulses, without a word of a scorer."""
-        found = await run_in_threadpool(self._shown)
+        found = await run_in_threadpool(self._heartbeats)
         content = Heartbeats(pulses=found).model_dump_json()
         return Response(content, media_type="application/json", headers=NO_STORE)
 
-    async def said(self, request: Request) -> Response:
+    async def log_of(self, request: Request) -> Response:
         """Show a running log to whoever has the secret."""
         refused = self._refused(request)
         if refused is not None:
@@ -100,14 +100,14 @@ class _Relay:
         submission_id = request.path_params["submission_id"]
         if not KEY.fullmatch(submission_id):
             return _problem(404, "There is no such submission.")
-        found = await run_in_threadpool(self._live.said, submission_id)
+        found = await run_in_threadpool(self._live.log_end, submission_id)
         return PlainTextResponse(found, headers=NO_STORE)
 
     def _take(self, told: WorkerReport) -> datetime:
         """Keep what was told; returns when that was."""
         now = self._clock()  # Here, since it may ask the Hub, and nobody else is to wait for that.
         for pulse in told.pulses:
-            self._live.beat(Pulse.model_validate(pulse.model_dump() | {"at": now}))
+            self._live.beat(Heartbeat.model_validate(pulse.model_dump() | {"at": now}))
         if self._is_new(told):
             for submission_id in told.forgotten:
                 self._live.forget(submission_id)
@@ -124,7 +124,7 @@ class _Relay:
                 del self._taken[next(iter(self._taken))]
             return told.number > before
 
-    def _shown(self) -> tuple[Pulse, ...]:
+    def _heartbeats(self) -> tuple[Heartbeat, ...]:
         found = (pulse.for_everybody for pulse in self._live.pulses())
         up_for = self._steady() - self._started
         if up_for >= GRACE_S:

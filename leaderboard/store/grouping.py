@@ -187,27 +187,27 @@ class Grouping:
 
     def head(self) -> str:
         """See `Repository`; while a change is evaluated, of what it sees."""
-        return self._shown.head()
+        return self._view.head()
 
     def read(self, path: str) -> bytes:
         """See `Repository`."""
-        return self._shown.read(path)
+        return self._view.read(path)
 
     def fetch(self, path: str, target: Path) -> None:
         """See `Repository`."""
-        self._shown.fetch(path, target)
+        self._view.fetch(path, target)
 
     def has(self, path: str) -> bool:
         """See `Repository`."""
-        return self._shown.has(path)
+        return self._view.has(path)
 
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
-        return self._shown.list(prefix)
+        return self._view.list(prefix)
 
     def commit(self, changes: Changes, *, parent: str, message: str) -> str:
         """See `Repository`; at once, and by itself."""
-        if self._shown is not self._under and parent == self._shown.head():
+        if self._view is not self._under and parent == self._view.head():
             parent = parent.partition("+")[0]  # From within a change, which then loses the race.
         return self._under.commit(changes, parent=parent, message=message)
 
@@ -241,7 +241,7 @@ class Grouping:
         return member.version
 
     @property
-    def _shown(self) -> Repository:
+    def _view(self) -> Repository:
         view: Repository | None = getattr(self._seen, "view", None)
         return self._under if view is None else view
 
@@ -280,7 +280,7 @@ class Grouping:
             self._queue.end(self._queue.waiting(), error=error)
             return
         try:
-            while (member := self._next(group)) and self._joined(group, member):
+            while (member := self._next(group)) and self._takes_in(group, member):
                 pass
             if group.writers:
                 self._commit(group)
@@ -300,7 +300,7 @@ class Grouping:
         kept_apart = group.asked and (fresh.alone or group.asked[0].alone)
         return None if kept_apart else fresh
 
-    def _joined(self, group: Group, member: Member) -> bool:
+    def _takes_in(self, group: Group, member: Member) -> bool:
         """Evaluate the change of a member; False if what it wants does not go with the rest."""
         changes, refusal = self._evaluated(group, member)
         if not group.takes(changes, *self._limits):

@@ -11,7 +11,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.queueing import expected_wait, fair_order, typical_s
 from leaderboard.records import Kind, Status
 from leaderboard.states import IN_WORK, WAITING
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 
 ALIVE = timedelta(seconds=60)
 """A worker that has not beaten for longer is taken for gone: others take over what it held."""
@@ -27,12 +27,12 @@ class QueueEstimate:
     wait_s: float | None  # seconds until it is begun, as far as can be told; None: nobody can say
 
 
-def alive(pulses: Sequence[Pulse], now: datetime) -> tuple[Pulse, ...]:
+def alive(pulses: Sequence[Heartbeat], now: datetime) -> tuple[Heartbeat, ...]:
     """The pulses of workers that are there."""
     return tuple(pulse for pulse in pulses if now - pulse.at <= ALIVE)
 
 
-def worker_of(status: Status, pulses: Sequence[Pulse], now: datetime) -> Pulse | None:
+def worker_of(status: Status, pulses: Sequence[Heartbeat], now: datetime) -> Heartbeat | None:
     """The pulse of the worker that holds a submission, if it is there."""
     if status.state not in IN_WORK or status.to_judge:
         return None
@@ -40,7 +40,7 @@ def worker_of(status: Status, pulses: Sequence[Pulse], now: datetime) -> Pulse |
 
 
 def outlooks(
-    statuses: Sequence[Status], pulses: Sequence[Pulse], now: datetime, each_s: float | None
+    statuses: Sequence[Status], pulses: Sequence[Heartbeat], now: datetime, each_s: float | None
 ) -> dict[str, QueueEstimate]:
     """Submission id to its outlook, of all that wait for their first worker, next first."""
     order = fair_order(statuses, now, waiting=lambda status: status.state in WAITING)
@@ -83,7 +83,7 @@ def measured_s(entries: Iterable[Entry]) -> float | None:
     return typical_s(seconds.values())
 
 
-def _free_in(pulse: Pulse, each_s: float | None) -> float:
+def _free_in(pulse: Heartbeat, each_s: float | None) -> float:
     """Seconds until a worker is done with all it holds, as far as can be told."""
     if not pulse.submission_id:
         return 0.0

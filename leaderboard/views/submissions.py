@@ -14,7 +14,7 @@ from leaderboard.publication.identities import shown_account
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.replay import Attempt, attempts_of
 from leaderboard.states import IN_WORK, WAITING, State
-from leaderboard.store.live.interface import Pulse, readable_text
+from leaderboard.store.live.interface import Heartbeat, readable_text
 from leaderboard.submission_service import UNNAMED
 from leaderboard.text import duration
 from leaderboard.views.queue import (
@@ -74,7 +74,7 @@ class Progress:
     eta_s: float | None  # seconds left; None: not known
 
     @classmethod
-    def of(cls, pulse: Pulse) -> Progress:
+    def of(cls, pulse: Heartbeat) -> Progress:
         """What a pulse says, within its bounds."""
         total = max(0, pulse.total)
         done = min(max(0, pulse.done), total)
@@ -140,7 +140,7 @@ class Group:
 class WorkerRow:
     """A worker that lives: what it is at, and how many more it has claimed."""
 
-    pulse: Pulse
+    pulse: Heartbeat
     further: int
 
 
@@ -161,7 +161,7 @@ class Queue:
 class Moment:
     """What submissions are shown against."""
 
-    pulses: Sequence[Pulse]  # the latest of every worker
+    pulses: Sequence[Heartbeat]  # the latest of every worker
     now: datetime  # the current time
     titles: Mapping[str, str] = field(default_factory=dict)  # benchmark name to its display title
     # of those that wait; None: among the submissions that are shown

@@ -18,7 +18,7 @@ from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import Reader
 from leaderboard.records import Kind, Status
 from leaderboard.replay import without_renewals
-from leaderboard.store.live.interface import Live, Pulse
+from leaderboard.store.live.interface import Heartbeat, Live
 from leaderboard.submission_service import ValidationReport
 from leaderboard.text import count, duration
 from leaderboard.views.changes import moved_address
@@ -139,7 +139,7 @@ def ban_of(sources: Sources, account: Account | None) -> Ban | None:
     return sources.reader.bans().get(account.key) if account else None
 
 
-def last_seen(pulses: Sequence[Pulse]) -> datetime | None:
+def last_seen(pulses: Sequence[Heartbeat]) -> datetime | None:
     """When a worker was last heard of."""
     return max((pulse.at for pulse in pulses), default=None)
 
@@ -192,7 +192,7 @@ def wait_words(sources: Sources, kind: Kind) -> str:
 
 
 def _outlooks(
-    sources: Sources, pulses: Sequence[Pulse], whole: Iterable[Status]
+    sources: Sources, pulses: Sequence[Heartbeat], whole: Iterable[Status]
 ) -> dict[str, QueueEstimate]:
     """Of all that wait; in public, a private submission is nobody's."""
     known = {status.submission.submission_id: status for status in whole}
@@ -241,7 +241,7 @@ def _chosen(
 
 def _log(live: Live, submission_id: str) -> str | None:
     try:
-        return live.said(submission_id)
+        return live.log_end(submission_id)
     except (OSError, AssayError):
         return None
 

@@ -37,7 +37,7 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import SandboxAvailability
 from tests.benchmarks.toy import Toy
@@ -334,7 +334,7 @@ class Rig:
         """The pulse of another worker arrives, of so many seconds from now."""
         at = self.clock() + timedelta(seconds=s)
         known = {"worker": worker, "at": at, "isolation_ok": True, "isolation": ""}
-        self.store.live.beat(Pulse.model_validate(known | more))
+        self.store.live.beat(Heartbeat.model_validate(known | more))
 
     def dies(self, worker: Worker) -> None:
         """It is killed in its next run, and silent since."""

@@ -200,7 +200,7 @@ def _taken(
 
 def _manifest_content(source: Source, said: ManifestOverrides | None) -> bytes | Problem:
     content = source.manifest()
-    told = said.told() if said else {}
+    told = said.manifest_keys() if said else {}
     if content is not None and told:
         return Problem(
             "said_twice",

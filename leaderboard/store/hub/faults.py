@@ -133,12 +133,12 @@ def _refused_now(
     if wrote and found.code == "no_store_access":
         return TokenRefusedError(
             "access_lost",
-            f"The Hub does not let this token {asked.action} in {asked.repo} ({_said(error)}), "
+            f"The Hub does not let this token {asked.action} in {asked.repo} ({_first_line(error)}), "
             "though this process has written to the store before. What is finished is kept.",
             "Give it the rights again; it goes on by itself then. "
             f"Or: {renewal_hint(TOKEN, os.environ)}",
         )
-    return gone(asked.repo) if found.code == "no_store" and asked.repo in met else None
+    return store_gone(asked.repo) if found.code == "no_store" and asked.repo in met else None
 
 
 def refused_for(error: AssayError) -> float | None:
@@ -184,7 +184,7 @@ def _translated(error: Exception, asked: HubRequest) -> Exception:
     if status and status not in TRANSIENT_STATUS and status != 409:
         return PlatformError(
             "store_refused",
-            f"The Hub refused to {asked.action} in {asked.repo} ({status}: {_said(error)}).",
+            f"The Hub refused to {asked.action} in {asked.repo} ({status}: {_first_line(error)}).",
             "Look at the repository's page; nothing was changed.",
         )
     return _unreachable(error, asked, status)
@@ -213,7 +213,7 @@ def no_store(repo: str, why: str, access: str = "") -> NoStoreError:
     )
 
 
-def gone(repo: str) -> StoreGoneError:
+def store_gone(repo: str) -> StoreGoneError:
     """What was there before is not there now."""
     return StoreGoneError(
         "store_gone",
@@ -246,7 +246,7 @@ def _unreachable(error: BaseException, asked: HubRequest, status: int) -> Transi
             f"The Hub takes no more requests for now; it could not {asked.action} in {asked.repo}.",
             "Try again later; nothing was lost.",
         )
-    why = f"it answered {status}" if status else _said(error)
+    why = f"it answered {status}" if status else _first_line(error)
     return TransientError(
         "store_unreachable",
         f"The Hub cannot be reached to {asked.action} in {asked.repo} ({why}).",
@@ -269,7 +269,7 @@ def _of_the_client(error: Exception, asked: HubRequest) -> Exception:
     )
 
 
-def _said(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """The first line of an error, short, without control characters and without signatures."""
     told = getattr(error, "server_message", None) or str(error)
     line = in_short(error, str(told))

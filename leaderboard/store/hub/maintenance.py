@@ -210,7 +210,7 @@ class ShownStore:
     repositories: tuple[RepositoryStatus, ...]  # all of them
 
 
-def shown(parts: HubParts) -> ShownStore:
+def store_status(parts: HubParts) -> ShownStore:
     """Look at all repositories of a store."""
     version = parts.public.version(parts.public.fresh_head())
     found = []

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from benchmarks.errors import PlatformError, TransientError
-from leaderboard.store.hub.faults import VersionGoneError, gone, no_store
+from leaderboard.store.hub.faults import VersionGoneError, no_store, store_gone
 from leaderboard.store.hub.layout import (
     OLD_SCORES,
     Part,
@@ -163,7 +163,7 @@ class MultiRepository:
             content = self.decisive.read_at(PINS, sha)
         except NotFoundError as error:
             if self._begun:
-                raise gone(self.decisive.name) from error
+                raise store_gone(self.decisive.name) from error
             raise no_store(
                 self.decisive.name, f"{self.decisive.name} has no {PINS}, so it is no store yet."
             ) from error

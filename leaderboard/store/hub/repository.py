@@ -141,12 +141,12 @@ class HubRepository(FilesAtCommits):
         """See `Repository`."""
         check_path(path)
 
-        def found(sha: str) -> None:
+        def require(sha: str) -> None:
             if not self.has_at(path, sha):
                 raise NotFoundError(path)
 
         try:
-            self._at_head(found)
+            self._at_head(require)
         except NotFoundError:
             return False
         return True

@@ -175,7 +175,7 @@ class FilesAtCommits:
 
     def read_at(self, path: str, sha: str) -> bytes:
         """The content of a file, control files included."""
-        content = self._remembered(path, sha)
+        content = self._from_cache(path, sha)
         if content is not None:
             return content
         taken: dict[str, bytes] = {}
@@ -255,7 +255,7 @@ class FilesAtCommits:
             else:
                 yield from (each.path for each in self.client.tree(self.name, each.path, sha))
 
-    def _remembered(self, path: str, sha: str) -> bytes | None:
+    def _from_cache(self, path: str, sha: str) -> bytes | None:
         oid = self._known.get(sha, path)
         if oid == ABSENT:
             raise NotFoundError(path)

@@ -19,7 +19,7 @@ from leaderboard.store.live.interface import (
     KEY,
     MOST_SAID,
     SAID_BYTES,
-    Pulse,
+    Heartbeat,
     as_bytes,
     checked_key,
     end_of,
@@ -43,7 +43,7 @@ class FolderLive:
         self._root = root
         self._logs = root / "said"
 
-    def beat(self, pulse: Pulse) -> None:
+    def beat(self, pulse: Heartbeat) -> None:
         """See `Live`."""
         checked_key(pulse.worker)
         with failing("keep a heartbeat"):
@@ -53,13 +53,13 @@ class FolderLive:
                 self._sweep(pulse)
             _replace(file, pulse.model_dump_json().encode())
 
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[Heartbeat, ...]:
         """See `Live`; a file that is not a pulse is passed over, since pulses may be lost."""
-        found: list[Pulse] = []
+        found: list[Heartbeat] = []
         with failing("read the heartbeats"):
             for file in sorted(self._root.glob("*.json")):
                 with suppress(ValidationError, FileNotFoundError):
-                    found.append(Pulse.model_validate_json(_end_of_file(file, _PULSE_BYTES)))
+                    found.append(Heartbeat.model_validate_json(_end_of_file(file, _PULSE_BYTES)))
         return tuple(found)
 
     def say(self, submission_id: str, text: str) -> None:
@@ -79,7 +79,7 @@ class FolderLive:
                 else:
                     _append(file, added)
 
-    def said(self, submission_id: str) -> str:
+    def log_end(self, submission_id: str) -> str:
         """See `Live`."""
         file = self._log(submission_id)
         with failing("read a running log"):
@@ -122,7 +122,7 @@ class FolderLive:
                 file.unlink(missing_ok=True)
         _drop_drafts(self._logs)
 
-    def _sweep(self, newcomer: Pulse) -> None:
+    def _sweep(self, newcomer: Heartbeat) -> None:
         """Drop the pulses of workers that are long gone, when a new one comes."""
         for gone in long_gone(self.pulses(), newcomer.at):
             if KEY.fullmatch(gone):

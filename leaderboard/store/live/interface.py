@@ -84,7 +84,7 @@ KEY = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 """Names of workers and of submissions: they become names of files."""
 
 
-class Pulse(BaseModel):
+class Heartbeat(BaseModel):
     """What a worker is doing right now.
 
     Fields that a newer worker adds are passed over, so that it is not taken for dead.
@@ -113,7 +113,7 @@ class Pulse(BaseModel):
     """Public ids of all submissions it holds, the one it works on included."""
 
     @property
-    def for_everybody(self) -> Pulse:
+    def for_everybody(self) -> Heartbeat:
         """As anyone may see it: without the scorer's words."""
         return self.model_copy(update={"last_line": ""})
 
@@ -125,10 +125,10 @@ class Live(Protocol):
     is lost then, and nothing else.
     """
 
-    def beat(self, pulse: Pulse) -> None:
+    def beat(self, pulse: Heartbeat) -> None:
         """Replace the worker's pulse."""
 
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[Heartbeat, ...]:
         """The latest pulse of every worker that beat within a day, live or not."""
 
     def say(self, submission_id: str, text: str) -> None:
@@ -137,7 +137,7 @@ class Live(Protocol):
         The text may end anywhere, within a line too. Only what its author may see is said.
         """
 
-    def said(self, submission_id: str) -> str:
+    def log_end(self, submission_id: str) -> str:
         """The end of a submission's running log; empty where there is none.
 
         At most 64 KiB of whole lines, the last of which may be unfinished, without anything that
@@ -152,11 +152,11 @@ class MemoryLive:
     """Pulses and running logs in memory: of one process, safe among its threads."""
 
     def __init__(self) -> None:
-        self._pulses: dict[str, Pulse] = {}
+        self._pulses: dict[str, Heartbeat] = {}
         self._said: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
-    def beat(self, pulse: Pulse) -> None:
+    def beat(self, pulse: Heartbeat) -> None:
         """See `Live`."""
         checked_key(pulse.worker)
         with self._lock:
@@ -165,7 +165,7 @@ class MemoryLive:
                     del self._pulses[gone]
             self._pulses[pulse.worker] = pulse
 
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[Heartbeat, ...]:
         """See `Live`."""
         with self._lock:
             return tuple(self._pulses.values())
@@ -180,7 +180,7 @@ class MemoryLive:
             while len(self._said) > MOST_SAID:
                 del self._said[next(iter(self._said))]
 
-    def said(self, submission_id: str) -> str:
+    def log_end(self, submission_id: str) -> str:
         """See `Live`."""
         with self._lock:
             found = self._said.get(submission_id, b"")
@@ -204,6 +204,6 @@ def checked_key(name: str) -> str:
     return name
 
 
-def long_gone(pulses: tuple[Pulse, ...], now: datetime) -> tuple[str, ...]:
+def long_gone(pulses: tuple[Heartbeat, ...], now: datetime) -> tuple[str, ...]:
     """Workers not heard of for so long that their pulses may be dropped."""
     return tuple(pulse.worker for pulse in pulses if pulse.at < now - FORGOTTEN_AFTER)

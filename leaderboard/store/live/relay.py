@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.client import httpx
-from leaderboard.store.live.interface import Pulse, checked_key, readable
+from leaderboard.store.live.interface import Heartbeat, checked_key, readable
 from leaderboard.store.live.wire import (
     PATH,
     SECRET_HEADER,
@@ -65,10 +65,10 @@ class RelayLive:
         self._asking, self._starting = threading.Lock(), threading.Lock()
         self._thread: threading.Thread | None = None
         self._troubles: set[tuple[str, str]] = set()
-        self._known: tuple[Pulse, ...] = ()
+        self._known: tuple[Heartbeat, ...] = ()
         self._known_until = float("-inf")
 
-    def beat(self, pulse: Pulse) -> None:
+    def beat(self, pulse: Heartbeat) -> None:
         """See `Live`; returns at once."""
         checked_key(pulse.worker)
         self._outbox.beat(pulse)
@@ -84,14 +84,14 @@ class RelayLive:
         self._outbox.forget(checked_key(submission_id))
         self._send()
 
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[Heartbeat, ...]:
         """See `Live`; none where the app does not answer: nobody is known to be silent then."""
         with self._asking:
             if self._steady() >= self._known_until:
                 self._known = self._ask_pulses()
             return self._known
 
-    def said(self, submission_id: str) -> str:
+    def log_end(self, submission_id: str) -> str:
         """See `Live`."""
         checked_key(submission_id)
         if not self._secret:
@@ -102,7 +102,7 @@ class RelayLive:
             )
         return readable(self._request("GET", f"/said/{submission_id}").content)
 
-    def _ask_pulses(self) -> tuple[Pulse, ...]:
+    def _ask_pulses(self) -> tuple[Heartbeat, ...]:
         try:
             found = Heartbeats.model_validate_json(self._request("GET", "/pulses").content).pulses
         except (TransientError, ValidationError) as error:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from benchmarks.errors import SubmitterError
-from leaderboard.store.live.interface import SAID_BYTES, Pulse, as_bytes, checked_key, end_of
+from leaderboard.store.live.interface import SAID_BYTES, Heartbeat, as_bytes, checked_key, end_of
 
 PATH = "/live"  # Below the address of the app: `/told`, `/pulses` and `/said/ID`
 MOST_BYTES = 2 << 20  # Of one message
@@ -28,7 +28,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SentHeartbeat(Pulse):
+class SentHeartbeat(Heartbeat):
     """A pulse as it may come over the wire. Fields of newer workers are passed over, as ever."""
 
     worker: Name
@@ -68,10 +68,10 @@ class Heartbeats(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    pulses: tuple[Pulse, ...] = Field(max_length=10_000)
+    pulses: tuple[Heartbeat, ...] = Field(max_length=10_000)
 
 
-def fitted(pulse: Pulse) -> SentHeartbeat:
+def fitted(pulse: Heartbeat) -> SentHeartbeat:
     """The pulse, cut to what may be sent."""
     record = pulse.model_dump()
     record |= {name: record[name][:most] for name, most in _LENGTHS.items()}
@@ -101,12 +101,12 @@ class LiveSpool:
         self._teller = uuid.uuid4().hex
         self._number = 0
         self._lock = threading.Lock()
-        self._pulses: dict[str, Pulse] = {}
+        self._pulses: dict[str, Heartbeat] = {}
         self._words: dict[str, bytes] = {}
         self._forgotten: dict[str, None] = {}
         self._sending: WorkerReport | None = None
 
-    def beat(self, pulse: Pulse) -> None:
+    def beat(self, pulse: Heartbeat) -> None:
         """Tell this pulse in place of the worker's earlier one."""
         with self._lock:
             self._pulses.pop(pulse.worker, None)

@@ -16,7 +16,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from leaderboard.states import FINISHED
 from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 from tests.end_to_end.trial.ground import STORE, Ground, clean_ground, fetched, told, until
 from tests.end_to_end.trial.submissions import MODEL, NAMES, write_all
 from tests.end_to_end.trial.traces import public_answers
@@ -53,7 +53,7 @@ class Trial:
         rows = self.api("queue?per_page=1000")["rows"]
         return {row["submission_id"]: row["state"] for row in rows}
 
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[Heartbeat, ...]:
         """Of all workers."""
         return FolderLive(self.ground.belongings / "live").pulses()
 
@@ -173,7 +173,7 @@ def _work(course: Trial) -> None:
     slow = course.ids["ada"]
     pids = {f"-{course.ground.children[name].pid}-": name for name in WORKERS}
 
-    def in_the_middle() -> Pulse | None:
+    def in_the_middle() -> Heartbeat | None:
         found = [p for p in course.pulses() if p.submission_id == slow]
         return next((p for p in found if "scoring" in p.stage and 0 < p.done < p.total), None)
 
@@ -184,7 +184,7 @@ def _work(course: Trial) -> None:
     (left,) = set(WORKERS) - {killed}
     course.notes["left"] = left
 
-    def taken_over() -> Pulse | None:
+    def taken_over() -> Heartbeat | None:
         found = (p for p in course.pulses() if p.submission_id == slow)
         return next((p for p in found if p.worker != seen.worker), None)
 

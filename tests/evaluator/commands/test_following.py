@@ -101,11 +101,11 @@ class Mute(MemoryLive):
     why: Exception | None = None
     asked = 0
 
-    def said(self, submission_id: str) -> str:
+    def log_end(self, submission_id: str) -> str:
         self.asked += 1
         if self.why:
             raise self.why
-        return super().said(submission_id)
+        return super().log_end(submission_id)
 
 
 def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(store: Store) -> None:

@@ -24,7 +24,7 @@ from leaderboard.ledger.audit_log import verify
 from leaderboard.states import IN_WORK, State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import (
     ADA,
@@ -113,7 +113,7 @@ def test_claims_are_fair_among_accounts(rig: Rig) -> None:
 
 def test_the_pulse_names_all_that_is_held_and_the_attempt(rig: Rig) -> None:
     ids = stock(rig.store, ["hub:ada", "hub:bob"])
-    seen: list[Pulse] = []
+    seen: list[Heartbeat] = []
 
     def listen(_: object) -> None:
         worker.heart.beat()

@@ -23,7 +23,7 @@ from leaderboard.governance.rights import Own
 from leaderboard.records import RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import (
     ADA,
@@ -56,7 +56,7 @@ def public_text(rig: Rig) -> str:
 
 def test_a_private_submission_ends_held_with_its_results_for_its_author_alone(rig: Rig) -> None:
     """Neither in the store nor by a pulse is anything told of it."""
-    seen: list[Pulse | RunProgress] = []
+    seen: list[Heartbeat | RunProgress] = []
 
     def listen(run: RunProgress) -> None:
         worker.heart.beat()

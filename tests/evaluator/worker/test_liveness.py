@@ -32,7 +32,7 @@ from leaderboard.records import Status
 from leaderboard.replay import attempts_of
 from leaderboard.states import State
 from leaderboard.store import interface
-from leaderboard.store.live.interface import MemoryLive, Pulse
+from leaderboard.store.live.interface import Heartbeat, MemoryLive
 from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import (
     FakeBackend,
@@ -56,7 +56,7 @@ def at_work(rig: Rig) -> Status:
 
 
 class NoPulses(MemoryLive):
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[Heartbeat, ...]:
         raise TransientError("relay_down", "The relay is down.")
 
 

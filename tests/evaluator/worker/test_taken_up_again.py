@@ -114,14 +114,14 @@ def test_what_a_scorer_prints_is_told_while_it_runs_and_forgotten_at_the_end(
     lines: set[str] = set()
 
     def listen(_: object) -> None:
-        seen.append(rig.store.live.said(name))
+        seen.append(rig.store.live.log_end(name))
         worker.heart.beat()
         lines.update(pulse.last_line for pulse in rig.store.live.pulses())
 
     worker = rig.worker(listener=listen)
     worker.run_all()
     assert published_once(rig.store, name)
-    assert rig.store.live.said(name) == ""
+    assert rig.store.live.log_end(name) == ""
     if benchmark.card.answers_public:
         assert HELLO in seen[-1]
         assert f"batch of {BATCH}" in seen[-1]

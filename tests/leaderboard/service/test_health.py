@@ -22,7 +22,7 @@ from leaderboard.service.polling import ChronicleCounts, HealthWatch, StorePoll
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Repository, Store, transact
-from leaderboard.store.live.interface import MemoryLive, Pulse
+from leaderboard.store.live.interface import Heartbeat, MemoryLive
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import OLGA, T0, House
 
@@ -37,7 +37,7 @@ def beat(
     house: House, worker: str = "w1", *, ago_s: float = 0.0, isolation_ok: bool = True
 ) -> None:
     at = house.clock() - timedelta(seconds=ago_s)
-    told = Pulse(worker=worker, at=at, isolation_ok=isolation_ok, isolation="x", rate_per_s=2.5)
+    told = Heartbeat(worker=worker, at=at, isolation_ok=isolation_ok, isolation="x", rate_per_s=2.5)
     house.store.live.beat(told)
 
 
@@ -261,7 +261,7 @@ def test_a_store_that_fails_is_down_in_the_stores_own_words_until_it_is_back() -
 
 def test_where_workers_tell_nobody_it_is_not_said_that_there_are_none() -> None:
     class SilentRelay(MemoryLive):
-        def pulses(self) -> tuple[Pulse, ...]:
+        def pulses(self) -> tuple[Heartbeat, ...]:
             raise TransientError("live_failed", "The site does not answer.")
 
     house = House()

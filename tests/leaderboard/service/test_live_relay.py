@@ -27,7 +27,7 @@ from benchmarks.settings.sources import load
 from benchmarks.sources.client import httpx
 from leaderboard.service.live_routes import GRACE_S, MESSAGES_PER_S, routes
 from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.live.interface import SAID_BYTES, MemoryLive, Pulse
+from leaderboard.store.live.interface import SAID_BYTES, Heartbeat, MemoryLive
 from leaderboard.store.live.opening import live_of
 from leaderboard.store.live.relay import RelayLive
 from leaderboard.store.live.wire import (
@@ -64,10 +64,10 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def pulse(worker: str = "w1", **more: object) -> Pulse:
+def pulse(worker: str = "w1", **more: object) -> Heartbeat:
     wrong = NOON - timedelta(hours=1)  # by the worker's own clock
     known = {"worker": worker, "at": wrong, "isolation_ok": True, "isolation": "x"}
-    return Pulse.model_validate({**known, **more})
+    return Heartbeat.model_validate({**known, **more})
 
 
 def wait(until: Callable[[], object]) -> None:
@@ -99,10 +99,10 @@ def test_what_a_worker_tells_is_known_by_the_app_s_time(app: str, memory: Memory
     worker.beat(pulse(**more))
     wait(memory.pulses)
     assert memory.pulses() == (pulse(at=NOON, **more),)
-    wait(lambda: memory.said("metric-0001"))
-    assert worker.said("metric-0001") == memory.said("metric-0001") == "loading\nscoring\n"
+    wait(lambda: memory.log_end("metric-0001"))
+    assert worker.log_end("metric-0001") == memory.log_end("metric-0001") == "loading\nscoring\n"
     worker.forget("metric-0001")
-    wait(lambda: not memory.said("metric-0001"))
+    wait(lambda: not memory.log_end("metric-0001"))
 
 
 # Who may tell and ask
@@ -114,7 +114,7 @@ def test_everybody_may_see_the_pulses_but_no_word_of_a_scorer(app: str, memory: 
     guest = RelayLive(app, "")
     assert guest.pulses() == (pulse(at=NOON, done=5),)
     with pytest.raises(SubmitterError, match="authors"):
-        guest.said("metric-0001")
+        guest.log_end("metric-0001")
     assert "secret" not in httpx.get(f"{app}/live/pulses").text
     assert httpx.get(f"{app}/live/said/metric-0001").status_code == 401
 
@@ -252,7 +252,7 @@ def test_too_many_messages_are_turned_away(memory: MemoryLive) -> None:
 def test_words_that_come_twice_are_taken_once(app: str, memory: MemoryLive) -> None:
     content = told(words=[{"submission_id": "metric-0001", "text": "once\n"}])
     assert [post(app, content).status_code for _ in range(2)] == [200, 200]
-    assert memory.said("metric-0001") == "once\n"
+    assert memory.log_end("metric-0001") == "once\n"
 
 
 @pytest.mark.parametrize(
@@ -300,11 +300,11 @@ def test_an_app_that_is_away_holds_nobody_up_and_is_told_the_latest_when_it_is_b
     wait(lambda: caplog.records)
     assert worker.pulses() == ()  # Nobody is known to be silent.
     with pytest.raises(TransientError):
-        worker.said("metric-0001")
+        worker.log_end("metric-0001")
     with serving(routes(memory, SECRET, lambda: NOON), port):
-        wait(lambda: memory.said("metric-0001").endswith("line 499\n"))
+        wait(lambda: memory.log_end("metric-0001").endswith("line 499\n"))
     assert [kept.done for kept in memory.pulses()] == [499]
-    assert memory.said("metric-0001").splitlines() == [f"line {n}" for n in range(500)]
+    assert memory.log_end("metric-0001").splitlines() == [f"line {n}" for n in range(500)]
 
 
 def test_an_app_that_never_answers_holds_nobody_up(silent: str) -> None:
@@ -371,7 +371,7 @@ def test_several_tellers_do_not_disturb_each_other(app: str, memory: MemoryLive)
             time.sleep(0.01)
 
     def has_all(name: str) -> bool:
-        return memory.said(f"metric-{name}") == "".join(f"{n}\n" for n in range(60))
+        return memory.log_end(f"metric-{name}") == "".join(f"{n}\n" for n in range(60))
 
     names = [f"w{n}" for n in range(6)]
     with ThreadPoolExecutor(6) as pool:

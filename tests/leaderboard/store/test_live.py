@@ -17,9 +17,9 @@ from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.interface import (
     MOST_SAID,
     SAID_BYTES,
+    Heartbeat,
     Live,
     MemoryLive,
-    Pulse,
     last_line,
     new_lines,
 )
@@ -29,8 +29,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-def pulse(worker: str = "w1", at: datetime = NOON, **more: object) -> Pulse:
-    return Pulse.model_validate(
+def pulse(worker: str = "w1", at: datetime = NOON, **more: object) -> Heartbeat:
+    return Heartbeat.model_validate(
         {"worker": worker, "at": at, "isolation_ok": True, "isolation": "x", **more}
     )
 
@@ -41,25 +41,25 @@ def live(request: pytest.FixtureRequest, tmp_path: Path) -> Live:
 
 
 def test_what_is_said_is_read_back_in_order_and_forgotten_on_request(live: Live) -> None:
-    assert live.said("metric-0001") == ""
+    assert live.log_end("metric-0001") == ""
     live.say("metric-0001", "loading\nscor")
     live.say("metric-0001", "ing\n")
     live.say("metric-0002", "another\n")
-    assert live.said("metric-0001") == "loading\nscoring\n"
+    assert live.log_end("metric-0001") == "loading\nscoring\n"
     live.forget("metric-0001")
     live.forget("metric-0003")
-    assert (live.said("metric-0001"), live.said("metric-0002")) == ("", "another\n")
+    assert (live.log_end("metric-0001"), live.log_end("metric-0002")) == ("", "another\n")
 
 
 def test_a_log_keeps_its_end_in_whole_lines_and_of_an_endless_line_the_end(live: Live) -> None:
     for start in range(0, 30_000, 1000):
         live.say("metric-0001", "".join(f"line {n}\n" for n in range(start, start + 1000)))
-    found = live.said("metric-0001")
+    found = live.log_end("metric-0001")
     lines = found.splitlines()
     assert SAID_BYTES - 100 < len(found.encode()) <= SAID_BYTES
     assert lines == [f"line {n}" for n in range(30_000 - len(lines), 30_000)]
     live.say("metric-0002", "a" * (3 * SAID_BYTES) + "end")
-    assert live.said("metric-0002") == "a" * (SAID_BYTES - 3) + "end"
+    assert live.log_end("metric-0002") == "a" * (SAID_BYTES - 3) + "end"
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_a_log_keeps_its_end_in_whole_lines_and_of_an_endless_line_the_end(live:
 def test_nothing_that_is_said_steers_a_terminal(live: Live, said: list[str], shown: str) -> None:
     for part in said:
         live.say("metric-0001", part)
-    assert live.said("metric-0001") == shown
+    assert live.log_end("metric-0001") == shown
 
 
 def test_no_more_than_so_many_submissions_have_a_log(live: Live) -> None:
     for number in range(MOST_SAID + 3):
         live.say(f"metric-{number:04d}", "x\n")
-    kept = [n for n in range(MOST_SAID + 3) if live.said(f"metric-{n:04d}")]
+    kept = [n for n in range(MOST_SAID + 3) if live.log_end(f"metric-{n:04d}")]
     assert (len(kept), kept[-1]) == (MOST_SAID, MOST_SAID + 2)
 
 
@@ -140,7 +140,7 @@ def test_a_log_silent_for_a_day_goes_when_another_begins(tmp_path: Path) -> None
     day_ago = (tmp_path / "said/metric-0002.log").stat().st_mtime - 86_500
     os.utime(tmp_path / "said/metric-0001.log", (day_ago, day_ago))
     live.say("metric-0003", "x\n")
-    assert [live.said(f"metric-000{n}") for n in (1, 2, 3)] == ["", "x\n", "x\n"]
+    assert [live.log_end(f"metric-000{n}") for n in (1, 2, 3)] == ["", "x\n", "x\n"]
 
 
 def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_processes_that_say_at_once_lose_no_line(tmp_path: Path) -> None:
         commands = [[sys.executable, "-c", script, tmp_path, who] for who in "abc"]
         started = [around.enter_context(running(one, cwd=REPOSITORY)) for one in commands]
         assert [process.wait(60) for process in started] == [0, 0, 0]
-    lines = FolderLive(tmp_path).said("metric-0001").splitlines()
+    lines = FolderLive(tmp_path).log_end("metric-0001").splitlines()
     for who in "abc":
         assert [one for one in lines if one.startswith(who)] == [f"{who} {n}" for n in range(150)]
 

@@ -22,7 +22,7 @@ from leaderboard.store.interface import (
     Store,
     transact,
 )  # fmt: skip
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 from leaderboard.store.memory import MemoryRepository, memory_store
 from leaderboard.store.pending_changes import PendingChanges
 from tests.hub.server import HubServer
@@ -293,9 +293,9 @@ def test_large_files_go_in_and_out_piece_by_piece(
 # Pulses
 
 
-def pulse(worker: str, day: int, done: int = 0) -> Pulse:
+def pulse(worker: str, day: int, done: int = 0) -> Heartbeat:
     at = datetime(2026, 1, day, tzinfo=UTC)
-    return Pulse(worker=worker, at=at, isolation_ok=True, isolation="x", done=done)
+    return Heartbeat(worker=worker, at=at, isolation_ok=True, isolation="x", done=done)
 
 
 def test_the_latest_pulse_of_every_worker_is_kept(store: Store) -> None:

@@ -284,7 +284,7 @@ def test_a_log_that_cannot_be_read_and_a_silent_worker_are_told_apart_from_none(
     site: Context,
 ) -> None:
     class Mute(MemoryLive):
-        def said(self, submission_id: str) -> str:
+        def log_end(self, submission_id: str) -> str:
             raise TransientError("no_relay", "Away.")
 
     live = Mute()

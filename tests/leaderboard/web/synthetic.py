@@ -34,7 +34,7 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store, transact
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import (
     CheckProgress,
@@ -197,9 +197,9 @@ def ban(store: Store, account: Account) -> None:
     keep(store, bans_file({account.key: own}))
 
 
-def pulse(seconds_ago: float = 0.0, **more: object) -> Pulse:
+def pulse(seconds_ago: float = 0.0, **more: object) -> Heartbeat:
     given = {"worker": "w", "isolation_ok": True, "isolation": "namespaces"}
-    return Pulse.model_validate({**given, "at": NOW - timedelta(seconds=seconds_ago), **more})
+    return Heartbeat.model_validate({**given, "at": NOW - timedelta(seconds=seconds_ago), **more})
 
 
 def event(state: State, minutes_ago: float = 0.0, **more: object) -> Event:

@@ -70,9 +70,9 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
 
         worker = RelayLive(address, FIRST)
         worker.say("metric-0001", "loading\n")
-        until(lambda: worker.said("metric-0001") == "loading\n")
+        until(lambda: worker.log_end("metric-0001") == "loading\n")
         # The pages read the very same files.
-        assert FolderLive(tmp_path / "store" / "live").said("metric-0001") == "loading\n"
+        assert FolderLive(tmp_path / "store" / "live").log_end("metric-0001") == "loading\n"
 
         api = httpx.get(f"{address}v1/", headers={"Origin": "https://else.example"})
         assert "demo_croc" in {one["name"] for one in api.json()["benchmarks"]}

@@ -14,7 +14,7 @@ from benchmarks.errors import TransientError
 from benchmarks.published import papers
 from benchmarks.registry import load_registry
 from leaderboard.service.health import DiskSpace, Seen, judged, unreadable
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import Heartbeat
 from leaderboard.web.guides import FIGURES, FIRST, Guide, figure, guides, slug
 from leaderboard.web.pages.docs_page import benchmark_html, errata_view, guide_of, methods_view
 from leaderboard.web.pages.status_page import MOST_WORKERS, status_view
@@ -27,7 +27,7 @@ DISK = DiskSpace(free_bytes=50 << 30, total_bytes=100 << 30)
 # Status: what `/health` says, in words.
 
 
-def status(*pulses: Pulse, disk: DiskSpace = DISK) -> Node:
+def status(*pulses: Heartbeat, disk: DiskSpace = DISK) -> Node:
     html = status_view(judged(replace(Seen("abcdef0123456789", ()), pulses=pulses), NOW, disk))
     harmless(html)
     return read(html)
