@@ -251,7 +251,13 @@ def _of_kills(seccomp: ModuleType) -> bytes:
         for number in _numbers(seccomp, [name]):
             made.add_rule(seccomp.KILL_PROCESS, number, *arguments)
 
-    for target in (RUNNER_PID, -RUNNER_PID, 0, -1):  # alone, its group, that of the caller, all
+    # To all others: none of them is the first or the caller, so that the runner has none to kill.
+    everyone = [
+        seccomp.Arg(n, seccomp.MASKED_EQ, _LOW_32, v & _LOW_32) for n, v in ((0, -1), (1, 9))
+    ]
+    for number in _numbers(seccomp, ["kill"]):
+        made.add_rule(seccomp.ERRNO(errno.ESRCH), number, *everyone)
+    for target in (RUNNER_PID, -RUNNER_PID, 0):  # alone, its group, that of the caller
         ends("kill", (0, target), (1, signal.SIGKILL))
     ends("tkill", (0, RUNNER_PID), (1, signal.SIGKILL))
     ends("tgkill", (0, RUNNER_PID), (2, signal.SIGKILL))

@@ -118,8 +118,8 @@ def _set_limits(go: frames.Go) -> None:
         if value:
             _set_limit(kind, value)
     if go.cpu_s:
-        # The hard limit kills without a word; the soft one, a second before, with a signal.
-        _set_limit(resource.RLIMIT_CPU, go.cpu_s, go.cpu_s + 1)
+        # The soft limit ends it with a signal of its own; a hard one would be a kill without a word.
+        _set_limit(resource.RLIMIT_CPU, go.cpu_s, sys.maxsize)
 
 
 def _set_limit(kind: int, soft: int, hard: int | None = None) -> None:
