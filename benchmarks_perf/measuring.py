@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 _BY_MODULE = {
     "correlations": {
-        "flat_tie_calibration": "pairwise accuracy with calibrated ties over 20,000 images: against one tau-b of scipy, and memory",
-        "bootstrap": "Spearman in 1,000 resamples of prompts: against scipy in each resample",
+        "tie_calibration": "pairwise accuracy with calibrated ties, by prompt: against pair by pair",
+        "flat_tie_calibration": "the same over 20,000 images: against one tau-b of scipy, and memory",
+        "bootstrap": "1,000 resamples of prompts: against scipy in each resample",
         "correlation_board": "30 metrics and 1,500 draws, all images and skills: against scipy, and memory",
     },
     "permutation": {

@@ -176,16 +176,17 @@ def _constant_rows(values: FloatArray, weights: FloatArray) -> BoolArray:
 _PAIRS = 1 << 20  # pairs that are listed at a time (8 MiB a side)
 
 
-def pairs_within(bounds: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+def pairs_within(bounds: IntArray, most: int | None = None) -> Iterator[tuple[IntArray, IntArray]]:
     """Pairs of different positions in the same group, each once.
 
-    `bounds` (G + 1,), ascending: group g holds the positions bounds[g] to bounds[g + 1] - 1.
+    `bounds` (G + 1,), ascending: group g holds the positions bounds[g] to bounds[g + 1] - 1;
+    `most`: pairs at a time; None: a million.
     Yields: Lower and higher positions; the pairs of one lower position follow each other.
     """
     ends = np.repeat(bounds[1:], np.diff(bounds))
     partners = ends - np.arange(bounds[0], bounds[0] + ends.size) - 1
     done = np.cumsum(partners)
-    for rows in spans(done, _PAIRS):
+    for rows in spans(done, _PAIRS if most is None else most):
         own = partners[rows]
         low = np.repeat(np.arange(bounds[0] + rows.start, bounds[0] + rows.stop), own)
         before = done[rows.start] - partners[rows.start]

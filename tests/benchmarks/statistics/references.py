@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
+from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics import correlation, kendall, resampled_correlation
 from benchmarks.statistics.intervals import MAX_BLOCKS, PerturbedPlan
+from benchmarks.statistics.pairwise_accuracy import pairwise_accuracy
 from benchmarks.statistics.permutation import Sample
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -73,6 +76,36 @@ def table(n: int = 60, n_metrics: int = 4, *, ties: bool = False) -> tuple[Float
     gold = rng.integers(1, 6, (n, 3)).mean(axis=1)
     scores = gold[:, None] + rng.normal(size=(n, n_metrics)) * np.linspace(0.5, 2, n_metrics)
     return np.round(scores) if ties else scores, gold
+
+
+def calibrated_in_groups(
+    scores: FloatArray, labels: FloatArray, groups: IntArray
+) -> tuple[float, float]:
+    """The best mean accuracy over the groups that have pairs, and its smallest threshold.
+
+    Every difference within a group is tried.
+    """
+    rows = [np.flatnonzero(groups == g) for g in np.unique(groups) if (groups == g).sum() > 1]
+    tried = {abs(float(scores[j] - scores[i])) for r in rows for i, j in combinations(r, 2)}
+    best = (math.nan, math.nan)
+    for e in sorted({0.0, *tried}) if rows else ():
+        mean = math.fsum(pairwise_accuracy(scores[r], labels[r], e) for r in rows) / len(rows)
+        if math.isnan(best[0]) or mean > best[0] + 1e-12:
+            best = (mean, e)
+    return best
+
+
+@st.composite
+def grouped_samples(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Scores, labels and groups: ties, constant and empty groups all occur."""
+    n = draw(st.integers(1, 24))
+    score = st.one_of(st.integers(-4, 4).map(lambda k: k / 10), st.floats(-10, 10, width=32))
+    label = st.integers(3, 9).map(lambda k: k / 3)
+    columns = (
+        draw(st.lists(kind, min_size=n, max_size=n)) for kind in (score, label, st.integers(0, 4))
+    )
+    scores, labels, groups = columns
+    return np.array(scores, np.float64), np.array(labels), np.array(groups)
 
 
 def plan_of(n_clusters: int, most_blocks: int = MAX_BLOCKS, n_resamples: int = 5) -> PerturbedPlan:

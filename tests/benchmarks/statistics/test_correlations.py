@@ -1,7 +1,8 @@
-"""Correlations of samples and of resamples: scipy's on the sample as it is drawn."""
+"""Correlations of samples, of resamples and within groups: scipy's on the sample as it is drawn."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,8 +13,9 @@ from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics import correlation, kendall, resampled_correlation
+from benchmarks.statistics.correlation import BY_GROUP, Groups, resampled_grouped
 from benchmarks.statistics.kendall import KendallForms
-from tests.benchmarks.statistics.references import COEFFICIENTS, scipy_value
+from tests.benchmarks.statistics.references import COEFFICIENTS, grouped_samples, scipy_value
 
 SIZES = (
     "resampled_correlation._CACHED_CELLS",
@@ -201,3 +203,74 @@ def test_very_many_clusters_are_taken_in_blocks(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(kendall, size, most)
     in_blocks = kendall.resampled_kendall(x, y, counts, clusters)
     np.testing.assert_allclose(in_blocks, whole, rtol=0, atol=1e-15)
+
+
+# Within groups --------------------------------------------------------------------------------
+
+SCIPY = {"pearson": stats.pearsonr, "srcc": stats.spearmanr, "krcc": stats.kendalltau}
+every_measure = pytest.mark.parametrize("measure", list(SCIPY))
+
+
+@every_measure
+@settings(deadline=None)
+@given(sample=grouped_samples())
+def test_each_group_is_scipys(
+    measure: str, sample: tuple[FloatArray, FloatArray, IntArray]
+) -> None:
+    scores, labels, groups = sample
+    found = BY_GROUP[measure](scores, labels, Groups.of(groups, 6))
+    expected = [
+        scipy_value(SCIPY[measure], scores[groups == g], labels[groups == g]) for g in range(6)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@every_measure
+def test_metrics_are_columns_and_groups_drawn(
+    measure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 30, 400)
+    x, y = rng.normal(size=(400, 3)).round(1), rng.integers(1, 6, 400).astype(float)
+    counts = rng.multinomial(30, np.full(30, 1 / 30), size=7).astype(float)
+    values = BY_GROUP[measure](x, y, Groups.of(groups))
+    assert values.shape == (30, 3)
+    np.testing.assert_array_equal(values[:, 1], BY_GROUP[measure](x[:, 1], y, Groups.of(groups)))
+    found = resampled_grouped(measure, x, y, Groups.of(groups), counts)
+    np.testing.assert_allclose(found, counts @ values / 30)
+    monkeypatch.setattr("benchmarks.statistics.samples._PAIRS", 5)
+    np.testing.assert_allclose(BY_GROUP[measure](x, y, Groups.of(groups)), values)
+
+
+@every_measure
+def test_groups_without_a_value_are_left_out_of_the_mean(measure: str) -> None:
+    x, y = [0.1, 0.2, 5.0, 5.0, 1.0], [1.0, 2.0, 1.0, 2.0, 3.0]
+    groups = Groups.of([0, 0, 1, 1, 2])
+    assert np.isnan(BY_GROUP[measure](x, y, groups)).tolist() == [False, True, True]
+    found = resampled_grouped(measure, x, y, groups, [[1, 5, 1], [0, 2, 1]])
+    assert found == pytest.approx([1.0, math.nan], nan_ok=True)
+    nothing = Groups.of(np.empty(0, np.intp), 3)
+    for shape in ((0,), (0, 2)):
+        none = BY_GROUP[measure](np.empty(shape), np.empty(0), nothing)
+        assert none.shape == (3, *shape[1:]) and np.isnan(none).all()
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1e-200, 0.0), (1e200, 0.0), (1e-9, 1e3)])
+def test_pearson_within_groups_keeps_its_digits(scale: float, offset: float) -> None:
+    k = np.array([0.0, 1.0, 2.0, 4.0, 7.0])
+    x = offset + scale * k
+    found = BY_GROUP["pearson"](
+        np.append(x, [1e9, -1e9]), [3, 1, 2, 5, 4, 1, 2], Groups.of([0, 0, 0, 0, 0, 1, 1])
+    )
+    exact = stats.pearsonr(((x - offset) / scale), [3, 1, 2, 5, 4]).statistic
+    assert found[0] == pytest.approx(exact, abs=1e-12)
+
+
+@every_measure
+def test_misfits_of_groups_are_refused(measure: str) -> None:
+    with pytest.raises(ValueError, match="fit"):
+        BY_GROUP[measure]([1.0, 2.0], [1.0], Groups.of([0, 0]))
+    with pytest.raises(ValueError, match="index"):
+        Groups.of([0, -1])
+    with pytest.raises(ValueError, match="below 1"):
+        Groups.of([0, 1], 1)

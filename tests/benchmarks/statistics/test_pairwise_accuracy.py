@@ -1,4 +1,4 @@
-"""Pairwise accuracy with tie calibration: a plain look at every pair."""
+"""Pairwise accuracy with tie calibration, flat and within groups: a plain look at every pair."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics import correlation
 from benchmarks.statistics import pairwise_accuracy as module
+from benchmarks.statistics.correlation import Groups
 from benchmarks.statistics.kendall import KendallForms
 from benchmarks.statistics.pairwise_accuracy import (
     Calibrated,
+    GroupedPairs,
     PairForms,
     Pairs,
     accuracy_ignoring_ties,
@@ -27,6 +29,7 @@ from benchmarks.statistics.pairwise_accuracy import (
     reach,
     tie_calibrated,
 )
+from tests.benchmarks.statistics.references import calibrated_in_groups, grouped_samples
 
 SCORES = st.one_of(
     st.integers(0, 5).map(lambda k: k / 10),
@@ -280,3 +283,66 @@ def test_one_rater_of_genai_bench_against_the_other_two(
     )
     assert (len(metric), *(round(float(value), 6) for value in values)) == expected
     assert found.threshold == 0.0
+
+
+# Within groups
+@settings(deadline=None, max_examples=50)
+@given(sample=grouped_samples(), threshold=st.floats(0, 5))
+def test_all_groups_have_one_threshold(
+    sample: tuple[FloatArray, FloatArray, IntArray], threshold: float
+) -> None:
+    scores, labels, groups = sample
+    pairs = GroupedPairs.of(labels, Groups.of(groups, 5))
+    found = pairs.tie_calibrated(scores)
+    accuracy, best = calibrated_in_groups(scores, labels, groups)
+    assert found.accuracy == pytest.approx(accuracy, abs=1e-12, nan_ok=True)
+    assert found.threshold == pytest.approx(best, abs=0, nan_ok=True)
+    at = [pairwise_accuracy(scores[groups == g], labels[groups == g], threshold) for g in range(5)]
+    np.testing.assert_allclose(pairs.accuracy(scores, threshold), at)
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold"), [([0.0, 1.0, 1.5, 9.0], 1.5), ([0.0, 0.0, 0.0, 9.0], 0.0)]
+)
+def test_equal_groups_take_the_smallest_best_threshold(
+    scores: list[float], threshold: float
+) -> None:
+    pairs = GroupedPairs.of([1.0, 1.0, 1.0, 2.0], Groups.of(np.zeros(4, int)))
+    assert pairs.tie_calibrated(scores) == Calibrated(1.0, threshold)
+
+
+def test_one_group_is_the_flat_calibration_of_many_items_too() -> None:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(3, 16, 400) / 3
+    pairs = GroupedPairs.of(labels, Groups.of(np.zeros(400, int)))
+    for scores in (labels + rng.normal(size=400), np.round(labels + rng.normal(size=400), 1)):
+        assert pairs.tie_calibrated(scores) == tie_calibrated(scores, labels)
+        assert pairs.accuracy(scores, 0.3)[0] == pairwise_accuracy(scores, labels, 0.3)
+
+
+def test_groups_without_a_common_multiple_get_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_COMMON_MULTIPLE", 1)
+    rng = np.random.default_rng(3)
+    groups, labels = rng.integers(0, 8, 60), rng.integers(3, 8, 60) / 3
+    scores = labels + rng.normal(size=60)
+    found = GroupedPairs.of(labels, Groups.of(groups)).tie_calibrated(scores)
+    accuracy, threshold = calibrated_in_groups(scores, labels, groups)
+    assert found.accuracy == pytest.approx(accuracy, abs=1e-12)
+    assert found.threshold == threshold
+
+
+def test_pairs_that_cannot_be_made_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels, groups = [1.0, 2.0, 3.0], Groups.of([0, 0, 0])
+    pairs = GroupedPairs.of(labels, groups)
+    for match, act in (
+        ("finite", lambda: GroupedPairs.of([1.0, 2.0, math.nan], groups)),
+        ("fit", lambda: GroupedPairs.of([1.0, 2.0], groups)),
+        ("fit", lambda: pairs.tie_calibrated([1.0])),
+        ("finite", lambda: pairs.accuracy([1.0, 2.0, math.inf])),
+        ("at least 0", lambda: pairs.accuracy(labels, -1.0)),
+    ):
+        with pytest.raises(ValueError, match=match):
+            act()
+    monkeypatch.setattr(module, "MOST_PAIRS", 2)
+    with pytest.raises(ValueError, match="too many"):
+        GroupedPairs.of(labels, groups)
