@@ -118,7 +118,9 @@ def build(
     watch: HealthWatch | None = None,
 ) -> gr.Blocks:
     """The site over a store, with the evaluator's desk."""
-    desk = SubmissionService(store, load_registry(), settings.data, _gate, store.clock)
+    desk = SubmissionService(
+        store, load_registry(), settings.data, _sandbox_availability, store.clock
+    )
     read = source or source_of(store, settings.data)
     return create_app(
         store,
@@ -210,7 +212,7 @@ def main() -> int:
 
 
 @cache
-def _gate() -> SandboxAvailability:
+def _sandbox_availability() -> SandboxAvailability:
     """Whether code can be isolated here; probed once, since a machine seldom changes."""
     return isolation_gate()
 

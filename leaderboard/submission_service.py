@@ -124,7 +124,7 @@ class SubmissionReceipt:
 class SubmissionServiceProtocol(Protocol):
     """Takes submissions. All methods raise SubmitterError with a text fit for the page."""
 
-    def gate(self) -> SandboxAvailability:
+    def sandbox_availability(self) -> SandboxAvailability:
         """Whether code is taken."""
 
     def score_benchmarks(self) -> tuple[str, ...]:

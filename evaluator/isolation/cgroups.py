@@ -249,10 +249,10 @@ def make(places: Places, limits: Limits) -> Cgroup | None:
 @functools.cache
 def machine_cgroups() -> Places:
     """Where this process can make cgroups, and which bounds the kernel takes there; tried once."""
-    return held(machine_places())
+    return without_refused(machine_places())
 
 
-def held(places: Places) -> Places:
+def without_refused(places: Places) -> Places:
     """The places without the controllers whose bounds are not taken."""
     folders = {}
     for controller, base in places.folders.items():

@@ -327,13 +327,13 @@ def _run(
     before = len(sessions)
     started = tested = clock()
 
-    def told(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         nonlocal tested
         if progress.stage == _TESTING:
             tested = clock()
         tell(drawn.name, progress)
 
-    scored = run.scores_of(drawn, None, told)
+    scored = run.scores_of(drawn, None, show)
     asked = clock()
     rows = drawn.evaluate(scored.table, drawn.answers(None)).rows
     measuring_s = clock() - asked

@@ -378,11 +378,11 @@ class SubmissionIntake:
             reason = "sent again after a ban was lifted"
         event = Event(at=self.clock(), state=State.QUEUED, by=self.account.key, reason=reason)
 
-        def still(status: Status) -> bool:
+        def is_as_before(status: Status) -> bool:
             self.check(identity)
             return status.state is before.state
 
-        self._ledger.append(before.submission.submission_id, [event], still=still)
+        self._ledger.append(before.submission.submission_id, [event], still=is_as_before)
 
     def _check_allowance(self, kind: Kind, statuses: Sequence[Status]) -> None:
         check_allowance(self.store.public, self.account, kind, statuses, self.clock())

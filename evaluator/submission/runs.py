@@ -149,7 +149,7 @@ class ModuleWork:
     # what is asked under opaque ids; None: what the benchmark itself gives
     questions: QuestionFolder | None = None
 
-    def asked(self, benchmark: Benchmark, data: Path | None) -> Questions:
+    def questions_of(self, benchmark: Benchmark, data: Path | None) -> Questions:
         """The questions of a benchmark."""
         if self.questions is None:
             return benchmark.questions(data)
@@ -207,7 +207,7 @@ class ModuleRun:
     def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
         """See `Run`."""
         work = self._work
-        questions, tag = work.asked(benchmark, data), work.tag(benchmark)
+        questions, tag = work.questions_of(benchmark, data), work.tag(benchmark)
         total = len(questions.pairs)
         tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
         trial = None if self._trust else self._tried(questions, benchmark.name, tell)
@@ -250,12 +250,12 @@ class ModuleRun:
         """The trust checks, on pairs of the first benchmark; they stand for the whole run."""
         total = len(questions.pairs)
 
-        def told(_done: int, _of: int) -> None:
+        def show(_done: int, _of: int) -> None:
             tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
 
         few = sampled(questions, secrets.token_bytes(32))
         with self._trial.open() as asker:
-            return tried(asker, few, benchmark, told)
+            return tried(asker, few, benchmark, show)
 
     def _table(self, column: ScoreColumn) -> ScoreTable:
         name = self._work.submission.metrics[0]

@@ -199,7 +199,7 @@ class SubmissionService:
     # those of which generations are taken
     prompt_sets: Mapping[str, PromptSet] = field(default_factory=load_prompt_sets)
 
-    def gate(self) -> SandboxAvailability:
+    def sandbox_availability(self) -> SandboxAvailability:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return self.gate_of()
 
@@ -468,7 +468,7 @@ class SubmissionService:
         return replace(seen, problems=tuple(problems), notes=(*seen.notes, *notes))
 
     def _check_gate(self, account: Account) -> None:
-        gate = self.gate()
+        gate = self.sandbox_availability()
         if account.key != ASSAY.key and not gate.ok:
             raise SubmitterError(
                 "code_refused",

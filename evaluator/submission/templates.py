@@ -305,12 +305,12 @@ def generations_files(
     readme = Template((TEMPLATES / "generations" / "README.md").read_text(encoding="utf-8"))
     benchmark = (prompts.benchmark if prompts else "") or "BENCHMARK"
     return {
-        **template_files(name, _wanted(prompts, seeds)),
+        **template_files(name, _folder_template(prompts, seeds)),
         "README.md": readme.substitute(name=name, benchmark=benchmark).encode(),
     }
 
 
-def _wanted(prompts: ChosenPrompts | None, seeds: tuple[int, ...]) -> FolderTemplate:
+def _folder_template(prompts: ChosenPrompts | None, seeds: tuple[int, ...]) -> FolderTemplate:
     if prompts is None:
         return FolderTemplate((), seeds)
     texts = [(prompt.prompt_id, prompt.text) for prompt in prompts.prompts]

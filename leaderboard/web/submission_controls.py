@@ -97,7 +97,7 @@ def head(context: Context, account: Account | None, kind: Kind) -> str:
         banned=ban_of(context, account),
         no_worker=not alive(pulses, now),
         last_seen=last_seen(pulses),
-        gate=context.desk.gate(),
+        gate=context.desk.sandbox_availability(),
         kind=kind.value,
         kinds=tabs,
         now=now,

@@ -72,7 +72,7 @@ class ModuleForm:
 
     def submit(self, context: Context, account: Account) -> SubmissionReceipt:
         """Hand it in, if code is taken here."""
-        gate = context.desk.gate()
+        gate = context.desk.sandbox_availability()
         if not gate.ok:
             raise SubmitterError("no_isolation", gate.reason, gate.remedy)
         source = chosen_source(self.path, self.repository)

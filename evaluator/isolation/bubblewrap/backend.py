@@ -213,7 +213,7 @@ def kernel_notes() -> tuple[str, ...]:
 def sweep(places: Places) -> None:
     """End and remove what workers left that were killed."""
     cgroups.sweep(places)
-    for pid in orphans():
+    for pid in unreferenced():
         _kill(pid)
     if os.geteuid() == 0:
         for pid in processes.pids_where(lambda pid: processes.user_of(pid) in users.UIDS):
@@ -230,7 +230,7 @@ def _end_if_left(pid: int) -> None:
             _kill(pid)
 
 
-def orphans() -> list[int]:
+def unreferenced() -> list[int]:
     """First processes of boxes whose worker was killed in the very moment that it started them.
 
     Bubblewrap follows its worker at once, and may leave its child waiting for a word from it. Such a

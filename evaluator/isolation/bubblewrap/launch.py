@@ -218,7 +218,7 @@ def launch(
     with ExitStack() as opened, ExitStack() as given, ExitStack() as unused:
         info, tell_info = _pipe(opened, given)
         wait, let_go = _pipe(given, opened)
-        have = _held(plan, places, unused)
+        have = _resources(plan, places, unused)
         filters = tuple(_memory(program, given) for program in programs)
         start = _Start(executable, plan, command, Descriptors(tell_info, wait, filters))
         starter = Starter(lambda: start.by(have.slot.uid if have.slot else None))
@@ -241,7 +241,7 @@ def launch(
         return box
 
 
-def _held(plan: Plan, places: Places, unused: ExitStack) -> SandboxResources:
+def _resources(plan: Plan, places: Places, unused: ExitStack) -> SandboxResources:
     """User and bounds of a box, given back if it does not come to be."""
     drops = os.geteuid() == 0 and Layer.KERNEL_UID not in plan.without
     slot = take_slot() if drops else None

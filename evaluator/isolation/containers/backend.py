@@ -264,7 +264,7 @@ def looked_at(box: ContainerSandbox, limits: Limits, *, gvisor: bool, version: s
     except ClientEndedError as error:
         _, said = box.process.communicate()
         raise EngineError(one_line(said)) from error
-    printed = _told(box)
+    printed = _inspection(box)
     found = {name: fault for name, held, fault in _rows(printed) if held != "yes"}
     held = [name for name, is_held, _ in _rows(printed) if is_held == "yes"]
     if not held:
@@ -362,7 +362,7 @@ def _kept_apart(shared: tuple[str, ...], *, gvisor: bool) -> str:
     return f"it shares namespaces: {', '.join(shared)}" if shared and not gvisor else ""
 
 
-def _told(box: ContainerSandbox) -> str:
+def _inspection(box: ContainerSandbox) -> str:
     """What `inspection` prints, once it may begin."""
     process = box.process
     process.stdin.write(b"!")  # type: ignore[union-attr] # it has its three pipes

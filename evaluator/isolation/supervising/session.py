@@ -208,7 +208,7 @@ class ScorerSession:
         try:
             yield deadline
         except (ChannelTimeoutError, ChannelClosedError, frames.FrameError, _ReportedError) as e:
-            told = self._told(e, doing, deadline - now)
+            told = self._translated(e, doing, deadline - now)
             if self._box.out_of_memory():
                 # A scorer whose helper was killed for it may have reported something else.
                 told = failures.kernel_out_of_memory(self._limits.memory_bytes, doing)
@@ -217,7 +217,7 @@ class ScorerSession:
             self.close()
             raise told from None
 
-    def _told(self, error: Exception, doing: str, limit_s: float) -> AssayError:
+    def _translated(self, error: Exception, doing: str, limit_s: float) -> AssayError:
         if isinstance(error, _ReportedError):
             return failures.reported(error.kind, error.text, doing)
         if isinstance(error, frames.FrameError):

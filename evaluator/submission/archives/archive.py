@@ -32,8 +32,8 @@ from evaluator.submission.archives.entries import (
     mb,
     name_problem,
     parents,
+    printable,
     reading,
-    shown,
 )
 from evaluator.submission.archives.readers import (
     GZIP,
@@ -126,7 +126,7 @@ class Intake:
                     f"{self._archive} holds {other[0]!r} and {place!r}, which are one file on "
                     "some disks.",
                     "Give every file and folder a name of its own.",
-                    file=shown(name),
+                    file=printable(name),
                 )
         self._taken.update((clash_key(place), (place, is_folder)) for place, is_folder in places)
         return None
@@ -189,7 +189,7 @@ def wrapper_of(names: Iterable[str]) -> str:
 
 
 def _no_file(entry: Entry) -> Problem:
-    name = shown(entry.name)
+    name = printable(entry.name)
     return Problem(
         "not_a_file", f"{name!r} {entry.fault}.", "Put regular files only into it.", file=name
     )
@@ -267,7 +267,7 @@ def inspected(
     """Like `taken_in`, but problems of single files are told and those files left out."""
     bounds = limits or ArchiveLimits()
     with _fresh_folder(scratch) as folder:
-        name = shown(source.name)
+        name = printable(source.name)
         intake = Intake(folder, name, bounds)
         intake.take_all(reading(submitted_entries(source, bounds), name))
         content = intake.content()
@@ -319,7 +319,9 @@ def _reader(
     """What reads an archive, told by its first bytes; its name may say anything."""
     n_bytes = source.stat().st_size
     if n_bytes > limits.archive_bytes:
-        raise SubmitterError("too_large", f"{shown(source.name)} has {mb(n_bytes)}.", limits.sizes)
+        raise SubmitterError(
+            "too_large", f"{printable(source.name)} has {mb(n_bytes)}.", limits.sizes
+        )
     with source.open("rb") as file:
         head = file.read(tarfile.BLOCKSIZE)
     for magic, form in _NOT_TAKEN.items():
@@ -331,7 +333,7 @@ def _reader(
     if not is_tar and zipfile.is_zipfile(source):
         raise SubmitterError(
             "crafted_archive",
-            f"{shown(source.name)} has other bytes in front of the zip.",
+            f"{printable(source.name)} has other bytes in front of the zip.",
             "Send a plain .zip, not a program that unpacks itself.",
         )
     return tar_entries
@@ -340,6 +342,6 @@ def _reader(
 def _not_taken(source: Path, form: str) -> SubmitterError:
     return SubmitterError(
         "not_an_archive",
-        f"{shown(source.name)} is {form}.",
+        f"{printable(source.name)} is {form}.",
         f"Send a folder or one of {', '.join(SUFFIXES)}.",
     )

@@ -112,7 +112,9 @@ def is_left_behind(name: str) -> bool:
 def name_problem(name: str, limits: ArchiveLimits) -> Problem | None:
     """What is wrong with a file's path, if anything."""
     for fault, hint in _name_faults(name, limits):
-        return Problem("unsafe_name", f"The name {_cut(name)!r} {fault}.", hint, file=shown(name))
+        return Problem(
+            "unsafe_name", f"The name {_cut(name)!r} {fault}.", hint, file=printable(name)
+        )
     return None
 
 
@@ -156,7 +158,7 @@ def parents(name: str) -> Iterator[str]:
     return (parent.as_posix() for parent in PurePosixPath(name).parents if parent.parts)
 
 
-def shown(name: str) -> str:
+def printable(name: str) -> str:
     """A name as it may stand in a list of problems: escaped, and not too long."""
     cut = _cut(name)
     return cut if cut.isprintable() else repr(cut)[1:-1]
@@ -219,7 +221,7 @@ def reading(items: Iterator[T], archive: str) -> Iterator[T]:
         except StopIteration:
             return
         except _DAMAGE as error:
-            raise _said(error, archive) from error
+            raise _unreadable(error, archive) from error
         yield item
 
 
@@ -241,7 +243,7 @@ def bomb(archive: str, ratio: int) -> SubmitterError:
     )
 
 
-def _said(error: Exception, archive: str) -> SubmitterError | TransientError:
+def _unreadable(error: Exception, archive: str) -> SubmitterError | TransientError:
     if isinstance(error, OSError) and error.errno is not None:
         if isinstance(error, PermissionError):
             return SubmitterError(

@@ -38,7 +38,7 @@ from evaluator.submission.archives.entries import (
     bomb,
     crafted,
     is_left_behind,
-    shown,
+    printable,
 )
 
 _NO_FILE = "is a link, a device or another thing that is no file"
@@ -112,20 +112,20 @@ _LOCATOR = struct.Struct("<4sLQL")
 def zip_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
     """The members of a zip, in the order of their bytes."""
     with _ZipFileObject.of(path, limits) as file:
-        announced = _announced(file, shown(path.name))
+        announced = _announced(file, printable(path.name))
         if announced > limits.members:
-            raise _too_many(shown(path.name), announced, limits.members)
+            raise _too_many(printable(path.name), announced, limits.members)
         with zipfile.ZipFile(file) as archive:
             infos = archive.infolist()
             if announced != len(infos):
                 raise crafted(
-                    shown(path.name), f"lists {len(infos)} members and announces {announced}"
+                    printable(path.name), f"lists {len(infos)} members and announces {announced}"
                 )
             _check_list(path, infos, limits)
-            for info, start in _placed(file, archive, shown(path.name)):
+            for info, start in _placed(file, archive, printable(path.name)):
                 yield Entry(
                     info.orig_filename.removeprefix("./"),
-                    partial(_zip_pieces, file, info, start, shown(path.name)),
+                    partial(_zip_pieces, file, info, start, printable(path.name)),
                     is_folder=info.orig_filename.endswith("/"),
                     fault=_zip_fault(info),
                 )
@@ -141,7 +141,7 @@ class _ZipFileObject(io.BufferedReader):
     def of(cls, path: Path, limits: ArchiveLimits) -> Self:
         """Open a zip."""
         file = cls(io.FileIO(path))
-        file.limits, file.archive = limits, shown(path.name)
+        file.limits, file.archive = limits, printable(path.name)
         return file
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -193,15 +193,15 @@ def _check_list(path: Path, infos: list[zipfile.ZipInfo], limits: ArchiveLimits)
         if not info.filename.endswith("/") and not is_left_behind(info.filename)
     ]
     if len(files) > limits.entries:
-        raise _too_many(shown(path.name), len(files), limits.entries)
+        raise _too_many(printable(path.name), len(files), limits.entries)
     total = sum(info.file_size for info in files)
     if total > limits.ratio_from and total > limits.ratio * path.stat().st_size:
-        raise bomb(shown(path.name), limits.ratio)
+        raise bomb(printable(path.name), limits.ratio)
     for info in files:
         if info.file_size > limits.file_bytes:
             raise too_large(repr(info.filename[:300]), limits)
     if total > limits.total_bytes:
-        raise too_large(shown(path.name), limits)
+        raise too_large(printable(path.name), limits)
 
 
 def _too_many(archive: str, found: int, most: int) -> SubmitterError:
@@ -368,13 +368,13 @@ _EXTENDED_HEADERS = frozenset(
 
 def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
     """The members of a tar."""
-    headers = _Headers(limits, shown(path.name))
+    headers = _Headers(limits, printable(path.name))
     with ExitStack() as stack:
         file = stack.enter_context(path.open("rb"))
         stream: io.BufferedIOBase | io.RawIOBase = file
         if file.peek(len(GZIP)).startswith(GZIP):
-            stream = _Gunzipped(file, limits, shown(path.name))
-        bounded = _Bounded(stream, file, limits, shown(path.name))
+            stream = _Gunzipped(file, limits, printable(path.name))
+        bounded = _Bounded(stream, file, limits, printable(path.name))
         archive = stack.enter_context(_opened_tar(path, bounded, headers))
         while (info := archive.next()) is not None:
             # It would keep a header for every member.
@@ -387,7 +387,7 @@ def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
                 is_folder=info.isdir(),
                 fault=_tar_fault(info),
             )
-        _check_end(archive, headers, shown(path.name))
+        _check_end(archive, headers, printable(path.name))
 
 
 def _opened_tar(path: Path, bounded: _Bounded, headers: _Headers) -> tarfile.TarFile:
@@ -397,7 +397,7 @@ def _opened_tar(path: Path, bounded: _Bounded, headers: _Headers) -> tarfile.Tar
     except tarfile.ReadError as error:
         raise SubmitterError(
             "not_an_archive",
-            f"{shown(path.name)} is neither a zip nor a tar archive.",
+            f"{printable(path.name)} is neither a zip nor a tar archive.",
             "Send a .zip, .tar, .tar.gz or .tgz.",
         ) from error
 

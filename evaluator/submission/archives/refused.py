@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from benchmarks.problems import Problem
 from benchmarks.toml_lines import syntax_fault
 from evaluator.submission.archives.content import Content
-from evaluator.submission.archives.entries import ArchiveLimits, mb, shown
+from evaluator.submission.archives.entries import ArchiveLimits, mb, printable
 
 HEAD_BYTES = 64 * 1024
 WEIGHTS = ".safetensors"
@@ -168,7 +168,9 @@ def _compressed_kinds(head: bytes) -> Iterator[_Kind]:
 def _refusal(name: str, kind: _Kind | None) -> Problem | None:
     if kind is None:
         return None
-    return Problem("refused_file", f"{shown(name)!r} is {kind.what}.", kind.hint, file=shown(name))
+    return Problem(
+        "refused_file", f"{printable(name)!r} is {kind.what}.", kind.hint, file=printable(name)
+    )
 
 
 _BITS: Mapping[str, int] = {

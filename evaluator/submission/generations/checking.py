@@ -406,7 +406,7 @@ class Check:
         if isinstance(found, Fault):
             self._add(found.kind, facts.file, f"{found.message}{self._for(place)}", place)
             return None
-        faults = [*self._faults(facts, found), *self._sameness(found, place)]
+        faults = [*self._faults(facts, found), *self._duplicates(found, place)]
         for fault in faults:
             self._add(fault.kind, facts.file, f"{fault.message}{self._for(place)}", place)
         if faults or not facts.right:
@@ -436,7 +436,7 @@ class Check:
         if found.blank:
             yield Fault("blank", "it is of one colour")
 
-    def _sameness(self, found: ImageInspection, place: int) -> Iterator[Fault]:
+    def _duplicates(self, found: ImageInspection, place: int) -> Iterator[Fault]:
         if found.blank:
             return
         other = self._by_pixels.setdefault(found.pixels, place)

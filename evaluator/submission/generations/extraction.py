@@ -146,7 +146,7 @@ def take(
     given = reading.manifest
     try:
         found = resolve(given, source)
-        wanted = _wanted(found, given, source, (limits or GenerationsLimits()).entries)
+        wanted = _requested(found, given, source, (limits or GenerationsLimits()).entries)
     except SubmitterError as error:
         return _refused([*problems, *problems_of(error)], given)
     if given.benchmark_revision not in ("", found.revision):
@@ -218,7 +218,7 @@ def _manifest_content(source: Source, said: ManifestOverrides | None) -> bytes |
     return content if content is not None else tomlkit.dumps(told).encode()
 
 
-def _wanted(
+def _requested(
     found: Target, manifest: GenerationsManifest, source: Source, most: int
 ) -> RequestedImages:
     seeds, texts = manifest.seeds, found.texts

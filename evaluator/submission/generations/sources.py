@@ -37,8 +37,8 @@ from evaluator.submission.archives.entries import (
     is_left_behind,
     mb,
     name_problem,
+    printable,
     reading,
-    shown,
 )
 from evaluator.submission.archives.readers import too_large
 
@@ -131,7 +131,7 @@ class FolderSource:
     @property
     def name(self) -> str:
         """See `Source`."""
-        return shown(self.folder.name)
+        return printable(self.folder.name)
 
     def manifest(self) -> bytes | None:
         """See `Source`."""
@@ -264,7 +264,7 @@ class ArchiveSource:
     @property
     def name(self) -> str:
         """See `Source`."""
-        return shown(self._path.name)
+        return printable(self._path.name)
 
     def manifest(self) -> bytes | None:
         """See `Source`."""
@@ -327,13 +327,13 @@ class ArchiveSource:
         if entry.fault:
             raise SubmitterError(
                 "unreadable_file",
-                f"{shown(entry.name)} in {self.name} cannot be read: it {entry.fault}.",
+                f"{printable(entry.name)} in {self.name} cannot be read: it {entry.fault}.",
                 "Pack it anew, as a plain file and without a password.",
             )
         if entry.name in head.manifests or entry.name in head.tables:
             raise SubmitterError(
                 "file_twice",
-                f"{self.name} holds two files {shown(entry.name)}.",
+                f"{self.name} holds two files {printable(entry.name)}.",
                 "Keep the right one.",
             )
         if last == FILE:
@@ -347,7 +347,7 @@ class ArchiveSource:
                 if n_bytes > TABLE_BYTES:
                     raise SubmitterError(
                         "too_large",
-                        f"{shown(entry.name)} has more than {mb(TABLE_BYTES)}.",
+                        f"{printable(entry.name)} has more than {mb(TABLE_BYTES)}.",
                         "A line of the table needs a prompt id, a seed and a file only.",
                     )
                 file.write(piece)
@@ -400,7 +400,7 @@ class ParquetSource:
         limits: GenerationsLimits,
         name: str,
     ) -> None:
-        self._files = {shown(path.relative_to(folder).as_posix()): path for path in files}
+        self._files = {printable(path.relative_to(folder).as_posix()): path for path in files}
         self._manifest = manifest
         self._limits = limits
         self._name = name
@@ -585,11 +585,11 @@ def _source(path: Path, limits: GenerationsLimits, stack: ExitStack) -> Source:
     if path.is_dir():
         tables = parquet_files(path)
         if tables and not (path / TABLE).exists():
-            return ParquetSource(tables, path, _manifest(path), limits, shown(path.name))
+            return ParquetSource(tables, path, _manifest(path), limits, printable(path.name))
         return FolderSource(path, limits)
     if is_parquet(path):
         beside = path.parent
-        return ParquetSource((path,), beside, _manifest(beside), limits, shown(path.name))
+        return ParquetSource((path,), beside, _manifest(beside), limits, printable(path.name))
     return ArchiveSource(path, limits, stack)
 
 
@@ -613,7 +613,7 @@ def parquet_files(folder: Path) -> tuple[Path, ...]:
         if len(found) > _MOST_PARQUET:
             raise SubmitterError(
                 "too_many_files",
-                f"{shown(folder.name)} holds more than {_MOST_PARQUET} Parquet files.",
+                f"{printable(folder.name)} holds more than {_MOST_PARQUET} Parquet files.",
                 "Write fewer and larger ones.",
             )
     return tuple(found)
@@ -645,9 +645,9 @@ def says_generations(path: Path) -> bool:
 def _first_manifest(path: Path) -> bytes | None:
     """The manifest of an archive; reads no further than to it."""
     limits = GenerationsLimits()
-    for entry in reading(submitted_entries(path, limits), shown(path.name)):
+    for entry in reading(submitted_entries(path, limits), printable(path.name)):
         if PurePosixPath(entry.name).name == FILE and not entry.fault and not entry.is_folder:
-            return next(reading(entry.pieces(), shown(path.name)), b"")
+            return next(reading(entry.pieces(), printable(path.name)), b"")
     return None
 
 

@@ -19,11 +19,11 @@ from evaluator.isolation.cgroups import (
     Cgroup,
     Places,
     find,
-    held,
     machine_cgroups,
     make,
     settings,
     sweep,
+    without_refused,
 )
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
@@ -107,7 +107,7 @@ def test_a_bound_that_is_not_taken_is_an_error_and_leaves_nothing(
         make(Places(2, {"pids": tmp_path}), LIMITS)
     assert caught.value.code == "bound_refused"
     assert "pids.max holds 'max' instead of 28" in caught.value.message
-    assert held(Places(2, {"pids": tmp_path})).folders == {}
+    assert without_refused(Places(2, {"pids": tmp_path})).folders == {}
 
 
 def test_a_machine_without_controllers_has_no_places(tmp_path: Path) -> None:
@@ -271,4 +271,4 @@ def test_the_cgroups_of_a_killed_worker_are_swept_at_the_next_start(
 
 def test_the_module_finds_what_it_names() -> None:
     assert set(settings(1, LIMITS)) == set(settings(2, LIMITS)) == {"memory", "pids", "cpu"}
-    assert cgroups.held(Places()).folders == {}
+    assert cgroups.without_refused(Places()).folders == {}

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.bubblewrap.backend import Bubblewrap, orphans, sweep
+from evaluator.isolation.bubblewrap.backend import Bubblewrap, sweep, unreferenced
 from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
 from evaluator.isolation.cgroups import machine_cgroups
 from evaluator.isolation.job import Job
@@ -88,7 +88,7 @@ def test_a_supervisor_killed_while_its_box_starts_leaves_nothing(
 
 def waiting(pids: list[int]) -> list[int]:
     """Those that are still bubblewrap itself, alone in their box."""
-    orphaned = orphans()
+    orphaned = unreferenced()
     return [pid for pid in pids if pid in orphaned]
 
 

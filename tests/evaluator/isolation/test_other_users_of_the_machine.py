@@ -80,4 +80,4 @@ def test_only_boxes_of_our_own_are_taken_for_left_behind(
     monkeypatch.setattr(Path, "read_text", lambda path: texts[path])
     monkeypatch.setattr(Path, "read_bytes", lambda _: PACKAGE.encode())
     monkeypatch.setattr(processes, "pids_where", lambda matches: [n for n in [7] if matches(n)])
-    assert outside.orphans() == ([7] if ours else [])
+    assert outside.unreferenced() == ([7] if ours else [])

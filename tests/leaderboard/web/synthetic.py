@@ -395,7 +395,7 @@ class StubDesk:
         self.notes: tuple[str, ...] = ()
         self.recognised = False
 
-    def gate(self) -> SandboxAvailability:
+    def sandbox_availability(self) -> SandboxAvailability:
         return self._gate
 
     def score_benchmarks(self) -> tuple[str, ...]:
