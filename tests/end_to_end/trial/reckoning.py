@@ -70,8 +70,8 @@ def ranks_of(values: Mapping[str, float]) -> dict[str, int]:
 
 def means_of(scorer: Any, folder: Path, rows: Sequence[Mapping[str, Any]]) -> float:
     """A metric's mean over the prompts of a model, of each the mean over its seeds."""
-    pictures = [_picture((folder / row["file"]).read_bytes()) for row in rows]
-    given = scorer.score(pictures, [row["prompt"] for row in rows])
+    contents = [(folder / row["file"]).read_bytes() for row in rows]
+    given = _given(scorer, contents, [row["prompt"] for row in rows])
     by_prompt = defaultdict(list)
     for row, score in zip(rows, given, strict=True):
         by_prompt[row["prompt_id"]].append(score)
@@ -134,8 +134,14 @@ def _over_graphs(given: pd.Series, answers: Any) -> float:
 
 
 def _scored(scorer: Any, asked: Questions, pairs: Sequence[Any]) -> Sequence[float]:
-    pictures = [_of(asked, pair.image_id) for pair in pairs]
-    given: Sequence[float] = scorer.score(pictures, [asked.texts[pair.text_id] for pair in pairs])
+    contents = [_content(asked, pair.image_id) for pair in pairs]
+    return _given(scorer, contents, [asked.texts[pair.text_id] for pair in pairs])
+
+
+def _given(scorer: Any, contents: Sequence[bytes], prompts: Sequence[str]) -> Sequence[float]:
+    """Scores of pairs by the contract: of images as the scorer prepares them, if it does."""
+    prepare = getattr(scorer, "prepare", lambda image: image)
+    given: Sequence[float] = scorer.score([prepare(_picture(one)) for one in contents], prompts)
     return given
 
 
@@ -145,7 +151,7 @@ def _elements(scorer: Any, asked: Questions) -> pd.DataFrame:
         pairs = [pair for pair in some if asked.elements.get(pair.text_id)]
         texts = [[one.text for one in asked.elements[pair.text_id]] for pair in pairs]
         given = scorer.score_elements(
-            [_of(asked, pair.image_id) for pair in pairs],
+            [_picture(_content(asked, pair.image_id)) for pair in pairs],
             [asked.texts[pair.text_id] for pair in pairs],
             texts,
         )
@@ -157,10 +163,6 @@ def _elements(scorer: Any, asked: Questions) -> pd.DataFrame:
 
 def _batches(pairs: Sequence[Any]) -> list[Sequence[Any]]:
     return [pairs[start : start + _TOGETHER] for start in range(0, len(pairs), _TOGETHER)]
-
-
-def _of(asked: Questions, image_id: str) -> Image.Image:
-    return _picture(_content(asked, image_id))
 
 
 _KEPT: dict[str, bytes] = {}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from evaluator.isolation.inside import calls
 from evaluator.isolation.inside.calls import ScorerFailure
@@ -56,7 +55,6 @@ class Tensor:
     ("returned", "said"),
     [
         (np.zeros((3, 1)), "a ndarray of shape (3, 1), not one with one dimension; use `.squeeze(1)`"),
-        (torch.zeros(3, 1), "a Tensor of shape (3, 1), not one with one dimension; use `.squeeze(1)`"),
         (np.zeros((3, 2)), "a ndarray of shape (3, 2), not one with one dimension"),
         (np.zeros((1, 3)), "a ndarray of shape (1, 3), not one with one dimension"),
         (np.zeros((3, 1, 1)), "a ndarray of shape (3, 1, 1), not one with one dimension"),
@@ -68,6 +66,16 @@ def test_an_array_with_several_dimensions_is_told_with_its_shape(returned: Any, 
     assert caught.value.kind is ErrorKind.WRONG_TYPE
     assert f"score returned {said}" in caught.value.text
     assert ("squeeze" in caught.value.text) == ("squeeze" in said)
+
+
+def test_a_column_of_torch_is_told_with_its_shape() -> None:
+    import torch
+
+    with pytest.raises(
+        ScorerFailure, match=r"a Tensor of shape \(3, 1\).*`\.squeeze\(1\)`"
+    ) as caught:
+        scores(lambda: torch.zeros(3, 1))
+    assert caught.value.kind is ErrorKind.WRONG_TYPE
 
 
 @pytest.mark.parametrize(
