@@ -196,6 +196,9 @@ def test_odd_files_are_no_manifest(tmp_path: Path) -> None:
     refused(manifest(b'name = "\xff"'), "bad_manifest")
     assert "'name'" in refused(manifest(b'version = "1"'), "bad_manifest")
     assert "64 kB" in refused(manifest(b'name = "m"' + b" " * (64 << 10)), "bad_manifest")
+    for opening, closing in ((b"[", b"]"), (b"{a=", b"1}")):
+        nested = b'name = "m"\nx = ' + opening * 9000 + closing * 9000
+        assert "nested" in refused(manifest(nested), "bad_manifest")
     refused(manifest(b'name = "<b>"'), "bad_manifest", 1)
     for name in ("pair_id", "element_id", "element_score", "score"):
         assert "name a metric" in refused(manifest(f'name = "{name}"'.encode()), "bad_manifest", 1)
