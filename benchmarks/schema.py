@@ -43,7 +43,7 @@ class MeasureInfo(_Frozen):
     """Largest possible value; None where unbounded."""
     higher_is_better: bool = True
     chance: float | None = None
-    """Expected value of a metric that guesses."""
+    """Expected value of a metric of random scores."""
     in_steps: bool = False
     """Whether it moves in steps that no single cluster causes, as a count of a few relations does:
     such a measure has resamples and ranks, but no influences, so no paired tests."""
@@ -52,7 +52,7 @@ class MeasureInfo(_Frozen):
 
     @classmethod
     def correlation(cls, **fields: Any) -> Self:
-        """A measure in -1..1, of which a metric that guesses gets 0."""
+        """A measure in -1..1, of which random scores get 0."""
         return cls(low=-1.0, high=1.0, chance=0.0, **fields)
 
     @classmethod
@@ -82,12 +82,12 @@ class Selector(_Frozen):
 class Scale(_Frozen):
     """Scale of a headline value in an index over benchmarks.
 
-    A value is rescaled to (value - chance) / (ceiling - chance): 0 is a guess and 1 the ceiling;
-    below 0 is worse than a guess, and above 1 beyond the ceiling.
+    A value is rescaled to (value - chance) / (ceiling - chance): 0 is chance and 1 the ceiling;
+    below 0 is worse than chance, and above 1 beyond the ceiling.
     """
 
     chance: float = Field(allow_inf_nan=False)
-    """What a metric that guesses gets under the protocol, in the unit of the headline."""
+    """What random scores get under the protocol, in the unit of the headline."""
     ceiling: float = Field(allow_inf_nan=False)
     """What is within reach: people where there is a figure of theirs, else the largest value."""
     ceiling_is: str = Field(min_length=1)

@@ -21,7 +21,7 @@ from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
 TEXT_CHANCE, IMAGE_CHANCE = 5 / 6, 1 / 2
-"""Accuracy of a guess: the best of five matching images has five chances in six to beat the one
+"""Accuracy of chance: the best of five matching images has five chances in six to beat the one
 score of the other text; the best of five against the best of five has one in two."""
 
 MEASURES: dict[str, MeasureInfo] = {
@@ -32,14 +32,14 @@ MEASURES: dict[str, MeasureInfo] = {
         "ones) scores higher with that prompt than with the other. Image-based: the best image of "
         "the prompt scores higher than the best image of the other prompt. Images without a score "
         "are passed over; a prompt none of whose matching images has one is left out; a missing "
-        "score on the other side is a failure. The mean of both language models' prompts; a guess "
+        "score on the other side is a failure. The mean of both language models' prompts; chance "
         "reaches 5/6 text-based and 1/2 image-based.",
         source="CROC, CROC_syn evaluation",
     ),
     "scaled_accuracy": MeasureInfo.correlation(
         title="Scaled accuracy",
-        meaning="Accuracy on a scale on which 0 is a guess, 1 always right and -1 never right; the "
-        "sides above and below the guess are stretched each on its own. A guess is taken as 5/6 "
+        meaning="Accuracy on a scale on which 0 is chance, 1 always right and -1 never right; the "
+        "sides above and below it are stretched each on its own. Chance is taken as 5/6 "
         "text-based and 1/2 image-based, as in the paper; variant exact_chance takes n/(n+1) for "
         "prompts with n images, and its interval keeps that level fixed.",
         source="CROC, CROC_syn evaluation, Table 1",

@@ -190,7 +190,7 @@ def _measures_table(runs: Sequence[BenchmarkRun]) -> Table:
             names = (info.title if info else row.measure, row.split, row.facet)
             measure = " · ".join(name for name in names if name)
             rows.append((run.drawn.name, measure, _number(row.value), _interval(row), chance))
-    return table(("benchmark", "measure", "value", "95 % interval", "a guess"), rows, "Measures")
+    return table(("benchmark", "measure", "value", "95 % interval", "chance"), rows, "Measures")
 
 
 def headline_rows(run: BenchmarkRun) -> list[Row]:

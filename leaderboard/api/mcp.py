@@ -294,7 +294,7 @@ class Tools:
         return rows, remarks
 
     def models(self, prompt_set: str = "", skill: str = "", limit: int = 20) -> Answer:
-        """Text-to-image models by the metrics that earned it to judge them, best first.
+        """Text-to-image models by the metrics qualified to judge them, best first.
 
         Where trusted metrics disagree about two models, `disagreements` says so.
 

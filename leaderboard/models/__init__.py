@@ -1,1 +1,1 @@
-"""The model track: text-to-image models, judged by metrics that earned it."""
+"""The model track: text-to-image models, judged by qualified metrics."""

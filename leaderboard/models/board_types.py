@@ -74,7 +74,7 @@ class ModelSummary:
     worse_than: frozenset[str] = frozenset()  # the reverse
     rank_low: int | None = None  # 1 + the number of models that are better
     rank_high: int | None = None  # the number of models less those that are worse
-    tier: int | None = None  # from 1: no two models of one tier are told apart
+    tier: int | None = None  # from 1: no model of a tier differs significantly from its first
     unranked: str = ""  # why it has no rank; empty where it has one
 
 

@@ -5,9 +5,9 @@ The index of a metric is the weighted mean of its rescaled headlines,
     r_k = (value - chance_k) / (ceiling_k - chance_k),    index = sum_k w_k r_k / sum_k w_k,
 
 over the benchmarks k it has: a missing one takes part in neither sum and never counts as zero.
-Rescaling between a guess and people is the normalised score of Mnih et al. 2015 (Human-level
+Rescaling between chance and people is the normalised score of Mnih et al. 2015 (Human-level
 control through deep reinforcement learning, Nature 518, evaluation procedure). Nothing is clipped:
-below 0 is worse than a guess, above 1 beyond the stated ceiling.
+below 0 is worse than chance, above 1 beyond the stated ceiling.
 
 Borda's count is over benchmarks how many others a metric beats, not by how much: on one with n
 metrics each gets a point for every other one it beats and half a point for every one it ties with
@@ -241,7 +241,7 @@ class IndexRank:
     """Where one metric stands."""
 
     metric: str  # its name
-    index: Interval  # over the selected benchmarks it has; 0 a guess, 1 the ceilings, not clipped
+    index: Interval  # over the selected benchmarks it has; 0 chance, 1 the ceilings, not clipped
     # the same over those that every metric with any has, which is comparable between all of
     # them; NaN where there is none
     common: Interval

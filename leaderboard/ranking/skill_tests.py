@@ -34,7 +34,7 @@ class TestedColumn:
     n_tests: int = 0  # pairs of the column that were tested
 
     def as_good_as_best(self, entry_id: str) -> bool:
-        """Whether it is the best entry, or was tested and not told apart from it."""
+        """Whether it is the best entry, or was tested and does not differ significantly from it."""
         return entry_id == self.best or self.corrected.get(entry_id, 0.0) >= LEVEL
 
 

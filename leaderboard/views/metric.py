@@ -140,7 +140,7 @@ class OnBoard:
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """One skill of one benchmark, rescaled: 0 a guess, 1 the ceiling."""
+    """One skill of one benchmark, rescaled: 0 chance, 1 the ceiling."""
 
     skill: str  # the common name, or the benchmark's own
     on: Card  # the benchmark

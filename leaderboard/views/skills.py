@@ -597,7 +597,7 @@ _TYPES = {
 }
 _MEANINGS = {
     "skills": "Keys, joined by commas.",
-    "mean": "Weighted mean of the rescaled values: 0 is a guess, 1 the ceiling.",
+    "mean": "Weighted mean of the rescaled values: 0 is chance, 1 the ceiling.",
     "rank": "Missing where a benchmark with a weight is.",
     "p_best": "Share of the resamples in which it comes first.",
     "parts": "What it has values of, joined by ;",

@@ -213,6 +213,16 @@ def test_nothing_is_left_for_later() -> None:
     assert left == []
 
 
+def test_the_readme_names_the_folders_that_there_are() -> None:
+    rows = re.findall(r"^\| `(\w+)/` \| (.*) \|$", (REPOSITORY / "README.md").read_text(), re.M)
+    told = {room: set(re.findall(r"`(\w+)/`", text)) for room, text in rows}
+    for room, folders in told.items():
+        assert [name for name in sorted(folders) if not (REPOSITORY / room / name).is_dir()] == []
+    for room in ("leaderboard", "evaluator"):
+        there = {path.parent.name for path in (REPOSITORY / room).glob("*/__init__.py")}
+        assert there - {"__pycache__"} == told[room]
+
+
 def test_tests_lie_where_the_package_lies_that_they_are_of() -> None:
     tests = REPOSITORY / "tests"
     folders = {file.parent.relative_to(tests) for file in tests.rglob("test_*.py")} - {Path()}

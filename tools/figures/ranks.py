@@ -94,7 +94,12 @@ def holm() -> str:
         )
     figure.line(235, y, 440, y)
     figure.text(
-        240, y + 40, "grey: not told apart; once one fails, all after it do", "muted", "middle", 13
+        240,
+        y + 40,
+        "grey: no significant difference; once one fails, all after it do",
+        "muted",
+        "middle",
+        13,
     )
     return figure.svg()
 
@@ -183,13 +188,13 @@ def index() -> str:
     order = sorted(names, key=lambda name: -float(np.mean(places[name])))
     figure = Drawing(
         "The index of the bundled scorers: the headline of each demo benchmark rescaled so that 0 "
-        "is a guess and 1 the ceiling, and the mean with equal weights.",
+        "is chance and 1 the ceiling, and the mean with equal weights.",
         300,
     )
     place = scale(-1.0, 1.0, 165, 455)
     for value in (0.0, 1.0):
         figure.line(place(value), 40, place(value), 240)
-    figure.text(place(0.0), 32, "a guess", "muted", "middle", 13)
+    figure.text(place(0.0), 32, "chance", "muted", "middle", 13)
     figure.text(place(1.0), 32, "ceiling", "muted", "end", 13)
     for row, name in enumerate(order):
         y = 62 + 37 * row

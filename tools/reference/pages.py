@@ -154,7 +154,7 @@ def _listed(said: Sequence[str]) -> str:
 _OF_MEASURES = """\
 A measure is one named meta-metric: what a benchmark computes about a metric. Its name, with the split,
 variant and facet where there are any, is what rows, boards, files and `/v1` carry. Range and chance
-are those of the protocol; *chance* is what a metric that guesses gets. Every value of a board comes
+are those of the protocol; *chance* is what a metric of random scores gets. Every value of a board comes
 with its 95 % interval, its number of items and clusters, and the number of missing scores."""
 
 

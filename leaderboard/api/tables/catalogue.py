@@ -54,7 +54,7 @@ _MEANINGS = {
     "cluster": "What is resampled.",
     "token": "Names exactly this measure in queries.",
     "skill": "Missing: all skills.",
-    "chance": "What a guess gets.",
+    "chance": "Its value by chance.",
     "trained_on": "As its author declares, parted by commas.",
     "flops_per_pair": "As its author declares, not measured; empty: not declared.",
     "template": "Kind of the template whose code it is, unchanged; empty: it has code of its own.",

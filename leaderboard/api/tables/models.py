@@ -72,7 +72,7 @@ _MEANINGS = {
     "shares_images_with": "Submissions with images that are the same to the eye, joined by commas.",
     "skill": "Missing: all prompts.",
     "metric": "Entry id of the metric that judges.",
-    "trusted": "Whether it earned it to judge this skill; the others are for the curious.",
+    "trusted": "Whether it is qualified to judge this skill; the others are shown and do not judge.",
     "pinned": "Whether an operator, not the rule, decided that.",
     "lead": "Whether the page shows its means.",
     "value": "Mean score over the prompts, in units of the metric; higher is better.",
@@ -100,7 +100,7 @@ _PAIRS_TYPES = {
 _PAIRS_MEANINGS = {
     "skill": "Missing: all prompts.",
     "metric": "Entry id of the metric that judges.",
-    "trusted": "Whether it earned it to judge this skill.",
+    "trusted": "Whether it is qualified to judge this skill.",
     "difference": "Mean of a less that of b, in units of the metric.",
     "ci_low": "Of the difference; only where two models are asked for, as are t and the like.",
     "p_value": "Of Student's paired t, two-sided, before correction.",
@@ -138,7 +138,7 @@ class ModelsParameters(Parameters):
 class PromptParameters(Parameters):
     """Parameters of one prompt: who judges, and which models."""
 
-    judge: str = text("Entry id of the one metric to judge by. Without: those that earned it.")
+    judge: str = text("Entry id of the one metric to judge by. Without: the qualified metrics.")
     models: str = text("Submission ids of the only models to compare, joined by commas.")
 
 
