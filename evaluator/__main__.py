@@ -31,7 +31,7 @@ from evaluator.commands.operate import (
     withdraw,
 )
 from evaluator.commands.questions import app as questions
-from evaluator.commands.reevaluate import moved, reevaluate
+from evaluator.commands.reevaluate import board_changes, reevaluate
 from evaluator.commands.report import report
 from evaluator.commands.scorers import scorers_app
 from evaluator.commands.settings import settings
@@ -44,7 +44,7 @@ from evaluator.commands.worker import worker
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),
     "Without a store": (meta, compare, generate),
-    "Visitors": (moved,),
+    "Visitors": (board_changes,),
     "Operators": (
         worker,
         doctor,
@@ -66,6 +66,8 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         demo,
     ),
 }
+_TYPED_AS = {board_changes: "moved"}
+"""Commands whose functions have another name."""
 
 
 def command_line() -> typer.Typer:
@@ -78,7 +80,7 @@ def command_line() -> typer.Typer:
     )
     for panel, commands in _PANELS.items():
         for command in commands:
-            app.command(rich_help_panel=panel)(command)
+            app.command(_TYPED_AS.get(command), rich_help_panel=panel)(command)
     app.add_typer(scorers_app(), name="scorers")
     app.add_typer(questions, name="questions")
     app.add_typer(models, name="models")

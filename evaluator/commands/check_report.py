@@ -22,7 +22,7 @@ from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
 from evaluator.commands.common import table
 from evaluator.commands.status import duration
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.limits import MIB, Limits
 from evaluator.isolation.supervising.log import one_line
 from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Projection

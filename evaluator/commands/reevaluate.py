@@ -64,7 +64,7 @@ def reevaluate(
     _print(done.found, done.passed_over, dry_run=dry_run)
 
 
-def moved(
+def board_changes(
     benchmark: Annotated[str, typer.Argument(help="Benchmark.")],
     since: Annotated[
         str, typer.Option("--from", help="Tag of the earlier board; the latest if not given.")
@@ -88,7 +88,7 @@ def moved(
     if as_json:
         typer.echo(json.dumps(found.to_json(), indent=1))
         return
-    _print_moved(found)
+    _print_changes(found)
 
 
 def _record(one: Outdated) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _print(found: Sequence[Outdated], passed_over: Sequence[str], *, dry_run: bo
     out.print(Text(f"{len(found)} submissions {said} evaluated again or told."))
 
 
-def _print_moved(found: Compared) -> None:
+def _print_changes(found: Compared) -> None:
     out = console()
     out.print(Text(found.summary))
     heads = ("metric", "then", "now", "difference", "ranks then", "ranks now", "apart")

@@ -88,7 +88,7 @@ _SITE_NAMES = {"site-packages", "dist-packages"}
 
 BUNDLE_FOLDER = Path(__file__).resolve().parent / "inside"
 BUNDLE = (
-    "frames.py",
+    "wire_protocol.py",
     "calls.py",
     "scoring_path.py",
     "runner.py",

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator.isolation.inside.frames import MAX_REQUEST, Capability
+from evaluator.isolation.inside.wire_protocol import MAX_REQUEST, Capability
 from evaluator.scoring.asking import Item, PairRequest, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import MAX_PIXELS, canonical_image

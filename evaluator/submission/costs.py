@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.schema import Benchmark, Card, Questions
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.scoring.images import canonical_image
 from evaluator.scoring.plan import Size

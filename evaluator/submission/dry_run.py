@@ -28,7 +28,7 @@ from benchmarks.schema import Answers, Benchmark, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, seed_of
 from benchmarks.ts2.load import Ts2Answers
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.session import ScorerSession

@@ -65,11 +65,14 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 class TableRouter(APIRouter):
     """Routes of tables."""
 
-    def table(self, path: str, *, of_snapshot: bool = True) -> Callable[[_Answer], _Answer]:
+    def table(
+        self, path: str, *, name: str = "", of_snapshot: bool = True
+    ) -> Callable[[_Answer], _Answer]:
         """Serves a function at a path.
 
         Its first argument is the source, the last may be the query, and the others are parts of the
-        path. Its docstring says in the document what it answers.
+        path. Its docstring says in the document what it answers, and its name how it is called there
+        unless another is given.
         """
 
         def add(answer: _Answer) -> _Answer:
@@ -78,7 +81,7 @@ class TableRouter(APIRouter):
             check = _check_of(hints.get("query", Parameters).names())
             self.add_api_route(
                 path, _endpoint(answer, hints, of_snapshot=of_snapshot), methods=["GET"],
-                dependencies=[Depends(check)], operation_id=answer.__name__, summary=summary,
+                dependencies=[Depends(check)], operation_id=name or answer.__name__, summary=summary,
                 response_model=schemas.Table, response_description=summary, responses=_RESPONSES,
             )  # fmt: skip
             return answer

@@ -19,7 +19,7 @@ from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Answers, Pair, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from evaluator.isolation.backend import Probe
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside.wire_protocol import Capability
 from tests.benchmarks.toy import Toy, _picture
 
 IMAGES = tuple(f"i{n:02d}" for n in range(6))

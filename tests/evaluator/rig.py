@@ -20,7 +20,7 @@ from PIL import Image
 from benchmarks.errors import TransientError
 from benchmarks.questions import QuestionFolder
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.submission.archives.archive import content_hash
 from evaluator.submission.service import SubmissionService

@@ -27,7 +27,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from .frames import Capability, ErrorKind
+from .wire_protocol import Capability, ErrorKind
 
 
 class ScorerFailure(Exception):  # noqa: N818 - an outcome to be reported, not a defect of ours

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import calls, frames, scoring_path
+from . import calls, scoring_path, wire_protocol
 
 HIGH_FD = 200
 """Out of the way of whatever counts descriptors from below, and within any open-file limit."""
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
     options = _options(arguments)
     wire = _claim_wire()
     try:
-        wire.send(frames.encode_header(frames.HI, 0))
+        wire.send(wire_protocol.encode_header(wire_protocol.HI, 0))
         _set_limits(_receive_go(wire))
         sys.path.extend(options.site)
         _serve(wire, options)
@@ -100,14 +100,14 @@ def _claim_wire() -> Wire:
     return wire
 
 
-def _receive_go(wire: Wire) -> frames.Go:
-    header = frames.decode_header(wire.read(frames.HEADER.size))
-    if header.magic != frames.GO:
-        raise frames.FrameError("the first frame is not a go frame")
-    return frames.decode_go(wire.read(header.word))
+def _receive_go(wire: Wire) -> wire_protocol.Go:
+    header = wire_protocol.decode_header(wire.read(wire_protocol.HEADER.size))
+    if header.magic != wire_protocol.GO:
+        raise wire_protocol.ProtocolError("the first frame is not a go frame")
+    return wire_protocol.decode_go(wire.read(header.word))
 
 
-def _set_limits(go: frames.Go) -> None:
+def _set_limits(go: wire_protocol.Go) -> None:
     _set_limit(resource.RLIMIT_CORE, 0)
     for kind, value in (
         (resource.RLIMIT_DATA, go.data_bytes),
@@ -140,20 +140,20 @@ def _serve(wire: Wire, options: argparse.Namespace) -> None:
             models=dict(options.model),
         )
         # A method may be a property, so that to look for it runs the submission's code.
-        with calls.reporting(frames.ErrorKind.INIT_FAILED, options.submission, "A property"):
+        with calls.reporting(wire_protocol.ErrorKind.INIT_FAILED, options.submission, "A property"):
             ready = calls.capabilities(scorer)
             answers = _Answers(scorer, options.submission)
-        wire.send(frames.encode_header(frames.READY, 0, ready))
+        wire.send(wire_protocol.encode_header(wire_protocol.READY, 0, ready))
         while True:
-            header = frames.decode_header(wire.read(frames.HEADER.size))
+            header = wire_protocol.decode_header(wire.read(wire_protocol.HEADER.size))
             seq = header.seq
             values = answers.answer(header.magic, wire.read(header.word))
-            wire.send(frames.encode_reply(seq, values))
+            wire.send(wire_protocol.encode_reply(seq, values))
     except calls.ScorerFailure as failure:
-        wire.send(frames.encode_error(seq, failure.kind, failure.text))
+        wire.send(wire_protocol.encode_error(seq, failure.kind, failure.text))
     except MemoryError:
         text = "No memory was left to decode the images of a batch"
-        wire.send(frames.encode_error(seq, frames.ErrorKind.OUT_OF_MEMORY, text))
+        wire.send(wire_protocol.encode_error(seq, wire_protocol.ErrorKind.OUT_OF_MEMORY, text))
 
 
 class _Answers:
@@ -164,17 +164,17 @@ class _Answers:
         self._images: list[Any] = []
 
     def answer(self, magic: bytes, body: bytes) -> list[float]:
-        if magic == frames.SCORE:
-            return self._score(frames.decode_score(body))
-        if magic == frames.ELEMENTS:
-            return self._score_elements(frames.decode_elements(body))
-        raise frames.FrameError("a request of unknown kind")
+        if magic == wire_protocol.SCORE:
+            return self._score(wire_protocol.decode_score(body))
+        if magic == wire_protocol.ELEMENTS:
+            return self._score_elements(wire_protocol.decode_elements(body))
+        raise wire_protocol.ProtocolError("a request of unknown kind")
 
-    def _score(self, request: frames.ScoreRequest) -> list[float]:
+    def _score(self, request: wire_protocol.ScoreRequest) -> list[float]:
         self._images = self._scorer.prepared(_decoded(request.images))
         return self._scorer.scores(self._images, request.pairs)
 
-    def _score_elements(self, request: frames.ElementsRequest) -> list[float]:
+    def _score_elements(self, request: wire_protocol.ElementsRequest) -> list[float]:
         if request.images is not None:
             self._images = self._scorer.prepared(_decoded(request.images))
         return self._scorer.element_scores(self._images, request.items)

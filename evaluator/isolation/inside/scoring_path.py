@@ -25,7 +25,7 @@ from .calls import (
     reporting,
     wrong_count,
 )
-from .frames import Capability, ErrorKind
+from .wire_protocol import Capability, ErrorKind
 
 Pairs = Sequence[tuple[int, str]]
 """Place of an image among those of the request, and a prompt."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from evaluator.isolation.inside.frames import ErrorKind
+from evaluator.isolation.inside.wire_protocol import ErrorKind
 
 _MIB = 1024 * 1024
 _SIGNALLED = 128

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import AssayError, PlatformError
-from evaluator.isolation.inside import frames
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside import wire_protocol
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising import failures, processes
 from evaluator.isolation.supervising.log import LogDrain, one_line
@@ -25,7 +25,9 @@ from evaluator.isolation.supervising.sandbox import Sandbox
 _SET_UP_S = 30.0
 _LOG_ENDS_WITHIN_S = 5.0
 _EXIT_SEEN_WITHIN_S = 2.0
-_OF_THE_START = frozenset({frames.ErrorKind.IMPORT_FAILED, frames.ErrorKind.INIT_FAILED})
+_OF_THE_START = frozenset(
+    {wire_protocol.ErrorKind.IMPORT_FAILED, wire_protocol.ErrorKind.INIT_FAILED}
+)
 """Told before any question is asked, so that their words can hold nothing of one."""
 
 Floats = NDArray[np.float64]
@@ -67,10 +69,12 @@ class ScorerSession:
         """Wait until the box is set up; called by backends."""
         try:
             deadline = self._clock() + _SET_UP_S
-            header = frames.decode_header(self._channel.receive(frames.HEADER.size, deadline))
-            if header != frames.Header(frames.HI, 0, 0):
-                raise frames.FrameError("not a greeting")
-        except (ChannelTimeoutError, ChannelClosedError, frames.FrameError) as error:
+            header = wire_protocol.decode_header(
+                self._channel.receive(wire_protocol.HEADER.size, deadline)
+            )
+            if header != wire_protocol.Header(wire_protocol.HI, 0, 0):
+                raise wire_protocol.ProtocolError("not a greeting")
+        except (ChannelTimeoutError, ChannelClosedError, wire_protocol.ProtocolError) as error:
             self.close()
             raise failures.box_not_started(self.log) from error
         return self
@@ -81,9 +85,9 @@ class ScorerSession:
         self._job_ends = started + self._limits.job_s
         self._watchdog.start()
         with self._judging("importing and constructing the scorer", self._limits.start_s) as by:
-            self._channel.send(frames.encode_go(self._go()), by)
-            header = self._receive_header(frames.READY, 0, by)
-            self._capabilities = frames.decode_capabilities(header.word)
+            self._channel.send(wire_protocol.encode_go(self._go()), by)
+            header = self._receive_header(wire_protocol.READY, 0, by)
+            self._capabilities = wire_protocol.decode_capabilities(header.word)
             self._watchdog.look()
         self._start_s = self._clock() - started
         return self
@@ -121,7 +125,7 @@ class ScorerSession:
     def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> Floats:
         """One score per (index into images, prompt); NaN where the scorer gave none."""
         seq = self._next_seq()
-        request = frames.encode_score(seq, images, pairs)
+        request = wire_protocol.encode_score(seq, images, pairs)
         return self._ask(request, seq, len(pairs))
 
     def score_elements(
@@ -132,7 +136,7 @@ class ScorerSession:
         """One array per item of (image index, prompt, elements), one score per element."""
         counts = [len(elements) for _, _, elements in items]
         seq = self._next_seq()
-        request = frames.encode_elements(seq, images, items)
+        request = wire_protocol.encode_elements(seq, images, items)
         flat = self._ask(request, seq, sum(counts))
         return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
 
@@ -149,9 +153,9 @@ class ScorerSession:
             processes.mark_survivors(self._box.pids())
             raise failures.box_not_ended()
 
-    def _go(self) -> frames.Go:
+    def _go(self) -> wire_protocol.Go:
         limits = self._limits
-        return frames.Go(
+        return wire_protocol.Go(
             data_bytes=limits.memory_bytes if self._bounds_data else 0,
             file_bytes=limits.file_bytes,
             open_files=limits.open_files,
@@ -171,32 +175,34 @@ class ScorerSession:
         with self._judging(f"scoring batch {seq}", self._limits.batch_s) as deadline:
             self._refuse_unasked_bytes()
             self._channel.send(request, deadline)
-            header = self._receive_header(frames.REPLY, seq, deadline)
+            header = self._receive_header(wire_protocol.REPLY, seq, deadline)
             if header.word != n:
-                raise frames.FrameError(f"{header.word} values instead of {n}")
-            values = frames.decode_values(self._channel.receive(8 * n, deadline), n)
+                raise wire_protocol.ProtocolError(f"{header.word} values instead of {n}")
+            values = wire_protocol.decode_values(self._channel.receive(8 * n, deadline), n)
             self._refuse_unasked_bytes()
             if self._box.out_of_memory():  # of a helper that the watchdog has not missed yet
-                raise _ReportedError(frames.ErrorKind.OUT_OF_MEMORY, "")
+                raise _ReportedError(wire_protocol.ErrorKind.OUT_OF_MEMORY, "")
             return np.array(values, dtype=np.float64)
 
-    def _receive_header(self, magic: bytes, seq: int, deadline: float) -> frames.Header:
+    def _receive_header(self, magic: bytes, seq: int, deadline: float) -> wire_protocol.Header:
         """The header that is due, or the error that the runner reports in its place."""
-        header = frames.decode_header(self._channel.receive(frames.HEADER.size, deadline))
+        header = wire_protocol.decode_header(
+            self._channel.receive(wire_protocol.HEADER.size, deadline)
+        )
         if header.seq != seq:
-            raise frames.FrameError(f"an answer to request {header.seq} instead of {seq}")
-        if header.magic == frames.ERROR:
-            kind, length = frames.split_error_word(header.word)
+            raise wire_protocol.ProtocolError(f"an answer to request {header.seq} instead of {seq}")
+        if header.magic == wire_protocol.ERROR:
+            kind, length = wire_protocol.split_error_word(header.word)
             if seq and kind in _OF_THE_START:
-                raise frames.FrameError("an error of the start, long after it")
+                raise wire_protocol.ProtocolError("an error of the start, long after it")
             raise _ReportedError(kind, one_line(self._channel.receive(length, deadline)))
         if header.magic != magic:
-            raise frames.FrameError("a frame of another kind than the one due")
+            raise wire_protocol.ProtocolError("a frame of another kind than the one due")
         return header
 
     def _refuse_unasked_bytes(self) -> None:
         if self._channel.has_unasked_bytes():
-            raise frames.FrameError("bytes that nobody asked for")
+            raise wire_protocol.ProtocolError("bytes that nobody asked for")
 
     @contextmanager
     def _judging(self, doing: str, limit_s: float) -> Iterator[float]:
@@ -207,7 +213,12 @@ class ScorerSession:
         deadline = min(now + limit_s, self._job_ends)
         try:
             yield deadline
-        except (ChannelTimeoutError, ChannelClosedError, frames.FrameError, _ReportedError) as e:
+        except (
+            ChannelTimeoutError,
+            ChannelClosedError,
+            wire_protocol.ProtocolError,
+            _ReportedError,
+        ) as e:
             told = self._translated(e, doing, deadline - now)
             if self._box.out_of_memory():
                 # A scorer whose helper was killed for it may have reported something else.
@@ -220,7 +231,7 @@ class ScorerSession:
     def _translated(self, error: Exception, doing: str, limit_s: float) -> AssayError:
         if isinstance(error, _ReportedError):
             return failures.reported(error.kind, error.text, doing)
-        if isinstance(error, frames.FrameError):
+        if isinstance(error, wire_protocol.ProtocolError):
             return failures.broken_protocol(doing, str(error))
         if isinstance(error, ChannelTimeoutError):
             if self._clock() >= self._job_ends:
@@ -240,7 +251,7 @@ class ScorerSession:
 class _ReportedError(Exception):
     """The runner said why there are no numbers."""
 
-    def __init__(self, kind: frames.ErrorKind, text: str) -> None:
+    def __init__(self, kind: wire_protocol.ErrorKind, text: str) -> None:
         super().__init__(text)
         self.kind = kind
         self.text = text

@@ -151,8 +151,8 @@ def _about_index(
     return {"as_of": as_of(view), "weights": dict(weights), "left_out": dict(left_out)}
 
 
-@router.table("/moved", of_snapshot=False)
-def moved(source: Source, query: MovedParameters) -> Table:
+@router.table("/moved", name="moved", of_snapshot=False)
+def board_changes(source: Source, query: MovedParameters) -> Table:
     """What moved between two revisions of a benchmark."""
     found = comparison(source, ChangesQuery.from_params(query.to_params()))
     if found is None:

@@ -61,7 +61,7 @@ UNREACHABLE: Mapping[str, str] = {
 UNWRITABLE: Mapping[str, str] = {
     path: f"touch({path!r})"
     for path in ("/x", "/usr/x", "/etc/x", "/dev/x", "/submission/x", "/submission/scorer.py",
-                 "/runner/x", "/runner/frames.py", "/proc/sys/kernel/core_pattern",
+                 "/runner/x", "/runner/wire_protocol.py", "/proc/sys/kernel/core_pattern",
                  "/proc/sysrq-trigger")
 } | {"the libraries": "touch(os.path.dirname(PIL.__file__) + '/x')"}  # fmt: skip
 """Where nothing may be written."""

@@ -13,7 +13,7 @@ import pytest
 
 from evaluator.isolation.inside import calls
 from evaluator.isolation.inside.calls import ScorerFailure
-from evaluator.isolation.inside.frames import ErrorKind
+from evaluator.isolation.inside.wire_protocol import ErrorKind
 
 ROOT = Path(__file__).parent
 PROMPTS = ["a cat", "a dog", "a cow"]

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Job
 from tests.evaluator.isolation.asking import keep_namespace
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png

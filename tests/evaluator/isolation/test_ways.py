@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from evaluator.isolation.inside import calls
 from evaluator.isolation.inside.calls import ScorerFailure
-from evaluator.isolation.inside.frames import Capability, ErrorKind
 from evaluator.isolation.inside.scoring_path import Pairs, ScoringPath, VectorCache
+from evaluator.isolation.inside.wire_protocol import Capability, ErrorKind
 
 ROOT = Path(__file__).parent
 PAIRS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcdef")), max_size=12)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.schema import Element, Pair, Questions
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.scoring.asking import Finding, Item, OutOfMemoryError, Ready, Reply, Work
 from evaluator.scoring.contract import Answer, Verdict
 from evaluator.scoring.images import ImageError

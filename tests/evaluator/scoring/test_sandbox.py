@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.schema import Element
-from evaluator.isolation.inside import frames
-from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.inside import wire_protocol
+from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.scoring import sandbox
 from evaluator.scoring.asking import Item, PairRequest, Ready
 from evaluator.scoring.images import ImageError, is_canonical
@@ -120,12 +120,12 @@ def test_every_request_fits_and_nothing_is_left_out(items: list[Item], most: int
     ]
     for part in sent:
         pairs = [(n, pair) for n, item in enumerate(part) for pair in item.asked]
-        frame = frames.encode_score(
+        frame = wire_protocol.encode_score(
             1, [item.image.content for item in part], [(n, pair.prompt) for n, pair in pairs]
         )
         asked = [(n, pair.prompt, [e.text for e in pair.elements]) for n, pair in pairs]
         assert len(frame) <= (most if len(part) == 1 else 700 + 64)
-        assert len(frames.encode_elements(1, None, asked)) <= most
+        assert len(wire_protocol.encode_elements(1, None, asked)) <= most
         assert len(part) == 1 or sum(item.image.pixels for item in part) <= 40
 
 

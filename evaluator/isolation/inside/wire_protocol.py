@@ -1,4 +1,4 @@
-"""The wire between the supervisor and the box: pure encoding and decoding, used by both ends.
+"""Wire protocol between the supervisor and the box: pure encoding and decoding, used by both ends.
 
 Every frame starts with one header: magic, sequence number, and one word whose meaning depends on
 the magic. What comes *from* the box has a size that is known before a byte of it is read: a bare
@@ -43,7 +43,7 @@ _PAIR = struct.Struct("<II")
 _GO = struct.Struct("<5Q")
 
 
-class FrameError(ValueError):
+class ProtocolError(ValueError):
     """The bytes are not the frame they should be."""
 
 
@@ -119,7 +119,7 @@ def encode_header(magic: bytes, seq: int, word: int = 0) -> bytes:
 def decode_header(data: bytes) -> Header:
     """Read a header."""
     if len(data) != HEADER.size:
-        raise FrameError(f"a header has {HEADER.size} bytes, not {len(data)}")
+        raise ProtocolError(f"a header has {HEADER.size} bytes, not {len(data)}")
     return Header(*HEADER.unpack(data))
 
 
@@ -132,7 +132,7 @@ def encode_go(go: Go) -> bytes:
 def decode_go(body: bytes) -> Go:
     """Read the body of a go frame."""
     if len(body) != _GO.size:
-        raise FrameError("a go frame of another length")
+        raise ProtocolError("a go frame of another length")
     return Go(*_GO.unpack(body))
 
 
@@ -201,10 +201,10 @@ def encode_reply(seq: int, values: Sequence[float]) -> bytes:
 def decode_values(data: bytes, n: int) -> array[float]:
     """Read the n float64 behind a reply header."""
     if len(data) != 8 * n:
-        raise FrameError(f"{n} values have {8 * n} bytes, not {len(data)}")
+        raise ProtocolError(f"{n} values have {8 * n} bytes, not {len(data)}")
     values = array("d", struct.unpack(f"<{n}d", data))
     if any(math.isinf(value) for value in values):
-        raise FrameError("an infinite value")
+        raise ProtocolError("an infinite value")
     return values
 
 
@@ -218,17 +218,17 @@ def split_error_word(word: int) -> tuple[ErrorKind, int]:
     """Kind and length of the text of an error reply."""
     kind, length = word >> 16, word & 0xFFFF
     if length > MAX_ERROR_TEXT:
-        raise FrameError(f"an error text of {length} bytes")
+        raise ProtocolError(f"an error text of {length} bytes")
     try:
         return ErrorKind(kind), length
     except ValueError as error:
-        raise FrameError(f"an error of unknown kind {kind}") from error
+        raise ProtocolError(f"an error of unknown kind {kind}") from error
 
 
 def decode_capabilities(word: int) -> Capability:
     """The bits of a ready frame."""
     if word & ~_ALL_CAPABILITIES or not word & Capability.SCORE:
-        raise FrameError(f"unknown capabilities {word:#x}")
+        raise ProtocolError(f"unknown capabilities {word:#x}")
     return Capability(word)
 
 
@@ -242,7 +242,7 @@ class _Cursor:
     def take(self, size: int) -> bytes:
         end = self._at + size
         if end > len(self._body):
-            raise FrameError("a frame that is cut short")
+            raise ProtocolError("a frame that is cut short")
         part = self._body[self._at : end]
         self._at = end
         return part
@@ -254,7 +254,7 @@ class _Cursor:
         try:
             return self.take(self.u32()).decode()
         except UnicodeDecodeError as error:
-            raise FrameError("a text that is not UTF-8") from error
+            raise ProtocolError("a text that is not UTF-8") from error
 
     def images(self, n: int) -> tuple[bytes, ...]:
         return tuple(self._each_image(n))
@@ -265,7 +265,7 @@ class _Cursor:
 
     def finish(self) -> None:
         if self._at != len(self._body):
-            raise FrameError("bytes after the end of a frame")
+            raise ProtocolError("bytes after the end of a frame")
 
 
 def _image_table(images: Sequence[bytes]) -> list[bytes]:
@@ -277,11 +277,11 @@ def _image_table(images: Sequence[bytes]) -> list[bytes]:
 
 def _check_index(image: int, n_images: int) -> None:
     if not 0 <= image < n_images:
-        raise FrameError(f"image {image} of {n_images}")
+        raise ProtocolError(f"image {image} of {n_images}")
 
 
 def _request(magic: bytes, seq: int, parts: list[bytes]) -> bytes:
     size = sum(map(len, parts))
     if size > MAX_REQUEST:
-        raise FrameError(f"a request of {size} bytes; at most {MAX_REQUEST} fit")
+        raise ProtocolError(f"a request of {size} bytes; at most {MAX_REQUEST} fit")
     return b"".join([encode_header(magic, seq, size), *parts])
