@@ -17,9 +17,9 @@ from PIL import Image
 from benchmarks_perf.made_up import noise_jpeg
 from benchmarks_perf.measuring import Figure, interleaved
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers.backend import Containers, docker, gvisor
-from evaluator.isolation.containers.engine import Engine as ContainerEngine
+from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.container_engine import Engine as ContainerEngine
+from evaluator.isolation.containers import Containers, docker, gvisor
 from evaluator.isolation.job import Job
 from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.images import canonical_png

@@ -13,8 +13,7 @@ from benchmarks.schema import Benchmark, Card
 from benchmarks.settings.model import VARIABLES, Origin, Value, suggestion, unknown_variables
 from benchmarks.settings.sources import settings_file, value_of, values
 from evaluator.hub.model_cache import ModelCache, bytes_below
-from evaluator.isolation.backend import IsolationStatus
-from evaluator.isolation.layers import LEGEND, Layer
+from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer
 from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.logs import LOGS, limits_of
 from leaderboard.governance.authentication import read_sign_in

@@ -47,7 +47,7 @@ from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.model_cache import ModelCache
 from evaluator.hub.source import PREFIX
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
-from evaluator.isolation.limits import Limits, scorer_limits
+from evaluator.isolation.job import Limits, scorer_limits
 from evaluator.scoring.progress import Progress
 from evaluator.submission.dry_run import (
     USUAL_PAIRS,

@@ -23,8 +23,8 @@ from benchmarks.rows import Row
 from evaluator.commands.common import table
 from evaluator.commands.status import duration
 from evaluator.isolation.inside.wire_protocol import Capability
-from evaluator.isolation.limits import MIB, Limits
-from evaluator.isolation.supervising.log import one_line
+from evaluator.isolation.job import MIB, Limits
+from evaluator.isolation.session import one_line
 from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Projection
 from evaluator.submission.dry_run import BenchmarkRun, DryRun, Expectation
 from leaderboard.ranking.rank_ranges import MAX_MISSING

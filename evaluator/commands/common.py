@@ -21,7 +21,7 @@ from rich.text import Text
 
 from benchmarks.command_line import errors
 from evaluator.isolation.availability import IsolationChoice
-from evaluator.isolation.layers import Layer
+from evaluator.isolation.backend import Layer
 from leaderboard.store.opening import StoreName
 
 INTERRUPTED = 130

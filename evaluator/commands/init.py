@@ -15,7 +15,7 @@ from evaluator.commands.common import DataOption, console
 from evaluator.commands.generate import prompts_by_name, seeds_of
 from evaluator.generation.prompts import Choice, ChosenPrompts, file_prompts
 from evaluator.hub.model_cache import NAMED
-from evaluator.isolation.supervising.log import one_line
+from evaluator.isolation.session import one_line
 from evaluator.submission.templates import (
     ClassFile,
     SkeletonKind,

@@ -24,9 +24,8 @@ from benchmarks.schema import Benchmark
 from evaluator.commands.common import ENDING_SIGNALS, ended_in_order, models_folder
 from evaluator.commands.local_account import this_person
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
-from evaluator.isolation.backend import IsolationStatus
-from evaluator.isolation.layers import Layer
-from evaluator.isolation.limits import scorer_limits
+from evaluator.isolation.backend import IsolationStatus, Layer
+from evaluator.isolation.job import scorer_limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.launching.planning import WORKER, JobSettings
 from evaluator.reevaluating import reevaluate_at_start

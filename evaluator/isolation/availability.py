@@ -11,10 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from evaluator.isolation.backend import Backend, IsolationStatus, Probe, isolation_status
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers import backend as containers
-from evaluator.isolation.layers import Layer
+from evaluator.isolation import containers
+from evaluator.isolation.backend import Backend, IsolationStatus, Layer, Probe, isolation_status
+from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.plain import PlainProcess
 from leaderboard.submission_service import SandboxAvailability
 

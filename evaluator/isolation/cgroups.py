@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising.processes import PROC, started
+from evaluator.isolation.job import Limits
+from evaluator.isolation.processes import PROC, started
 
 CONTROLLERS = ("memory", "pids", "cpu")
 _WORKER = "assay-worker"

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.job import Job
-from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.job import MIB, Job, Limits
 
 SUBMISSION = "/submission"
 RUNNER = "/runner"
@@ -90,7 +89,6 @@ BUNDLE_FOLDER = Path(__file__).resolve().parent / "inside"
 BUNDLE = (
     "wire_protocol.py",
     "calls.py",
-    "scoring_path.py",
     "runner.py",
     "inspection.py",
 )

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from evaluator.isolation.backend import Probe
 from evaluator.isolation.job import Job
 from evaluator.isolation.layout import BUNDLE_FOLDER, Interpreter, runner_arguments
-from evaluator.isolation.supervising.sandbox import SessionBox
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.session import ScorerSession, SessionBox
 
 _NO_HOME = "/nonexistent"
 

@@ -19,7 +19,7 @@ from PIL import Image
 
 from benchmarks.schema import Benchmark, Card, Questions
 from evaluator.isolation.inside.wire_protocol import Capability
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.job import Limits
 from evaluator.scoring.images import canonical_image
 from evaluator.scoring.plan import Size
 

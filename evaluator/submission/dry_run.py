@@ -29,9 +29,8 @@ from benchmarks.statistics.resampling import ResamplingPlan, seed_of
 from benchmarks.ts2.load import Ts2Answers
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.inside.wire_protocol import Capability
-from evaluator.isolation.job import Job, ModelFiles
-from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.job import Job, Limits, ModelFiles
+from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.progress import Progress
 from evaluator.submission.costs import (

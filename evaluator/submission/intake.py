@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.errors import SubmitterError
 from benchmarks.scores import RESERVED_NAMES
-from evaluator.isolation.supervising.log import plain_text
+from evaluator.isolation.session import plain_text
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import QuotaUse, quota_use
 from leaderboard.ledger.ledger import Ledger

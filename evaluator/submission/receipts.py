@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from benchmarks.errors import SubmitterError
-from evaluator.isolation.supervising.log import one_line
+from evaluator.isolation.session import one_line
 from leaderboard.records import Receipt
 
 SUFFIX = ".receipt.json"

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import ClientSource, Engine, Finding
 from evaluator.scoring.column import Cost as RunCost
 from evaluator.scoring.column import ScoreColumn

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
-from evaluator.isolation.supervising.failures import KILLED_FROM_OUTSIDE
+from evaluator.isolation.failures import KILLED_FROM_OUTSIDE
 from evaluator.worker.spool import EventSpool, PendingEvent
 from evaluator.worker.tasks import Setting, Task, about
 from leaderboard.ledger.batch import Batch

@@ -29,7 +29,7 @@ from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.stored_scores import read_stored
 from evaluator.generation.rows import ImageRow
-from evaluator.isolation.supervising.failures import without_its_words
+from evaluator.isolation.failures import without_its_words
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.images import decode
 from evaluator.scoring.plan import PLAN_VERSION

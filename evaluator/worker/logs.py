@@ -21,7 +21,7 @@ from typing import Self
 
 from benchmarks.errors import AssayError
 from benchmarks.settings.sources import value_of
-from evaluator.isolation.supervising.log import plain_text
+from evaluator.isolation.session import plain_text
 
 HIDDEN = "[secret]"
 _SHORTEST = 8

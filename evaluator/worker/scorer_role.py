@@ -23,9 +23,8 @@ from evaluator.hub.model_cache import ModelCache
 from evaluator.in_use import in_use
 from evaluator.isolation.availability import IsolationChoice, choice_of, machine_isolation
 from evaluator.isolation.backend import Backend, IsolationStatus
-from evaluator.isolation.job import Job, ModelFiles
-from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.job import Job, Limits, ModelFiles
+from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.sandbox import SandboxClient

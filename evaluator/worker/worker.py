@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.schema import Benchmark
-from evaluator.isolation.supervising.failures import without_its_words
+from evaluator.isolation.failures import without_its_words
 from evaluator.scoring.progress import Progress
 from evaluator.submission.runs import Run, Scored
 from evaluator.worker.claims import (

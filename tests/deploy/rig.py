@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 
-from evaluator.isolation.containers.engine import Engine, Skeleton
+from evaluator.isolation.container_engine import Engine, Skeleton
 from tests.conftest import REPOSITORY
 from tests.evaluator.isolation.engines import client_environment, docker_daemon
 

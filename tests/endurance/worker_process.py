@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.sources.client import httpx
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.job import Limits
 from evaluator.scoring.engine import EngineOptions
 from evaluator.submission import runs
 from evaluator.worker.disk import DiskPlaces, DiskWatch

@@ -21,7 +21,7 @@ from benchmarks.errors import TransientError
 from benchmarks.questions import QuestionFolder
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.wire_protocol import Capability
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.job import Limits
 from evaluator.submission.archives.archive import content_hash
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.claims import SlowestRuns

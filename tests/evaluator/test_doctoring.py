@@ -10,9 +10,8 @@ import pytest
 
 from benchmarks.settings.sources import load
 from evaluator.doctoring import Row, cache_rows, hub_rows, isolation_rows, may_write, settings_rows
-from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.layers import LEGEND, Layer
+from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer, Probe
+from evaluator.isolation.bubblewrap import Bubblewrap
 from leaderboard.store.hub.maintenance import write_cards
 from leaderboard.store.interface import transact
 from tests.hub.accounts import Account

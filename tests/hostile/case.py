@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.job import MIB, Limits
 from leaderboard.states import State
 
 QUICK = Limits(

@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.errors import SubmitterError
-from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
+from evaluator.isolation.backend import Backend, Layer
+from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
 from evaluator.isolation.job import Job
-from evaluator.isolation.layers import Layer
 from tests.evaluator.isolation.boxes import png
 from tests.hostile.attempts import ATTEMPTS, scorer_of
 from tests.hostile.case import QUICK, Case

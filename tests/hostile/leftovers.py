@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
-from evaluator.isolation.supervising import processes
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation import processes
+from evaluator.isolation.bubblewrap import NamespaceSandbox
+from evaluator.isolation.session import ScorerSession
 
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")

@@ -20,11 +20,10 @@ import pytest
 from benchmarks.schema import Pair, Questions
 from benchmarks.stored_scores import read_overall
 from evaluator.isolation.backend import IsolationStatus, Probe, isolation_status
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.job import Job
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.session import ScorerSession
 from evaluator.submission.dry_run import Drawn, DryRun, Machine, dry_run
 from evaluator.submission.service import SubmissionService
 from evaluator.submission.validate import validated_source

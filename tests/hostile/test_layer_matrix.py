@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
-from evaluator.isolation.layers import Layer
+from evaluator.isolation.backend import Layer
+from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
 from evaluator.isolation.plain import PlainProcess
 from tests.hostile.attempts import ATTEMPTS, UNCONTROLLED
 from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES

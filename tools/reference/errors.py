@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.isolation.supervising.failures import HINTS as OF_SCORERS
+from evaluator.isolation.failures import HINTS as OF_SCORERS
 from evaluator.submission.generations.extraction import HINTS as OF_GENERATIONS
 from leaderboard.ledger.private_records import BANNED
 
@@ -217,7 +217,7 @@ VARYING: Mapping[tuple[str, str], Mapping[str, str]] = {
         f"unknown_{name}": "Choose one of those that are listed."
         for name in ("variant", "split", "facet")
     },
-    ("evaluator/isolation/supervising/failures.py", "str(code)"): {
+    ("evaluator/isolation/failures.py", "str(code)"): {
         str(code): hint for code, hint in OF_SCORERS.items()
     },
     ("evaluator/scorers/questions/table.py", "f'duplicate_{value}s'"): {

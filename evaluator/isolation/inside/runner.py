@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import calls, scoring_path, wire_protocol
+from . import calls, wire_protocol
 
 HIGH_FD = 200
 """Out of the way of whatever counts descriptors from below, and within any open-file limit."""
@@ -160,7 +160,7 @@ class _Answers:
     """Answers requests, and keeps the images of the last one, decoded and prepared."""
 
     def __init__(self, scorer: Any, root: Path) -> None:
-        self._scorer = scoring_path.ScoringPath(scorer, root)
+        self._scorer = calls.ScoringPath(scorer, root)
         self._images: list[Any] = []
 
     def answer(self, magic: bytes, body: bytes) -> list[float]:

@@ -24,7 +24,7 @@ from evaluator.commands import progress as sources
 from evaluator.hub.source import HubSource
 from evaluator.isolation.availability import machine_isolation
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.job import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.submission.receipts import read_receipt
 from evaluator.submission.service import SubmissionService

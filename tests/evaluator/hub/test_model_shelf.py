@@ -17,9 +17,8 @@ from filelock import FileLock
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.hub import model_cache as shelf_room
 from evaluator.hub.model_cache import ModelCache
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.job import Job
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.job import Job, Limits
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.scorers.model_repositories import REPO, hub_of_models
 from tests.hub.faults import Fault

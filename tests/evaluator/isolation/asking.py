@@ -15,14 +15,11 @@ import pytest
 
 from benchmarks.errors import AssayError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
-from evaluator.isolation.containers.backend import Containers
-from evaluator.isolation.containers.engine import Engine
-from evaluator.isolation.containers.plan import BOX_LABEL
-from evaluator.isolation.containers.sandbox import ContainerSandbox
-from evaluator.isolation.job import Job
-from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.bubblewrap import NamespaceSandbox
+from evaluator.isolation.container_engine import BOX_LABEL, Engine
+from evaluator.isolation.containers import Containers, ContainerSandbox
+from evaluator.isolation.job import Job, Limits
+from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation import inquiry
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.isolation.conformance_scorers import Ending

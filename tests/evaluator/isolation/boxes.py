@@ -8,9 +8,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
-from evaluator.isolation.limits import MIB, Limits
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.bubblewrap import NamespaceSandbox
+from evaluator.isolation.job import MIB, Limits
+from evaluator.isolation.session import ScorerSession
 
 SHORT = Limits(start_s=20.0, batch_s=20.0, job_s=60.0, memory_bytes=1024 * MIB)
 

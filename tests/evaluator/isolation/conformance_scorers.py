@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.job import MIB, Limits
 from tests.evaluator.isolation.boxes import SHORT
 
 

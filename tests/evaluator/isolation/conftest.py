@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers.backend import Containers, docker, gvisor
-from evaluator.isolation.job import Job
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.containers import Containers, docker, gvisor
+from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation import engines
 from tests.evaluator.isolation.asking import keep_namespace
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit

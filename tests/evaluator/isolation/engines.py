@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation.containers.engine import Engine, EngineError
-from evaluator.isolation.supervising.processes import PROC, pids_where
+from evaluator.isolation.container_engine import Engine, EngineError
+from evaluator.isolation.processes import PROC, pids_where
 from tests.processes import running
 
 STARTS_WITHIN_S = 60.0

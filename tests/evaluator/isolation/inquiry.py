@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evaluator.isolation.limits import MIB
+from evaluator.isolation.job import MIB
 from tests.evaluator.isolation.boxes import SHORT
 
 REPOSITORY = Path(__file__).resolve().parents[3]

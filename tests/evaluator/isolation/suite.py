@@ -21,11 +21,10 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
-from evaluator.isolation.backend import Backend
-from evaluator.isolation.containers.backend import Containers
-from evaluator.isolation.layers import Layer
-from evaluator.isolation.limits import MIB
-from evaluator.isolation.supervising import processes
+from evaluator.isolation import processes
+from evaluator.isolation.backend import Backend, Layer
+from evaluator.isolation.containers import Containers
+from evaluator.isolation.job import MIB
 from tests.evaluator.isolation import inquiry
 from tests.evaluator.isolation.asking import (
     Answered,
@@ -77,7 +76,7 @@ class Answers:
         tried = {name: ending for name, ending in ENDINGS.items() if walls or not ending.walls}
         with ThreadPoolExecutor(AT_ONCE) as pool, pytest.MonkeyPatch.context() as patch:
             if isinstance(backend, Containers):  # whose client ends some time after the scorer
-                patch.setattr("evaluator.isolation.supervising.session._EXIT_SEEN_WITHIN_S", 30.0)
+                patch.setattr("evaluator.isolation.session._EXIT_SEEN_WITHIN_S", 30.0)
             found = pool.map(lambda ending: ended(backend, ending, submissions), tried.values())
             return dict(zip(tried, found, strict=True))
 

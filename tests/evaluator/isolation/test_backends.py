@@ -10,13 +10,18 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.backend import isolation_status
-from evaluator.isolation.bubblewrap.backend import Bubblewrap, Finding, judge
-from evaluator.isolation.bubblewrap.launch import Descriptors, Plan, arguments, diagnose
-from evaluator.isolation.job import Job
-from evaluator.isolation.layers import REQUIRED, Layer
+from evaluator.isolation.backend import REQUIRED, Layer, isolation_status
+from evaluator.isolation.bubblewrap import (
+    Bubblewrap,
+    Descriptors,
+    Finding,
+    Plan,
+    arguments,
+    diagnose,
+    judge,
+)
+from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.layout import Interpreter
-from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 
 

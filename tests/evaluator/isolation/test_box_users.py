@@ -17,13 +17,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.bubblewrap import launch as bubblewrap_launch
-from evaluator.isolation.bubblewrap.backend import Bubblewrap, sweep
-from evaluator.isolation.bubblewrap.sandbox import Starter
+from evaluator.isolation import bubblewrap as bubblewrap_launch
+from evaluator.isolation import processes
+from evaluator.isolation.bubblewrap import Bubblewrap, Starter, sweep
 from evaluator.isolation.cgroups import Places
 from evaluator.isolation.job import Job, ModelFiles
-from evaluator.isolation.supervising import processes
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.session import ScorerSession
 from evaluator.isolation.users import (
     UIDS,
     hides_names,

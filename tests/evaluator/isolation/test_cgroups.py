@@ -14,7 +14,8 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation import cgroups
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.backend import Layer
+from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.cgroups import (
     Cgroup,
     Places,
@@ -25,9 +26,7 @@ from evaluator.isolation.cgroups import (
     sweep,
     without_refused,
 )
-from evaluator.isolation.job import Job
-from evaluator.isolation.layers import Layer
-from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.job import MIB, Job, Limits
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Submit, box_of, png
 from tests.processes import finished
 
@@ -254,7 +253,7 @@ def test_the_cgroups_of_a_killed_worker_are_swept_at_the_next_start(
     program = f"""
         import os, signal
         from pathlib import Path
-        from evaluator.isolation.bubblewrap.backend import Bubblewrap
+        from evaluator.isolation.bubblewrap import Bubblewrap
         from evaluator.isolation.job import Job
         session = Bubblewrap().start(Job(Path({str(folder)!r})))
         cgroup = session._box.held.cgroup

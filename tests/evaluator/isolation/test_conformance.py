@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.containers.backend import Containers
+from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.containers import Containers
 from evaluator.isolation.plain import PlainProcess
 from tests.evaluator.isolation.suite import Answers, Walls
 

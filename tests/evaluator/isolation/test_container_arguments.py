@@ -8,18 +8,17 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
-from evaluator.isolation.containers.backend import gvisor
-from evaluator.isolation.containers.engine import EngineKind
-from evaluator.isolation.containers.plan import (
+from evaluator.isolation.container_engine import (
     BoxPlan,
+    EngineKind,
     arguments,
     binds,
     process_bound,
     with_first,
 )
-from evaluator.isolation.job import Job
+from evaluator.isolation.containers import gvisor
+from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.layout import Bind, Interpreter
-from evaluator.isolation.limits import Limits
 
 BOTH = list(EngineKind)
 

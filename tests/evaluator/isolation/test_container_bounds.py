@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.isolation.backend import REQUIRED, Layer
 from evaluator.isolation.cgroups import Bounds, bounds, cgroup_of, held_bytes
-from evaluator.isolation.containers.backend import Outside, seen_outside, verdict
-from evaluator.isolation.layers import REQUIRED, Layer
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.containers import Outside, seen_outside, verdict
+from evaluator.isolation.job import Limits
 
 
 def grouped(root: Path, version: int) -> Path:

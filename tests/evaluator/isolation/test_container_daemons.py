@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.containers import backend as container_sweep
-from evaluator.isolation.containers.backend import Containers, docker
-from evaluator.isolation.containers.engine import Engine, EngineError, OperatorImage
+from evaluator.isolation import containers as container_sweep
+from evaluator.isolation.container_engine import Engine, EngineError, OperatorImage
+from evaluator.isolation.containers import Containers, docker
 from evaluator.isolation.job import Job
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation.asking import boxes_known_to
 from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment

@@ -16,25 +16,25 @@ from typing import Any, cast
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.containers import sandbox
-from evaluator.isolation.containers.backend import (
-    docker,
-    podman,
-    start_folder,
-    sweep_folders,
-    this_supervisor,
-)
-from evaluator.isolation.containers.engine import (
+from evaluator.isolation import containers
+from evaluator.isolation.container_engine import (
     Container,
     Engine,
     EngineError,
     EngineKind,
     OperatorImage,
     diagnose,
+    named_pipes,
     skeleton,
 )
-from evaluator.isolation.containers.plan import named_pipes
-from evaluator.isolation.containers.sandbox import ContainerSandbox
+from evaluator.isolation.containers import (
+    ContainerSandbox,
+    docker,
+    podman,
+    start_folder,
+    sweep_folders,
+    this_supervisor,
+)
 from tests.evaluator.isolation.inquiry import REPOSITORY
 
 
@@ -65,8 +65,8 @@ def test_what_a_worker_killed_during_a_start_left_is_swept_by_the_next(tmp_path:
     source = f"""
 import os, signal
 from pathlib import Path
-from evaluator.isolation.containers.plan import named_pipes
-from evaluator.isolation.containers.backend import start_folder
+from evaluator.isolation.container_engine import named_pipes
+from evaluator.isolation.containers import start_folder
 with start_folder(Path({str(tmp_path)!r})) as folder:
     named_pipes(folder)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -207,14 +207,14 @@ def _box(engine: _Late, client: _Client) -> ContainerSandbox:
 
 
 def test_what_the_engine_learns_late_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(containers, "_ENDED_LOOK_EVERY_S", 0.0)
     engine = _Late(3)
     assert _box(engine, _Client()).out_of_memory()
     assert len(engine.asked) == 3
 
 
 def test_it_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "_STARVED_TOLD_WITHIN_S", 0.05)
+    monkeypatch.setattr(containers, "_STARVED_TOLD_WITHIN_S", 0.05)
     assert not _box(_Late(10**9), _Client()).out_of_memory()
 
 

@@ -15,14 +15,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
+from evaluator.isolation import processes
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.bubblewrap.backend import Bubblewrap, sweep, unreferenced
-from evaluator.isolation.bubblewrap.sandbox import NamespaceSandbox
+from evaluator.isolation.bubblewrap import Bubblewrap, NamespaceSandbox, sweep, unreferenced
 from evaluator.isolation.cgroups import machine_cgroups
-from evaluator.isolation.job import Job
-from evaluator.isolation.limits import MIB
-from evaluator.isolation.supervising import processes
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.job import MIB, Job
+from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation.asking import remains, soon
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Open, Submit, box_of
 from tests.processes import running
@@ -32,7 +30,7 @@ TRIES = 25
 STARTING = """
     import os, signal, sys
     from pathlib import Path
-    from evaluator.isolation.bubblewrap.backend import Bubblewrap
+    from evaluator.isolation.bubblewrap import Bubblewrap
     from evaluator.isolation.job import Job
     backend = Bubblewrap()
     backend.start(Job(Path(sys.argv[1]))).close()
@@ -133,7 +131,7 @@ def test_a_box_that_does_not_end_is_marked(
     folder = submit(CONSTANT)
     session = bubblewrap.start(Job(folder))
     with running(["sleep", "60"]) as survivor:
-        monkeypatch.setattr("evaluator.isolation.supervising.sandbox._GONE_WITHIN_S", 0.05)
+        monkeypatch.setattr("evaluator.isolation.session._GONE_WITHIN_S", 0.05)
         monkeypatch.setattr(NamespaceSandbox, "pids", lambda self: [survivor.pid])
         with pytest.raises(PlatformError) as caught:
             session.close()

@@ -11,12 +11,10 @@ import pytest
 from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
-from evaluator.isolation.backend import Probe, isolation_status
-from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
-from evaluator.isolation.job import Job, ModelFiles
-from evaluator.isolation.layers import LEGEND, Layer
-from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.isolation.backend import LEGEND, Layer, Probe, isolation_status
+from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
+from evaluator.isolation.job import Job, Limits, ModelFiles
+from evaluator.isolation.session import ScorerSession
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 from tests.evaluator.isolation.inquiry import REPOSITORY

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.isolation.limits import MIB, Limits, scorer_limits
+from evaluator.isolation.job import MIB, Limits, scorer_limits
 
 
 @pytest.mark.parametrize(

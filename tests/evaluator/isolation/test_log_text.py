@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.isolation.supervising.log import BoundedLog, plain_text
+from evaluator.isolation.session import BoundedLog, plain_text
 
 
 def test_a_title_that_never_ends_takes_only_its_own_line_with_it() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.bubblewrap import Bubblewrap
 from tests.evaluator.isolation import as_another_user
 from tests.evaluator.isolation.inquiry import REPOSITORY
 from tests.processes import finished

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation import users
-from evaluator.isolation.bubblewrap import backend as outside
+from evaluator.isolation import bubblewrap as outside
+from evaluator.isolation import processes, users
 from evaluator.isolation.layout import PACKAGE
-from evaluator.isolation.supervising import processes
 
 SOMEBODY = 65533
 

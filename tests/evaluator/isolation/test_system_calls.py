@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import syscalls
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.syscalls import ALLOWED, DENIED, Condition, Rule, Test, denied, known
 from tests.evaluator.isolation.boxes import Open, png

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.job import Job
-from evaluator.isolation.layers import Layer
-from evaluator.isolation.limits import MIB
-from evaluator.isolation.supervising import processes
+from evaluator.isolation import processes
+from evaluator.isolation.backend import Layer
+from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.job import MIB, Job
 from tests.evaluator.isolation.boxes import SHORT, Submit, box_of
 
 SMALL = replace(SHORT, start_s=60.0, memory_bytes=192 * MIB)

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.isolation.inside import calls
-from evaluator.isolation.inside.calls import ScorerFailure
-from evaluator.isolation.inside.scoring_path import Pairs, ScoringPath, VectorCache
+from evaluator.isolation.inside.calls import Pairs, ScorerFailure, ScoringPath, VectorCache
 from evaluator.isolation.inside.wire_protocol import Capability, ErrorKind
 
 ROOT = Path(__file__).parent

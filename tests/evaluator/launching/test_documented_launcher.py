@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.registry import load_registry
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher
 from evaluator.launching.planning import JobSettings

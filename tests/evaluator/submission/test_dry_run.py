@@ -22,7 +22,7 @@ from PIL import Image
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from evaluator.isolation.inside.wire_protocol import Capability
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.job import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.plan import Size
 from evaluator.submission import costs as projection

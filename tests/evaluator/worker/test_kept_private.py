@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.schema import Benchmark
-from evaluator.isolation.supervising.failures import Code, failure, without_its_words
+from evaluator.isolation.failures import Code, failure, without_its_words
 from evaluator.submission.runs import ModuleRun, Scored
 from evaluator.worker.liveness import RunProgress
 from leaderboard.governance.rights import Own

@@ -19,7 +19,7 @@ import pytest
 from evaluator.commands.local_account import this_person
 from evaluator.commands.worker_loop import stop_on_signals
 from evaluator.isolation.inside.wire_protocol import Capability
-from evaluator.isolation.supervising.log import BoundedLog
+from evaluator.isolation.session import BoundedLog
 from evaluator.worker.worker import LONGEST_LINE, LogTail, after
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State

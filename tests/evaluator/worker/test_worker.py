@@ -15,7 +15,7 @@ import pytest
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
 from benchmarks.stored_scores import read_overall
-from evaluator.isolation.supervising.failures import killed_from_outside
+from evaluator.isolation.failures import killed_from_outside
 from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.policy import Policy
 from leaderboard.publication.publisher import Update

@@ -6,7 +6,7 @@ less than a gigabyte. Where nothing stops one of these, it answers as if nothing
 
 from __future__ import annotations
 
-from evaluator.isolation.limits import MIB
+from evaluator.isolation.job import MIB
 from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed, within
 from tests.hostile.corpus.texts import behaving_after, scoring
 

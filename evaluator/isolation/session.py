@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import select
+import signal
+import subprocess
 import threading
 import time
+import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import AssayError, PlatformError
+from evaluator.isolation import failures, processes
 from evaluator.isolation.inside import wire_protocol
 from evaluator.isolation.inside.wire_protocol import Capability
-from evaluator.isolation.limits import Limits
-from evaluator.isolation.supervising import failures, processes
-from evaluator.isolation.supervising.log import LogDrain, one_line
-from evaluator.isolation.supervising.sandbox import Sandbox
+from evaluator.isolation.job import Limits
 
 _SET_UP_S = 30.0
 _LOG_ENDS_WITHIN_S = 5.0
@@ -371,3 +375,240 @@ class Watchdog:
                 self.breach = breach
                 self._box.end()
                 return
+
+
+_READ_BYTES = 65536
+
+
+class BoundedLog:
+    """Keeps the first and the last part of what it is fed, and counts what is between."""
+
+    def __init__(self, limit: int) -> None:
+        self._head_room = limit // 2
+        self._tail_room = limit - limit // 2
+        self._head = bytearray()
+        self._tail: deque[int] = deque(maxlen=self._tail_room)
+        self.total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take in more output."""
+        self.total += len(data)
+        room = self._head_room - len(self._head)
+        self._head += data[:room]
+        # Only the end of a chunk can survive in the tail.
+        self._tail.extend(data[max(room, len(data) - self._tail_room, 0) :])
+
+    def text(self) -> str:
+        """What was kept, harmless to show."""
+        left_out = self.total - len(self._head) - len(self._tail)
+        middle = f"\n[{left_out} bytes left out]\n".encode() if left_out else b""
+        return plain_text(bytes(self._head) + middle + bytes(self._tail))
+
+
+class LogDrain:
+    """Reads a pipe to its end on a thread of its own."""
+
+    def __init__(self, fd: int, limit: int) -> None:
+        self._fd = fd
+        self._log = BoundedLog(limit)
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._drain, name="box log", daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """What was kept so far."""
+        with self._lock:
+            return self._log.text()
+
+    def finish(self, timeout_s: float) -> bool:
+        """Wait for the end of the pipe, which comes once every process of the box is gone."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _drain(self) -> None:
+        while data := os.read(self._fd, _READ_BYTES):
+            with self._lock:
+                self._log.feed(data)
+
+
+_TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|.)")
+"""One that sets a title and never ends takes its own line with it, and no more."""
+_KEPT_CONTROLS = {"\n", "\t"}
+
+
+def plain_text(data: bytes) -> str:
+    """Readable text without terminal sequences, control, bidirectional or invisible characters."""
+    text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+    text = _TERMINAL_SEQUENCE.sub("", text)
+    return "".join(c for c in text if c in _KEPT_CONTROLS or _is_visible(c))
+
+
+def one_line(data: bytes) -> str:
+    """The same on a single line."""
+    return " ".join(plain_text(data).split())
+
+
+def _is_visible(character: str) -> bool:
+    return unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+KILLED = 128 + signal.SIGKILL
+_GONE_WITHIN_S = 10.0
+_LOOK_EVERY_S = 0.01
+
+
+class Sandbox(Protocol):
+    """What a session needs of the processes it talks to."""
+
+    @property
+    def request_fd(self) -> int:
+        """Where requests are written."""
+
+    @property
+    def reply_fd(self) -> int:
+        """Where replies are read."""
+
+    @property
+    def log_fd(self) -> int:
+        """Where output is read."""
+
+    @property
+    def counts_processes(self) -> bool:
+        """Whether the kernel's process limit counts this box alone, not all of the user's."""
+
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether the kernel bounds the memory of all its processes together."""
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel ended something in it for lack of memory."""
+
+    @property
+    def bounds_processes(self) -> bool:
+        """Whether the kernel bounds its processes and threads together, and tells when it did."""
+
+    def out_of_processes(self) -> bool:
+        """Whether the kernel refused it a process or thread at that bound."""
+
+    def killed_from_outside(self) -> bool:
+        """Whether it ended by a SIGKILL that nothing in it can have sent; False if unknown."""
+
+    def pids(self) -> list[int]:
+        """Processes of the box that are alive, however they detached themselves."""
+
+    def memory_bytes(self, pids: Sequence[int]) -> int:
+        """Memory that these processes of the box hold together."""
+
+    def end(self) -> bool:
+        """Kill and reap everything; False if something survived."""
+
+    def release(self) -> None:
+        """Close the descriptors, once nobody reads them any more."""
+
+    def exit_code(self, timeout_s: float) -> int | None:
+        """Exit code as a shell gives it (128 + signal), or None while it runs."""
+
+
+@dataclass(frozen=True)
+class Piped:
+    """A process with three pipes."""
+
+    process: subprocess.Popen[bytes]
+
+    @property
+    def bounds_memory(self) -> bool:
+        """Not unless it says so: then the watchdog does."""
+        return False
+
+    @property
+    def request_fd(self) -> int:
+        """Where requests are written."""
+        return _fd(self.process.stdin)
+
+    @property
+    def reply_fd(self) -> int:
+        """Where replies are read."""
+        return _fd(self.process.stdout)
+
+    @property
+    def log_fd(self) -> int:
+        """Where output is read."""
+        return _fd(self.process.stderr)
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel ended something in it; nobody asked it to."""
+        return False
+
+    @property
+    def bounds_processes(self) -> bool:
+        """Not unless it says so."""
+        return False
+
+    def out_of_processes(self) -> bool:
+        """Whether the kernel refused it a process; nobody would know."""
+        return False
+
+    def killed_from_outside(self) -> bool:
+        """Not known: whatever runs in it could have sent the signal."""
+        return False
+
+    def release(self) -> None:
+        """Close the descriptors."""
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def exit_code(self, timeout_s: float) -> int | None:
+        """Exit code as a shell gives it, or None while it runs."""
+        try:
+            code = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        return 128 - code if code < 0 else code
+
+
+@dataclass(frozen=True)
+class SessionBox(Piped):
+    """Processes in a session of their own: enough for code we trust, no wall for any other."""
+
+    counts_processes: bool = False
+
+    def pids(self) -> list[int]:
+        """Living processes of the box."""
+        return processes.pids_in_session(self.process.pid)
+
+    def memory_bytes(self, pids: Sequence[int]) -> int:
+        """Memory they hold together."""
+        return processes.resident_bytes(pids)
+
+    def end(self) -> bool:
+        """Kill and reap everything; False if something survived."""
+        for pid in self.pids():
+            _kill(pid)
+        self.process.kill()
+        self.process.wait()
+        return all_gone(self)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def all_gone(box: Sandbox) -> bool:
+    """Wait until no process of a box is left; False where one stays."""
+    deadline = time.monotonic() + _GONE_WITHIN_S
+    while box.pids():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK_EVERY_S)
+    return True
+
+
+def _fd(pipe: object) -> int:
+    fileno = getattr(pipe, "fileno", None)
+    if fileno is None:
+        raise ValueError("the process was started without its pipes")
+    return int(fileno())

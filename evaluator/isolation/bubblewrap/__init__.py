@@ -1,1 +1,0 @@
-"""The backend that makes namespaces with bubblewrap, and the layers around it."""

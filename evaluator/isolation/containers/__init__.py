@@ -1,1 +1,0 @@
-"""The backend that asks a container engine: Docker, Podman, either with gVisor."""
