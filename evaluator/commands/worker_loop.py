@@ -30,7 +30,7 @@ from evaluator.isolation.plain import PlainProcess
 from evaluator.launching.planning import WORKER, JobSettings
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.local import LocalEngine
+from evaluator.scoring.batch_work import LocalEngine
 from evaluator.worker.disk import DiskPlaces, DiskWatch
 from evaluator.worker.liveness import LEASE, LEASE_SLACK, RunProgress
 from evaluator.worker.logs import (

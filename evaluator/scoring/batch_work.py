@@ -1,14 +1,20 @@
 """Batch, from encoded images to verdicts: whatever an item does, the others are scored.
 
-Every engine works through its batches with this module, beside the client.
+Every engine works through its batches with this module, beside the client: that of this process, and
+an actor of Ray.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +22,7 @@ from numpy.typing import NDArray
 from evaluator.scoring.asking import (
     Answered,
     Batch,
+    ClientSource,
     Finding,
     Item,
     OutOfMemoryError,
@@ -248,3 +255,136 @@ def _reply(batch: Batch, found: _KnownScores, *, with_elements: bool) -> Reply:
 def _elements(pair: PairRequest, found: _KnownScores) -> NDArray[np.float64]:
     values = found.elements.get(pair.pair_id)
     return np.full(len(pair.elements), np.nan) if values is None else values
+
+
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """Asks in the order of the plan; nothing is opened where nothing is to be asked."""
+
+    name: ClassVar[str] = "local"
+    threads: int = 2  # that make images ready
+    ahead_batches: int = 4  # batches that wait, ready or in work, for the client
+    ahead_bytes: int = 512 * _MIB  # about how much they may hold; one batch waits in any case
+
+    def run(self, batches: Iterable[Batch], source: ClientSource) -> Iterator[Answered]:
+        """See `Engine`."""
+        drawn = iter(batches)
+        first = next(drawn, None)
+        if first is None:
+            return
+        with (
+            source.open() as client,
+            ThreadPoolExecutor(self.threads, thread_name_prefix="ready") as pool,
+        ):
+            queue = _Ahead(self, client, pool, chain([first], drawn))
+            room = Room()
+            try:
+                while (waiting := queue.next()) is not None:
+                    batch, ready = waiting
+                    yield ask_ready(client, batch, ready, room)
+            finally:
+                queue.cancel()
+
+
+class _Ahead:
+    """Batches that are being made ready, first in, first out."""
+
+    def __init__(
+        self, engine: LocalEngine, client: ScorerClient, pool: Executor, batches: Iterator[Batch]
+    ) -> None:
+        self._engine = engine
+        self._client = client
+        self._pool = pool
+        self._batches = batches
+        self._waiting: deque[tuple[Batch, ReadyBatch]] = deque()
+        self._drained = False
+
+    def next(self) -> tuple[Batch, ReadyBatch] | None:
+        """The batch that is due, with the next ones begun; None when there are no more."""
+        self._fill(at_least=1)
+        if not self._waiting:
+            return None
+        due = self._waiting.popleft()
+        self._fill(at_least=1)
+        return due
+
+    def cancel(self) -> None:
+        """Begin with nothing more."""
+        for _, ready in self._waiting:
+            ready.cancel()
+
+    def _fill(self, *, at_least: int) -> None:
+        while not self._drained and (
+            len(self._waiting) < at_least
+            or (
+                len(self._waiting) < self._engine.ahead_batches
+                and self._bytes_ahead() < self._engine.ahead_bytes
+            )
+        ):
+            batch = next(self._batches, None)
+            if batch is None:
+                self._drained = True
+                return
+            self._waiting.append((batch, made_ready(self._client, batch, self._pool)))
+
+    def _bytes_ahead(self) -> int:
+        return sum(batch_bytes(batch, ready) for batch, ready in self._waiting)
+
+
+def batch_bytes(batch: Batch, ready: ReadyBatch) -> int:
+    """About how much memory a batch holds; what is not ready yet counts as what is."""
+    raw = sum(len(item.data) for item in batch.items)
+    made = [
+        future.result().n_bytes
+        for future in ready.images
+        if future.done() and not future.cancelled() and future.exception() is None
+    ]
+    if not made:
+        return 2 * raw
+    return raw + sum(made) * len(ready.images) // len(made)
+
+
+class ClientHost:
+    """Takes calls from several threads at once.
+
+    One thread opens, asks and closes the client: what it starts may belong to the thread that
+    started it. While it asks for one batch, the images of the next are made ready by others.
+    """
+
+    def __init__(self, threads: int, ready_threads: int) -> None:
+        self._threads = threads
+        self._asking = ThreadPoolExecutor(1, thread_name_prefix="asking")
+        self._pool = ThreadPoolExecutor(ready_threads, thread_name_prefix="ready")
+        self._opened = ExitStack()
+        self._room = Room()
+        self._closing = False
+
+    def open(self, source: ClientSource) -> None:
+        """Start the client."""
+        self._client: ScorerClient = self._asking.submit(self._open, source).result()
+
+    def answer(self, batch: Batch) -> Answered:
+        """Make a batch ready, and ask when it is its turn."""
+        ready = made_ready(self._client, batch, self._pool)
+        return self._asking.submit(self._answer, batch, ready).result()
+
+    def close(self) -> None:
+        """End the client, after what is asked just now; batches that wait are dropped."""
+        self._closing = True
+        self._asking.submit(self._opened.close).result()
+
+    def _open(self, source: ClientSource) -> ScorerClient:
+        client = self._opened.enter_context(source.open())
+        # Only if the client uses it; loading it takes seconds.
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(self._threads)
+        return client
+
+    def _answer(self, batch: Batch, ready: ReadyBatch) -> Answered:
+        if self._closing:
+            ready.cancel()
+            raise CancelledError
+        return ask_ready(self._client, batch, ready, self._room)

@@ -25,20 +25,20 @@ from evaluator.scoring.asking import (
     PairRequest,
     RawItem,
 )
-from evaluator.scoring.batch_work import unreadable
+from evaluator.scoring.batch_work import LocalEngine, unreadable
 from evaluator.scoring.column import (
     Cost,
+    Keeper,
     Part,
     RunVerdict,
     ScoreColumn,
+    ShardFolder,
     column_of,
     merged_parts,
     part_of,
 )
-from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan, Unit
 from evaluator.scoring.progress import Listener, Tracker
-from evaluator.scoring.shards import Keeper, ShardFolder
 
 
 @dataclass(frozen=True, slots=True)

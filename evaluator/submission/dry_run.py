@@ -31,7 +31,7 @@ from evaluator.isolation.backend import Backend
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Job, Limits, ModelFiles
 from evaluator.isolation.session import ScorerSession
-from evaluator.scoring.local import LocalEngine
+from evaluator.scoring.batch_work import LocalEngine
 from evaluator.scoring.progress import Progress
 from evaluator.submission.costs import (
     Costs,

@@ -16,12 +16,11 @@ from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import ClientSource, Engine, Finding
 from evaluator.scoring.column import Cost as RunCost
-from evaluator.scoring.column import ScoreColumn
+from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.sandbox import StartedSandboxes
-from evaluator.scoring.shards import ShardFolder, run_fingerprint
 from evaluator.trust import Trial, sampled, tried
 from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Submission
 from leaderboard.trust import TrustReport

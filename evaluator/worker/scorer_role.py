@@ -26,7 +26,7 @@ from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.job import Job, Limits, ModelFiles
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.local import LocalEngine
+from evaluator.scoring.batch_work import LocalEngine
 from evaluator.scoring.sandbox import SandboxClient
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.runs import FileRun, ModuleRun, ModuleWork, Run

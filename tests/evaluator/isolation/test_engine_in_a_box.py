@@ -11,10 +11,10 @@ from benchmarks.errors import SubmitterError
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.job import Job
+from evaluator.scoring.column import ShardFolder
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.sandbox import SandboxSource
-from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 
 pytestmark = pytest.mark.isolation

@@ -17,12 +17,11 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.scoring.asking import Answered, Batch, Engine, PairRequest, RawItem
-from evaluator.scoring.column import ScoreColumn
+from evaluator.scoring.batch_work import LocalEngine
+from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
-from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.scorers.common import later
 from tests.evaluator.scoring.fakes import picture, questions_of
 from tests.evaluator.scoring.ray_clients import (

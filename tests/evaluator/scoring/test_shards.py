@@ -11,9 +11,15 @@ import pytest
 
 from benchmarks.errors import TransientError
 from evaluator.scoring.asking import Finding, Work
-from evaluator.scoring.column import AnswerRow, ElementScore, Part, merged_parts
+from evaluator.scoring.column import (
+    AnswerRow,
+    ElementScore,
+    Part,
+    ShardFolder,
+    merged_parts,
+    run_fingerprint,
+)
 from evaluator.scoring.plan import PLAN_VERSION
-from evaluator.scoring.shards import ShardFolder, run_fingerprint
 
 PART = Part(
     scores={"a": 0.1, "b": math.nan},
@@ -121,7 +127,7 @@ def test_a_full_disk_is_a_fault_of_the_world_and_leaves_what_was_kept(
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("evaluator.scoring.shards.os.fsync", full)
+    monkeypatch.setattr("evaluator.scoring.column.os.fsync", full)
     with pytest.raises(TransientError, match="No space left on device") as caught:
         shards.write(Part(scores={"c": 2.0}))
     assert caught.value.code == "disk_failed"

@@ -19,7 +19,7 @@ from huggingface_hub import constants
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.settings.model import FILE_ORIGINS
 from benchmarks.settings.sources import load
-from evaluator.scoring import shards
+from evaluator.scoring import column
 from evaluator.worker import publishing
 from evaluator.worker import spool as outbox_module
 from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST
@@ -418,7 +418,7 @@ def half_full(path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "write"),
     [
-        (shards, "_write_whole", full),
+        (column, "_write_whole", full),
         (outbox_module, "write_durably", full),
         (outbox_module, "write_durably", half_full),
     ],
