@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: what is measured here."""
+"""`python -m benchmarks`, which is `assay bench` too: what is measured here."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import typer
 
 from benchmarks.command_line import run
 from benchmarks.commands.describe import describe, list_benchmarks
-from benchmarks.commands.files import fetch, prompts, questions
+from benchmarks.commands.files import fetch, pairs, prompts, questions
 
 
 def command_line() -> typer.Typer:
     """All commands."""
     app = typer.Typer(
-        help="The benchmarks Assay knows: list them, fetch their data, export prompts and questions.",
+        help="The benchmarks Assay knows: list them, fetch their data, list pairs, export prompts and questions.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=False,
     )
     app.command("list")(list_benchmarks)
-    for command in (describe, fetch, prompts, questions):
+    for command in (describe, fetch, pairs, prompts, questions):
         app.command()(command)
     return app
 

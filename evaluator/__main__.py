@@ -1,4 +1,4 @@
-"""`python -m evaluator`: the command line of submitters and operators."""
+"""`assay`, which is `python -m evaluator` too: the command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import typer
 
+from benchmarks.__main__ import command_line as benchmarks_command_line
 from benchmarks.command_line import run
 from evaluator.commands.check import check
 from evaluator.commands.compare import compare
@@ -85,6 +86,7 @@ def command_line() -> typer.Typer:
     app.add_typer(questions, name="questions")
     app.add_typer(models, name="models")
     app.add_typer(store_app(), name="store")
+    app.add_typer(benchmarks_command_line(), name="bench")
     return app
 
 

@@ -1,4 +1,4 @@
-"""Commands `fetch`, `prompts` and `questions`: files of a benchmark, and folders made of them."""
+"""Commands `fetch`, `pairs`, `prompts` and `questions`: files of a benchmark, and what is made of them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from benchmarks.commands.common import (
     AsJson,
     Data,
     Name,
+    known,
     known_sets,
     named,
     print_json,
@@ -34,6 +35,7 @@ from benchmarks.fetch import fetch as fetch_files
 from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
 from benchmarks.prompt_sets.prompt_set import IMAGES, SEEDS, PromptSet, parse_seeds
 from benchmarks.questions import QuestionFolder, Tell, export_questions, key_path
+from benchmarks.registry import find
 from benchmarks.schema import Benchmark
 from benchmarks.scores import name_for
 from benchmarks.sources.output import check_output, write_new, write_whole
@@ -263,6 +265,63 @@ def _encoded(table: pd.DataFrame, form: Format) -> bytes:
         text = table.to_json(orient="records", lines=True, force_ascii=False)
         return str(text).encode()
     return str(table.to_csv(index=False)).encode()
+
+
+def pairs(
+    name: Name,
+    *,
+    data: Data = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="CSV file to write; without it, standard output.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the pairs that a scores file must hold; their images need not be there.
+
+    The columns are pair_id, image_id and prompt. Ids and prompts that the files at hand do not tell
+    are empty; of a benchmark that keeps its answers and whose images are not there, only the pair ids
+    are listed, sorted.
+
+    Example: python -m benchmarks pairs ts2
+    """
+    if out is not None and as_json:
+        raise typer.BadParameter("--json goes to standard output", param_hint="--out")
+    if out is not None:
+        check_output(out, force=force)
+    table = pair_table(find(known(), name), data)
+    if as_json:
+        print_json(table.to_dict("records"))
+        return
+    content = _encoded(table, Format.CSV)
+    if out is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    write_whole(out, lambda place: place.write_bytes(content))
+    _say(f"{len(table)} pairs in {out}")
+
+
+def pair_table(benchmark: Benchmark, data: Path | None) -> pd.DataFrame:
+    """Columns `pair_id`, `image_id`, `prompt` of each pair; nothing of what people said of it."""
+    columns = ["pair_id", "image_id", "prompt"]
+    if benchmark.has_questions(data):
+        asked = benchmark.questions(data)
+        rows = [(pair.pair_id, pair.image_id, asked.texts[pair.text_id]) for pair in asked.pairs]
+        return pd.DataFrame(rows, columns=columns)
+    answers = benchmark.answers(data)
+    if not benchmark.card.answers_public:
+        # Their order could tell what is kept.
+        return (
+            pd.DataFrame({"pair_id": sorted(answers.pair_ids)}).reindex(columns=columns).fillna("")
+        )
+    known_pairs = benchmark.cases(answers, data)
+    told = (
+        pd.DataFrame(columns=columns)
+        if known_pairs is None
+        else known_pairs[columns].drop_duplicates("pair_id")
+    )
+    return pd.DataFrame({"pair_id": answers.pair_ids}).merge(told, how="left").fillna("")
 
 
 _LINES = 10

@@ -220,11 +220,14 @@ def _is_under_usr(folder: Path) -> bool:
 
 
 def usually_hidden() -> tuple[Path, ...]:
-    """The project, and the home folder unless it is one that service users have."""
+    """The project, and the home folder unless it is one that service users have.
+
+    Installed, the project lies among the packages that a sandbox is given, and hides nothing.
+    """
     project, home = Path(__file__).resolve().parents[2], Path.home().resolve()
-    if home == Path("/") or home.is_relative_to("/usr"):
-        return (project,)
-    return (project, home)
+    installed = _is_under_usr(project) or project in _site_folders()
+    served = home == Path("/") or home.is_relative_to(_USR)
+    return (() if installed else (project,)) + (() if served else (home,))
 
 
 CPU = "cpu"

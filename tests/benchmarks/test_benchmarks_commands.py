@@ -19,7 +19,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.command_line import NOBODY_READS
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from benchmarks.schema import Benchmark
+from benchmarks.schema import Answers, Benchmark
 from benchmarks.sources.folder import DataFile
 from benchmarks.sources.remote import Hub
 from tests.benchmarks.sources.fetching import REPO, Remote, on_hub
@@ -50,6 +50,20 @@ class Told(Toy):
 
     def facts(self, answers: Any) -> Mapping[str, pd.DataFrame]:
         return {"Paired tests": PAIRS, "Raters [all]": NAMES_ONLY}
+
+
+class Blind(Toy):
+    """Its images are not at hand; its answers and cases are, worst first."""
+
+    def answers(self, data: Path | None) -> Answers:
+        return Answers(pair_ids=("c", "a", "b"), clusters=("c", "a", "b"))
+
+    def has_questions(self, data: Path | None) -> bool:
+        return False
+
+    def cases(self, answers: Any, data: Path | None) -> pd.DataFrame:
+        told = {"pair_id": ["a", "a", "b"], "image_id": ["1", "1", "2"], "prompt": ["x", "x", ""]}
+        return pd.DataFrame({**told, "expected": [5.0, 5.0, 1.0], "said": ["5 of 5", "", ""]})
 
 
 @pytest.fixture
@@ -113,6 +127,36 @@ def broken(tmp_path: Path) -> Path:
     (tmp_path / "remote").mkdir()
     (tmp_path / "remote/answers.csv").write_text("x\n1\n")
     return tmp_path
+
+
+# pairs
+PUBLIC = [("c", "", ""), ("a", "1", "x"), ("b", "2", "")]
+"""Without images: in the order of the benchmark, with what its cases tell."""
+WITHHELD = [("a", "", ""), ("b", "", ""), ("c", "", "")]
+"""Of a benchmark that keeps its answers: sorted, for the order could tell them."""
+
+
+@pytest.mark.parametrize(("public", "expected"), [(True, PUBLIC), (False, WITHHELD)])
+def test_pairs_are_listed_without_images_and_without_what_people_said(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, public: bool, expected: object
+) -> None:
+    blind = Blind(Toy.card.model_copy(update={"answers_public": public}))
+    monkeypatch.setattr("benchmarks.commands.common.load_registry", lambda: {"toy": blind})
+    listed = call("pairs", "toy", "--json").json
+    assert [(one["pair_id"], one["image_id"], one["prompt"]) for one in listed] == expected
+    assert all(len(one) == 3 for one in listed)
+    end = call("pairs", "toy", "--out", tmp_path / "pairs.csv")
+    assert (end.code, end.out) == (0, "")
+    written = pd.read_csv(tmp_path / "pairs.csv", keep_default_na=False, dtype=str)
+    assert list(written.itertuples(index=False, name=None)) == expected
+    assert call("pairs", "toy", "--out", tmp_path / "pairs.csv").problem == "file_exists"
+
+
+def test_pairs_whose_questions_are_at_hand_have_their_image_and_prompt(call: Call) -> None:
+    lines = call("pairs", "toy").out.splitlines()
+    assert lines[:2] == ["pair_id,image_id,prompt", "a,image a,a grey pixel"]
+    assert call("pairs", "nothing").problem == "unknown_benchmark"
+    assert call("pairs", "toy", "--json", "--out", "x.csv").code == 2
 
 
 # fetch

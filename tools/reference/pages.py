@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -19,7 +19,8 @@ from tools.reference.errors import ErrorCode
 from tools.reference.markdown import code, page, table, text
 
 _OF_COMMANDS = """\
-Every command answers `--help`. They end with 0, or with 1 where the input is wrong, 2 where they are
+`assay` is `python -m evaluator`, and `assay bench` is `python -m benchmarks`. Every command answers
+`--help`. They end with 0, or with 1 where the input is wrong, 2 where they are
 used wrongly and 3 where Assay or the world outside is at fault; see [errors](errors.md). An option
 with a variable in the last column is taken from there, or from the
 [settings file](settings.md), where it is not given."""
@@ -28,21 +29,24 @@ _EXAMPLE = re.compile(r"\s*Examples?:\s*", re.IGNORECASE)
 
 
 def commands_page(command_lines: Mapping[str, typer.Typer]) -> str:
-    """The document."""
+    """The document; a group that is a command line of its own stands there alone."""
+    titles = {app.info.help for app in command_lines.values()}
     parts = [
         part
         for called, app in command_lines.items()
-        for part in _command(called, get_command(app), 2)
+        for part in _command(called, get_command(app), 2, titles)
     ]
     return page("Commands", _OF_COMMANDS, *parts)
 
 
-def _command(called: str, command: Any, level: int) -> Iterator[str]:
+def _command(
+    called: str, command: Any, level: int, elsewhere: Collection[object] = ()
+) -> Iterator[str]:
     yield f"{'#' * min(level, 4)} {called}"
     yield from _command_help(command)
     if hasattr(command, "commands"):
         for name, one in sorted(command.commands.items()):
-            if not one.hidden:
+            if not one.hidden and one.help not in elsewhere:
                 yield from _command(f"{called} {name}", one, level + 1)
         return
     rows = [row for option in command.params if (row := _option_row(option))]
