@@ -27,6 +27,7 @@ from leaderboard.publication.rebuilding import (
     repaired,
 )
 from leaderboard.publication.snapshot import known_and_shown, read_snapshot
+from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.service.health import DISK_FLOOR_BYTES, Health, Level, disk_of
 from leaderboard.service.webhooks import checked_secret as checked_webhook
 from leaderboard.store.hub.layout import CONTENTS
@@ -374,7 +375,7 @@ def _dataset_cards(parts: HubParts, cards: Mapping[str, Card]) -> Iterator[Row]:
     from leaderboard.store.hub.maintenance import stale_cards  # noqa: PLC0415
 
     try:
-        stale = stale_cards(parts, known_and_shown(parts.public, cards))
+        stale = stale_cards(parts, known_and_shown(parts.public, cards), table_schemas())
     except AssayError:
         return  # It is told of the repositories and the pins already what cannot be reached.
     if stale:

@@ -16,6 +16,7 @@ from benchmarks.registry import load_registry
 from evaluator.commands.common import JsonOption, console, ended_in_order, table
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import known_and_shown
+from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.store.opening import StoreName
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def cards(name: Named) -> None:
 
     parts = _parts(name)
     known = {key: benchmark.card for key, benchmark in load_registry().items()}
-    for line in write_cards(parts, known_and_shown(parts.public, known)):
+    for line in write_cards(parts, known_and_shown(parts.public, known), table_schemas()):
         console().print(Text(line))
 
 

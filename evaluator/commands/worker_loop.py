@@ -50,6 +50,7 @@ from leaderboard.ledger.cleanup import sweep, tidy_all
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.publication.snapshot import known_and_shown
+from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
 
@@ -328,7 +329,8 @@ class RunLoop:
 
         cards = known_and_shown(opened.public, cards_of(self.registry))
         try:
-            for line in write_cards(HubParts(self.store.hub_name, self.store.folder), cards):
+            parts = HubParts(self.store.hub_name, self.store.folder)
+            for line in write_cards(parts, cards, table_schemas()):
                 logging.debug("%s", line)
         except TransientError as error:
             logging.warning("The dataset cards stay as they are for now: %s", error)

@@ -52,6 +52,8 @@ _COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Status], object]]] = {
     "scored_at": (_TIME, lambda s: s.scored_at),
     "status": (pa.string(), lambda s: s.model_dump_json()),
 }
+SCHEMA = pa.schema([(name, kind) for name, (kind, _) in _COLUMNS.items()])
+"""Columns of the file."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,8 @@ def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
 
 def queue_bytes(queue: Queue) -> bytes:
     """The file of a queue."""
-    schema = pa.schema(
-        [(name, kind) for name, (kind, _) in _COLUMNS.items()],
-        metadata={_VERSION_KEY: VERSION.encode(), _SEGMENTS_KEY: str(queue.segments).encode()},
+    schema = SCHEMA.with_metadata(
+        {_VERSION_KEY: VERSION.encode(), _SEGMENTS_KEY: str(queue.segments).encode()}
     )
     arrays = [
         pa.array([value(status) for status in queue.statuses], kind)

@@ -12,6 +12,7 @@ from benchmarks.settings.sources import load
 from evaluator.doctoring import Row, cache_rows, hub_rows, isolation_rows, may_write, settings_rows
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer, Probe
 from evaluator.isolation.bubblewrap import Bubblewrap
+from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.store.hub.maintenance import write_cards
 from leaderboard.store.interface import transact
 from tests.hub.accounts import Account
@@ -59,7 +60,7 @@ def test_dataset_cards_that_are_out_of_date_are_told_with_the_command(
     hub: HubServer, tmp_path: Path
 ) -> None:
     parts = created(hub, tmp_path / "a")
-    list(write_cards(parts, CARDS))
+    list(write_cards(parts, CARDS, table_schemas()))
     assert rows(hub, tmp_path)["dataset cards"].advice == ""
     hub.repositories[PARTS["results"]].change({"README.md": None})
     found = rows(hub, tmp_path)["dataset cards"]

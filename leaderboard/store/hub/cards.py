@@ -44,7 +44,8 @@ scores = load_dataset("{results_name}", "scores", split="train")
 get_dataset_config_names("{results_name}")
 ```
 
-A table is among them as soon as it has rows. `snapshot.parquet` has one row for each value, sorted by benchmark. The key `assay` of the metadata
+`boards`, `pairs` and `scores` are there from the beginning, and what is of one benchmark as soon as it has
+rows. A table without rows loads with `streaming=True`. `snapshot.parquet` has one row for each value, sorted by benchmark. The key `assay` of the metadata
 of that file is JSON: when it was made and from which version of
 [{requests_name}](https://huggingface.co/datasets/{requests_name}), the cards of the benchmarks, and
 for each entry who sent it, what it cost and what it was put through. `boards/*.pairs.parquet` have

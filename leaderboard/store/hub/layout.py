@@ -68,6 +68,7 @@ def was_in_scores(path: str) -> bool:
 
 
 CARD = "README.md"
+COLUMNS = "columns"  # Folder of the files that say which columns the tables have
 _AT_THE_TOP = frozenset({"readme.md", ".gitattributes", ".gitignore", ".huggingface.yaml"})
 _FORBIDDEN = frozenset({".git", ".cache"})  # Folders the Hub's client refuses to write to
 
@@ -75,9 +76,8 @@ _FORBIDDEN = frozenset({".git", ".cache"})  # Folders the Hub's client refuses t
 def check_hub_path(path: str) -> str:
     """The path itself, if a repository of the Hub can keep it for us."""
     check_path(path)
-    if path.casefold() in _AT_THE_TOP or any(
-        part.casefold() in _FORBIDDEN for part in path.split("/")
-    ):
+    parts = path.casefold().split("/")
+    if parts[0] in {*_AT_THE_TOP, COLUMNS} or any(part in _FORBIDDEN for part in parts):
         raise PlatformError("bad_path", f"{path!r} is not a path inside the store: reserved.")
     return path
 

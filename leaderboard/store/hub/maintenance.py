@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+import pyarrow as pa
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
 
@@ -17,7 +18,7 @@ from benchmarks.errors import PlatformError, TransientError
 from benchmarks.schema import Card
 from leaderboard.store.hub.cards import card_of
 from leaderboard.store.hub.client import LAST
-from leaderboard.store.hub.configurations import has_rows, may_be_empty, tables_of
+from leaderboard.store.hub.configurations import WHOLE, columns_files, tables_in, tables_of
 from leaderboard.store.hub.faults import HubRequest, VersionGoneError
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import CARD, Part
@@ -55,21 +56,24 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
         )
 
 
-def write_cards(parts: HubParts, cards: Mapping[str, Card]) -> Iterator[str]:
-    """Write the card of each repository, where it is another than the one there."""
+Schemas = Mapping[str, pa.Schema]  # Columns of the tables of a store, by their names
+
+
+def write_cards(parts: HubParts, cards: Mapping[str, Card], schemas: Schemas) -> Iterator[str]:
+    """Write the card of each repository and the columns of its tables, where they are others."""
     for part in Part:
-        done = in_rounds(partial(_card_written, parts, part, cards))
+        done = in_rounds(partial(_card_written, parts, part, cards, schemas))
         name = parts.repositories[part].name
         yield f"{name}: the card {'is written' if done else 'was there already'}."
 
 
-def stale_cards(parts: HubParts, cards: Mapping[str, Card]) -> list[str]:
-    """The repositories whose card is not what their benchmarks and tables make it."""
+def stale_cards(parts: HubParts, cards: Mapping[str, Card], schemas: Schemas) -> list[str]:
+    """The repositories whose card or columns are not what benchmarks and tables make them."""
     version = parts.public.version(parts.public.fresh_head())
     return [
         parts.repositories[part].name
         for part in Part
-        if _new_card(parts, part, cards, version, _head_of(parts, part, version))
+        if _new_card(parts, part, cards, schemas, version)[1]
     ]
 
 
@@ -81,44 +85,44 @@ def in_rounds(step: Callable[[], _T]) -> _T:
     return step()
 
 
-def _card_written(parts: HubParts, part: Part, cards: Mapping[str, Card]) -> bool:
+def _card_written(parts: HubParts, part: Part, cards: Mapping[str, Card], schemas: Schemas) -> bool:
     """Whether the card is written now, and was not there already."""
     repository = parts.repositories[part]
     version = parts.public.version(parts.public.fresh_head())
-    head = _head_of(parts, part, version)
-    card = _new_card(parts, part, cards, version, head)
+    head, card = _new_card(parts, part, cards, schemas, version)
     note = version.pins.note if part is Part.REQUESTS else last_note
     if card:
         repository.commit_with({}, lambda nonce: {**note(nonce), **card}, head, "The card")
     return bool(card)
 
 
-def _head_of(parts: HubParts, part: Part, version: Version) -> str:
-    return version.sha if part is Part.REQUESTS else parts.repositories[part].fresh_head()
-
-
 def _new_card(
-    parts: HubParts, part: Part, cards: Mapping[str, Card], version: Version, head: str
-) -> dict[str, bytes]:
-    """The card as it is to be; nothing where it is so at the head."""
+    parts: HubParts,
+    part: Part,
+    cards: Mapping[str, Card],
+    schemas: Schemas,
+    version: Version,
+) -> tuple[str, dict[str, bytes]]:
+    """A head, and what of the card and the files of columns is not there as it is to be."""
     repository = parts.repositories[part]
+    head = version.sha if part is Part.REQUESTS else repository.fresh_head()
     pinned = version.pins.results if part is Part.RESULTS else head
-    tables = {} if part is Part.SUBMISSIONS else _tables(repository, pinned)
-    card = card_of(part, parts.name.text, cards, tables)
+    there = None
     with suppress(NotFoundError):
-        if repository.read_at(CARD, head) == card:
-            return {}
-    return {CARD: card}
+        there = repository.read_at(CARD, head)
+    # A table that was named stays so when its last rows go.
+    tables = {**(tables_in(there or b"") or {}), **WHOLE[part], **_tables(repository, part, pinned)}
+    card = card_of(part, parts.name.text, cards, tables)
+    columns = columns_files(part, schemas)
+    known = repository.entries_at(columns, head) if columns else {}
+    new = {path: content for path, content in columns.items() if path not in known}
+    return head, new if there == card else {CARD: card, **new}
 
 
-def _tables(repository: HubRepository, sha: str) -> dict[str, str]:
-    """The tables of a repository that have rows."""
-    found: dict[str, str] = {}
-    for path in repository.list_at("", sha):
-        new = tables_of(path).items() - found.items()
-        if new and (not may_be_empty(path) or has_rows(repository.read_at(path, sha))):
-            found |= new
-    return found
+def _tables(repository: HubRepository, part: Part, sha: str) -> dict[str, str]:
+    """The tables of single benchmarks that have rows."""
+    paths = repository.list_at("", sha) if part is Part.RESULTS else ()
+    return {name: files for path in paths for name, files in tables_of(path).items()}
 
 
 def _repository(parts: HubParts, part: Part, *, hidden: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create, write_cards
 from leaderboard.store.live.folder import FolderLive
@@ -27,7 +28,7 @@ def test_a_submission_alone_is_five_commits_from_upload_to_board(tmp_path: Path,
         access: dict[str, Any] = {"endpoint": hub.endpoint, "token": hub.token}
         parts = HubParts(NAME, tmp_path / "made", **access)
         list(create(parts))
-        list(write_cards(parts, {}))
+        list(write_cards(parts, {}, table_schemas()))
         live = FolderLive(tmp_path / "live")
         store = replace(hub_store(NAME, tmp_path / "w", **access), live=live, look_every_s=0.0)
         rig = Rig(tmp_path, store=store)

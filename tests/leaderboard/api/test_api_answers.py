@@ -6,6 +6,7 @@ import hashlib
 import io
 import math
 import re
+from collections import defaultdict
 from html import unescape
 from itertools import count
 from typing import Any
@@ -31,6 +32,7 @@ from leaderboard.views.board_tables import board_table, pairs, pairs_table
 from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
 from leaderboard.views.comparison import COLUMNS, CompareQuery, comparison_page, opponents
 from leaderboard.views.index import index_table, resolve_index
+from leaderboard.views.metrics import MetricsQuery
 from leaderboard.views.skills import (
     SkillsQuery,
     found_for,
@@ -38,12 +40,13 @@ from leaderboard.views.skills import (
 )
 from leaderboard.views.submissions import Moment, queue_of
 from leaderboard.web.benchmark_tab import board_html
+from leaderboard.web.metrics_tab import metrics_tab
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
-from tests.leaderboard.house import CARDS, House
+from tests.leaderboard.house import ADA, CARDS, House
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 from tests.leaderboard.web import index_fixture
 from tests.leaderboard.web.moved_fixture import BEFORE, fill_moved
-from tests.leaderboard.web.synthetic import METRICS, NOW, cards, fill
+from tests.leaderboard.web.synthetic import METRICS, NOW, cards, fill, site_of
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
@@ -52,6 +55,14 @@ FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
 @pytest.fixture(scope="module")
 def api() -> Asking:
     return asking()
+
+
+@pytest.fixture(scope="module")
+def emptied() -> House:
+    house = House()
+    for name in [house.done(name="one"), house.done(name="two")]:
+        house.acts.withdraw(name, ADA)
+    return house
 
 
 def csv_of(api: Asking, address: str) -> str:
@@ -467,3 +478,22 @@ def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:
     assert f"./v1/skills{choice.query.to_query()}" == f"./v1/skills?{query}"
     assert api.refused("/v1/skills?skill=nothing-such", 400) == "bad_query"
     assert api.refused(f"/v1/skills?{query}&w=nothing:1", 400) == "bad_query"
+
+
+@pytest.mark.parametrize("path", sorted(OPERATIONS.keys() - {"/benchmarks", "/queue", "/ledger"}))
+def test_boards_that_a_withdrawal_empties_are_told_as_those_that_never_had_an_entry(
+    path: str, emptied: House
+) -> None:
+    told = [
+        asking(store, CARDS).client.get(f"/v1{path.format_map(defaultdict(lambda: 'open'))}")
+        for store in (emptied.store, memory_store())
+    ]
+    assert [one.status_code for one in told] == [told[1].status_code] * 2
+    rows = [one.json().get("rows", one.json().get("error")) for one in told]
+    assert rows[0] == rows[1]
+
+
+def test_pages_of_boards_that_a_withdrawal_empties_are_those_of_a_new_store(emptied: House) -> None:
+    emptied_, new = (site_of(store, cards_=CARDS) for store in (emptied.store, memory_store()))
+    for query in (MetricsQuery(), MetricsQuery(tab="benchmark:open")):
+        assert metrics_tab(emptied_, query).html == metrics_tab(new, query).html

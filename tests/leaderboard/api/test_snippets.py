@@ -21,7 +21,8 @@ from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
 from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import PATH
-from leaderboard.store.hub.configurations import configurations, tables_of
+from leaderboard.store.hub.configurations import WHOLE, configurations
+from leaderboard.store.hub.layout import Part
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.benchmark_board import data_of
@@ -109,7 +110,7 @@ def results(site: tuple[Source, str], tmp_path_factory: pytest.TempPathFactory) 
     folder = place / f"{HUB}-results"
     folder.mkdir(parents=True)
     (folder / PATH).write_bytes(source.store.public.read(PATH))
-    configs = configurations(tables_of(PATH))
+    configs = configurations(WHOLE[Part.RESULTS])
     (folder / "README.md").write_text(f"---\nconfigs: {json.dumps(configs)}\n---\n")
     programs = {}
     for name, query in QUERIES.items():

@@ -12,21 +12,26 @@ from typing import Any
 _LOAD = """
 import json, sys
 from datasets import get_dataset_config_names, load_dataset
-path, *names = sys.argv[1:]
+path, how, *names = sys.argv[1:]
 found = {"configs": get_dataset_config_names(path)}
 for name in names:
-    rows = load_dataset(path, name, split="train")
-    told = rows.to_pandas().to_json(orient="records")
-    found[name] = {"columns": rows.column_names, "rows": json.loads(told)}
+    rows = load_dataset(path, name, split="train", streaming=how == "streaming")
+    told = "[]" if how == "streaming" and not list(rows) else rows.to_pandas().to_json(orient="records")
+    found[name] = {"columns": list(rows.features), "rows": json.loads(told)}
 print(json.dumps(found))
 """
 
 
-def loaded(path: str, *names: str, home: Path, **environment: str) -> dict[str, Any]:
-    """What a visitor's `load_dataset` makes of a dataset, in a process of its own."""
+def loaded(
+    path: str, *names: str, home: Path, how: str = "whole", **environment: str
+) -> dict[str, Any]:
+    """What a visitor's `load_dataset` makes of a dataset, in a process of its own.
+
+    Empty tables it loads with `streaming` only: a whole one of no rows the library refuses.
+    """
     known = {**os.environ, "HF_HOME": str(home), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", _LOAD, path, *names],
+        [sys.executable, "-c", _LOAD, path, how, *names],
         env={**known, **environment},
         capture_output=True,
         text=True,

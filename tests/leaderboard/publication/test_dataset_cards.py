@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from benchmarks.stored_scores import SCHEMA as SCORES_SCHEMA
 from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.queue_file import Queue, queue_bytes
 from leaderboard.publication import snapshot
+from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.ranking import pairs
 from leaderboard.store.hub import cards
 from leaderboard.store.hub.cards import card_of
@@ -36,7 +38,7 @@ from leaderboard.store.interface import transact
 from leaderboard.store.memory import memory_store
 from tests.hub.repositories import StoredFile
 from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.house import BOB, CARDS, House
+from tests.leaderboard.house import ADA, BOB, CARDS, House
 from tests.leaderboard.publication.counting import noisy_house
 from tests.leaderboard.publication.loading import loaded
 
@@ -67,9 +69,9 @@ def house() -> Iterator[House]:
 
 
 TABLES = {
-    Part.REQUESTS: {"submissions": "queue.parquet"},
+    Part.REQUESTS: {"submissions": "queue*.parquet"},
     Part.RESULTS: {
-        "boards": "snapshot.parquet",
+        "boards": "snapshot*.parquet",
         "pairs": "boards/*.pairs.parquet",
         "scores": "results/*/*.scores.parquet",
         "open": "results/*/open.scores.parquet",
@@ -99,26 +101,18 @@ def test_each_repository_has_a_card_whose_front_matter_names_its_tables() -> Non
 
 
 def test_a_file_belongs_to_the_tables_of_its_place() -> None:
-    scores = "results/*/*.scores.parquet"
-    assert tables_of("queue.parquet") == {"submissions": "queue.parquet"}
-    assert tables_of("snapshot.parquet") == {"boards": "snapshot.parquet"}
-    assert tables_of("boards/open.pairs.parquet") == {"pairs": "boards/*.pairs.parquet"}
     assert tables_of("cases/open/r1.parquet") == {"cases_open": "cases/open/*.parquet"}
-    assert tables_of("results/s/open.scores.parquet") == {
-        "scores": scores,
-        "open": "results/*/open.scores.parquet",
-    }
-    assert tables_of("results/s/boards.scores.parquet") == {"scores": scores}, (
-        "a name that is taken"
-    )
+    own = {"open": "results/*/open.scores.parquet"}
+    assert tables_of("results/s/open.scores.parquet") == own
+    assert tables_of("results/s/boards.scores.parquet") == {}, "a name that is taken"
     for path in ("results/s/at/old/open.scores.parquet", "results/s/open.clusters.parquet", "a/b"):
         assert tables_of(path) == {}
 
 
 def test_a_table_is_added_to_a_card_that_stays_as_it_was() -> None:
     text = "---\nlicense: other\n---\n# By hand\n\n- a\n"
-    changed = with_tables(text.encode(), {"boards": "snapshot.parquet"})
-    assert tables_in(changed) == {"boards": "snapshot.parquet"}
+    changed = with_tables(text.encode(), {"boards": "snapshot*.parquet"})
+    assert tables_in(changed) == {"boards": "snapshot*.parquet"}
     assert changed.decode().endswith("\n# By hand\n\n- a\n")
     assert tables_in(b"---\n[broken\n---\n") is None
 
@@ -188,7 +182,7 @@ def made(tmp_path: Path) -> Iterator[tuple[HubServer, HubParts, House]]:
     with running_hub() as hub:
         parts = HubParts(NAME, tmp_path / "mine", endpoint=hub.endpoint, token=hub.token)
         list(create(parts))
-        list(write_cards(parts, CARDS))
+        list(write_cards(parts, CARDS, table_schemas()))
         store = replace(memory_store(), public=parts.public, private=parts.private)
         with noisy_house(store=store) as house:
             yield hub, parts, house
@@ -201,26 +195,68 @@ def test_every_table_loads_from_a_new_store_as_soon_as_it_has_rows(
     hub, parts, house = made
     known = {**hub.environment(), "HF_TOKEN": ""}
 
-    def tables(part: Part, home: str) -> dict[str, Any]:
-        wanted = configs(hub, part)
+    def tables(part: Part, home: str, without: str = "") -> dict[str, Any]:
+        wanted = [name for name in configs(hub, part) if name != without]
         found = loaded(f"{NAME}-{part.value}", *wanted, home=tmp_path / home, **known)
-        assert found.pop("configs") == wanted
+        assert found.pop("configs") == configs(hub, part)
         return found
 
-    assert (configs(hub, Part.REQUESTS), configs(hub, Part.RESULTS)) == ([], [])
     house.done(name="one")
     scores = scores_of(house)
     transact(house.store.public, lambda: scores, "scores")
-    one = tables(Part.RESULTS, "one")
-    assert list(one) == ["boards", "scores", "open"], "one entry is compared with none"
+    one = tables(Part.RESULTS, "one", without="pairs")  # one entry is compared with none
+    assert list(one) == ["boards", "scores", "open"]
     assert {row["metric"] for row in one["boards"]["rows"]} == {"one"}
     assert len(tables(Part.REQUESTS, "one")["submissions"]["rows"]) == 1
     house.done(BOB, "two")
     scores = scores_of(house)
     kept = {path.replace("/open.", "/at/old/open."): c for path, c in scores.items()}
     transact(house.store.public, lambda: {**scores, **kept}, "scores")
-    assert all("already" in line for line in write_cards(parts, CARDS))
+    assert all("already" in line for line in write_cards(parts, CARDS, table_schemas()))
     check(house, {part: {"configs": configs(hub, part), **tables(part, "two")} for part in WANTED})
+
+
+def columns_loaded(hub: HubServer, home: Path) -> dict[str, list[str]]:
+    """Name of each table that has no rows, to its columns; all of them have to load."""
+    known = {**hub.environment(), "HF_TOKEN": ""}
+    empty: dict[str, list[str]] = {}
+    for part in WANTED:
+        names, where = configs(hub, part), f"{NAME}-{part.value}"
+        found = loaded(where, *names, home=home, how="streaming", **known)
+        assert found.pop("configs") == names
+        empty |= {name: table["columns"] for name, table in found.items() if not table["rows"]}
+    return empty
+
+
+WITHOUT_ROWS = {
+    "submissions": list(cards.OF_SUBMISSIONS),
+    "boards": list(cards.OF_CELLS),
+    "pairs": list(cards.OF_PAIRS),
+    "scores": list(cards.OF_SCORES),
+}
+
+
+@pytest.mark.slow
+def test_every_table_of_a_store_that_nobody_has_touched_loads_with_its_columns(
+    made: tuple[HubServer, HubParts, House], tmp_path: Path
+) -> None:
+    hub, _, _ = made
+    assert columns_loaded(hub, tmp_path) == WITHOUT_ROWS
+
+
+@pytest.mark.slow
+def test_every_table_loads_after_a_withdrawal_that_empties_the_boards(
+    made: tuple[HubServer, HubParts, House], tmp_path: Path
+) -> None:
+    hub, parts, house = made
+    submission_id = house.done(name="one")
+    scores = scores_of(house)
+    transact(house.store.public, lambda: scores, "scores")
+    house.acts.withdraw(submission_id, ADA)
+    transact(house.store.public, lambda: dict.fromkeys(scores), "scores")
+    assert all("already" in line for line in write_cards(parts, CARDS, table_schemas()))
+    gone = {name: found for name, found in WITHOUT_ROWS.items() if name != "submissions"}
+    assert columns_loaded(hub, tmp_path) == {**gone, "open": list(cards.OF_SCORES)}
 
 
 @pytest.mark.parametrize("broken", [b"# By hand\n", b"---\n[broken\n---\n", None])
@@ -231,9 +267,11 @@ def test_a_card_that_somebody_wrote_keeps_nobody_from_publishing(
     results = hub.repositories[f"{NAME}-results"]
     results.change({"README.md": StoredFile(broken, lfs=False) if broken else None})
     house.done(name="one")
+    scores = scores_of(house)
+    transact(house.store.public, lambda: scores, "scores")
     files = results.files(results.branches["main"])
     if broken == b"# By hand\n":
-        assert configs(hub, Part.RESULTS) == ["boards"]
+        assert configs(hub, Part.RESULTS) == ["open"]
         assert files["README.md"].content.endswith(broken)
     else:
         assert (files["README.md"].content if broken else None) == broken
@@ -244,12 +282,10 @@ def test_naming_a_table_costs_no_commit_and_is_done_once(
 ) -> None:
     hub, _, house = made
     hub.tally.reset()
-    house.done(name="one")
-    first = hub.tally.commits(f"{NAME}-results")
-    hub.served.clear()
-    house.done(BOB, "two")
-    assert hub.tally.commits(f"{NAME}-results") == 2 * first
-    house.done(BOB, "three")
-    hub.served.clear()
-    house.done(BOB, "four")
+    for name in ("one", "two", "three"):
+        house.done(name=name)
+        scores = scores_of(house)
+        hub.served.clear()
+        transact(house.store.public, partial(dict, scores), "scores")
+    assert hub.tally.commits(f"{NAME}-results") == 2 * 3
     assert hub.asked("README.md", "GET") == []
