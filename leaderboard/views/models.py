@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -81,6 +82,8 @@ class Choice:
     # entry id of every metric that scored at least one of them, to its name
     judges: Mapping[str, str]
     n_seeds: int  # most seeds that a model has
+    reader: ModelReader  # reads the models and their scores
+    view: View  # the boards of metrics
     remarks: tuple[str, ...] = ()  # what was asked for and could not be shown, in sentences
 
     @property
@@ -108,6 +111,55 @@ class Choice:
     def entry(self, submission_id: str) -> ModelEntry | None:
         """One of the models."""
         return next((one for one in self.entries if one.submission_id == submission_id), None)
+
+    @property
+    def whole_query(self) -> BoardQuery:
+        """The board of all its prompts and skills by the qualified metrics."""
+        return BoardQuery(self.card.name)
+
+    def board(self, *skills: str | None, whole: bool = False) -> ModelBoard | None:
+        """Its board, of some skills or all; None where there is nothing to compare."""
+        if not (self.prompts and self.entries and self.judges) or not (whole or self.places):
+            return None
+        wanted = self.whole_query if whole else self.board_query
+        if skills:
+            wanted = replace(wanted, skills=skills)
+        return model_board(self.reader, self.view, wanted)
+
+    @cached_property
+    def judge(self) -> str:
+        """Entry id of the metric whose scores are shown: the chosen one, or the one that leads."""
+        if self.query.judge or not self.judges:
+            return self.query.judge
+        skill = self.query.skill or None
+        board = self.board(skill, whole=True)
+        lead = board.skills[skill].lead if board and skill in board.skills else None
+        return lead if lead in self.judges and lead else next(iter(self.judges))
+
+    def drawn(self, entry: ModelEntry, places: Sequence[int]) -> tuple[Drawn, ...]:
+        """The images of a model for some of the prompts, with the scores of `judge`."""
+        return self.drawn_by(self.judge, entry, places)
+
+    def drawn_by(self, judge: str, entry: ModelEntry, places: Sequence[int]) -> tuple[Drawn, ...]:
+        """The images of a model for some of the prompts, with the scores of a metric."""
+        ids = [one.prompt_id for one in self.prompts]
+        found = self.reader.scores.of(entry, judge, ids) if judge else None
+        seeds = tuple(sorted(set(entry.images.seeds) | set(found.seeds if found else ())))
+        scores = np.full((len(seeds), len(places)), np.nan)
+        if found is not None:
+            rows = [seeds.index(seed) for seed in found.seeds]
+            scores[rows] = found.scores[:, np.asarray(places, np.intp)]
+        return tuple(Drawn(entry, seeds, tuple(column.tolist())) for column in scores.T)
+
+    def drawn_at(self, place: int) -> list[Drawn]:
+        """The images of one prompt by every model, or by those that the query names."""
+        wanted = self.query.models
+        return [
+            one
+            for entry in self.entries
+            if not wanted or entry.submission_id in wanted
+            for one in self.drawn(entry, [place])
+        ]
 
 
 def resolve(
@@ -138,7 +190,8 @@ def resolve(
         _seed(query.seed, n_seeds, said),
         models,
     )
-    choice = Choice(exact, card, prompts, (), entries, skills, splits, judges, n_seeds, tuple(said))
+    choice = Choice(exact, card, prompts, (), entries, skills, splits, judges, n_seeds, reader, view,
+                    tuple(said))  # fmt: skip
     if not prompts:
         return choice
     kept = selection(reader, view, choice.board_query).testing(exact.skill or None)
@@ -188,32 +241,6 @@ def _known(asked: str, known: Any, what: str, remarks: list[str]) -> str:
         return asked
     remarks.append(f"There is no {what} “{named(asked)}” here.")
     return ""
-
-
-def board_of(
-    choice: Choice, reader: ModelReader, view: View, *skills: str | None, whole: bool = False
-) -> ModelBoard | None:
-    """The board of a choice; None where there is nothing to compare."""
-    if not (choice.prompts and choice.entries and choice.judges):
-        return None
-    wanted = choice.board_query
-    if whole:
-        wanted = replace(wanted, split="", words="", judge="", models=(), seed=None, skills=())
-    elif not choice.places:
-        return None
-    if skills:
-        wanted = replace(wanted, skills=skills)
-    return model_board(reader, view, wanted)
-
-
-def judge_of(choice: Choice, reader: ModelReader, view: View) -> str:
-    """Entry id of the metric whose scores are shown: the chosen one, or the one that leads."""
-    if choice.query.judge or not choice.judges:
-        return choice.query.judge
-    skill = choice.query.skill or None
-    board = board_of(choice, reader, view, skill, whole=True)
-    lead = board.skills[skill].lead if board and skill in board.skills else None
-    return lead if lead in choice.judges and lead else next(iter(choice.judges))
 
 
 Order = Literal["worst", "best", "set"]
@@ -355,23 +382,6 @@ class Drawn:
         """Mean of the scores that there are; NaN where there is none."""
         known = [one for one in self.scores if not math.isnan(one)]
         return sum(known) / len(known) if known else math.nan
-
-
-def drawn_of(
-    reader: ModelReader,
-    entry: ModelEntry,
-    judge: str,
-    prompts: Sequence[SetPrompt],
-    places: Sequence[int],
-) -> tuple[Drawn, ...]:
-    """The images of a model for some prompts of its set."""
-    found = reader.scores.of(entry, judge, [one.prompt_id for one in prompts]) if judge else None
-    seeds = tuple(sorted(set(entry.images.seeds) | set(found.seeds if found else ())))
-    scores = np.full((len(seeds), len(places)), np.nan)
-    if found is not None:
-        rows = [seeds.index(seed) for seed in found.seeds]
-        scores[rows] = found.scores[:, np.asarray(places, np.intp)]
-    return tuple(Drawn(entry, seeds, tuple(column.tolist())) for column in scores.T)
 
 
 def plain_name(entry: ModelEntry, limit: int = 60) -> str:

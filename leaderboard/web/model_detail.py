@@ -1,26 +1,34 @@
-"""The page of one text-to-image model as HTML."""
+"""Page of one text-to-image model."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.schema import Card
-from leaderboard.models.board_types import SkillBoard
+from leaderboard.models.board_types import ModelBoard, SeedReport, SkillBoard
 from leaderboard.models.reading import ModelReader
+from leaderboard.models.variation import Robustness, robustness, seed_report
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.records import JudgeRun
 from leaderboard.rendering import render
 from leaderboard.text import MISSING, clean, count
-from leaderboard.views.addresses import prompt_address
+from leaderboard.views.addresses import paged, prompt_address
 from leaderboard.views.figures import rank_range
-from leaderboard.views.model_place import (
-    AbsentModel,
-    ModelView,
-    model_view,
+from leaderboard.views.models import (
+    PER_PAGE,
+    Choice,
+    Drawn,
+    ModelQuery,
+    ModelsQuery,
+    PlaceQuery,
+    plain_name,
+    resolve,
 )
-from leaderboard.views.models import ModelQuery, ModelsQuery, PlaceQuery, plain_name
 from leaderboard.web.components import Link
 from leaderboard.web.model_parts import NAMES, by_seed, fine_percent, judges_of_boards
 from leaderboard.web.model_place import Select, judge_field, skill_field, split_field
@@ -38,56 +46,91 @@ Values = dict[str, Any]
 
 
 def model_html(query: ModelQuery, reader: ModelReader, view: View) -> tuple[str, str, str]:
-    """The page of a model."""
-    found = model_view(query, reader, view)
-    if isinstance(found, AbsentModel):
-        places = (Link("Models", "./models"),)
-        page = render("models/model.html", **NAMES, absent=found, places=places)
-        return page, query.to_link().removeprefix("./model"), "Model"
-    page = render("models/model.html", **NAMES, **_values(found))
-    link = found.query.to_link(page=found.page)
-    return page, link.removeprefix("./model"), plain_name(found.entry, 80)
-
-
-def _values(view: ModelView) -> Values:
-    entry, choice = view.entry, view.choice
-    others = [one.submission_id for one in choice.entries if one != entry] if view.current else []
-    return {
-        "absent": None,
-        "view": view,
-        "place": PlaceQuery(ModelsQuery(entry.prompt_set)),
-        "other": next(iter(others), ""),
-        "said": _summary(view),
-        "hub": f"https://huggingface.co/{entry.card.model}"
+    """The page of a model, its query and its title; which there are where it is not there."""
+    known = reader.track().entries
+    entry = known.get(query.submission_id)
+    if entry is None or entry.prompt_set not in reader.prompt_sets:
+        html = render(
+            "models/model.html", **NAMES, absent=query.submission_id, on_boards=entry is not None,
+            entries=list(known.values()), places=(Link("Models", "./models"),),
+        )  # fmt: skip
+        return html, query.to_link().removeprefix("./model"), "Model"
+    choice = resolve(replace(query.of, prompt_set=entry.prompt_set, models=()), reader, view)
+    assert choice is not None  # Its prompt set is there.
+    query = replace(query, of=choice.query)
+    current = entry in choice.entries
+    # Of an earlier revision nothing is compared: its prompts may be others.
+    board = choice.board(whole=True) if current else None
+    judge, seeds = "", None
+    changes: Sequence[Robustness] = ()
+    images: list[tuple[int, Drawn]] = []
+    page, pages = 1, 1
+    if board is not None:
+        judge = choice.judge
+        changes = robustness(reader, view, choice.whole_query)
+        seeds = seed_report(reader, view, replace(choice.whole_query, judge=judge))
+        drawn = choice.drawn(entry, choice.places)
+        shown, page, pages = paged(in_order(drawn, query), query.page, PER_PAGE)
+        images = [(choice.places[at], drawn[at]) for at in shown]
+    # Metrics that were taken off the boards are named nowhere.
+    runs = {one: run for one, run in entry.judges.items() if one in view.entries}
+    html = render(
+        "models/model.html",
+        **NAMES,
+        absent=None,
+        entry=entry,
+        choice=choice,
+        current=current,
+        board=board,
+        judge=judge,
+        page=page,
+        pages=pages,
+        place=PlaceQuery(ModelsQuery(entry.prompt_set)),
+        other=next((one.submission_id for one in choice.entries if current and one != entry), ""),
+        said=_summary(entry, choice, board),
+        hub=f"https://huggingface.co/{entry.card.model}"
         if _HUB_ID.fullmatch(entry.card.model)
         else "",
-        "shared": _shared(view),
-        "seeds_said": _seeds(entry.images.seeds),
-        "fields": _fields(view),
-        "cases": [
+        shared=_shared(entry, known),
+        seeds_said=_seeds(entry.images.seeds),
+        fields=(*skill_field(choice), *split_field(choice), *judge_field(choice, "", judge),
+                Select("order", "Order", _ORDERS, query.order)),
+        cases=[
             {
                 "prompt": (prompt := choice.prompts[place]),
-                "images": by_seed(drawn, prompt),
+                "images": by_seed(of, prompt),
                 "href": prompt_address(
-                    choice.card.name, prompt.prompt_id, judge=view.judge, skill=choice.query.skill
+                    choice.card.name, prompt.prompt_id, judge=judge, skill=choice.query.skill
                 ),
             }
-            for place, drawn in view.images
+            for place, of in images
         ],
-        "to_page": lambda page: view.query.to_link(page=page),
-        "runs": [_run(one, run, view) for one, run in view.runs.items()],
-        "command": command(entry, choice.card),
-        **_means(view),
-        **_over_seeds(view),
-    }
+        to_page=lambda page: query.to_link(page=page),
+        runs=[_run(one, run, choice, changes) for one, run in runs.items()],
+        command=command(entry, choice.card),
+        **_means(entry.submission_id, board, query),
+        **_over_seeds(entry.submission_id, seeds),
+    )  # fmt: skip
+    return html, query.to_link(page=page).removeprefix("./model"), plain_name(entry, 80)
 
 
-def _summary(view: ModelView) -> str:
+def in_order(drawn: Sequence[Drawn], query: ModelQuery) -> list[int]:
+    """Places of the prompts in the order of a query; those without a score come last."""
+    places = list(range(len(drawn)))
+    if query.order == "set":
+        return places
+    sign = 1.0 if query.order == "worst" else -1.0
+    means = [one.mean for one in drawn]
+    return sorted(
+        places, key=lambda at: sign * means[at] if not math.isnan(means[at]) else math.inf
+    )
+
+
+def _summary(entry: ModelEntry, choice: Choice, board: ModelBoard | None) -> str:
     """Where it stands over all prompts, and what its images are."""
-    entry, card = view.entry, view.choice.card
-    seen = f"{count(entry.images.present, 'image')} of the prompts of {card.title}"
+    seen = f"{count(entry.images.present, 'image')} of the prompts of {choice.card.title}"
     said = f"{seen} with {count(len(entry.images.seeds), 'seed')}."
-    overall = view.board.skills.get(None) if view.board else None
+    overall = board.skills.get(None) if board else None
     standing = overall.standings.get(entry.submission_id) if overall else None
     if overall is None or standing is None:
         return said
@@ -101,44 +144,28 @@ def _summary(view: ModelView) -> str:
     )
 
 
-def _fields(view: ModelView) -> tuple[Select, ...]:
-    choice = view.choice
-    order = Select("order", "Order", _ORDERS, view.query.order)
-    judges = judge_field(choice, "", view.judge)
-    return (*skill_field(choice), *split_field(choice), *judges, order)
-
-
-def _shared(view: ModelView) -> list[Values]:
+def _shared(entry: ModelEntry, known: Mapping[str, ModelEntry]) -> list[Values]:
     """Who has the same images."""
-    entry = view.entry
     found = [
-        {
-            "said": f"{count(one.n_images, 'image')} as in",
-            "submission_id": one.submission_id,
-            "entry": view.known.get(one.submission_id),
-            "examples": ", ".join(
+        (
+            one.submission_id,
+            f"{count(one.n_images, 'image')} as in",
+            ", ".join(
                 f"{clean(prompt)[:40]} seed {seed}" for prompt, seed in one.examples[:_EXAMPLES]
             ),
-        }
+        )
         for one in entry.images.shared
     ]
-    found += [
-        {
-            "said": "the very same files as",
-            "submission_id": one,
-            "entry": view.known.get(one),
-            "examples": "",
-        }
-        for one in entry.same_content_as
+    found += [(one, "the very same files as", "") for one in entry.same_content_as]
+    return [
+        {"said": said, "submission_id": one, "entry": known.get(one), "examples": examples}
+        for one, said, examples in found
     ]
-    return found
 
 
-def _means(view: ModelView) -> Values:
+def _means(ident: str, board: ModelBoard | None, query: ModelQuery) -> Values:
     """Skills down, metrics across."""
-    ident = view.entry.submission_id
-    skills = view.board.skills.values() if view.board else ()
-    having = [of for of in skills if ident in of.standings]
+    having = [of for of in board.skills.values() if ident in of.standings] if board else []
     judges = judges_of_boards(having)
 
     def row(of: SkillBoard) -> Values:
@@ -147,7 +174,7 @@ def _means(view: ModelView) -> Values:
         return {
             "title": of.title,
             "n_prompts": of.n_prompts,
-            "href": view.query.to_link(skill=of.skill or ""),
+            "href": query.to_link(skill=of.skill or ""),
             "standing": standing,
             "rank": rank_range(standing),
             "cells": [(standing.means.get(one.entry_id), here.get(one.entry_id)) for one in judges],
@@ -156,9 +183,8 @@ def _means(view: ModelView) -> Values:
     return {"means_judges": judges, "means": [row(of) for of in having] if judges else []}
 
 
-def _over_seeds(view: ModelView) -> Values:
-    own = next(iter(view.seeds.judges), None) if view.seeds else None
-    ident = view.entry.submission_id
+def _over_seeds(ident: str, seeds: SeedReport | None) -> Values:
+    own = next(iter(seeds.judges), None) if seeds else None
     mine = next((one for one in own.variation if one.submission_id == ident), None) if own else None
     if own is None or mine is None:
         return {"own": None}
@@ -168,12 +194,12 @@ def _over_seeds(view: ModelView) -> Values:
     return {"own": own, "mine": mine, "seed_ranks": ranks}
 
 
-def _run(entry_id: str, run: JudgeRun, view: ModelView) -> Values:
-    cost, change = run.cost, view.changes.get(entry_id)
-    in_gaps = change.in_gaps if change else None
+def _run(entry_id: str, run: JudgeRun, choice: Choice, changes: Sequence[Robustness]) -> Values:
+    cost = run.cost
+    in_gaps = next((one.in_gaps for one in changes if one.judge.entry_id == entry_id), None)
     return {
         "entry_id": entry_id,
-        "title": view.choice.judges.get(entry_id, run.metric),
+        "title": choice.judges.get(entry_id, run.metric),
         "run": run,
         "lacking": sum(run.unscored.values()),
         "why": ", ".join(f"{clean(code)}: {n:,}" for code, n in run.unscored.items()),

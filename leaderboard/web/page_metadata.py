@@ -34,7 +34,7 @@ from leaderboard.views.metric import resolve as resolve_metric
 from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.views.model_verdict import verdict_of_board
 from leaderboard.views.models import PlaceQuery as ModelsPlaceQuery
-from leaderboard.views.models import board_of, judges_of, lead_mean, place_title, plain_name
+from leaderboard.views.models import judges_of, lead_mean, place_title, plain_name
 from leaderboard.views.models import resolve as resolve_models
 from leaderboard.views.skills import SkillsQuery
 from leaderboard.views.skills import resolve as resolve_skills
@@ -283,7 +283,7 @@ def _models_place(params: Mapping[str, str], source: Source) -> PageMetadata | N
         return PageMetadata(title, f"Images by {models} for a prompt of {choice.card.title}.")
     note = _SIMULATED_MODELS if choice.card.simulated else ""
     skill = choice.query.skill or None
-    board = board_of(choice, reader, source.reader.view(), skill)
+    board = choice.board(skill)
     if board is None:
         return PageMetadata(title, _sentences(clean(choice.card.summary), note), note=note)
     of = board.skills[skill]

@@ -40,9 +40,6 @@ from leaderboard.views.models import (
     Drawn,
     ModelsQuery,
     PlaceQuery,
-    board_of,
-    drawn_of,
-    judge_of,
     judges_of,
     resolve,
 )
@@ -195,12 +192,12 @@ def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParamete
 
     `about.disagreements` has the models that trusted metrics order in opposite ways.
     """
-    choice, reader, view = chosen(source, prompt_set, query)
+    choice = chosen(source, prompt_set, query)
     rows: list[dict[str, Value]] = []
-    about = about_of(choice, view)
+    about = about_of(choice)
     if choice.places and choice.entries and choice.judges:
         with source.turn():
-            found = judged_board(reader, view, choice.board_query)
+            found = judged_board(choice.reader, choice.view, choice.board_query)
         rows = [row for of in found.skills.values() for row in _of_skill(of, found)]
         about |= _about_board(found)
     name = f"{choice.card.name}-models"
@@ -210,20 +207,20 @@ def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParamete
 @router.table("/models/{prompt_set}/pairs", of_snapshot=False)
 def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParameters) -> Table:
     """Two models by every metric on every skill; without them each two models on one skill."""
-    choice, reader, view = chosen(source, prompt_set, query)
+    choice = chosen(source, prompt_set, query)
     a, b = query.a, query.b
     known = set(choice.query.models) or {one.submission_id for one in choice.entries}
     if bool(a) != bool(b) or (a and (a not in known or b not in known or a == b)):
         raise bad_query("“a” and “b” are not two models of this board.", "See /v1/models.")
     name, columns = f"{choice.card.name}-pairs", columns_of(_PAIRS, _PAIRS_TYPES, _PAIRS_MEANINGS)
-    about = about_of(choice, view)
+    about = about_of(choice)
     if not (choice.places and choice.entries and choice.judges):
         return Table(name, columns, [], about)
     with source.turn():
         if a:
-            report = pair_report(reader, view, a, b, choice.board_query)
+            report = pair_report(choice.reader, choice.view, a, b, choice.board_query)
             return Table(name, columns, _of_report(report, choice), about)
-        return Table(name, columns, _of_all(choice, reader, view), about)
+        return Table(name, columns, _of_all(choice), about)
 
 
 @router.table("/models/{prompt_set}/prompts/{prompt_id:path}", of_snapshot=False)
@@ -237,24 +234,17 @@ def model_prompt(
     query: PromptParameters,
 ) -> Table:
     """What every model drew of a prompt, with the scores of one metric."""
-    choice, reader, view = chosen(source, prompt_set, query)
+    choice = chosen(source, prompt_set, query)
     ids = [one.prompt_id for one in choice.prompts]
     if prompt_id not in ids:
         raise not_found("unknown_prompt", "There is no such prompt in this set.",
                         "Its page lists them.")  # fmt: skip
     place = ids.index(prompt_id)
     with source.turn():
-        judge = judge_of(choice, reader, view)
-        only = choice.query.models
-        drawn = [
-            one
-            for entry in choice.entries
-            if not only or entry.submission_id in only
-            for one in drawn_of(reader, entry, judge, choice.prompts, [place])
-        ]
+        drawn = choice.drawn_at(place)
     found = choice.prompts[place]
-    rows = [row for one in drawn for row in _images(one, found, judge)]
-    about = about_of(choice, view) | {
+    rows = [row for one in drawn for row in _images(one, found, choice.judge)]
+    about = about_of(choice) | {
         "skills": list(found.skills),
         "split": found.split,
         "elements": [
@@ -266,25 +256,22 @@ def model_prompt(
     return Table(f"{choice.card.name}-prompt", columns, rows, about)
 
 
-def chosen(
-    source: Source, prompt_set: str, query: PromptParameters
-) -> tuple[Choice, ModelReader, View]:
+def chosen(source: Source, prompt_set: str, query: PromptParameters) -> Choice:
     """What a request asks for: all of it, or an error."""
-    view, reader = source.reader.view(), reader_of(source, prompt_set)
     of_page = ModelsQuery.from_params(query.to_params() | {"set": prompt_set})
-    choice = resolve(of_page, reader, view)
+    choice = resolve(of_page, reader_of(source, prompt_set), source.reader.view())
     assert choice is not None  # It has a prompt set.
     if choice.remarks:
         raise bad_query(choice.remarks[0], "See /v1/models and the board without a query.")
-    return choice, reader, view
+    return choice
 
 
-def about_of(choice: Choice, view: View) -> dict[str, Any]:
+def about_of(choice: Choice) -> dict[str, Any]:
     """What every table of a prompt set says of itself."""
     card = choice.card
     latest = max((one.published_at.isoformat() for one in choice.entries), default="")
     return {
-        "as_of": max(as_of(view) or "", latest) or None,
+        "as_of": max(as_of(choice.view) or "", latest) or None,
         "prompt_set": card.name,
         "title": card.title,
         "revision": card.revision,
@@ -385,19 +372,19 @@ def _test(test: PairTest) -> dict[str, Value]:
     }  # fmt: skip
 
 
-def _of_all(choice: Choice, reader: ModelReader, view: View) -> list[dict[str, Value]]:
+def _of_all(choice: Choice) -> list[dict[str, Value]]:
     skill = choice.query.skill or None
-    board = board_of(choice, reader, view, skill)
+    board = choice.board(skill)
     if board is None or len(board.entries) > MOST_MODELS:
         raise bad_query("Too many models for one answer.", "Name some of them by “models”.")
     judges = {one.entry_id: one for one in board.skills[skill].judges}
     shown = [one for one in judges.values() if one.trusted and not choice.query.judge]
     if not shown:
-        shown = [judges[judge] for judge in [judge_of(choice, reader, view)] if judge in judges]
+        shown = [judges[choice.judge]] if choice.judge in judges else []
     entries = {one.submission_id: one for one in choice.entries}
     rows: list[dict[str, Value]] = []
     for judge in shown:
-        found = pair_matrix(reader, view, choice.board_query, skill, judge.entry_id)
+        found = pair_matrix(choice.reader, choice.view, choice.board_query, skill, judge.entry_id)
         rows += _of_matrix(found, _head(skill, judge, choice), entries)
     return rows
 

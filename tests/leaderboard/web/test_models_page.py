@@ -33,7 +33,6 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.records import ModelCard
 from leaderboard.store.memory import memory_store
 from leaderboard.text import signed
-from leaderboard.views.model_place import DECIDING
 from leaderboard.views.models import PER_PAGE, VIEWS, Drawn, ModelQuery, ModelsQuery, PlaceQuery
 from leaderboard.web.components import HeatCell
 from leaderboard.web.middleware import redirected
@@ -59,7 +58,7 @@ from leaderboard.web.model_parts import (
     taken,
     whole_percent,
 )
-from leaderboard.web.model_place import place_html
+from leaderboard.web.model_place import DECIDING, place_html
 from leaderboard.web.page import Context, all_pages
 from leaderboard.web.page_metadata import PageMetadata, metadata_of
 from tests.leaderboard.models.made_up_ratings import (
