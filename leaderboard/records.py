@@ -16,6 +16,8 @@ RETRY_AFTER = timedelta(seconds=15)
 """Rest after a first fault of the world; twice as long after each further one."""
 LONGEST_REST = timedelta(minutes=30)
 """What may be tried ten times thus outlives an outage of an hour."""
+BUILTIN = "builtin:"
+"""Before the name of a built-in metric, where a submission is named."""
 Flops = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -90,7 +92,8 @@ class Submission(_Record):
     """Kind of the template of `init` whose code this is, unchanged; empty for a metric with code of
     its own, and in older records. A template is never recommended, and judges no models."""
     source: str = ""
-    """Where a submission was taken from, as `hub:owner/name@commit`; empty for an upload."""
+    """Where a submission was taken from, as `hub:owner/name@commit`, or `builtin:ROW@DIGEST` of a
+    built-in metric (`builtin`); empty for an upload."""
     content_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     archive: str
     """Path of the upload in the private repository."""
@@ -104,6 +107,18 @@ class Submission(_Record):
     images: ImagesSeen | None = None
     """Of generations: what was found in them."""
     received_at: AwareDatetime
+
+    @property
+    def builtin(self) -> str:
+        """Row of the built-in metric that it is, which runs in the worker; empty of all others."""
+        if self.kind is not Kind.METRIC or not self.source.startswith(BUILTIN):
+            return ""
+        return self.source.removeprefix(BUILTIN).partition("@")[0]
+
+    @property
+    def boxed(self) -> bool:
+        """Whether a sandbox is needed: by code that was sent, and by images, which such code scores."""
+        return self.kind is not Kind.SCORES and not self.builtin
 
 
 class Event(_Record):

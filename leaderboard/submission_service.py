@@ -78,6 +78,17 @@ class ScoresForm:
 
 
 @dataclass(frozen=True)
+class BuiltinForm:
+    """What an operator says of a built-in metric that is to be run."""
+
+    name: str  # of its row
+    # GPU of the machine that is to run it, by its name in the table; empty: this machine's own
+    gpu: str = ""
+    benchmarks: tuple[str, ...] = ()  # none: all whose questions are here
+    questions: Path | None = None  # file of questions, for metrics that ask them
+
+
+@dataclass(frozen=True)
 class ManifestOverrides:
     """The manifest of Parquet files that come without one; empty: not said."""
 
@@ -144,6 +155,20 @@ class SubmissionServiceProtocol(Protocol):
         source: str = "",
     ) -> SubmissionReceipt:
         """Check and queue a scoring module: an archive (.zip, .tar, .tar.gz) or a folder."""
+
+    def builtin_names(self) -> tuple[str, ...]:
+        """Names of the built-in metrics."""
+
+    def machine_names(self) -> tuple[str, ...]:
+        """Names of the GPUs that a built-in metric can be held against."""
+
+    def examine_builtin(
+        self, wanted: BuiltinForm, account: Account | None = None
+    ) -> ValidationReport:
+        """Find out what a built-in metric needs, and whether it can be had; only for operators."""
+
+    def submit_builtin(self, wanted: BuiltinForm, *, account: Account) -> SubmissionReceipt:
+        """Check and queue a built-in metric; only for operators."""
 
     def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
         """Fetch a repository of the Hub and look at the scoring module in it."""

@@ -27,6 +27,7 @@ from evaluator.commands.common import (
 from evaluator.commands.local_account import this_person
 from evaluator.commands.progress import fetched_source, image_bar, run_bars
 from evaluator.commands.status import exit_code_of, watched
+from evaluator.commands.submit_builtin import WantedBuiltins, send_builtins, single
 from evaluator.commands.worker_loop import make_worker
 from evaluator.hub.source import PREFIX
 from evaluator.isolation.availability import IsolationChoice, isolation_gate
@@ -34,6 +35,7 @@ from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.sources import GenerationsLimits, says_generations
 from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.service import SubmissionService
+from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
@@ -46,18 +48,24 @@ _GOES_ON = "It is queued: a worker takes it up, or send the same again to go on 
 
 
 def submit(
-    path: Annotated[
-        str,
+    paths: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="Archive or folder, hub:owner/name@revision, a scores file, or Parquet of images."
+            metavar="PATH...",
+            help="Archive or folder, hub:owner/name@revision, a scores file, or Parquet of images; "
+            "or builtin:METRIC of one or several built-in metrics.",
         ),
-    ],
+    ] = None,
     kind: Annotated[
         Kind,
         typer.Option(help="metric (code), scores (a file) or generations (a model's images)."),
     ] = Kind.METRIC,
     benchmark: Annotated[
-        str, typer.Option(help="Benchmark of a scores file; prompt set of Parquet files.")
+        str,
+        typer.Option(
+            help="Benchmark of a scores file; prompt set of Parquet files; of built-in metrics "
+            "those to run on, with commas between them."
+        ),
     ] = "",
     name: Annotated[
         str, typer.Option(help="Name on the boards, of a scores file or of Parquet files.")
@@ -74,6 +82,20 @@ def submit(
     receipt: Annotated[
         Path | None, typer.Option(help="Of your own check; differences are then explained.")
     ] = None,
+    all_fitting: Annotated[
+        bool,
+        typer.Option("--all-fitting", help="Every built-in metric that the machine can hold."),
+    ] = False,
+    gpu: Annotated[
+        str,
+        typer.Option(
+            help="GPU of the worker that is to run a built-in metric, as `scorers cost` names it; "
+            "by default this machine is looked at."
+        ),
+    ] = "",
+    questions: Annotated[
+        Path | None, typer.Option(help="Question file, of a built-in metric that asks.")
+    ] = None,
     isolation: IsolationOption = IsolationChoice.AUTO,
     wait: Annotated[
         bool,
@@ -87,45 +109,67 @@ def submit(
 ) -> None:
     """Submit a metric, or the images that a model drew of a prompt set.
 
+    Built-in metrics (builtin:METRIC) are queued by operators, and run by the worker itself. What
+    they lack, of memory, weights or access to them, is told before anything is queued.
+
     What a folder or an archive holds is said in its assay.toml. Parquet files have it beside them,
     or take name, version, prompt set (--benchmark) and description from the options.
 
     Example: python -m evaluator submit scores.csv --kind scores --benchmark ts2 --data data
     """
-    _check_usage(path, kind, benchmark)
+    wanted = WantedBuiltins.of(
+        paths or (), all_fitting=all_fitting, gpu=gpu, benchmark=benchmark, questions=questions
+    )
+    path = "" if wanted else single(paths or ())
+    if wanted is None:
+        _check_usage(path, kind, benchmark)
+    elif kind is not Kind.METRIC or submitter or private or receipt is not None:
+        raise typer.BadParameter("a built-in metric is public, and signed by Assay")
     _check_options(kind, name, version, description, lower_is_better, receipt)
     opened, registry, person = store.open(), load_registry(), this_person()
     desk = SubmissionService(
         opened, registry, data, lambda: isolation_gate(isolation), opened.clock
     )
-    if kind is Kind.METRIC:
-        accepted = _send_module(desk, path, person, submitter, receipt, private=private)
+    accepted: list[SubmissionReceipt] = []
+    if wanted is not None:
+        accepted += send_builtins(desk, wanted, this_person(operator=True))
+    elif kind is Kind.METRIC:
+        accepted += [_send_module(desk, path, person, submitter, receipt, private=private)]
     elif kind is Kind.GENERATIONS:
         said = ManifestOverrides(name, version, benchmark, description)
-        accepted = _send_generations(desk, path, person, submitter, said, private=private)
+        accepted += [_send_generations(desk, path, person, submitter, said, private=private)]
     else:
-        accepted = desk.submit_scores(
-            Path(path),
-            benchmark=benchmark,
-            account=person,
-            submitter=submitter,
-            name=name,
-            version=version,
-            description=description,
-            lower_is_better=tuple(lower_is_better or ()),
-            private=private,
-        )
-    _say(accepted)
-    status = accepted.status
-    if wait and status.unfinished:
+        accepted += [
+            desk.submit_scores(
+                Path(path),
+                benchmark=benchmark,
+                account=person,
+                submitter=submitter,
+                name=name,
+                version=version,
+                description=description,
+                lower_is_better=tuple(lower_is_better or ()),
+                private=private,
+            )
+        ]
+    for one in accepted:
+        _say(one)
+    statuses = [one.status for one in accepted]
+    if wait and any(status.unfinished for status in statuses):
         with stopped_in_words(_GOES_ON), run_bars() as listener:
             worker = make_worker(opened, store, registry, data, listener, isolation=isolation)
-            if not worker.run(status.submission.submission_id):
-                _wait_for_worker(opened, status.submission.submission_id)
-        status = Ledger(opened).whole_status(status.submission.submission_id)
-    _report(status, as_json, store_words(store))
-    if code := exit_code_of(status):
+            statuses = [_processed(worker, opened, status) for status in statuses]
+    _report(statuses, as_json, store_words(store))
+    if code := max(map(exit_code_of, statuses)):
         raise typer.Exit(code)
+
+
+def _processed(worker: Worker, opened: Store, status: Status) -> Status:
+    """What becomes of a submission that is processed here, or by the worker that has it."""
+    own_id = status.submission.submission_id
+    if status.unfinished and not worker.run(own_id):
+        _wait_for_worker(opened, own_id)
+    return Ledger(opened).whole_status(own_id)
 
 
 def _wait_for_worker(store: Store, submission_id: str) -> None:
@@ -251,11 +295,17 @@ def _say(accepted: SubmissionReceipt) -> None:
         errors().print(Text(note))
 
 
-def _report(status: Status, as_json: bool, there: str) -> None:
-    submission = status.submission
-    if as_json:
-        typer.echo(json.dumps(status.model_dump(mode="json"), indent=1))
+def _report(statuses: Sequence[Status], as_json: bool, there: str) -> None:
+    if not as_json:
+        for status in statuses:
+            _report_one(status, there)
         return
+    records = [status.model_dump(mode="json") for status in statuses]
+    typer.echo(json.dumps(records[0] if len(records) == 1 else records, indent=1))
+
+
+def _report_one(status: Status, there: str) -> None:
+    submission = status.submission
     out, own_id = console(), submission.submission_id
     text = f"{own_id}: {status.state}"
     if status.state in (State.PUBLISHED, State.HELD):

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
-from huggingface_hub import HfApi, constants, snapshot_download
+from huggingface_hub import (
+    HfApi,
+    constants,
+    get_hf_file_metadata,
+    hf_hub_url,
+    snapshot_download,
+)
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.client import limit_waiting
@@ -158,6 +164,21 @@ class ModelHub:
         except SubmitterError:
             return None
         return place if any(any(place.glob(f"**/{pattern}")) for pattern in patterns) else None
+
+    def look_up(self, repository: str, revision: str) -> tuple[str, list[str]]:
+        """The commit of a revision, and what it holds; asks the Hub and fetches nothing."""
+        limit_waiting()
+        with in_words(repository, revision, CHECKPOINT):
+            api = HfApi(endpoint=self.endpoint, token=self.token)
+            found = api.model_info(repository, revision=revision)
+        return str(found.sha), [each.rfilename for each in found.siblings or ()]
+
+    def check_access(self, repository: str, commit: str, file: str) -> None:
+        """Refuse a file that this reader may not have, or that cannot be reached now."""
+        limit_waiting()
+        with in_words(repository, commit, CHECKPOINT):
+            address = hf_hub_url(repository, file, revision=commit, endpoint=self.endpoint)
+            get_hf_file_metadata(address, token=self.token, endpoint=self.endpoint)
 
     def file_names(self, repository: str, commit: str, *, offline: bool = False) -> list[str]:
         """What a commit holds; offline, what of it is in the cache."""

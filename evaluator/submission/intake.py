@@ -280,10 +280,15 @@ class SubmissionIntake:
     store: Store  # where submissions are kept
     account: Account  # who submits
     clock: Callable[[], datetime]  # the current time, with a time zone
+    by: str = ""  # key of who sends it in that account's name; empty: the account itself
 
     @cached_property
     def _ledger(self) -> Ledger:
         return Ledger(self.store)
+
+    @property
+    def _sender(self) -> str:
+        return self.by or self.account.key
 
     def statuses(self) -> tuple[Status, ...]:
         """All submissions, private ones with their whole record but without their reasons."""
@@ -352,8 +357,8 @@ class SubmissionIntake:
         """Keep and queue a new submission."""
         now = self.clock()
         events = [
-            Event(at=now, state=State.RECEIVED, by=self.account.key),
-            Event(at=now, state=State.QUEUED, by=self.account.key, reason=" ".join(notes)),
+            Event(at=now, state=State.RECEIVED, by=self._sender),
+            Event(at=now, state=State.QUEUED, by=self._sender, reason=" ".join(notes)),
         ]
 
         def check() -> None:
@@ -376,7 +381,7 @@ class SubmissionIntake:
         reason = "sent again after a failure"
         if before.state is State.REJECTED:
             reason = "sent again after a ban was lifted"
-        event = Event(at=self.clock(), state=State.QUEUED, by=self.account.key, reason=reason)
+        event = Event(at=self.clock(), state=State.QUEUED, by=self._sender, reason=reason)
 
         def is_as_before(status: Status) -> bool:
             self.check(identity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,15 +11,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.errors import SubmitterError
-from benchmarks.problems import Problem, problems_of
+from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.prompt_sets.prompt_set import PromptSet
 from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.registry import find
 from benchmarks.released.bundle import FOLDER, ReleasedScores, released_bytes
 from benchmarks.schema import Benchmark, ScoreTable
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.source import Fetched
+from evaluator.scorers.checkpoints import ModelHub
+from evaluator.scorers.cost import gpus
+from evaluator.scorers.fitting import WeightsLookup
+from evaluator.scorers.registry import ScorerRow, load_rows
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.entries import ArchiveLimits
+from evaluator.submission.builtin import ExaminedBuiltin, examine, source_of
 from evaluator.submission.generations.archive import SUFFIX
 from evaluator.submission.generations.extraction import PromptSets
 from evaluator.submission.generations.intake import (
@@ -29,22 +35,24 @@ from evaluator.submission.generations.intake import (
     sharing_notes,
 )
 from evaluator.submission.intake import (
+    OWN_NAME,
     Identity,
     SubmissionIntake,
     checked_signature,
     kept_suffix,
     same_content,
 )
-from evaluator.submission.manifest import Manifest
 from evaluator.submission.receipts import differences, environment_versions, read_receipt
 from evaluator.submission.scores_file import ScoresFile, examine_scores_file, read_scores_file
 from evaluator.submission.templates import template_notes
 from evaluator.submission.validate import ScoringModule, opened_source, validated_source
 from leaderboard.accounts import ASSAY, Account
+from leaderboard.governance.rights import require_operator
 from leaderboard.ledger.private_records import private_id
 from leaderboard.records import ImagesSeen, Kind, Receipt, Submission
 from leaderboard.store.interface import Store
 from leaderboard.submission_service import (
+    BuiltinForm,
     ManifestOverrides,
     Plan,
     SandboxAvailability,
@@ -161,19 +169,41 @@ def generations_record(
     )
 
 
+def builtin_record(
+    envelope: SubmissionMetadata, row: ScorerRow, commits: Mapping[str, str]
+) -> Submission:
+    """The record of a built-in metric, but for its benchmarks."""
+    weights = {f"{row.checkpoints[role].id}@{commit}": None for role, commit in commits.items()}
+    licences = {one.licence: None for one in row.checkpoints.values() if one.licence}
+    flops = {} if row.flops_per_pair is None else {row.name: row.flops_per_pair}
+    return envelope.record(suffix=".json", metrics=(row.name,)).model_copy(
+        update={
+            "description": row.summary,
+            "licence": ", ".join(licences),
+            "lower_is_better": () if row.higher_is_better else (row.name,),
+            "trained_on": row.trained_on,
+            "flops_per_pair": flops,
+            "models": tuple(weights),
+        }
+    )
+
+
 def benchmarks_of(
-    manifest: Manifest, registry: Mapping[str, Benchmark], data: Path | None
+    asked: tuple[str, ...],
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    where: str = "in assay.toml",
 ) -> tuple[str, ...]:
-    """Those a module asks for, or all whose images are here if it asks for none."""
-    wanted = manifest.benchmarks or tuple(sorted(registry))
+    """Those that are asked for, or all whose images are here if none is."""
+    wanted = asked or tuple(sorted(registry))
     here = tuple(n for n in wanted if registry[n].has_questions(data))
-    if here and (here == wanted or not manifest.benchmarks):
+    if here and (here == wanted or not asked):
         return here
     absent = [n for n in wanted if n not in here]
     raise SubmitterError(
         "images_missing",
         f"The images of {', '.join(absent)} are not on this machine.",
-        "Submit scores computed elsewhere, or name other benchmarks in assay.toml.",
+        f"Submit scores computed elsewhere, or name other benchmarks {where}.",
     )
 
 
@@ -214,7 +244,7 @@ class SubmissionService:
                 return seen
             manifest = module.manifest
             try:
-                here = benchmarks_of(manifest, self.registry, self.data)
+                here = benchmarks_of(manifest.benchmarks, self.registry, self.data)
             except SubmitterError as error:
                 return replace(seen, problems=problems_of(error))
             absent = [name for name in seen.benchmarks if name not in here]
@@ -260,10 +290,62 @@ class SubmissionService:
             submission = module_record(
                 replace(envelope, receipt=read, source=source),
                 module,
-                benchmarks_of(manifest, self.registry, self.data),
+                benchmarks_of(manifest.benchmarks, self.registry, self.data),
             )
             with _packed(content, self.scratch) as upload:
                 return reception.receive(identity, submission, upload, notes)
+
+    def builtin_names(self) -> tuple[str, ...]:
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
+        return tuple(load_rows())
+
+    def machine_names(self) -> tuple[str, ...]:
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
+        return tuple(gpus())
+
+    def examine_builtin(
+        self, wanted: BuiltinForm, account: Account | None = None
+    ) -> ValidationReport:
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
+        return self.examine_builtins([wanted], account)[0].report
+
+    def submit_builtin(self, wanted: BuiltinForm, *, account: Account) -> SubmissionReceipt:
+        """Check and queue a built-in metric; see `leaderboard.submission_service.SubmissionServiceProtocol`."""
+        return self.queue_builtin(self.examine_builtins([wanted], account)[0], by=account)
+
+    def examine_builtins(
+        self, wanted: Sequence[BuiltinForm], account: Account | None
+    ) -> list[ExaminedBuiltin]:
+        """Look at several, each repository of weights once. Only operators may."""
+        require_operator(account, "submit a built-in metric")
+        weights = WeightsLookup(ModelHub.of_environment())
+        return [self._examined_builtin(one, weights) for one in wanted]
+
+    def _examined_builtin(self, wanted: BuiltinForm, weights: WeightsLookup) -> ExaminedBuiltin:
+        found = examine(wanted, weights)
+        try:
+            for name in wanted.benchmarks:
+                find(self.registry, name)
+            chosen = benchmarks_of(wanted.benchmarks, self.registry, self.data, "with --benchmark")
+        except SubmitterError as error:
+            return found.with_problems(problems_of(error))
+        return found.on(chosen)
+
+    def queue_builtin(self, examined: ExaminedBuiltin, *, by: Account) -> SubmissionReceipt:
+        """Queue what was found without fault. It belongs to Assay, and charges nobody."""
+        require_operator(by, "submit a built-in metric")
+        manifest, row = examined.manifest, examined.row
+        if manifest is None or row is None:
+            raise one_error(examined.report.problems)
+        reception = SubmissionIntake(self.store, ASSAY, self.clock, by=by.key)
+        identity = Identity(Kind.METRIC, row.name, manifest.version, ASSAY.key, manifest.sha256)
+        if known := reception.known(identity, private=False):
+            return known
+        envelope = self._envelope(reception, identity, OWN_NAME, private=False)
+        envelope = replace(envelope, source=source_of(row))
+        record = builtin_record(envelope, row, manifest.commits)
+        submission = record.model_copy(update={"benchmarks": examined.report.benchmarks})
+        return reception.receive(identity, submission, manifest.content)
 
     def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""

@@ -12,7 +12,7 @@ from evaluator.worker.spool import EventSpool, PendingEvent
 from evaluator.worker.tasks import Setting, Task, about
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.versions import superseding
-from leaderboard.records import Event, Status
+from leaderboard.records import Event, Status, Submission
 from leaderboard.replay import asked_at, attempts_of
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.interface import Changes
@@ -199,8 +199,10 @@ def _waiting(status: Status) -> dict[str, str]:
     return {"state": State.QUEUED}
 
 
-def blamed(error: AssayError) -> AssayError:
+def blamed(error: AssayError, submission: Submission) -> AssayError:
     """The error with the fault where it belongs once a submission was accepted."""
+    if submission.builtin and error.fault == "submitter":
+        return PlatformError(error.code, error.message, error.hint)
     if error.code in _OURS_WHEN_WORKING:
         return PlatformError(error.code, error.message)
     return error

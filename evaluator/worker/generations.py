@@ -364,7 +364,7 @@ class _Sitting:
     ) -> tuple[ScoreColumn | None, tuple[str, ...]]:
         """The scores of what is left, and what isolated the module."""
         scorers, own = self.run.scorers, metric.submission
-        _, layers = scorers.sandboxes.choose(own)
+        layers = scorers.layers_of(own)
         if not questions.pairs:
             return None, layers
         shards = scorers.shards_of(self.run.submission) / own.submission_id

@@ -139,7 +139,7 @@ class PublishQueue:
     def _refused(self, finished: Finished, error: Exception) -> None:
         """Let wait what a defect keeps from being sent, and end what will never be sent."""
         if isinstance(error, AssayError):
-            told = blamed(error)
+            told = blamed(error, finished.task.submission)
         else:
             number = uuid.uuid4().hex[:8]
             extra = about(finished.submission_id)

@@ -25,9 +25,12 @@ from evaluator.isolation.availability import IsolationChoice, choice_of, machine
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.job import Job, Limits, ModelFiles
 from evaluator.isolation.session import ScorerSession
+from evaluator.scorers.fitting import library_problem, this_machine
+from evaluator.scorers.registry import load_rows
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.batch_work import LocalEngine
 from evaluator.scoring.sandbox import SandboxClient
+from evaluator.submission import builtin
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.runs import FileRun, ModuleRun, ModuleWork, Run
 from evaluator.worker.tasks import WorkerRole
@@ -242,9 +245,25 @@ class ScorerRole:
         """
         if submission.kind is Kind.GENERATIONS:  # no code: that of the metrics is looked at alone
             return True
+        if submission.builtin:
+            return self._holds(submission.builtin)
         if self.isolation.isolates or submission.content_sha256 in bundled_hashes():
             return True
         return self.isolation.ok and submission.account == self.operator != ""
+
+    def _holds(self, row: str) -> bool:
+        """Whether a built-in metric fits; one that is not known here is taken, and fails with why."""
+        known = load_rows().get(row)
+        if known is None:
+            return True
+        if library_problem(known) is not None:
+            return False
+        # The machines of a cluster are not looked at.
+        return self.engine.name != "local" or this_machine().problem(known) is None
+
+    def layers_of(self, submission: Submission) -> tuple[str, ...]:
+        """What isolates a module, for the record."""
+        return builtin.LAYERS if submission.builtin else self.sandboxes.choose(submission)[1]
 
     @contextmanager
     def fetched(
@@ -274,10 +293,13 @@ class ScorerRole:
         self, submission: Submission, upload: Path, shards: Path
     ) -> Iterator[ModuleRun]:
         """Open a scoring module, whatever it is to be asked."""
-        _, layers = self.sandboxes.choose(submission)
+        layers = self.layers_of(submission)
         with suppress(FileExistsError):  # scores of submissions that may be private
             (self.scratch / "shards").mkdir(mode=0o700, parents=True)
         work = ModuleWork(submission, layers, shards, self.engine, self.questions)
+        if submission.builtin:
+            yield ModuleRun(work, builtin.source_from(submission, upload))
+            return
         if self.engine.name != "local":
             hidden = (self.scratch.parent,)
             packed = PackedModule(

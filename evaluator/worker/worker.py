@@ -342,7 +342,7 @@ class TaskRunner:
         except TransientError as error:
             self._after_fault(task, error)
         except AssayError as error:
-            self._fail(task, blamed(error))
+            self._fail(task, blamed(error, task.submission))
         except Exception as error:
             if is_full(error):
                 raise TransientError("disk_low", "There is no room on the disk.") from error

@@ -37,6 +37,7 @@ from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import Heartbeat
 from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import (
+    BuiltinForm,
     CheckProgress,
     ManifestOverrides,
     SandboxAvailability,
@@ -403,6 +404,23 @@ class StubDesk:
 
     def prompt_set_names(self) -> tuple[str, ...]:
         return ("demo_prompts",)
+
+    def builtin_names(self) -> tuple[str, ...]:
+        return ("clipscore-hessel", "pickscore")
+
+    def machine_names(self) -> tuple[str, ...]:
+        return ("l4",)
+
+    def examine_builtin(
+        self, wanted: BuiltinForm, account: Account | None = None
+    ) -> ValidationReport:
+        self.taken.append(f"examined {wanted.name}")
+        return self.found
+
+    def submit_builtin(self, wanted: BuiltinForm, *, account: Account) -> SubmissionReceipt:
+        self.sent.append({"account": account, "wanted": wanted})
+        own = submission(0, wanted.name, ("ratings",), source=f"builtin:{wanted.name}@{'0' * 64}")
+        return self._take(Path(wanted.name), own, account, False)
 
     def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
         self.taken.append(f"examined {path.name}")

@@ -1,0 +1,210 @@
+"""Built-in metrics from a terminal: queued by name, or told everything that stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import SubmitterError
+from benchmarks.problems import ProblemsError
+from evaluator.scorers.checkpoints import ModelHub
+from evaluator.scorers.fitting import Capacity
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.store.folder import folder_store
+from tests.evaluator.commands.submitting import Run
+from tests.evaluator.rig import ADA, ROOT, Rig
+from tests.evaluator.submission.builtins import (
+    BLIP2,
+    CLIP,
+    DUAL,
+    ROWS,
+    VLM,
+    add_clip,
+    add_vlm,
+    form,
+    models_hub,
+    use,
+)
+from tests.evaluator.submission.desks import refusing
+from tests.hub.server import HubServer
+
+PICKLED, ASKING, OWN, LARGE = "imagereward", "dsg-blip2", "score-table", "viescore-sc"
+SMALL = Capacity("a small machine", 1e9)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    with models_hub(monkeypatch, tmp_path) as state:
+        yield state
+
+
+def queued(tmp_path: Path) -> list[str]:
+    store = folder_store(tmp_path / "store")
+    return [status.submission.name for status in Ledger(store).statuses()]
+
+
+def test_several_are_queued_by_name_and_run_here(run: Run, hub: HubServer, tmp_path: Path) -> None:
+    add_clip(hub, tmp_path)
+    add_vlm(hub, tmp_path)
+    done = run("submit", f"builtin:{DUAL}", f"builtin:{VLM}", "--benchmark", "toy", "--json")
+    assert done.code == 0, done.err
+    assert [one["state"] for one in done.json] == ["published", "published"]
+    assert [one["submission"]["account"] for one in done.json] == ["assay:assay"] * 2
+    again = run("submit", f"builtin:{DUAL}", "--no-wait", "--json")
+    assert again.code == 0 and again.json["state"] == "published"
+    standings = run("quota", "--json").json["standings"]
+    assert {line["scored"] for line in standings} == {0}, "nobody is charged"
+
+
+def test_all_that_is_wrong_is_told_at_once_and_nothing_is_queued(
+    run: Run, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    hub.add(BLIP2, {"model.safetensors": b"w" * 2000}, gated=True)
+    monkeypatch.setattr("evaluator.scorers.fitting.this_machine", lambda: SMALL)
+    names = (DUAL, "clipscore-hesel", VLM, PICKLED, ASKING, OWN, LARGE)
+    done = run("submit", *(f"builtin:{name}" for name in names), "--no-wait")
+    assert done.code == 1
+    for said in (
+        "clipscore-hessel",  # a near name
+        f"{VLM} (checkpoint model, {BLIP2})",
+        "accepted its terms",
+        "HF_TOKEN",
+        "ImageReward.pt",
+        "--questions",
+        "scorers run",
+        "a small machine",
+        "--gpu",
+    ):
+        assert said in done.err, said
+    assert queued(tmp_path) == []
+    assert not [each for each in hub.served if each.method == "GET" and "/resolve/" in each.target]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "named"),
+    [
+        ("clipscore-hesel", "unknown_scorer", (DUAL,)),
+        (PICKLED, "checkpoint_unsafe", ("ImageReward.pt",)),
+        (OWN, "file_of_yours", ("scorers run",)),
+        ("vqascore-any", "file_of_yours", ()),
+        (VLM, "checkpoint_missing", (BLIP2,)),
+    ],
+)
+def test_each_fault_names_the_metric_and_what_to_do(
+    rig: Rig, hub: HubServer, name: str, code: str, named: tuple[str, ...]
+) -> None:
+    report = rig.desk.examine_builtin(form(name), ROOT)
+    found = {problem.code: problem for problem in report.problems}
+    told = f"{found[code].message} {found[code].hint}"
+    assert all(each in told for each in (name, *named))
+    with pytest.raises(SubmitterError):
+        rig.desk.submit_builtin(form(name), account=ROOT)
+    assert rig.ledger.statuses() == ()
+
+
+def test_a_gated_repository_needs_a_token_that_was_let_in(
+    rig: Rig, hub: HubServer, tmp_path: Path
+) -> None:
+    add_clip(hub, tmp_path, gated=True)
+    (problem,) = rig.desk.examine_builtin(form(), ROOT).problems
+    assert problem.code == "checkpoint_missing" and CLIP in problem.message
+    assert "HF_TOKEN" in problem.hint
+
+
+def test_without_a_network_weights_must_be_in_the_cache(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    rig.desk.submit_builtin(form(), account=ROOT)
+    rig.worker().run_all()  # Now its weights are in the cache.
+    offline = ModelHub.of_environment()
+    hub.spoil("/", times=500, status=503)
+    monkeypatch.setattr("time.sleep", lambda *_: None)
+    use(monkeypatch, offline)
+    assert rig.desk.examine_builtin(form(), ROOT).problems == ()
+    (problem,) = rig.desk.examine_builtin(form(VLM), ROOT).problems
+    assert problem.code == "hub_unreachable" and VLM in problem.message
+
+
+def test_memory_is_that_of_this_machine_or_of_a_named_gpu(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add(ROWS[LARGE].checkpoints["model"].id, {"model.safetensors": b"w"})
+    monkeypatch.setattr("evaluator.scorers.fitting.this_machine", lambda: SMALL)
+
+    def codes(gpu: str) -> list[str]:
+        report = rig.desk.examine_builtin(form(LARGE, gpu=gpu), ROOT)
+        return [problem.code for problem in report.problems]
+
+    assert codes("") == codes("t4") == ["memory_too_small"]
+    assert codes("a100") == []
+    assert codes("l5") == ["unknown_gpu"]
+
+
+def test_only_operators_may(rig: Rig, hub: HubServer, tmp_path: Path) -> None:
+    add_clip(hub, tmp_path)
+    for account, code in ((ADA, "not_operator"), (None, "not_signed_in")):
+        with refusing(code):
+            rig.desk.examine_builtin(form(), account)
+    with refusing("not_operator"):
+        rig.desk.submit_builtin(form(), account=ADA)
+    assert rig.ledger.statuses() == ()
+
+
+def test_unknown_benchmarks_and_those_without_images_are_told(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    (problem,) = rig.desk.examine_builtin(form(benchmarks=("toi",)), ROOT).problems
+    assert problem.code == "unknown_benchmark" and "toy" in f"{problem.message} {problem.hint}"
+    monkeypatch.setattr(rig.toy, "has_questions", lambda _: False)
+    (problem,) = rig.desk.examine_builtin(form(benchmarks=("toy",)), ROOT).problems
+    assert problem.code == "images_missing"
+
+
+def test_all_fitting_takes_what_nothing_stands_against_and_names_the_rest(
+    run: Run, hub: HubServer, tmp_path: Path
+) -> None:
+    add_clip(hub, tmp_path)
+    done = run("submit", "--all-fitting", "--no-wait")
+    assert done.code == 0, done.err
+    assert set(queued(tmp_path)) == {
+        name
+        for name, row in ROWS.items()
+        if [each.id for each in row.checkpoints.values()] == [CLIP]
+    }
+    assert f"Left out: {PICKLED}" in done.err
+
+
+def test_where_nothing_fits_all_reasons_are_one_error(
+    rig: Rig, run: Run, hub: HubServer, tmp_path: Path
+) -> None:
+    done = run("submit", "--all-fitting", "--no-wait")
+    assert done.code == 1 and queued(tmp_path) == []
+    with pytest.raises(ProblemsError) as refused:
+        rig.desk.submit_builtin(form(), account=ROOT)
+    assert CLIP in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["builtin:pickscore", "module"],
+        ["builtin:pickscore", "--kind", "scores", "--benchmark", "toy"],
+        ["builtin:pickscore", "--private"],
+        ["builtin:pickscore", "--name", "mine"],
+        ["builtin:pickscore", "--all-fitting"],
+        ["module", "--gpu", "t4"],
+        [],
+    ],
+)
+def test_words_that_do_not_go_together_are_a_wrong_use(run: Run, words: list[str]) -> None:
+    assert run("submit", *words).code == 2
+
+
+def test_two_modules_at_once_are_refused(run: Run) -> None:
+    done = run("submit", "one", "two")
+    assert done.code == 1 and "one, two" in done.err

@@ -1,0 +1,220 @@
+"""Built-in metrics that were submitted: queued, run in the worker's process, ranked and judging."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from benchmarks.registry import load_registry
+from benchmarks.schema import Benchmark
+from evaluator.scorers.checkpoints import ModelHub
+from evaluator.scorers.fitting import Capacity
+from evaluator.scoring.engine import EngineOptions
+from evaluator.submission.builtin import LAYERS, digest_of
+from evaluator.submission.service import SubmissionService
+from evaluator.worker.worker import Worker
+from leaderboard.accounts import ASSAY
+from leaderboard.models.grid import ranked_metrics
+from leaderboard.records import Kind
+from leaderboard.states import State
+from tests.evaluator.rig import ROOT, Killed, Rig
+from tests.evaluator.submission.builtins import (
+    CLIP,
+    DUAL,
+    ROWS,
+    VLM,
+    add_clip,
+    add_vlm,
+    change_row,
+    emptied,
+    form,
+    models_hub,
+    use,
+)
+from tests.evaluator.worker.test_generations_run import ModelRig, drawn
+from tests.hub.server import HubServer
+
+DEMO = "demo_gecko"
+
+
+class DemoRig(Rig):
+    """A rig with one demo board instead of the toy."""
+
+    registry: ClassVar[Mapping[str, Benchmark]] = {DEMO: load_registry()[DEMO]}
+
+    @property
+    def desk(self) -> SubmissionService:
+        return replace(super().desk, registry=self.registry)
+
+    def worker(self, name: str = "w1", **more: Any) -> Worker:
+        return super().worker(name, registry=self.registry, **more)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    with models_hub(monkeypatch, tmp_path) as state:
+        yield state
+
+
+def sent(rig: Rig, name: str = DUAL) -> str:
+    return rig.desk.submit_builtin(form(name), account=ROOT).status.submission.submission_id
+
+
+def test_a_dual_encoder_is_queued_run_and_ranked_like_a_module(
+    rig: Rig, hub: HubServer, tmp_path: Path
+) -> None:
+    commit = add_clip(hub, tmp_path)
+    name = sent(rig)
+    record = rig.status(name).submission
+    assert (record.kind, record.builtin, record.account) == (Kind.METRIC, DUAL, ASSAY.key)
+    assert record.source == f"builtin:{DUAL}@{digest_of(ROWS[DUAL])}"
+    assert record.models == (f"{CLIP}@{commit}",)
+    assert [event.by for event in rig.ledger.events(name)] == [ROOT.key, ROOT.key]
+    rig.worker().run_all()
+    result = rig.result(name)
+    assert rig.state(name) is State.PUBLISHED
+    assert result.isolation == LAYERS
+    assert result.cost is not None and result.cost.pairs == 3 and result.cost.seconds > 0
+    assert result.findings is not None
+    assert result.findings.environment["checkpoint_model"] == f"{CLIP}@{commit}"
+    assert result.trust is not None and not result.trust.failed
+    assert {check.name for check in result.trust.checks} >= {"repeat", "order", "batch", "run"}
+    (cell,) = rig.cells()
+    assert cell.distrust == "" and cell.value is not None and math.isfinite(cell.value)
+    assert [one.entry_id for one in ranked_metrics(rig.shown(), rig.ledger.statuses())] == [
+        f"{name}/{DUAL}"
+    ]
+    assert rig.backend.entered == 0, "no sandbox was used"
+
+
+@pytest.fixture
+def demo(rig: Rig) -> DemoRig:
+    return DemoRig(rig.folder)
+
+
+@pytest.mark.slow
+def test_a_dual_encoder_and_a_vlm_are_ranked_on_a_demo_board(
+    demo: DemoRig, hub: HubServer, tmp_path: Path
+) -> None:
+    add_clip(hub, tmp_path)
+    add_vlm(hub, tmp_path)
+    names = [sent(demo, DUAL), sent(demo, VLM)]
+    demo.worker().run_all()
+    assert demo.in_state(State.PUBLISHED) == set(names)
+    board = demo.shown().boards[DEMO]
+    cells = {cell.entry_id: cell for cell in board.slice(board.card.headline, None)}
+    assert cells.keys() == {f"{names[0]}/{DUAL}", f"{names[1]}/{VLM}"}
+    assert all(cell.rank is not None and not cell.n_missing for cell in cells.values())
+
+
+def test_of_a_killed_worker_another_goes_on_and_scores_only_what_is_missing(
+    demo: DemoRig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evaluator.scorers.in_process import ModelClient
+
+    add_clip(hub, tmp_path)
+    often = EngineOptions(batch_pairs=38, window=1, keep_every_s=0.0)
+    monkeypatch.setattr("evaluator.submission.runs.IN_PLAN_ORDER", often)
+    name, asked, ask = sent(demo), list[str](), ModelClient.ask
+    deadly = {"at": 200}
+
+    def counted(client: Any, items: Any) -> Any:
+        reply = ask(client, items)
+        if len(items) > 12:  # a batch of the run, not of the trust checks
+            asked.extend(pair.pair_id for item in items for pair in item.asked)
+            if len(asked) > deadly["at"]:
+                raise Killed
+        return reply
+
+    monkeypatch.setattr(ModelClient, "ask", counted)
+    demo.dies(demo.worker("first"))
+    assert demo.state(name) is State.SCORING
+    first, deadly["at"] = len(asked), 10_000
+    demo.worker("second").run_all()
+    assert demo.state(name) is State.PUBLISHED
+    assert first > 200 and len(asked) - first < 304 - 100, "most of what was finished was kept"
+    assert len(set(asked)) == 304
+    claims = [e.by for e in demo.ledger.events(name) if e.state is State.CLAIMED]
+    assert claims == ["first", "second"]
+
+
+def test_weights_that_are_gone_at_the_worker_are_the_platforms_failure_and_charge_nobody(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    name = sent(rig)
+    use(monkeypatch, emptied(ModelHub.of_environment()))
+    del hub.repositories[CLIP]
+    rig.worker().run_all()
+    assert rig.ended(name) == (State.FAILED, "checkpoint_missing", "platform")
+    assert CLIP in rig.status(name).reason
+    assert rig.status(name).scored_at is None
+
+
+def test_a_row_that_changed_after_it_was_queued_fails_with_what_to_do(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    name = sent(rig)
+    change_row(monkeypatch, options={**ROWS[DUAL].options, "formula": "cos"})
+    rig.worker().run_all()
+    assert rig.ended(name) == (State.FAILED, "builtin_row_changed", "platform")
+    assert f"submit builtin:{DUAL}" in rig.status(name).hint
+
+
+def test_what_only_describes_a_row_does_not_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digest_of(ROWS[DUAL])
+    said = change_row(monkeypatch, title="Other", notes=("Other.",), flops_per_pair=1.0)
+    assert digest_of(said) == before
+    assert digest_of(change_row(monkeypatch, trained_on=("toy",))) != before
+
+
+def test_a_worker_leaves_to_others_what_it_cannot_hold(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    name = sent(rig)
+    small = Capacity("a small machine", 1e6)
+    monkeypatch.setattr("evaluator.worker.scorer_role.this_machine", lambda: small)
+    rig.worker().run_all()
+    assert rig.state(name) is State.QUEUED
+
+
+def test_what_is_kept_is_what_was_sent_or_nothing_is_run(
+    rig: Rig, hub: HubServer, tmp_path: Path
+) -> None:
+    add_clip(hub, tmp_path)
+    name = sent(rig)
+    private, path = rig.store.private, rig.status(name).submission.archive
+    kept = json.loads(private.read(path))
+    assert kept["row"]["name"] == DUAL and set(kept["commits"]) == {"model"}
+    kept["commits"]["model"] = "0" * 40
+    private.commit({path: json.dumps(kept).encode()}, parent=private.head(), message="tampered")
+    rig.worker().run_all()
+    assert rig.ended(name) == (State.FAILED, "upload_changed", "platform")
+
+
+def test_it_needs_no_sandbox(rig: Rig, hub: HubServer, tmp_path: Path) -> None:
+    add_clip(hub, tmp_path)
+    rig.isolated = False
+    name = sent(rig)
+    rig.worker().run_all()
+    assert rig.state(name) is State.PUBLISHED
+
+
+def test_it_scores_the_images_of_models(tmp_path: Path, hub: HubServer) -> None:
+    rig = ModelRig(tmp_path)
+    add_clip(hub, tmp_path)
+    metric = sent(rig)
+    rig.worker().run_all()
+    model = rig.received("painter", drawn(10))
+    rig.worker().run_all()
+    run = rig.entries()[model].judges[f"{metric}/{DUAL}"]
+    assert (run.failed, run.isolation) == ("", LAYERS)
+    assert run.cost is not None and run.cost.images == len(drawn(10)) + run.perturbed
