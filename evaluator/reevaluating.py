@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.isolation.availability import isolation_gate
+from evaluator.scorers.registry import load_rows
 from evaluator.submission.archives.archive import content_hash
+from evaluator.submission.builtin import is_outdated, source_of
 from evaluator.submission.manifest import parse_manifest
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY
@@ -18,7 +20,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import read_policy
 from leaderboard.publication.publisher import cards_of
 from leaderboard.publication.requeue import Reevaluation, requeue
-from leaderboard.records import Status
+from leaderboard.records import Status, Submission
 from leaderboard.store.interface import Store
 
 MANIFEST = "assay.toml"
@@ -49,9 +51,9 @@ def reevaluate_at_start(
 def send_new_versions(
     opened: Store, registry: Mapping[str, Benchmark], data: Path | None
 ) -> tuple[str, ...]:
-    """Submit the bundled scorers whose earlier content stands in the store.
+    """Submit the bundled scorers, and the built-in metrics, whose earlier content stands in the store.
 
-    A bundled scorer is known by its content: what changed is a new submission, which takes the
+    They are known by their content, or by their row: what changed is a new submission, which takes the
     place of the old one in the commit that publishes it. A store that has none gets none.
     """
     own = [s for s in Ledger(opened).statuses() if s.submission.account == ASSAY.key]
@@ -60,7 +62,7 @@ def send_new_versions(
     known = {status.submission.content_sha256 for status in own}
     new = [folder for folder in bundled_modules() if content_hash(folder) not in known]
     desk = SubmissionService(opened, registry, data, isolation_gate, opened.clock)
-    sent: list[str] = []
+    sent = [*renew_builtins(opened, registry, data, outdated_builtins(opened))]
     for folder in new:
         if parse_manifest((folder / MANIFEST).read_bytes()).name not in names:
             continue
@@ -71,6 +73,39 @@ def send_new_versions(
             continue
         sent.append(accepted.status.submission.submission_id)
     return tuple(sent)
+
+
+def outdated_builtins(opened: Store) -> tuple[Submission, ...]:
+    """Built-in metrics on the boards whose row is another now, and was not sent yet."""
+    rows = load_rows()
+    statuses = Ledger(opened).statuses()
+    known = {status.submission.source for status in statuses}
+    return tuple(
+        status.submission
+        for status in statuses
+        if status.on_boards
+        and is_outdated(status.submission, rows)
+        and source_of(rows[status.submission.builtin]) not in known
+    )
+
+
+def renew_builtins(
+    opened: Store,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    outdated: Iterable[Submission],
+) -> tuple[str, ...]:
+    """Send built-in metrics as their rows are now; their ids."""
+    desk = SubmissionService(opened, registry, data, isolation_gate, opened.clock)
+    return tuple(name for one in outdated for name in _renewed(desk, one))
+
+
+def _renewed(desk: SubmissionService, outdated: Submission) -> list[str]:
+    try:
+        return [desk.renew_builtin(outdated).status.submission.submission_id]
+    except (SubmitterError, PlatformError) as error:
+        log.warning("The new row of %s is not sent: %s", outdated.builtin, error)
+        return []
 
 
 def _outdated(status: Status) -> bool:

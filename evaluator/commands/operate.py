@@ -17,6 +17,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
 from evaluator.commands.local_account import this_person
+from evaluator.submission.builtin import current_row
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.audit_log import read_lines, verify
@@ -126,6 +127,7 @@ def rerun(
         raise typer.BadParameter("say why; everybody can read it", param_hint="--reason")
     acts, operator = acts_on(store.existing()), this_person(operator=True)
     if submission_id is not None:
+        _check_row(store.existing(), submission_id)
         say(acts.rerun(submission_id, operator, reason or ""))
         return
     failed = acts.failed_by_us() if dry_run else acts.rerun_failed_by_us(operator, reason or "")
@@ -133,6 +135,13 @@ def rerun(
         say(status)
     done = "would be queued" if dry_run else "are queued"
     console().print(f"{len(failed)} failed by the platform's fault and {done}.", highlight=False)
+
+
+def _check_row(opened: Store, submission_id: str) -> None:
+    """Refuse a built-in metric whose row changed: a worker would."""
+    submission = Ledger(opened).whole_status(submission_id).submission
+    if submission.builtin:
+        current_row(submission)
 
 
 def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:

@@ -10,13 +10,28 @@ import typer
 from rich.text import Text
 
 from benchmarks.registry import find, load_registry
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
+from evaluator.commands.common import (
+    DEFAULT_STORE,
+    DataOption,
+    JsonOption,
+    StoreOption,
+    console,
+    table,
+)
 from evaluator.commands.local_account import this_person
+from evaluator.reevaluating import outdated_builtins, renew_builtins
 from leaderboard.governance.operator_actions import checked_reason
 from leaderboard.governance.rights import require_operator
 from leaderboard.publication.changes import BoardPlace, Compared, MetricChange, compared
 from leaderboard.publication.publisher import cards_of
-from leaderboard.publication.requeue import Outdated, RequeueRequest, plan, requeue
+from leaderboard.publication.requeue import (
+    Outdated,
+    Reevaluation,
+    RequeueRequest,
+    plan,
+    requeue,
+)
+from leaderboard.records import Submission
 
 Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]
 BenchmarkOption = Annotated[str, typer.Option(help="What is outdated on this benchmark.")]
@@ -34,6 +49,7 @@ def reevaluate(
         bool, typer.Option("--dry-run", help="Only say what would be done.")
     ] = False,
     store: StoreOption = DEFAULT_STORE,
+    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Queue again what a new revision or version concerns; old results stay addressable.
@@ -51,17 +67,22 @@ def reevaluate(
     require_operator(person, "evaluate submissions again")
     told = reason if dry_run and not reason else checked_reason(reason)
     wanted = RequeueRequest(benchmark=benchmark, scorer=scorer, by=person.key, reason=told)
+    # These are sent anew, as their rows are now, in place of the submission with the old row.
+    outdated = [one for one in outdated_builtins(opened) if everything or one.builtin == scorer]
+    if not dry_run:
+        renew_builtins(opened, registry, data, outdated)
     act = plan if dry_run else requeue
-    done = act(opened, cards_of(registry), wanted)
+    done = Reevaluation() if scorer and outdated else act(opened, cards_of(registry), wanted)
     if as_json:
         record = {
             "dry_run": dry_run,
+            "new_rows": [one.submission_id for one in outdated],
             "found": [_record(one) for one in done.found],
             "passed_over": list(done.passed_over),
         }
         typer.echo(json.dumps(record, indent=1))
         return
-    _print(done.found, done.passed_over, dry_run=dry_run)
+    _print(done.found, done.passed_over, outdated, dry_run=dry_run)
 
 
 def board_changes(
@@ -102,10 +123,23 @@ def _record(one: Outdated) -> dict[str, Any]:
     }
 
 
-def _print(found: Sequence[Outdated], passed_over: Sequence[str], *, dry_run: bool) -> None:
+def _print(
+    found: Sequence[Outdated],
+    passed_over: Sequence[str],
+    builtins: Sequence[Submission],
+    *,
+    dry_run: bool,
+) -> None:
     out = console()
     for said in passed_over:
         out.print(Text(said))
+    for one in builtins:
+        done = "would be" if dry_run else "is"
+        out.print(
+            Text(f"{one.submission_id}: the row of {one.builtin} changed; it {done} sent anew.")
+        )
+    if not found and builtins:
+        return
     if not found:
         out.print(Text("Nothing is outdated."))
         return

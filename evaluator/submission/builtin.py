@@ -90,6 +90,22 @@ class BuiltinManifest(Frozen):
             kept = KeptQuestions(name=questions.name, text=questions.read_text(encoding="utf-8"))
         return cls(row=facts_of(row), commits=dict(sorted(commits.items())), questions=kept)
 
+    @classmethod
+    def read(cls, file: Path) -> BuiltinManifest:
+        """What is kept in a file."""
+        try:
+            return cls.model_validate_json(file.read_bytes())
+        except ValidationError as error:
+            raise PlatformError(
+                "upload_changed",
+                f"What is kept of a built-in metric cannot be read: {error.errors()[0]['msg']}.",
+                "Send it again: python -m evaluator submit builtin:METRIC",
+            ) from error
+
+    def renewed(self, row: ScorerRow, commits: Mapping[str, str]) -> BuiltinManifest:
+        """The same questions to a row as it is now."""
+        return BuiltinManifest.of(row, commits).model_copy(update={"questions": self.questions})
+
 
 def facts_of(row: ScorerRow) -> dict[str, Any]:
     """A row without what only describes it."""
@@ -106,10 +122,16 @@ def source_of(row: ScorerRow) -> str:
     return f"{BUILTIN}{row.name}@{digest_of(row)}"
 
 
-def current_row(submission: Submission, rows: Mapping[str, ScorerRow] | None = None) -> ScorerRow:
+def is_outdated(submission: Submission, rows: Mapping[str, ScorerRow]) -> bool:
+    """Whether the row of a built-in metric is another now; one that is gone is not."""
+    row = rows.get(submission.builtin)
+    return row is not None and source_of(row) != submission.source
+
+
+def current_row(submission: Submission) -> ScorerRow:
     """The row that was submitted, where this release has it as it was then."""
     name = submission.builtin
-    row = (load_rows() if rows is None else rows).get(name)
+    row = load_rows().get(name)
     if row is None:
         raise PlatformError(
             "builtin_row_gone",
@@ -237,17 +259,11 @@ class BuiltinSource:
 
 def source_from(submission: Submission, upload: Path) -> BuiltinSource:
     """What opens a submission, from what is kept of it."""
-    row, content = current_row(submission), upload.read_bytes()
-    if hashlib.sha256(content).hexdigest() != submission.content_sha256:
-        raise _changed(submission, "Its content has another hash.")
-    try:
-        return BuiltinSource(row, BuiltinManifest.model_validate_json(content))
-    except ValidationError as error:
-        raise _changed(submission, str(error.errors()[0]["msg"])) from error
-
-
-def _changed(submission: Submission, why: str) -> PlatformError:
-    return PlatformError(
-        "upload_changed",
-        f"What is kept of {submission.submission_id} is not what was submitted. {why}",
-    )
+    row = current_row(submission)
+    if hashlib.sha256(upload.read_bytes()).hexdigest() != submission.content_sha256:
+        raise PlatformError(
+            "upload_changed",
+            f"What is kept of {submission.submission_id} is not what was submitted. "
+            "Its content has another hash.",
+        )
+    return BuiltinSource(row, BuiltinManifest.read(upload))

@@ -22,10 +22,15 @@ from evaluator.hub.source import Fetched
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.cost import gpus
 from evaluator.scorers.fitting import WeightsLookup
-from evaluator.scorers.registry import ScorerRow, load_rows
+from evaluator.scorers.registry import ScorerRow, find_row, load_rows
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.builtin import ExaminedBuiltin, examine, source_of
+from evaluator.submission.builtin import (
+    BuiltinManifest,
+    ExaminedBuiltin,
+    examine,
+    source_of,
+)
 from evaluator.submission.generations.archive import SUFFIX
 from evaluator.submission.generations.extraction import PromptSets
 from evaluator.submission.generations.intake import (
@@ -48,6 +53,7 @@ from evaluator.submission.templates import template_notes
 from evaluator.submission.validate import ScoringModule, opened_source, validated_source
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.rights import require_operator
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import private_id
 from leaderboard.records import ImagesSeen, Kind, Receipt, Submission
 from leaderboard.store.interface import Store
@@ -346,6 +352,23 @@ class SubmissionService:
         record = builtin_record(envelope, row, manifest.commits)
         submission = record.model_copy(update={"benchmarks": examined.report.benchmarks})
         return reception.receive(identity, submission, manifest.content)
+
+    def renew_builtin(self, outdated: Submission) -> SubmissionReceipt:
+        """Queue a built-in metric as its row is now, with the questions it had, where it was run.
+
+        Whether a machine can hold it is left to the workers.
+        """
+        row = find_row(outdated.builtin, load_rows())
+        commits, problems = WeightsLookup(ModelHub.of_environment()).commits(row)
+        if problems:
+            raise one_error(problems)
+        with TemporaryDirectory(prefix="assay-", dir=self.scratch) as place:
+            kept = Path(place) / "kept.json"
+            Ledger(self.store).fetch_upload(outdated, kept)
+            manifest = BuiltinManifest.read(kept).renewed(row, commits)
+        benchmarks = tuple(name for name in outdated.benchmarks if name in self.registry)
+        report = ValidationReport((), name=row.name, benchmarks=benchmarks)
+        return self.queue_builtin(ExaminedBuiltin(report, row, manifest), by=ASSAY)
 
     def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""

@@ -18,7 +18,7 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from benchmarks.errors import AssayError
-from leaderboard.records import Kind, Status
+from leaderboard.records import Status
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live.interface import Heartbeat
 
@@ -312,9 +312,7 @@ def _workers(health: Health, seen: Seen) -> Iterator[Problem]:
             remedy="Start one: python -m evaluator worker",
         )
     # Generations wait for it, too: scoring modules judge them.
-    code_waits = any(
-        s.state in WAITING and s.submission.kind is not Kind.SCORES for s in seen.statuses
-    )
+    code_waits = any(s.state in WAITING and s.submission.boxed for s in seen.statuses)
     if alive and code_waits and not any(worker.isolation_ok for worker in alive):
         yield Problem(
             code="no_isolation",

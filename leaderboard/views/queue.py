@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from leaderboard.publication.entries import Entry
 from leaderboard.queueing import expected_wait, fair_order, typical_s
-from leaderboard.records import Kind, Status
+from leaderboard.records import Status
 from leaderboard.states import IN_WORK, WAITING
 from leaderboard.store.live.interface import Heartbeat
 
@@ -46,14 +46,12 @@ def outlooks(
     order = fair_order(statuses, now, waiting=lambda status: status.state in WAITING)
     living = alive(pulses, now)
     free_in = {
-        kind: [
-            _free_in(pulse, each_s) for pulse in living if pulse.isolation_ok or kind is Kind.SCORES
-        ]
-        for kind in Kind
+        boxed: [_free_in(pulse, each_s) for pulse in living if pulse.isolation_ok or not boxed]
+        for boxed in (True, False)
     }
     return {
         status.submission.submission_id: QueueEstimate(
-            place, len(order), _finite(place, free_in[status.submission.kind], each_s)
+            place, len(order), _finite(place, free_in[status.submission.boxed], each_s)
         )
         for place, status in enumerate(order, 1)
     }

@@ -388,7 +388,7 @@ def _waiting(status: Status, moment: Moment) -> tuple[str, str]:
         return "", ""
     outlook = (moment.outlooks or {}).get(status.submission.submission_id)
     missing = ""
-    if status.submission.kind is not Kind.SCORES and not moment.isolates:
+    if status.submission.boxed and not moment.isolates:
         missing = "Waits for a worker that isolates code; none is running."
     elif not alive(moment.pulses, moment.now):
         missing = "Waits for a worker; none is running."

@@ -23,6 +23,7 @@ from tests.evaluator.submission.builtins import (
     VLM,
     add_clip,
     add_vlm,
+    change_row,
     form,
     models_hub,
     use,
@@ -208,3 +209,19 @@ def test_words_that_do_not_go_together_are_a_wrong_use(run: Run, words: list[str
 def test_two_modules_at_once_are_refused(run: Run) -> None:
     done = run("submit", "one", "two")
     assert done.code == 1 and "one, two" in done.err
+
+
+def test_a_changed_row_is_told_by_rerun_and_sent_anew_by_reevaluate(
+    run: Run, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    own_id = run("submit", f"builtin:{DUAL}", "--json").json["submission"]["submission_id"]
+    change_row(monkeypatch, options={**ROWS[DUAL].options, "formula": "cos"})
+    refused = run("rerun", own_id, "--reason", "again")
+    assert refused.code == 3 and "builtin_row_changed" in refused.err
+    words = ("reevaluate", "--all", "--reason", "a new row", "--json")
+    assert run(*words, "--dry-run").json["new_rows"] == [own_id]
+    assert len(queued(tmp_path)) == 1
+    assert run(*words).json["new_rows"] == [own_id]
+    assert queued(tmp_path) == [DUAL, DUAL]
+    assert run(*words).json["new_rows"] == []

@@ -58,7 +58,12 @@ def _files(place: Path) -> dict[str, bytes]:
 def change_row(patch: pytest.MonkeyPatch, name: str = DUAL, **changes: Any) -> ScorerRow:
     """From now on the table has another row of that name."""
     row = ROWS[name].model_copy(update=changes)
-    for module in ("submission.builtin", "worker.scorer_role", "submission.service"):
+    for module in (
+        "submission.builtin",
+        "worker.scorer_role",
+        "submission.service",
+        "reevaluating",
+    ):
         patch.setattr(f"evaluator.{module}.load_rows", lambda: {**ROWS, name: row})
     return row
 

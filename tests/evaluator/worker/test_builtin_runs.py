@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
+from evaluator.reevaluating import outdated_builtins, renew_builtins
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity
 from evaluator.scoring.engine import EngineOptions
@@ -218,3 +219,25 @@ def test_it_scores_the_images_of_models(tmp_path: Path, hub: HubServer) -> None:
     run = rig.entries()[model].judges[f"{metric}/{DUAL}"]
     assert (run.failed, run.isolation) == ("", LAYERS)
     assert run.cost is not None and run.cost.images == len(drawn(10)) + run.perturbed
+
+
+@pytest.mark.parametrize("name", ["changed", "same"])
+def test_a_changed_row_is_sent_anew_once_and_takes_the_place_of_the_old_one(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    add_clip(hub, tmp_path)
+    old = sent(rig)
+    rig.worker().run_all()
+    if name == "same":
+        assert outdated_builtins(rig.store) == ()
+        return
+    row = change_row(monkeypatch, options={**ROWS[DUAL].options, "formula": "cos"})
+    (outdated,) = outdated_builtins(rig.store)
+    assert outdated.submission_id == old
+    (new,) = renew_builtins(rig.store, {"toy": rig.toy}, None, [outdated])
+    assert outdated_builtins(rig.store) == (), "it is sent once"
+    assert rig.status(new).submission.source == f"builtin:{DUAL}@{digest_of(row)}"
+    assert [event.by for event in rig.ledger.events(new)] == [ASSAY.key] * 2
+    rig.worker().run_all()
+    assert (rig.state(old), rig.state(new)) == (State.SUPERSEDED, State.PUBLISHED)
+    assert [cell.entry_id for cell in rig.cells()] == [f"{new}/{DUAL}"]
