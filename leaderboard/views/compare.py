@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Literal
 
 from benchmarks.comparison import (
     Compared,
@@ -41,18 +41,21 @@ from leaderboard.ranking.slices import mean_over_skills
 from leaderboard.records import Kind
 from leaderboard.submission_service import UNNAMED
 from leaderboard.text import clean, count
-from leaderboard.views.addresses import address, metric_address, page_number
-from leaderboard.views.boards import BETWEEN_SKILLS, BoardQuery, Choice
+from leaderboard.views.addresses import address, metric_address
+from leaderboard.views.boards import BETWEEN_SKILLS, Choice
 from leaderboard.views.comparison import (
+    SIDES,
+    VIEWS,
     CompareQuery,
     ComparisonPage,
     Opponents,
+    ViewName,
     as_on_the_board,
     comparison_page,
     of_entries,
     opponents,
 )
-from leaderboard.views.examples import ALL_SPLITS, ItemsQuery, entries_on
+from leaderboard.views.examples import ALL_SPLITS, entries_on
 
 _BUNDLED = ("not isolated", "our own code")
 _SAME = {SAME_CONTENT: "The very same files as in", SAME_SCORES: "The very same scores as"}
@@ -98,74 +101,9 @@ def _origin(entry: Entry, card: Card) -> tuple[Badge, ...]:
     return () if layers else (Badge("not isolated", "warn"),)
 
 
-ViewName = Literal["differences", "examples", "pairs", "skills"]
-VIEWS: tuple[ViewName, ...] = get_args(ViewName)
-SIDES = ("a", "b", "c", "d")
-METRICS, MODELS = "metrics", "models"  # What is compared: the values of `of` in an address
 MOST_OPTIONS = 400
 """Metrics that a list offers: of very many the first of the board, and those chosen."""
-_LONGEST = 2000
 _LONGEST_LABEL = 60
-_YES = "1"
-_WORDS = ("benchmark", *SIDES, "skill", "measure", "split", "show", "case")
-
-
-@dataclass(frozen=True)
-class PlaceQuery:
-    """State of the Compare place. Everything is as asked for, and may not exist."""
-
-    view: ViewName = "differences"  # which tab
-    of: str = ""  # `metrics` or `models`; empty means metrics
-    benchmark: str = ""  # registry name; empty means the first with results
-    a: str = ""  # entry id of the first metric; empty means the best that is not another
-    b: str = ""  # of the second; empty likewise, and none among the examples
-    c: str = ""  # of a third; empty for none
-    d: str = ""  # of a fourth; empty for none
-    skill: str = ""  # skill keys joined by commas; empty for all
-    measure: str = ""  # as in `BoardQuery`
-    split: str = ""  # key of a split, among the examples
-    show: str = ""  # which examples; see `views.examples.SHOWS`
-    case: str = ""  # id of the one example that is looked at
-    page: int = 1  # of the examples, from 1
-    # benchmark of the form that asks: where it is another one, metrics are sought anew
-    before: str = ""
-    seek: bool = False  # whether to go on to the first benchmark on which the metric fails
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, str]) -> PlaceQuery:
-        """Read an address; unknown parameters are left alone."""
-        given = {name: str(params.get(name, ""))[:_LONGEST] for name in _WORDS}
-        given["skill"] = BoardQuery.from_params(params).skill[:_LONGEST]
-        view = next((one for one in VIEWS if one == params.get("view")), VIEWS[0])
-        return cls(
-            view=view,
-            of=MODELS if params.get("of") == MODELS else "",
-            page=page_number(params),
-            before=str(params.get("before", ""))[:_LONGEST],
-            seek=params.get("seek") == _YES,
-            **given,
-        )
-
-    def to_link(self, **changes: str | int) -> str:
-        """The address of this state, or of one that differs from it; not escaped for HTML yet."""
-        after = replace(self, **changes)  # type: ignore[arg-type]
-        view = after.view if after.view != VIEWS[0] else ""
-        words = {name: str(getattr(after, name)) for name in _WORDS}
-        page = str(after.page) if after.page > 1 else ""
-        return address("compare", of=after.of, **words, view=view, page=page)
-
-    @property
-    def comparison(self) -> CompareQuery:
-        """What of it says which metrics are compared by what."""
-        board = BoardQuery(benchmark=self.benchmark, skill=self.skill, measure=self.measure)
-        return CompareQuery(board, self.a, self.b, tuple(one for one in (self.c, self.d) if one))
-
-    @property
-    def examples(self) -> ItemsQuery:
-        """What of it says which examples are listed."""
-        return ItemsQuery(
-            self.benchmark, self.skill, self.split, self.a, self.b, self.show, self.case, self.page
-        )
 
 
 @dataclass(frozen=True)
@@ -191,16 +129,16 @@ class ComparedMetric:
     badges: tuple[Badge, ...] = ()  # what must be known of it
 
 
-def resolve_place(query: PlaceQuery, view: View) -> Opponents:
+def resolve_place(query: CompareQuery, view: View) -> Opponents:
     """The metrics, benchmark, skill and measure that a state of the place is about.
 
     Where the form asks for another benchmark, the same metrics are looked for there, and its skill
     and measure are those it begins with.
     """
-    return opponents(moved_along(query, view).comparison, view)
+    return opponents(moved_along(query, view), view)
 
 
-def moved_along(query: PlaceQuery, view: View) -> PlaceQuery:
+def moved_along(query: CompareQuery, view: View) -> CompareQuery:
     """The query with the metrics as they are called on another benchmark, if it asks for one."""
     if not query.before or query.before == query.benchmark:
         return replace(query, before="")
@@ -225,17 +163,7 @@ def by_identity(view: View, entries: Sequence[str]) -> dict[Identity, str]:
     return found
 
 
-def state_of(query: PlaceQuery, pair: Opponents) -> PlaceQuery:
-    """The exact state in which a comparison is shown."""
-    c, d = (*pair.further, "", "")[:2]
-    exact = pair.choice.query
-    return PlaceQuery(
-        view=query.view, benchmark=exact.benchmark, a=pair.a or "", b=pair.b or "", c=c, d=d,
-        skill=exact.skill, measure=exact.measure,
-    )  # fmt: skip
-
-
-def tab_links(state: PlaceQuery, choice: Choice | None) -> dict[ViewName, str]:
+def tab_links(state: CompareQuery, choice: Choice | None) -> dict[ViewName, str]:
     """Where each tab leads from a state."""
     skill = state.skill if BETWEEN_SKILLS not in state.skill else ""
     split = state.split

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from benchmarks.schema import Card, Selector
 from benchmarks.statistics.correlation import kendall
 from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
-from leaderboard.publication.item_scores import ItemReader, scores_of
+from leaderboard.publication.item_scores import scores_of
 from leaderboard.publication.measure_names import in_order, nearest
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
@@ -26,43 +26,80 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import Match, compare_cells
 from leaderboard.ranking.slices import mean_over_skills
 from leaderboard.store.interface import NotFoundError, Repository
-from leaderboard.views.addresses import query_of
-from leaderboard.views.boards import Arrangement, BoardQuery, Choice, Filters, resolve
-from leaderboard.views.examples import answers_are_public
+from leaderboard.views.addresses import address, page_number, query_of
+from leaderboard.views.boards import BoardQuery, Choice, resolve
+from leaderboard.views.examples import ExampleSources, ItemsQuery, answers_are_public
 from leaderboard.views.figures import named
 
-_FURTHER = ("c", "d")
+ViewName = Literal["differences", "examples", "pairs", "skills"]
+VIEWS: tuple[ViewName, ...] = get_args(ViewName)
+SIDES = ("a", "b", "c", "d")
+METRICS, MODELS = "metrics", "models"  # What is compared: the values of `of` in an address
+_LONGEST = 8192  # As long as a query of the API may be
+_YES = "1"
+_WORDS = ("benchmark", *SIDES, "skill", "measure", "split", "show", "case")
 
 
 @dataclass(frozen=True)
 class CompareQuery:
-    """The state of the page. Everything is as asked for, and may not exist."""
+    """State of the Compare place. Everything is as asked for, and may not exist."""
 
-    board: BoardQuery  # benchmark, skill and measure
-    a: str = ""  # entry id of the one metric; empty means the best that is not the other
-    b: str = ""  # entry id of the other
-    # entry ids of a third and a fourth; none unless they are asked for
-    further: tuple[str, ...] = ()
+    view: ViewName = "differences"  # which tab
+    of: str = ""  # `metrics` or `models`; empty means metrics
+    benchmark: str = ""  # registry name; empty means the first with results
+    a: str = ""  # entry id of the first metric; empty means the best that is not another
+    b: str = ""  # of the second; empty likewise, and none among the examples
+    c: str = ""  # of a third; empty for none
+    d: str = ""  # of a fourth; empty for none
+    skill: str = ""  # skill keys joined by commas; empty for all
+    measure: str = ""  # as in `BoardQuery`
+    split: str = ""  # key of a split, among the examples
+    show: str = ""  # which examples; see `views.examples.SHOWS`
+    case: str = ""  # id of the one example that is looked at
+    page: int = 1  # of the examples, from 1
+    # benchmark of the form that asks: where it is another one, metrics are sought anew
+    before: str = ""
+    seek: bool = False  # whether to go on to the first benchmark on which the metric fails
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> CompareQuery:
-        """Read from the query parameters of a request; unknown parameters are left alone."""
-        asked = BoardQuery.from_params(params)
-        board = BoardQuery(benchmark=asked.benchmark, skill=asked.skill, measure=asked.measure)
-        further = tuple(params[name] for name in _FURTHER if params.get(name))
-        return cls(board, params.get("a", ""), params.get("b", ""), further)
+        """Read an address; unknown parameters are left alone."""
+        given = {name: str(params.get(name, ""))[:_LONGEST] for name in _WORDS}
+        given["skill"] = BoardQuery.from_params(params).skill[:_LONGEST]
+        view = next((one for one in VIEWS if one == params.get("view")), VIEWS[0])
+        return cls(
+            view=view,
+            of=MODELS if params.get("of") == MODELS else "",
+            page=page_number(params),
+            before=str(params.get("before", ""))[:_LONGEST],
+            seek=params.get("seek") == _YES,
+            **given,
+        )
 
-    def to_query(self) -> str:
-        """The query string of the link to this state, with its question mark."""
-        given = {
-            "benchmark": self.board.benchmark,
-            "a": self.a,
-            "b": self.b,
-            **dict(zip(_FURTHER, self.further, strict=False)),
-            "measure": self.board.measure,
-            "skill": self.board.skill,
-        }
-        return query_of(given, "~:,")
+    def to_link(self, **changes: str | int) -> str:
+        """The address of this state, or of one that differs from it; not escaped for HTML yet."""
+        after = replace(self, **changes)  # type: ignore[arg-type]
+        view = after.view if after.view != VIEWS[0] else ""
+        words = {name: str(getattr(after, name)) for name in _WORDS}
+        page = str(after.page) if after.page > 1 else ""
+        return address("compare", of=after.of, **words, view=view, page=page)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The third and the fourth metric that are asked for."""
+        return tuple(one for one in (self.c, self.d) if one)
+
+    def to_data(self) -> str:
+        """The address of the comparison in the API."""
+        names = ("benchmark", *SIDES, "measure", "skill")
+        return f"./v1/compare{query_of({name: getattr(self, name) for name in names}, '~:,')}"
+
+    @property
+    def examples(self) -> ItemsQuery:
+        """What of it says which examples are listed."""
+        return ItemsQuery(
+            self.benchmark, self.skill, self.split, self.a, self.b, self.show, self.case, self.page
+        )
 
 
 @dataclass(frozen=True)
@@ -87,13 +124,16 @@ class Opponents:
     @property
     def query(self) -> CompareQuery:
         """The exact state, for a link."""
-        board = replace(self.choice.query, filters=Filters(), arranged=Arrangement())
-        return CompareQuery(board, self.a or "", self.b or "", self.further)
+        exact, (c, d) = self.choice.query, (*self.further, "", "")[:2]
+        return CompareQuery(
+            benchmark=exact.benchmark, a=self.a or "", b=self.b or "", c=c, d=d,
+            skill=exact.skill, measure=exact.measure,
+        )  # fmt: skip
 
 
 def opponents(query: CompareQuery, view: View) -> Opponents:
     """Find what a query asks for, saying so wherever it is not there."""
-    choice = resolve(query.board, view.boards)
+    choice = resolve(BoardQuery(query.benchmark, query.skill, query.measure), view.boards)
     whose = [{cell.entry_id for cell in of} for of in choice.slices()]
     options = tuple(entry for entry in choice.entry_ids() if all(entry in of for of in whose))
     remarks = list(choice.remarks)
@@ -110,7 +150,7 @@ def opponents(query: CompareQuery, view: View) -> Opponents:
     if not query.b:
         b = next((one for one in options if one != a), None)
     further = []
-    for asked in dict.fromkeys(query.further):
+    for asked in dict.fromkeys(query.named):
         if asked in {a, b}:
             continue
         if asked in options:
@@ -375,16 +415,11 @@ Missing = Literal["", "withheld", "no_clusters", "several_skills"]
 
 
 @dataclass(frozen=True)
-class Behind:
-    """Reads what lies behind the values of a comparison."""
+class Behind(ExampleSources):
+    """Reads what lies behind the values of a comparison: cases, clusters and scores of pairs."""
 
     clusters: ClusterReader  # the value of every cluster
-    items: ItemReader  # the cases that clusters are in
     scores: PairScoreReader  # those of pairs, for measures without values of clusters
-    # the cards of this installation; what one of them withholds is not shown either
-    here: Mapping[str, Card]
-    # submission to those of its metrics whose smaller scores are better
-    lower: Callable[[], Mapping[str, Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -452,7 +487,7 @@ def compare_clusters(pair: Opponents, view: View, behind: Behind) -> ClusterComp
 
 def _first_cases(card: Card, behind: Behind) -> dict[str, str]:
     """Cluster to the first of its cases; empty where a benchmark shows none."""
-    found = behind.items.cases(card)
+    found = behind.reader.cases(card)
     if found is None:
         return {}
     clusters = (found.clusters[place] for place in found.cluster_of)

@@ -16,7 +16,13 @@ from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import render
 from leaderboard.text import clean, count
-from leaderboard.views.addresses import board_address, model_pair_address, params_of, query_string
+from leaderboard.views.addresses import (
+    address,
+    board_address,
+    model_pair_address,
+    params_of,
+    query_string,
+)
 from leaderboard.views.board_tables import (
     Pair,
     pairs,
@@ -24,16 +30,11 @@ from leaderboard.views.board_tables import (
 )
 from leaderboard.views.boards import Choice
 from leaderboard.views.compare import (
-    MODELS,
-    SIDES,
-    VIEWS,
     ComparedMetric,
     DifferenceTable,
     Option,
-    PlaceQuery,
     SkillValues,
     TwoCompared,
-    ViewName,
     benchmark_options,
     compared_metrics,
     entry_options,
@@ -46,22 +47,25 @@ from leaderboard.views.compare import (
     several_compared,
     skill_options,
     skill_values,
-    state_of,
     tab_links,
     two_compared,
     verdict_of,
 )
 from leaderboard.views.comparison import (
+    MODELS,
+    SIDES,
+    VIEWS,
     Agreement,
     Behind,
+    CompareQuery,
     Opponents,
+    ViewName,
     agreement,
     compare_clusters,
 )
 from leaderboard.views.examples import (
     BINS,
     ExampleList,
-    ExampleSources,
     list_examples,
     seek_failures,
 )
@@ -98,24 +102,23 @@ class ComparePlace:
     """Answers the states of the Compare place."""
 
     view: Callable[[], View]  # what is published
-    behind: Behind  # reads the clusters behind values
-    examples: ExampleSources  # reads the cases, and says which images are here
+    behind: Behind  # reads the cases and clusters behind values
     # comparisons of two that were asked for, by version of the boards and state
     compared: MemoryCache[TwoCompared] = field(
         default_factory=lambda: MemoryCache(_bytes_of, _KEPT_BYTES, _KEPT), repr=False
     )
 
-    def answer(self, query: PlaceQuery) -> LiveContent:
+    def answer(self, query: CompareQuery) -> LiveContent:
         """What is shown for a state."""
         if query.of == MODELS:
             link = Link("Two models", model_pair_address(""))
             html = render("compare/models.html", links=(link,))
-            return LiveContent(html, query_string(PlaceQuery(of=MODELS).to_link()), "Two models")
+            return LiveContent(html, query_string(CompareQuery(of=MODELS).to_link()), "Two models")
         view = self.view()
         if query.view == "examples":
             return self._examples(query, view)
         pair = resolve_place(query, view)
-        state = state_of(query, pair)
+        state = replace(pair.query, view=query.view)
         values = _page(state, view, pair.remarks, tab_links(state, pair.choice))
         values |= {"form": _form(pair, state, view), "simulated": pair.choice.board.card.simulated}
         values |= self._verdict(pair, view)
@@ -179,15 +182,15 @@ class ComparePlace:
         }
 
     def _differences(
-        self, pair: Opponents, state: PlaceQuery, view: View, values: Mapping[str, Any]
+        self, pair: Opponents, state: CompareQuery, view: View, values: Mapping[str, Any]
     ) -> dict[str, Any]:
-        data = f"./v1/compare{pair.query.to_query()}"
+        data = pair.query.to_data()
         if found := values["several"]:
             return {"data": data, "scale": _scale(found.table), "unit": found.unit + "s"}
         two = values["two"]
         found = compare_clusters(pair, view, self.behind)
         examples = tab_links(state, pair.choice)["examples"]
-        case_link = PlaceQuery.from_params(params_of(examples)).to_link
+        case_link = CompareQuery.from_params(params_of(examples)).to_link
         card = pair.choice.board.card
         computed = [("Test", "; ".join(filter(None, (two.evidence, two.correction)))),
                     ("Per unit", two.paired), ("Effect size", two.effect)]  # fmt: skip
@@ -207,18 +210,18 @@ class ComparePlace:
             "benchmark_key": card.name,
         }
 
-    def _examples(self, asked: PlaceQuery, view: View) -> LiveContent:
+    def _examples(self, asked: CompareQuery, view: View) -> LiveContent:
         query = moved_along(asked, view)
         wanted = query.examples
         if query.seek:
-            wanted = seek_failures(wanted, view, self.examples)
-        found = list_examples(wanted, view, self.examples)
+            wanted = seek_failures(wanted, view, self.behind)
+        found = list_examples(wanted, view, self.behind)
         if found is None:
             html = render("compare/models.html", links=())
             return LiveContent(html, "", "Compare")
         choice = found.choice
         exact = choice.query
-        state = PlaceQuery(
+        state = CompareQuery(
             view="examples", benchmark=exact.benchmark, a=exact.a, b=exact.b, c=query.c, d=query.d,
             skill=exact.skill, split=exact.split, show=choice.show if choice.a else "",
             case=exact.case, page=found.page, measure=query.measure,
@@ -243,7 +246,7 @@ def _bytes_of(two: TwoCompared) -> int:
 
 
 def _page(
-    state: PlaceQuery, view: View, remarks: Sequence[str], links: Mapping[ViewName, str]
+    state: CompareQuery, view: View, remarks: Sequence[str], links: Mapping[ViewName, str]
 ) -> dict[str, Any]:
     """What the frame of every view prints."""
     return {
@@ -282,7 +285,7 @@ class Form:
     hidden: tuple[Option, ...] = ()  # what the form keeps, by name and value
 
 
-def _form(pair: Opponents, state: PlaceQuery, view: View) -> Form:
+def _form(pair: Opponents, state: CompareQuery, view: View) -> Form:
     options = entry_options(pair.options, pair.chosen, view)
     sides = []
     for side in SIDES[: 2 + len(pair.further)]:
@@ -295,7 +298,7 @@ def _form(pair: Opponents, state: PlaceQuery, view: View) -> Form:
     )  # fmt: skip
 
 
-def _actions(pair: Opponents, state: PlaceQuery) -> tuple[Link, ...]:
+def _actions(pair: Opponents, state: CompareQuery) -> tuple[Link, ...]:
     if not (pair.a and pair.b):
         return ()
     found = [Link("Swap", state.to_link(a=state.b, b=state.a), "swap")]
@@ -307,7 +310,7 @@ def _actions(pair: Opponents, state: PlaceQuery) -> tuple[Link, ...]:
     return tuple(found)
 
 
-def _example_form(choice: ExampleChoice, state: PlaceQuery, view: View) -> Form:
+def _example_form(choice: ExampleChoice, state: CompareQuery, view: View) -> Form:
     options = entry_options(choice.entries, choice.metrics, view)
     card = choice.card
     sides = (
@@ -385,7 +388,7 @@ class ClusterPlot:
 # All pairs ------------------------------------------------------------------------------------
 
 
-def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) -> dict[str, Any]:
+def _pairs(pair: Opponents, state: CompareQuery, view: View, agreed: Agreement) -> dict[str, Any]:
     choice = pair.choice
     card = choice.board.card
     ranked = view.orders.ranked(card, choice.slices())
@@ -395,8 +398,7 @@ def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) ->
     shown = len(matrix.names) if matrix else 0
     ranked_ids = sum(cell.rank is not None for cell in ranked.cells)
     clusters = [ranked.cells[place].n_clusters for place in tested]
-    exact = choice.query
-    query = board_address(card.name, skill=exact.skill, measure=exact.measure)
+    data = address(f"v1/boards/{card.name}/pairs", skill=state.skill, measure=state.measure)
     return {
         "matrix": matrix,
         "n_tests": len(tested) * (len(tested) - 1) // 2,
@@ -407,7 +409,7 @@ def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) ->
         "untested": max(0, ranked_ids - len(tested)),
         "unit": unit_of(card, ranked.draws.contributions.shape[1], clusters) + "s",
         "why": "",
-        "data": f"./v1/boards/{card.name}/pairs{query_string(query)}",
+        "data": data,
         "found": agreed,
         "taus": _taus(agreed),
         "tau_metrics": [named_metric("", view.entries[entry]) for entry in agreed.entries],
@@ -415,7 +417,7 @@ def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) ->
 
 
 def pair_matrix(
-    found: Sequence[Pair], ranked: Ranked, choice: Choice, state: PlaceQuery, view: View
+    found: Sequence[Pair], ranked: Ranked, choice: Choice, state: CompareQuery, view: View
 ) -> PairMatrix:
     """The tests of a ranking as a square table; each difference leads to its two metrics."""
     entries = [ranked.cells[place].entry_id for place in tested_places(ranked)]
@@ -454,7 +456,7 @@ def _taus(agreed: Agreement) -> list[list[HeatCell]]:
 # Skills ---------------------------------------------------------------------------------------
 
 
-def _skills(pair: Opponents, state: PlaceQuery, view: View) -> dict[str, Any]:
+def _skills(pair: Opponents, state: CompareQuery, view: View) -> dict[str, Any]:
     found = skill_values(pair)
     card = pair.choice.board.card
     metrics = compared_metrics(pair, view)
@@ -522,7 +524,7 @@ _NOTHING_LISTED = {
 }
 
 
-def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, Any]:
+def _examples(found: ExampleList, state: CompareQuery, view: View) -> dict[str, Any]:
     choice = found.choice
     names = [metric_label(view.entries[entry]) for entry in choice.metrics]
     case_links = {one.case_id: state.to_link(case=one.case_id, page=1) for one in found.examples}

@@ -24,7 +24,6 @@ from leaderboard.text import clean, count
 from leaderboard.views.benchmark_board import title_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.changes import VIEWS, ChangesQuery
-from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.comparison import CompareQuery, opponents
 from leaderboard.views.examples import ItemsQuery
 from leaderboard.views.figures import estimate, in_words, rank_range
@@ -164,9 +163,10 @@ def _board(params: Mapping[str, str], source: Source) -> PageMetadata | None:
 def _compare(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of the comparison or the examples that a query asks for; None where they are not there."""
     view = source.reader.view()
-    if PlaceQuery.from_params(params).view == "examples":
+    query = CompareQuery.from_params(params)
+    if query.view == "examples":
         return _examples(params, view)
-    pair = opponents(CompareQuery.from_params(params), view)
+    pair = opponents(query, view)
     choice, chosen = pair.choice, pair.chosen
     if pair.remarks or choice.selector is None or len(chosen) < 2:
         return None

@@ -7,9 +7,8 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.rendering import render
-from leaderboard.views.compare import PlaceQuery
-from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
-from leaderboard.views.examples import ExampleSources, lower_is_better
+from leaderboard.views.comparison import Behind, ClusterReader, CompareQuery, PairScoreReader
+from leaderboard.views.examples import lower_is_better
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.live import LiveContent, live_view
 from leaderboard.web.page import Context, Page
@@ -23,18 +22,18 @@ def compare_place(context: Context) -> ComparePlace:
     def lower() -> dict[str, tuple[str, ...]]:
         return lower_is_better(context.reader.statuses())
 
-    return ComparePlace(
-        context.reader.view,
-        Behind(ClusterReader(public), items, PairScoreReader(public), context.cards, lower),
-        ExampleSources(items, context.pictures, context.cards, lower),
-    )
+    behind = Behind(
+        items, context.pictures, context.cards, lower, ClusterReader(public),
+        PairScoreReader(public),
+    )  # fmt: skip
+    return ComparePlace(context.reader.view, behind)
 
 
 def _build(context: Context) -> None:
     place = compare_place(context)
 
     def answer(params: QueryParams, _: gr.Request) -> LiveContent:
-        return place.answer(PlaceQuery.from_params(params))
+        return place.answer(CompareQuery.from_params(params))
 
     live_view(answer, skeleton=render("compare/skeleton.html"))
 

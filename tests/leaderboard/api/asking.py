@@ -14,7 +14,7 @@ from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
-from leaderboard.views.compare import PlaceQuery
+from leaderboard.views.comparison import CompareQuery
 from leaderboard.web.page import Context
 from leaderboard.web.pages.compare_page import compare_place
 from tests.leaderboard.views.example_fixture import filled
@@ -60,7 +60,7 @@ class Asking:
         """The examples of the Compare place, as HTML."""
         own = self.source
         context = Context(own.reader, own.store.live, StubDesk(), own.cards, lambda: NOW, own.store)
-        query = PlaceQuery.from_params({"view": "examples", **state})
+        query = CompareQuery.from_params({"view": "examples", **state})
         return compare_place(context).answer(query).html
 
 

@@ -268,7 +268,7 @@ def test_the_stored_tests_of_a_headline_are_those_that_would_be_made() -> None:
 
 def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
     view = api.source.reader.view()
-    pair = opponents(CompareQuery(BoardQuery("ratings")), view)
+    pair = opponents(CompareQuery(benchmark="ratings"), view)
     assert pair.a is not None
     assert pair.b is not None
     on_page = comparison_page(pair.choice, pair.a, pair.b, view)

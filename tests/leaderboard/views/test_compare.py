@@ -16,15 +16,13 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.store.interface import Store
 from leaderboard.views.addresses import compare_address, items_address, query_string
 from leaderboard.views.compare import (
-    VIEWS,
-    PlaceQuery,
     entry_options,
     moved_along,
     resolve_place,
-    state_of,
     tab_links,
     verdict_of,
 )
+from leaderboard.views.comparison import VIEWS, CompareQuery
 from tests.leaderboard.views.example_fixture import entry_id, filled
 from tests.leaderboard.web.synthetic import cards, snapshot
 
@@ -37,8 +35,8 @@ def view() -> View:
     return view_of(snapshot(), cards(), Orders(store), "one")
 
 
-def read_back(link: str) -> PlaceQuery:
-    return PlaceQuery.from_params(dict(parse_qsl(query_string(link)[1:])))
+def read_back(link: str) -> CompareQuery:
+    return CompareQuery.from_params(dict(parse_qsl(query_string(link)[1:])))
 
 
 # The address.
@@ -47,40 +45,40 @@ def read_back(link: str) -> PlaceQuery:
 @pytest.mark.parametrize(
     "state",
     [
-        PlaceQuery(),
-        PlaceQuery(benchmark="ts2", a="s/m", b="t/n", c="u/o", d="v/p", measure="rank~paper~all",
+        CompareQuery(),
+        CompareQuery(benchmark="ts2", a="s/m", b="t/n", c="u/o", d="v/p", measure="rank~paper~all",
                    skill="counting,colour"),
-        PlaceQuery("examples", benchmark="ts2", a="s/m", skill="a b&c", split="real",
+        CompareQuery("examples", benchmark="ts2", a="s/m", skill="a b&c", split="real",
                    show="disagreements", case="p 1&2", page=3),
-        PlaceQuery("pairs", benchmark="ts2"), PlaceQuery("skills", of="models"),
+        CompareQuery("pairs", benchmark="ts2"), CompareQuery("skills", of="models"),
     ],
 )  # fmt: skip
-def test_a_link_restores_the_state_it_was_made_from(state: PlaceQuery) -> None:
+def test_a_link_restores_the_state_it_was_made_from(state: CompareQuery) -> None:
     assert read_back(state.to_link()) == state
 
 
 def test_what_is_the_default_is_left_out_of_the_address() -> None:
-    assert PlaceQuery().to_link() == "./compare"
-    assert PlaceQuery(benchmark="b", before="x", seek=True).to_link() == "./compare?benchmark=b"
+    assert CompareQuery().to_link() == "./compare"
+    assert CompareQuery(benchmark="b", before="x", seek=True).to_link() == "./compare?benchmark=b"
 
 
 @pytest.mark.parametrize(
     ("params", "state"),
     [
-        ({"view": "nothing"}, PlaceQuery()), ({"of": "metrics"}, PlaceQuery()),
-        ({"page": "-1"}, PlaceQuery()), ({"unknown": "x"}, PlaceQuery()),
-        ({"seek": "1"}, PlaceQuery(seek=True)), ({"seek": "yes"}, PlaceQuery()),
+        ({"view": "nothing"}, CompareQuery()), ({"of": "metrics"}, CompareQuery()),
+        ({"page": "-1"}, CompareQuery()), ({"unknown": "x"}, CompareQuery()),
+        ({"seek": "1"}, CompareQuery(seek=True)), ({"seek": "yes"}, CompareQuery()),
     ],
 )  # fmt: skip
-def test_an_address_is_not_trusted(params: dict[str, str], state: PlaceQuery) -> None:
-    assert PlaceQuery.from_params(params) == state
+def test_an_address_is_not_trusted(params: dict[str, str], state: CompareQuery) -> None:
+    assert CompareQuery.from_params(params) == state
 
 
 def test_addresses_of_before_have_the_same_parameters() -> None:
     """What led to the item browser, and to the page that compared, is a state of the place."""
     items = {"benchmark": "b", "skill": "s", "split": "x", "a": "1/m", "b": "2/n", "show": "all",
              "case": "c", "page": "2", "view": "examples"}  # fmt: skip
-    found = PlaceQuery.from_params(items)
+    found = CompareQuery.from_params(items)
     assert {name: str(getattr(found, name)) for name in items} == items
     compared = {
         "benchmark": "b",
@@ -88,7 +86,7 @@ def test_addresses_of_before_have_the_same_parameters() -> None:
         "measure": "m",
         **dict(zip("abcd", "1234", strict=True)),
     }
-    found = PlaceQuery.from_params(compared)
+    found = CompareQuery.from_params(compared)
     assert {name: getattr(found, name) for name in compared} == compared
 
 
@@ -103,23 +101,23 @@ def test_links_from_other_pages_lead_to_the_place() -> None:
 
 
 def test_each_tab_keeps_what_its_view_can_have(view: View) -> None:
-    asked = PlaceQuery(benchmark="graphs", a=FIRST, b=SECOND, c=FOURTH)
+    asked = CompareQuery(benchmark="graphs", a=FIRST, b=SECOND, c=FOURTH)
     pair = resolve_place(asked, view)
-    links = tab_links(state_of(asked, pair), pair.choice)
+    links = tab_links(pair.query, pair.choice)
     assert list(links) == list(VIEWS)
     states = {name: read_back(link) for name, link in links.items()}
     for name, state in states.items():
         assert (state.view, state.benchmark, state.a, state.b) == (name, "graphs", FIRST, SECOND)
     assert states["pairs"].c == FOURTH and states["pairs"].measure == pair.choice.query.measure
     assert states["examples"].split == "", "all splits are no split"
-    many = PlaceQuery(benchmark="ratings", a=FIRST, b=SECOND, skill="counting,colour")
+    many = CompareQuery(benchmark="ratings", a=FIRST, b=SECOND, skill="counting,colour")
     links = tab_links(many, resolve_place(many, view).choice)
     assert read_back(links["examples"]).skill == "", "examples have one skill or all"
     assert read_back(links["pairs"]).skill == "counting,colour"
 
 
 def test_on_another_benchmark_the_same_metrics_are_compared_if_they_are_there(view: View) -> None:
-    asked = PlaceQuery(benchmark="tiny", a=FIRST, b=entry_id(9), skill="counting",
+    asked = CompareQuery(benchmark="tiny", a=FIRST, b=entry_id(9), skill="counting",
                        measure="srcc~paper", before="ratings")  # fmt: skip
     pair = resolve_place(asked, view)
     assert pair.choice.board.card.name == "tiny" and pair.a == FIRST
@@ -138,7 +136,7 @@ def test_a_metric_is_the_same_on_another_benchmark_whatever_its_submission(view:
     other = view.entries[FOURTH].model_copy(update={"entry_id": "else/X"})
     boards = {**view.boards, "tiny": BoardIndex(Board(card=board.card, cells=cells))}
     split = View({**view.entries, "else/X": other}, boards, view.orders)
-    asked = PlaceQuery(benchmark="tiny", a=FOURTH, b=FIRST, before="ratings")
+    asked = CompareQuery(benchmark="tiny", a=FOURTH, b=FIRST, before="ratings")
     moved = moved_along(asked, split)
     assert (moved.a, moved.b, moved.before) == ("else/X", FIRST, "")
     assert moved_along(replace(asked, before="tiny"), split).a == FOURTH

@@ -24,7 +24,6 @@ from leaderboard.store.interface import NotFoundError, Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views import comparison as pair_scores
 from leaderboard.views.addresses import params_of
-from leaderboard.views.boards import BoardQuery
 from leaderboard.views.compare import several_compared, skill_values, two_compared
 from leaderboard.views.comparison import (
     MOST_CLUSTERS,
@@ -59,8 +58,8 @@ def view(store: Store) -> View:
 
 
 def asked(view: View, *metrics: str, board: str = "ratings", **more: Any) -> Opponents:
-    a, b, *further = (*metrics, "", "")[: max(2, len(metrics))]
-    return opponents(CompareQuery(BoardQuery(board, **more), a, b, tuple(further)), view)
+    sides: dict[str, Any] = dict(zip("abcd", metrics, strict=False))
+    return opponents(CompareQuery(benchmark=board, **sides, **more), view)
 
 
 def with_cells(view: View, store: Store, change: Any) -> View:
@@ -181,19 +180,16 @@ def test_values_by_skill_are_those_of_the_board(view: View) -> None:
 
 def test_a_link_restores_the_state_it_was_made_from(view: View) -> None:
     pair = asked(view, SECOND, STRANGER, measure="accuracy~assay", skill="counting")
-    query = pair.query.to_query()
+    query = pair.query.to_data().removeprefix("./v1/compare")
     again = opponents(CompareQuery.from_params(dict(parse_qsl(query[1:]))), view)
     assert (again.a, again.b, again.remarks) == (SECOND, STRANGER, ())
-    assert (
-        again.query.to_query() == query and CompareQuery.from_params(params_of(query)) == pair.query
-    )
+    assert again.query == CompareQuery.from_params(params_of(query)) == pair.query
     many = CompareQuery.from_params(params_of("?benchmark=b&a=1/x&b=2/y&c=3/z&d=4/w"))
-    assert (
-        many.further == ("3/z", "4/w")
-        and CompareQuery.from_params(params_of(many.to_query())) == many
-    )
+    assert many.named == ("3/z", "4/w")
+    assert CompareQuery.from_params(params_of(many.to_data())) == many
     # A gap closes: who comes fourth without a third is the third.
-    assert CompareQuery.from_params(params_of("?d=4/w")).to_query() == "?c=4%2Fw"
+    gap = opponents(CompareQuery(benchmark="ratings", a=FIRST, b=SECOND, d=FOURTH), view).query
+    assert (gap.c, gap.d) == (FOURTH, "")
 
 
 def test_what_a_link_leaves_open_is_filled_in(view: View) -> None:

@@ -54,7 +54,7 @@ from tests.leaderboard.views.example_fixture import (
     rated,
     scores_of,
 )
-from tests.leaderboard.web.compare_fixture import MadeUpImages, sources_of, withheld
+from tests.leaderboard.web.compare_fixture import MadeUpImages, behind_of, withheld
 from tests.leaderboard.web.synthetic import REVISION, cards, keep, site_of
 
 AT_ONCE = 6
@@ -205,7 +205,7 @@ def test_a_query_restores_the_state_it_was_made_of() -> None:
 
 
 def test_pages_together_hold_every_case_once(view: View, store: Store) -> None:
-    sources = sources_of(store)
+    sources = behind_of(store)
     pages = [listing(view, sources, TURNED, show="all", page=k) for k in (1, 2, 3)]
     assert [one.pages for one in pages] == [3, 3, 3] and len(ids(pages[0])) == 12
     found = [case for one in pages for case in ids(one)]
@@ -216,20 +216,20 @@ def test_pages_together_hold_every_case_once(view: View, store: Store) -> None:
 def test_two_metrics_have_a_paired_difference_and_are_listed_where_they_differ(
     view: View, store: Store
 ) -> None:
-    found = listing(view, sources_of(store), NOISY, RIGHT)
+    found = listing(view, behind_of(store), NOISY, RIGHT)
     assert found.choice.show == "disagreements" and found.gap is not None
     assert [one.entry_id for one in found.summaries] == [entry_id(NOISY), entry_id(RIGHT)]
     assert found.gap.value == found.summaries[0].right.value - found.summaries[1].right.value
-    alone = listing(view, sources_of(store), NOISY, show="disagreements")
+    alone = listing(view, behind_of(store), NOISY, show="disagreements")
     assert alone.choice.show == "failures" and len(alone.choice.remarks) == 1
-    same = listing(view, sources_of(store), NOISY, NOISY)
+    same = listing(view, behind_of(store), NOISY, NOISY)
     assert same.choice.b == "" and len(same.choice.remarks) == 1
 
 
 def test_a_case_by_itself_says_which_metrics_fail_on_it_the_worst_first(
     view: View, store: Store
 ) -> None:
-    found = listing(view, sources_of(store), NOISY, case="p7")
+    found = listing(view, behind_of(store), NOISY, case="p7")
     assert ids(found) == ["p7"] and found.every_entry[0].entry_id == entry_id(TURNED)
     shares = [one.came.share for one in found.every_entry if one.came.compared]
     assert shares == sorted(shares)
@@ -239,21 +239,21 @@ def test_a_case_by_itself_says_which_metrics_fail_on_it_the_worst_first(
 
 
 def test_missing_scores_are_counted(view: View, store: Store) -> None:
-    found = listing(view, sources_of(store), LACKS)
+    found = listing(view, behind_of(store), LACKS)
     assert found.summaries[0].n_missing == 112
     assert found.examples[0].verdicts[0].n_missing == 4
-    nothing = listing(view, sources_of(store), "made-up-0004/HPSv2")  # It has no file of scores.
+    nothing = listing(view, behind_of(store), "made-up-0004/HPSv2")  # It has no file of scores.
     assert nothing.summaries[0].n_missing == 120
 
 
 def test_what_does_not_exist_is_said_and_something_else_is_shown(view: View, store: Store) -> None:
     asked = {"skill": "no", "split": "no", "show": "no", "case": "no"}
-    found = listing(view, sources_of(store), "no/no", **asked)
+    found = listing(view, behind_of(store), "no/no", **asked)
     said = " ".join(found.choice.remarks)
     for what in ("skill “no", "split “no", "metric “no/no", "case “no", "“no” to show"):
         assert what in said
     assert found.choice.a == found.choice.entries[0]
-    other = list_examples(ItemsQuery(benchmark="nobody"), view, sources_of(store))
+    other = list_examples(ItemsQuery(benchmark="nobody"), view, behind_of(store))
     assert other is not None and "“nobody”" in other.choice.remarks[0]
 
 
@@ -266,7 +266,7 @@ def test_nothing_of_pairs_is_read_where_answers_are_withheld_or_not_published(
     store = filled(with_cases=with_cases)
     view = site_of(store, cards_=cards()).reader.view()
     for query in ({"show": "failures"}, {"case": "p3"}, {"show": "all"}):
-        found = listing(view, sources_of(store, here), TURNED, **query)
+        found = listing(view, behind_of(store, here), TURNED, **query)
         assert found.missing == missing
         assert (found.examples, found.summaries, found.every_entry) == ((), (), ())
 
@@ -278,14 +278,14 @@ GRAPHS = cards()["graphs"].revision
 
 
 def test_failures_are_those_of_the_first_benchmark_that_has_some(view: View, store: Store) -> None:
-    sources = sources_of(store)
+    sources = behind_of(store)
     here = first_failures(ItemsQuery("ratings", a=entry_id(TURNED)), view, sources)
     assert here is not None and (here.benchmark, here.show) == ("ratings", "failures")
     right = ItemsQuery("ratings", a=entry_id(RIGHT), show="failures")
     assert first_failures(right, view, sources) is None, "it fails on none"
     skilled = first_failures(ItemsQuery("ratings", "counting", a=entry_id(NOISY)), view, sources)
     assert skilled is not None and skilled.skill == "counting"
-    closed = sources_of(store, withheld())
+    closed = behind_of(store, withheld())
     assert first_failures(ItemsQuery("ratings", a=entry_id(TURNED)), view, closed) is None
 
 
@@ -297,7 +297,7 @@ def test_where_a_metric_has_no_failure_the_list_names_the_benchmark_that_has() -
     stored = write_stored(table, submission_id=own, benchmark="graphs", revision=GRAPHS)
     keep(store, {cases_path("graphs", GRAPHS): write_cases(cases),
                  f"results/{own}/graphs.scores.parquet": stored})  # fmt: skip
-    view, sources = site_of(store, cards_=cards()).reader.view(), sources_of(store)
+    view, sources = site_of(store, cards_=cards()).reader.view(), behind_of(store)
     assert listing(view, sources, RIGHT).elsewhere is None, "simulated ratings stand apart"
     ratings = view.boards["ratings"]
     ratings.card = ratings.card.model_copy(update={"simulated": False})
@@ -312,7 +312,7 @@ def test_where_a_metric_has_no_failure_the_list_names_the_benchmark_that_has() -
     every = replace(seeking, show="all")
     assert seek_failures(every, view, sources) == every
     only = filled()
-    alone = listing(site_of(only, cards_=cards()).reader.view(), sources_of(only), RIGHT)
+    alone = listing(site_of(only, cards_=cards()).reader.view(), behind_of(only), RIGHT)
     assert alone.sought and alone.elsewhere is None
 
 
@@ -323,10 +323,10 @@ def test_where_a_metric_has_no_failure_the_list_names_the_benchmark_that_has() -
 def test_where_fewer_than_half_of_the_images_are_here_no_tiles_are_drawn(
     view: View, store: Store, here: int, drawn: bool
 ) -> None:
-    case = listing(view, sources_of(store), TURNED, case="p7").examples[0]
+    case = listing(view, behind_of(store), TURNED, case="p7").examples[0]
     names = [tile.image_id for tile in case.tiles[:here]]
     (example,) = listing(
-        view, sources_of(store, images=MadeUpImages(names)), TURNED, case="p7"
+        view, behind_of(store, images=MadeUpImages(names)), TURNED, case="p7"
     ).examples
     assert (example.n_available, example.drawn) == (here, drawn)
     assert example.images[here:] == ("",) * (4 - here)
@@ -344,18 +344,18 @@ def test_prompts_are_shown_as_soon_as_they_are_here_and_nothing_else_moves() -> 
     here = {**cards(), "ratings": cards()["ratings"].model_copy(update={"files": files})}
     keep(store, {cases_path("ratings", REVISION): write_cases(rated().assign(prompt=""))})
     view = site_of(store, cards_=here).reader.view()
-    without = listing(view, sources_of(store, here), TURNED)
+    without = listing(view, behind_of(store, here), TURNED)
     assert without.absent == ("prompts", "images")
     assert {prompt for one in without.examples for prompt in one.prompts} == {""}
     images = MadeUpImages(prompts={f"p{k}": f"a cup, p{k}" for k in range(30)})
-    found = listing(view, sources_of(store, here, images), TURNED)
+    found = listing(view, behind_of(store, here, images=images), TURNED)
     assert found.absent == ("images",) and ids(found) == ids(without)
     for one in found.examples:
         assert one.prompts == (f"a cup, {one.case_id}",)
     assert found.summaries[0].right == without.summaries[0].right
     own = filled()  # Cases that have prompts keep them.
     images = MadeUpImages(prompts={"p1": "another prompt"})
-    kept = listing(site_of(own, cards_=cards()).reader.view(), sources_of(own, images=images),
+    kept = listing(site_of(own, cards_=cards()).reader.view(), behind_of(own, images=images),
                    RIGHT, show="all")  # fmt: skip
     assert kept.examples[1].prompts == ("a cup, p1",)
 

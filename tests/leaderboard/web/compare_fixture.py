@@ -9,9 +9,7 @@ from typing import Any
 from benchmarks.schema import Card
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import View
-from leaderboard.views.compare import PlaceQuery
-from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
-from leaderboard.views.examples import ExampleSources
+from leaderboard.views.comparison import Behind, ClusterReader, CompareQuery, PairScoreReader
 from leaderboard.web.compare import ComparePlace
 from tests.leaderboard.web.parsed import Node, harmless, read
 from tests.leaderboard.web.synthetic import cards
@@ -31,29 +29,24 @@ class MadeUpImages:
         return self.prompts
 
 
-def behind_of(store: Any, here: Mapping[str, Card] | None = None, lower: Any = None) -> Behind:
+def behind_of(
+    store: Any, here: Mapping[str, Card] | None = None, lower: Any = None, images: Any = None
+) -> Behind:
     public = store.public
     return Behind(
-        ClusterReader(public), ItemReader(public), PairScoreReader(public),
-        cards() if here is None else here, lambda: lower or {},
+        ItemReader(public), images or MadeUpImages(), cards() if here is None else here,
+        lambda: lower or {}, ClusterReader(public), PairScoreReader(public),
     )  # fmt: skip
-
-
-def sources_of(
-    store: Any, here: Mapping[str, Card] | None = None, images: Any = None
-) -> ExampleSources:
-    known = cards() if here is None else here
-    return ExampleSources(ItemReader(store.public), images or MadeUpImages(), known, dict)
 
 
 def place_of(
     view: View, store: Any, here: Mapping[str, Card] | None = None, images: Any = None
 ) -> ComparePlace:
-    return ComparePlace(lambda: view, behind_of(store, here), sources_of(store, here, images))
+    return ComparePlace(lambda: view, behind_of(store, here, images=images))
 
 
 def html(place: ComparePlace, **params: str) -> str:
-    found = place.answer(PlaceQuery.from_params(params)).html
+    found = place.answer(CompareQuery.from_params(params)).html
     harmless(found)
     return found
 

@@ -12,14 +12,15 @@ from benchmarks.cases import cases_path, write_cases
 from benchmarks.comparison import figures
 from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import write_stored
+from leaderboard.api.tables.boards import RankingParameters
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.rendering import environment
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address, params_of, query_string
-from leaderboard.views.compare import VIEWS, PlaceQuery, TwoCompared, two_compared
-from leaderboard.views.comparison import CompareQuery, Opponents, comparison_page, opponents
+from leaderboard.views.compare import TwoCompared, two_compared
+from leaderboard.views.comparison import VIEWS, CompareQuery, Opponents, comparison_page, opponents
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
 from tests.leaderboard.views.example_fixture import (
@@ -84,15 +85,15 @@ def test_every_view_has_one_heading_its_tab_and_controls_with_names(
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_the_address_of_what_is_shown_shows_it_again(place: ComparePlace, name: str) -> None:
-    shown_ = place.answer(PlaceQuery.from_params({"view": name, "benchmark": "ratings"}))
-    again = place.answer(PlaceQuery.from_params(dict(parse_qsl(shown_.query[1:]))))
+    shown_ = place.answer(CompareQuery.from_params({"view": name, "benchmark": "ratings"}))
+    again = place.answer(CompareQuery.from_params(dict(parse_qsl(shown_.query[1:]))))
     assert again == shown_ and shown_.title
 
 
 def test_titles_name_what_is_shown(place: ComparePlace) -> None:
     states = [sides(NOISY, RIGHT), sides(NOISY, view="examples"), sides(NOISY, LACKS),
               {"benchmark": "unused"}, {"of": "models"}]  # fmt: skip
-    titles = [place.answer(PlaceQuery.from_params(state)).title for state in states]
+    titles = [place.answer(CompareQuery.from_params(state)).title for state in states]
     assert len(set(titles)) == len(titles)
     assert "VQAScore" in titles[0] and "Ratings" in titles[0] and "Unused" in titles[3]
 
@@ -155,7 +156,7 @@ def test_clusters_on_which_two_differ_lead_to_their_examples(place: ComparePlace
     found = page(place, benchmark="graphs", a=FIRST, b=SECOND).one("#clusters")
     assert len(found.all(".as-ringed")) == len(found.one("table").rows) == 10
     (link,) = [to for to in found.links("./compare") if "case=" not in to]
-    state = PlaceQuery.from_params(dict(parse_qsl(query_string(link)[1:])))
+    state = CompareQuery.from_params(dict(parse_qsl(query_string(link)[1:])))
     assert (state.view, state.show, state.a, state.b) == (
         "examples",
         "disagreements",
@@ -197,7 +198,7 @@ def test_all_that_is_shown_is_linked_as_data_in_every_format(
 def test_metrics_are_swapped_and_added_by_links(place: ComparePlace) -> None:
     found = page(place, **sides(FIRST, SECOND))
     swap, add = found.all(".as-ab-acts a")
-    swapped = PlaceQuery.from_params(dict(parse_qsl(query_string(swap["href"])[1:])))
+    swapped = CompareQuery.from_params(dict(parse_qsl(query_string(swap["href"])[1:])))
     assert (swapped.a, swapped.b) == (SECOND, FIRST)
     added = page(place, **dict(parse_qsl(query_string(add["href"])[1:])))
     assert len(added.all(".as-sides li")) == 3 and len(added.one("#pairs table").rows) == 3
@@ -238,7 +239,7 @@ def test_the_matrix_has_every_tested_pair_once_in_each_direction(
     assert n == 10 and len(table.rows) == n
     links = table.links("./compare")
     assert len(links) == n * (n - 1) // 2
-    state = PlaceQuery.from_params(dict(parse_qsl(query_string(links[0])[1:])))
+    state = CompareQuery.from_params(dict(parse_qsl(query_string(links[0])[1:])))
     assert (state.view, state.a, state.b) == ("differences", FIRST, SECOND)
     cells = [row.all("td") for row in table.all("tbody tr")]
     for i in range(n):
@@ -250,7 +251,10 @@ def test_the_matrix_has_every_tested_pair_once_in_each_direction(
                 assert below["class"] == "is-neg"
             elif above["class"] == "is-ns":
                 assert below["class"] == "is-ns"
-    assert [one.rpartition("=")[2] for one in found.links("./v1/boards/ratings/pairs")] == FORMATS
+    data = found.links("./v1/boards/ratings/pairs")
+    assert [one.rpartition("=")[2] for one in data] == FORMATS
+    for link in data:  # Whatever the page asks for, the API answers.
+        assert set(params_of(link)) <= set(RankingParameters.names()), link
 
 
 def test_agreement_is_a_table_of_taus(place: ComparePlace) -> None:
@@ -320,7 +324,7 @@ def test_a_link_to_failures_goes_to_the_first_benchmark_that_has_some() -> None:
     ratings.card = ratings.card.model_copy(update={"simulated": False})
     place = place_of(view, store)
     asked = sides(FIRST, view="examples", show="failures", seek="1")
-    shown_ = place.answer(PlaceQuery.from_params(asked))
+    shown_ = place.answer(CompareQuery.from_params(asked))
     assert dict(parse_qsl(shown_.query[1:]))["benchmark"] == "graphs"
     found = read(shown_.html)
     assert len(cases(found)) == 12 and found.all("[role=status]")

@@ -25,7 +25,7 @@ from leaderboard.tables import to_csv
 from leaderboard.text import clean, number
 from leaderboard.views.board_tables import board_table
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
-from leaderboard.views.compare import PlaceQuery
+from leaderboard.views.comparison import CompareQuery
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.model_parts import signature
@@ -103,7 +103,7 @@ def details(view: View, place: int) -> Node:
 def compared(view: View, one: int, other: int) -> str:
     place = place_of(view, memory_store())
     a, b = (entry_at(view, k).entry_id for k in (one, other))
-    return place.answer(PlaceQuery(benchmark="ratings", a=a, b=b)).html
+    return place.answer(CompareQuery(benchmark="ratings", a=a, b=b)).html
 
 
 def accounts(row: Node) -> list[str]:
