@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -20,7 +21,7 @@ from leaderboard.publication.metric_facts import metric_in_words, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
-from leaderboard.records import Cost, Findings, Kind, Provenance, RunResult, Status, Submission
+from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.text import MISSING, count
 from leaderboard.trust import TITLES, Check, TrustReport
 from leaderboard.views.addresses import (
@@ -33,10 +34,8 @@ from leaderboard.views.addresses import (
 from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric import (
-    HubResults,
     MetricOnBoards,
     OnBoard,
-    ProfileRow,
     benchmark_bibtex,
     commands_for,
     entry_bibtex,
@@ -84,15 +83,6 @@ class BenchmarkResults:
 
 
 @dataclass(frozen=True)
-class Recomputed:
-    """How the rows of one benchmark are computed again."""
-
-    card: Card  # the benchmark
-    commands: str  # for a terminal
-    stated: Provenance | None  # seed, resamples, plan and versions; None where nothing is stated
-
-
-@dataclass(frozen=True)
 class VersionValue:
     """The headline of one version of the metric."""
 
@@ -113,99 +103,20 @@ class VersionHistory:
     values: tuple[VersionValue, ...]
 
 
-@dataclass(frozen=True)
-class Around:
-    """What the page is given beside the boards."""
+def metric_page(
+    shown: MetricOnBoards,
+    view: View,
+    statuses: Sequence[Status] = (),
+    *,
+    changes: Mapping[str, str] | None = None,
+    results_of: Callable[[Submission], Sequence[RunResult]] = lambda _: (),
+    url: str = "",
+) -> dict[str, Any]:
+    """What the page of a metric prints, by name.
 
-    statuses: Sequence[Status]  # all submissions
-    # title of a benchmark to the address of its changes since earlier revisions
-    changes: Mapping[str, str] = field(default_factory=dict)
-    # reads the results of a submission, of earlier versions too
-    results: Callable[[Submission], Sequence[RunResult]] = lambda _: ()
-    url: str = ""  # address of this page as the visitor sees it; empty where that is not known
-
-
-@dataclass(frozen=True)
-class MetricPage:
-    """Everything about a metric that stands on a board."""
-
-    shown: MetricOnBoards  # what was asked for
-    verdict: str  # a sentence made from tested facts
-    detail: tuple[str, ...]  # its headlines with interval, rank range and tier
-    trained_on: tuple[str, ...]  # titles of benchmarks it was trained on
-    flags: Mapping[str, tuple[str, ...]]  # flag to the submissions it is about
-    results: tuple[BenchmarkResults, ...]  # by benchmark
-    profile: tuple[ProfileRow, ...]  # skills over benchmarks on one scale
-    skill_links: Mapping[str, str]  # title of a common skill to its address
-    reports: tuple[TrustReport, ...]  # trust checks, one for each run
-    flops: str  # what its author declares of a pair, in words
-    history: tuple[VersionHistory, ...]  # the headline over versions, where there are several
-    over: Status | None  # the version that took its place
-    before: tuple[Status, ...]  # versions whose place it took
-    recomputed: tuple[Recomputed, ...]  # commands and plans
-    own_bibtex: str  # of these results
-    works_bibtex: str  # of the benchmarks
-    hub: HubResults  # evaluation results for a repository of the Hub
-    failures: str  # address of images where it fails, on the first benchmark that has answers
-    data: str  # address of all rows in the API
-    cards: Mapping[str, Card]
-    around: Around
-
-    @property
-    def entry(self) -> Entry:
-        """What was asked for."""
-        return self.shown.entry
-
-    @property
-    def name(self) -> str:
-        """Name and variant of the metric in one line."""
-        return metric_name(self.entry)
-
-    @property
-    def description(self) -> str:
-        """As its author wrote it."""
-        return self.entry.description[:_LONGEST_DESCRIPTION]
-
-    @property
-    def origin(self) -> str:
-        """Where scores come from that were not made here; empty where Assay ran the metric."""
-        return origin(self.entry)
-
-    @property
-    def was_run(self) -> bool:
-        """Whether its code was run here."""
-        return self.entry.kind is not Kind.SCORES
-
-    @property
-    def costs(self) -> tuple[tuple[str, Cost], ...]:
-        """Title of a benchmark to what its run used."""
-        return tuple((self.title_of(name), cost) for name, cost in sorted(self.entry.cost.items()))
-
-    @property
-    def findings(self) -> tuple[tuple[str, Findings], ...]:
-        """Title of a benchmark to what was found about its items, where not all went well."""
-        return tuple(
-            (self.title_of(name), found)
-            for name, found in sorted(self.entry.findings.items())
-            if found.counts or found.scored < found.pairs
-        )
-
-    @property
-    def layers(self) -> tuple[tuple[str, ...], ...]:
-        """Isolation in force while it ran, each set once."""
-        return tuple(of for of in dict.fromkeys(self.entry.isolation.values()) if of)
-
-    def title_of(self, benchmark: str) -> str:
-        """Title of a benchmark; its name where it is not known here."""
-        return self.cards[benchmark].title if benchmark in self.cards else benchmark
-
-    def address_of(self, entry: Entry) -> str:
-        """Page of another entry."""
-        return metric_address(entry.entry_id)
-
-
-def metric_page(shown: MetricOnBoards, view: View, around: Around) -> MetricPage:
-    """Gather the page of a metric."""
+    `changes` has the title of a benchmark to the address of its changes since earlier revisions;
+    `results_of` reads the results of a submission, of earlier versions too.
+    """
     entry, status = shown.entry, shown.status
     boards = on_boards(shown, view)
     cards = {name: board.card for name, board in view.boards.items()}
@@ -215,39 +126,56 @@ def metric_page(shown: MetricOnBoards, view: View, around: Around) -> MetricPage
     headlines = [(one.card, one.headline) for one in boards if one.headline is not None]
     open_boards = [one for one in boards if one.card.answers_public]
     flops = entry.flops_per_pair
-    before = (
-        superseded_versions(status.submission, around.statuses)
-        if status is not None and status.scored_at
-        else ()
-    )
-    return MetricPage(
-        shown=shown,
-        verdict=_verdict(entry, boards),
-        detail=tuple(_detail(one) for one in boards if one.headline is not None),
-        trained_on=tuple(card.title for card in cards.values() if is_trained_on(entry, card)),
-        flags=flags_of(shown.entries),
-        results=tuple(_results(one) for one in boards),
-        profile=profile(boards, view),
-        skill_links={
+    before: Sequence[Status] = ()
+    if status is not None and status.scored_at:
+        before = superseded_versions(status.submission, statuses)
+
+    def title_of(benchmark: str) -> str:
+        return cards[benchmark].title if benchmark in cards else benchmark
+
+    return {
+        "shown": shown,
+        "entry": entry,
+        "name": metric_name(entry),
+        "description": entry.description[:_LONGEST_DESCRIPTION],
+        "origin": origin(entry),
+        "was_run": entry.kind is not Kind.SCORES,
+        "verdict": _verdict(entry, boards),
+        "detail": [_detail(one) for one in boards if one.headline is not None],
+        "trained_on": [card.title for card in cards.values() if is_trained_on(entry, card)],
+        "flags": flags_of(shown.entries),
+        "results": [_results(one) for one in boards],
+        "profile": profile(boards, view),
+        "skill_links": {
             skill.title: skills_address(key, ratings=ratings)
             for key, skill in skills_of(view.group(simulated=simulated).boards).items()
         },
-        reports=reports_of(entry),
-        flops=NOT_DECLARED if flops is None else f"{gigaflops_text(flops / GIGA)}, {DECLARED}",
-        history=_history(entry, status, before, cards, around),
-        over=standing_over(status.submission, around.statuses) if status else None,
-        before=before,
-        recomputed=tuple(_recomputed(one, shown) for one in boards),
-        own_bibtex=entry_bibtex(entry, [one.card for one in boards], authors, around.url),
-        works_bibtex="\n\n".join(dict.fromkeys(benchmark_bibtex(one.card) for one in boards)),
-        hub=hub_results(entry, headlines, around.url),
-        failures=items_address(open_boards[0].card.name, a=open_boards[0].entry_id, show="failures")
+        "costs": [(title_of(name), cost) for name, cost in sorted(entry.cost.items())],
+        "findings": [
+            (title_of(name), found)
+            for name, found in sorted(entry.findings.items())
+            if found.counts or found.scored < found.pairs
+        ],
+        "layers": [of for of in dict.fromkeys(entry.isolation.values()) if of],
+        "reports": reports_of(entry),
+        "flops": NOT_DECLARED if flops is None else f"{gigaflops_text(flops / GIGA)}, {DECLARED}",
+        "history": _history(entry, status, before, cards, results_of),
+        "over": standing_over(status.submission, statuses) if status else None,
+        "before": before,
+        "recomputed": [_recomputed(one, shown) for one in boards],
+        "own_bibtex": entry_bibtex(entry, [one.card for one in boards], authors, url),
+        "works_bibtex": "\n\n".join(dict.fromkeys(benchmark_bibtex(one.card) for one in boards)),
+        "hub": hub_results(entry, headlines, url),
+        "failures": items_address(
+            open_boards[0].card.name, a=open_boards[0].entry_id, show="failures"
+        )
         if open_boards
         else "",
-        data=f"./v1/entries/{quote(entry.entry_id)}?elsewhere=1" if boards else "",
-        cards=cards,
-        around=around,
-    )
+        "data": f"./v1/entries/{quote(entry.entry_id)}?elsewhere=1" if boards else "",
+        "changes": changes or {},
+        "title_of": title_of,
+        "address_of": lambda other: metric_address(other.entry_id),
+    }
 
 
 def reports_of(entry: Entry) -> tuple[TrustReport, ...]:
@@ -372,14 +300,14 @@ def _history(
     status: Status | None,
     before: Sequence[Status],
     cards: Mapping[str, Card],
-    around: Around,
+    results_of: Callable[[Submission], Sequence[RunResult]],
 ) -> tuple[VersionHistory, ...]:
     """The headline of each benchmark over the versions that have a value for it."""
     if status is None or not before:
         return ()
     found: dict[str, list[VersionValue]] = {}
     for one in (*reversed(before), status):
-        for result in around.results(one.submission):
+        for result in results_of(one.submission):
             value = _version_value(one.submission, result, cards, entry.metric)
             if value is not None:
                 found.setdefault(result.benchmark, []).append(value)
@@ -419,7 +347,8 @@ def _version_value(
 # Computed again.
 
 
-def _recomputed(one: OnBoard, shown: MetricOnBoards) -> Recomputed:
+def _recomputed(one: OnBoard, shown: MetricOnBoards) -> dict[str, Any]:
+    """The commands for a terminal, and what is stated of the run: seed, resamples, plan, versions."""
     of = next((e for e in shown.entries if e.entry_id == one.entry_id), shown.entry)
     how = commands_for(of, one.card, shown.status if of is shown.entry else None)
     lines = how.from_store
@@ -428,7 +357,7 @@ def _recomputed(one: OnBoard, shown: MetricOnBoards) -> Recomputed:
             f"{lines}\n# the same from its published scores alone, {how.scores} of the store:\n"
             f"{how.from_file}"
         )
-    return Recomputed(one.card, lines, of.provenance.get(one.card.name))
+    return {"card": one.card, "commands": lines, "stated": of.provenance.get(one.card.name)}
 
 
 # Against people.

@@ -32,7 +32,7 @@ from leaderboard.views.board_tables import Pair, pairs, tested_places
 from leaderboard.views.boards import Choice
 from leaderboard.views.figures import rank_range
 from leaderboard.web.board_table import direction
-from leaderboard.web.components import HeatCell
+from leaderboard.web.components import HeatCell, Values
 
 MOST_DIGITS = 4
 """Digits of a figure in a table of many; on hover it stands as printed."""
@@ -57,28 +57,7 @@ class FigureTable:
     rows: tuple[tuple[str, tuple[Figure, ...]], ...]  # name of the metric and its figures
 
 
-@dataclass(frozen=True)
-class Source:
-    """A paper whose figures stand in the tables."""
-
-    number: int  # in the list of sources
-    key: str  # of the paper
-    url: str  # of the paper; empty where it has none that may be followed
-    citation: str  # of the paper
-    note: str  # about it
-    errata: int  # how many are known in it
-
-
-@dataclass(frozen=True)
-class PublishedFigures:
-    """Printed figures with their sources and the address of their data."""
-
-    tables: tuple[FigureTable, ...]
-    sources: tuple[Source, ...]
-    data: str
-
-
-def as_published(card: Card, selector: Selector, skill: str | None) -> PublishedFigures | None:
+def as_published(card: Card, selector: Selector, skill: str | None) -> Values | None:
     """The printed figures of one ranking; None where nothing was printed."""
     cells = printed_of(card, selector, skill)
     if not cells:
@@ -94,7 +73,7 @@ def as_published(card: Card, selector: Selector, skill: str | None) -> Published
     return _published((table,), sources, card, measure=token(selector), skill=skill or "")
 
 
-def everything_published(card: Card) -> PublishedFigures | None:
+def everything_published(card: Card) -> Values | None:
     """All printed figures of metrics: one table a measure, then by skill, then what is left.
 
     None where nothing was printed.
@@ -121,19 +100,18 @@ def everything_published(card: Card) -> PublishedFigures | None:
 
 def _published(
     tables: tuple[FigureTable, ...], sources: Mapping[str, int], card: Card, **state: str
-) -> PublishedFigures:
+) -> Values:
     found = []
     for key, place in sources.items():
         paper = papers()[key]
         outside = clean(paper.url).startswith(("https://", "http://"))
         known = sum(one.paper == key for one in errata())
-        found.append(
-            Source(
-                place, key, paper.url if outside else "", paper.citation, paper.note or "", known
-            )
-        )
+        found.append({
+            "number": place, "key": key, "url": paper.url if outside else "",
+            "citation": paper.citation, "note": paper.note or "", "errata": known,
+        })  # fmt: skip
     data = address(f"v1/boards/{card.name}/published", **state)
-    return PublishedFigures(tables, tuple(found), data)
+    return {"tables": tables, "sources": found, "data": data}
 
 
 def _pivot(
@@ -230,23 +208,15 @@ def _numbered(cells: Iterable[PublishedCell]) -> dict[str, int]:
 _HUB_COLUMNS = ("measure", "variant", "split", "facet")
 
 
-@dataclass(frozen=True)
-class Snippet:
-    """A few lines of Python."""
-
-    title: str  # with what it reads
-    code: str  # the lines; the table is `board` in the end
-
-
-def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[Snippet, ...]:
-    """The programs that read a ranking."""
+def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[tuple[str, str], ...]:
+    """The programs that read a ranking, each with its title; the table is `board` in the end."""
     whole = f"{site}{data.removeprefix('./')}"
     parquet = with_state(whole, format="parquet")
     frame = f"import pandas as pd\n\nboard = pd.read_parquet({_string(parquet)})"
     return (
-        Snippet("pandas", frame),
-        Snippet("gradio_client", _client(choice, site)),
-        Snippet("datasets", _dataset(choice, parquet, hub)),
+        ("pandas", frame),
+        ("gradio_client", _client(choice, site)),
+        ("datasets", _dataset(choice, parquet, hub)),
     )
 
 
@@ -322,26 +292,6 @@ class MatrixCell:
     ahead: bool = False  # whether the metric of the row is the better one
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """Differences above the diagonal, corrected p-values below it."""
-
-    names: tuple[str, ...]  # of the metrics, in board order
-    hrefs: tuple[str, ...]  # of their pages
-    rows: tuple[tuple[MatrixCell, ...], ...]  # their cells
-    legend: tuple[str, ...]  # sentences below it
-
-
-@dataclass(frozen=True)
-class Heat:
-    """Metrics by skills."""
-
-    heads: tuple[tuple[str, bool], ...]  # title of each column, and whether it was tested
-    # name of the metric, address of its page and its cells
-    rows: tuple[tuple[str, str, tuple[HeatCell, ...]], ...]
-    legend: tuple[str, ...]  # sentences below it
-
-
 def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
     """The second part of a tab; empty where nothing is ranked."""
     selector = choice.selector
@@ -355,7 +305,7 @@ def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
         among = None if choice.filters.within else kept
         matrix = matrix_of(ranked, pairs(ranked, among=among), view.entries, choice)
     heat = skill_heat(choice, view)
-    programs: tuple[Snippet, ...] = snippets(choice, data_of(choice), site, hub) if site else ()
+    programs = snippets(choice, data_of(choice), site, hub) if site else ()
     printed = None if len(choice.skills) > 1 else as_published(card, selector, choice.skill)
     return render(
         "metrics/benchmark_below.html", matrix=matrix,
@@ -369,8 +319,8 @@ def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
 
 def matrix_of(
     ranked: Ranked, found: tuple[Pair, ...], entries: Mapping[str, Entry], choice: Choice
-) -> Matrix | None:
-    """The tests of a ranking as a square; None where fewer than two metrics were tested."""
+) -> Values | None:
+    """The tests of a ranking as a square, differences above the diagonal and p-values below; None where fewer than two metrics were tested."""
     if not found:
         return None
     card, query = choice.board.card, choice.query
@@ -393,12 +343,12 @@ def matrix_of(
         cells[i][j] = MatrixCell(f"{said}{star}", hint, there, pair.significant, ahead)
         cells[j][i] = MatrixCell(f"{p_text(pair.p_holm)}{star}", hint, "", pair.significant)
     hrefs = tuple(f"./metric?id={entry_id}" for entry_id in shown)
-    return Matrix(
-        tuple(names), hrefs, tuple(map(tuple, cells)), _matrix_legend(ranked, card, found)
-    )
+    return {
+        "names": names, "hrefs": hrefs, "rows": cells, "legend": _matrix_legend(ranked, card, found)
+    }  # fmt: skip
 
 
-def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> Heat:
+def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> Values:
     """The values by skill as coloured cells."""
     shown = heat.entry_ids[:MOST_METRICS]
     alone = len(heat.entry_ids) == 1
@@ -420,7 +370,8 @@ def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> He
         (skill_title(choice.board.card, c.skill), c.tests.best is not None or alone)
         for c in heat.columns
     )
-    return Heat(heads, rows, _heat_legend(heat, choice, (low, high), rises=rises))
+    legend = _heat_legend(heat, choice, (low, high), rises=rises)
+    return {"heads": heads, "rows": rows, "legend": legend}
 
 
 def citation(choice: Choice, view: View, site: str) -> tuple[str, str]:

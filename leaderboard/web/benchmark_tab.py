@@ -51,7 +51,6 @@ from leaderboard.views.index import SIMULATED
 from leaderboard.views.metrics import MetricsQuery
 from leaderboard.web.benchmark_below import below_of, everything_published
 from leaderboard.web.board_table import (
-    BoardTable,
     Line,
     board_table,
     compare_pinned,
@@ -61,31 +60,13 @@ from leaderboard.web.board_table import (
     order_note,
     pinned_links,
 )
-from leaderboard.web.components import Link, Option, Pick, Scale, Tab
+from leaderboard.web.components import Link, Option, Pick, Scale, Tab, Values
 from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import kinds_of_data, metric_tabs
 from leaderboard.web.page import Context
 
 NOT_THERE = "Metrics"
 """Title where a query asks for what is not there."""
-
-
-@dataclass(frozen=True)
-class Choosers:
-    """The controls of a board."""
-
-    # names and values that stay as they are when a control is changed
-    hidden: tuple[tuple[str, str], ...]
-    skills: tuple[Option, ...]  # none chosen means all
-    measures: tuple[Option, ...]  # of those skills
-    search: str  # what is searched for
-    kinds: tuple[Option, ...]  # of entries
-    untrained: bool  # whether those trained on the benchmark are left out
-    # titles of groups and the columns that can still be added
-    columns: tuple[tuple[str, tuple[Option, ...]], ...]
-    # the columns that stand beside the ranked one, with the address without each
-    chosen: tuple[Link, ...]
-    joined: str  # their keys, as the address has them
 
 
 def benchmark_tab(context: Context, params: Mapping[str, str]) -> LiveContent:
@@ -110,15 +91,7 @@ def benchmark_below(context: Context, params: Mapping[str, str], site: str = "")
     return LiveContent(below_of(choice, view, site, context.hub))
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """An earlier revision of a benchmark, told on its board."""
-
-    words: tuple[tuple[str, str], ...]  # how far the re-evaluation is; empty where it is done
-    links: tuple[Link, ...]  # to the changes and to the earlier board
-
-
-def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> str:
+def board_html(choice: Choice, view: View, earlier: Values | None = None) -> str:
     """The first part of a tab: verdict, choosers, ranking and its legend."""
     card = choice.board.card
     verdict = verdict_of(choice, view)
@@ -166,7 +139,7 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
     )  # fmt: skip
 
 
-def choosers(choice: Choice) -> Choosers:
+def choosers(choice: Choice) -> Values:
     """The controls of a board, set to what is shown."""
     board, card, query = choice.board, choice.board.card, choice.query
     arranged = choice.arranged
@@ -175,29 +148,29 @@ def choosers(choice: Choice) -> Choosers:
     among = board.every_selector()
     ranked = query.measure if not choice.skills else ""
     keys = [key for key in every_key(board) if key not in {ranked, *arranged.columns}]
-    return Choosers(
-        hidden=tuple(parse_qsl(query_string(address)[1:])),
-        skills=tuple(
+    return {
+        "hidden": tuple(parse_qsl(query_string(address)[1:])),
+        "skills": tuple(
             Option(key, skill_title(card, key), key in choice.skills) for key in board.skills()
         ),
-        measures=tuple(
+        "measures": tuple(
             Option(token(one), title(card, one, among), one == choice.selector)
             for one in choice.options
         ),
-        search=choice.filters.search,
-        kinds=tuple(
+        "search": choice.filters.search,
+        "kinds": tuple(
             Option(key, name, key == choice.filters.kind)
             for key, name in (("", "All entries"), *((k, n[:1].upper() + n[1:]) for k, n in KINDS.items()))
         ),
-        untrained=choice.filters.untrained,
-        columns=_column_options(choice, keys),
-        chosen=tuple(
+        "untrained": choice.filters.untrained,
+        "columns": _column_options(choice, keys),
+        "chosen": tuple(
             Link(one.title, _state(choice, columns=tuple(key for key in arranged.columns if key != one.key)),
                  f"column {one.key}")
             for one in columns_of(board, arranged.columns)
         ),
-        joined=arranged.to_params()["columns"],
-    )  # fmt: skip
+        "joined": arranged.to_params()["columns"],
+    }  # fmt: skip
 
 
 def _column_options(
@@ -258,7 +231,7 @@ def _lead(choice: Choice) -> str:
     return f"{mean}{measure.meaning} {bounds}; {direction(measure.higher_is_better)} is better."
 
 
-def _earlier(context: Context, card: Card) -> Earlier | None:
+def _earlier(context: Context, card: Card) -> Values | None:
     """The latest earlier revision of a benchmark; None where there was none."""
     try:
         tags = context.earlier.tags(card) if card.name in context.cards else ()
@@ -272,7 +245,7 @@ def _earlier(context: Context, card: Card) -> Earlier | None:
         Link("the complete earlier board",
              changes_address(ChangesQuery(card.name, tags[0]), EARLIER), "earlier"),
     )  # fmt: skip
-    return Earlier(tuple(progress_words(found)), links)
+    return {"words": progress_words(found), "links": links}
 
 
 @dataclass(frozen=True)
@@ -404,7 +377,7 @@ def progress_words(progress: Progress) -> list[Line]:
     return [(f"{progress.done:,} of {progress.of:,} re-evaluated.", " ".join(said))]
 
 
-def _earlier_table(found: Comparison) -> tuple[BoardTable | None, list[Line], int]:
+def _earlier_table(found: Comparison) -> tuple[Values | None, list[Line], int]:
     """The whole earlier board by the same measure; None where it has no values by it."""
     then, selector = found.then, found.selector
     cells = then.board.cells(selector, found.query.skill or None) if selector else ()

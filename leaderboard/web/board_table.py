@@ -29,6 +29,7 @@ from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_
 from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.skills import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
+from leaderboard.web.components import Values as Printed
 
 METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
 BUNDLED = ("not isolated", "our own code")
@@ -55,56 +56,6 @@ Figure = tuple[str, str, str, bool]
 """A cell of a chosen column: text, what is said on hover, address of its items, whether words."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of the table."""
-
-    cell: Cell
-    entry: Entry
-    name: str  # of the metric, as `TIFA`
-    beside: str  # its variant, as `GPT-4V`, or its version
-    hint: str  # who sent it and what it is, on hover
-    rank: str  # its rank range
-    rank_hint: str  # on hover
-    place: str  # rank among those that a filter keeps; empty without one
-    value: ValueCell  # of the ranked measure
-    method: str  # how its interval was made
-    p_best: str  # share of the resamples in which it is best
-    figures: tuple[Figure, ...]  # of the chosen columns
-    speed: str  # pairs per second
-    pin: Link | None  # holds it on top, or lets it go; None where nothing can be pinned
-    unfold: Link | None  # shows its details or hides them; None where that cannot be
-    details: Details | None  # shown below it; None where they are folded
-
-
-@dataclass(frozen=True)
-class Details:
-    """What unfolds below a row."""
-
-    facts: tuple[tuple[tuple[str, str], ...], ...]  # lists of label and value
-    tags: tuple[Tag | Link, ...]  # what must be known of the metric
-    links: tuple[Link, ...]  # its page, the comparison with others and the items behind its value
-    note: str = ""  # of its value
-
-
-@dataclass(frozen=True)
-class BoardTable:
-    """A ranking as a table."""
-
-    caption: str  # what it shows
-    by_rank: Heading  # heading of the rank range
-    by_name: Heading  # heading of the names
-    headings: tuple[Heading, ...]  # of the other columns, in their order
-    parts: tuple[tuple[str, tuple[Row, ...]], ...]  # label of each group of rows, and its rows
-    span: int  # number of columns
-    filtered: bool  # whether rows have a rank in the filter
-    pins: bool  # whether rows can be pinned
-    further: tuple[tuple[str, str], ...] = ()  # titles and meanings of the chosen columns
-    rows: str = ""  # `1–100 of 480 metrics`; empty where all are shown
-    earlier: Link | None = None  # the page before; None where there is none
-    later: Link | None = None  # the page after
-
-
 def board_table(
     cells: Sequence[Cell],
     entries: Mapping[str, Entry],
@@ -115,7 +66,7 @@ def board_table(
     layout: Layout | None = None,
     places: Mapping[str, int] | None = None,
     ranked: int | None = None,
-) -> BoardTable:
+) -> Printed:
     """The table of a ranking."""
     layout, places = layout or Layout(), places or {}
     found = window(cells, layout)
@@ -142,20 +93,22 @@ def board_table(
             return None
         return Link(label, layout.address(replace(layout.arranged, page=page)), label)
 
-    return BoardTable(
-        caption,
-        _heading(layout, "", "Rank", hint="95% range of the rank over bootstrap resamples"),
-        _heading(layout, "metric", "Metric", higher=False),
-        tuple(heads),
-        parts,
-        len(heads) + 1 + pins,
-        bool(places),
-        pins,
-        tuple((one.column.title, one.column.meaning) for one in chosen),
-        f"{found.first:,}–{found.last:,} of {count(found.total, 'row')}" if cut else "",
-        page_link(found.page - 1, "Previous rows"),
-        page_link(found.page + 1, "Next rows"),
-    )
+    return {
+        "caption": caption,
+        "by_rank": _heading(
+            layout, "", "Rank", hint="95% range of the rank over bootstrap resamples"
+        ),
+        "by_name": _heading(layout, "metric", "Metric", higher=False),
+        "headings": heads,
+        "parts": parts,
+        "span": len(heads) + 1 + pins,
+        "filtered": bool(places),
+        "pins": pins,
+        "further": [(one.column.title, one.column.meaning) for one in chosen],
+        "rows": f"{found.first:,}–{found.last:,} of {count(found.total, 'row')}" if cut else "",
+        "earlier": page_link(found.page - 1, "Previous rows"),
+        "later": page_link(found.page + 1, "Next rows"),
+    }
 
 
 def chosen_columns(layout: Layout) -> tuple[Values, ...]:
@@ -237,30 +190,30 @@ class _Rows:
         self._pin = address(arranged.pinned(_ENTRY)) if address else ""
         self._unfold = address(arranged.unfolding(_ENTRY)) if address else ""
 
-    def row(self, cell: Cell) -> Row:
+    def row(self, cell: Cell) -> Printed:
         entry, card = self.entries[cell.entry_id], self.card
         name, beside = metric_title(entry)
         cost = entry.cost.get(card.name)
         hint = f"{metric_name(entry)} by {signature_text(entry)}"
         opened = cell.entry_id in self.layout.arranged.opened
-        return Row(
-            cell=cell,
-            entry=entry,
-            name=name,
-            beside=beside,
-            hint=f"{hint}: {entry.description}" if entry.description else hint,
-            rank=rank_range(cell),
-            rank_hint=self._rank_hint(cell),
-            place=self._place(cell),
-            value=self.value(cell),
-            method=self._method(cell),
-            p_best="–" if cell.p_best is None else percent(cell.p_best),
-            figures=tuple(self._figure(values, items, cell) for values, items in self._columns),
-            speed=rate(cost.pairs_per_s) if cost else "–",
-            pin=self._pin_link(entry),
-            unfold=self._unfold_link(entry, opened),
-            details=self._details(cell, entry) if opened else None,
-        )
+        return {
+            "cell": cell,
+            "entry": entry,
+            "name": name,
+            "beside": beside,
+            "hint": f"{hint}: {entry.description}" if entry.description else hint,
+            "rank": rank_range(cell),
+            "rank_hint": self._rank_hint(cell),
+            "place": self._place(cell),
+            "value": self.value(cell),
+            "method": self._method(cell),
+            "p_best": "–" if cell.p_best is None else percent(cell.p_best),
+            "figures": tuple(self._figure(values, items, cell) for values, items in self._columns),
+            "speed": rate(cost.pairs_per_s) if cost else "–",
+            "pin": self._pin_link(entry),
+            "unfold": self._unfold_link(entry, opened),
+            "details": self._details(cell, entry) if opened else None,
+        }
 
     def value(self, cell: Cell) -> ValueCell:
         """The ranked value, marked where it is not above chance or was trained for."""
@@ -337,7 +290,7 @@ class _Rows:
             there = layout.address(layout.arranged.unfolding(entry_id))
         return Link("Details", there, f"open {entry_id}")
 
-    def _details(self, cell: Cell, entry: Entry) -> Details:
+    def _details(self, cell: Cell, entry: Entry) -> Printed:
         card, cost = self.card, entry.cost.get(self.card.name)
         value = estimate(cell.value, cell.ci_low, cell.ci_high)
         tier = "none" if cell.tier is None else str(cell.tier)
@@ -371,9 +324,9 @@ class _Rows:
         links.append(Link("Compare", compare_address(card.name, *against, **self.layout.compared)))
         if items := self._link_of(self._items, cell):
             links.append(Link("Items behind the value", items))
-        return Details(
-            (tuple(result), (*metric, *costs)), tags_of(entry, cell, card), tuple(links), cell.note
-        )
+        facts = (result, (*metric, *costs))
+        tags = tags_of(entry, cell, card)
+        return {"facts": facts, "tags": tags, "links": links, "note": cell.note}
 
 
 def pinned_links(layout: Layout, entries: Mapping[str, Entry]) -> tuple[Link, ...]:

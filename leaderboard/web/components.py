@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Sorted = Literal["", "ascending", "descending"]
 TagKind = Literal["", "trained", "sim", "good", "bad", "info", "warn"]
+Values = dict[str, Any]
+"""What a template prints, by name."""
 PairState = Literal["self", "better", "worse", "none", "missing"]
 
 

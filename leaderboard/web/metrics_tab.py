@@ -53,6 +53,7 @@ from leaderboard.web.components import (
     TextCell,
     Tier,
     ValueCell,
+    Values,
 )
 from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import (
@@ -98,23 +99,6 @@ class WeightField:
     title: str
     value: str
     why: str = ""
-
-
-@dataclass(frozen=True)
-class Controls:
-    """The controls above the table."""
-
-    hidden: tuple[tuple[str, str], ...]  # names and values of the state that they leave alone
-    words: str  # what is searched for
-    methods: tuple[Option, ...]  # none where none is stated
-    accesses: tuple[Option, ...]  # likewise
-    kinds: tuple[Option, ...]  # of cost, those that are known
-    bounds: tuple[Option, ...]  # of the cost that is looked at
-    columns: tuple[tuple[str, tuple[Option, ...]], ...]  # titles of groups and their columns
-    weights: tuple[WeightField, ...]  # of the benchmarks of the index
-    chosen: int  # how many columns are shown
-    chips: tuple[Link, ...]  # filters that are on, each leading to the state without it
-    clear: str  # leads to the state without any filter; empty without one
 
 
 @dataclass(frozen=True)
@@ -166,7 +150,7 @@ def board_of(view: MetricsView) -> BoardParts:
     )
 
 
-def controls_of(view: MetricsView) -> Controls:
+def controls_of(view: MetricsView) -> Values:
     """The controls above the table."""
     query, table = view.query, view.table
     hidden = {"tab": query.tab, "ratings": query.ratings, "sort": query.sort, "chart": query.chart}
@@ -184,22 +168,22 @@ def controls_of(view: MetricsView) -> Controls:
         bounds.append(Option(bound, f"under {cost_words(query.cost, view.by)}", chosen=True))
     chips = _chips(view)
     clear = query.link(words="", method="", access="", cost=None) if chips else ""
-    return Controls(
-        hidden=tuple((name, value) for name, value in hidden.items() if value),
-        words=query.words,
-        methods=tuple(Option(one, one, one == query.method) for one in table.stated("method")),
-        accesses=tuple(Option(one, one, one == query.access) for one in table.stated("access")),
-        kinds=tuple(Option(by, COSTS[by], by == view.by) for by in known) if len(known) > 1 else (),
-        bounds=tuple(bounds) if known else (),
-        columns=tuple(
+    return {
+        "hidden": tuple((name, value) for name, value in hidden.items() if value),
+        "words": query.words,
+        "methods": tuple(Option(one, one, one == query.method) for one in table.stated("method")),
+        "accesses": tuple(Option(one, one, one == query.access) for one in table.stated("access")),
+        "kinds": tuple(Option(by, COSTS[by], by == view.by) for by in known) if len(known) > 1 else (),
+        "bounds": tuple(bounds) if known else (),
+        "columns": tuple(
             (group, tuple(Option(c.key, ", ".join(filter(None, (c.title, c.note))), c.key in shown) for c in every if c.group == group))
             for group in groups
         ),
-        weights=tuple(weights),
-        chosen=len(view.columns),
-        chips=chips,
-        clear=clear,
-    )  # fmt: skip
+        "weights": tuple(weights),
+        "chosen": len(view.columns),
+        "chips": chips,
+        "clear_href": clear,
+    }  # fmt: skip
 
 
 def charts_of(view: MetricsView) -> tuple[Link, ...]:

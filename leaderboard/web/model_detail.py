@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from benchmarks.schema import Card
 from leaderboard.models.board_types import ModelBoard, SeedReport, SkillBoard
@@ -29,7 +28,7 @@ from leaderboard.views.models import (
     plain_name,
     resolve,
 )
-from leaderboard.web.components import Link
+from leaderboard.web.components import Link, Values
 from leaderboard.web.model_parts import NAMES, by_seed, fine_percent, judges_of_boards
 from leaderboard.web.model_place import Select, judge_field, skill_field, split_field
 
@@ -42,7 +41,6 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCI
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _MOST_SEEDS = 24
 _EXAMPLES = 3
-Values = dict[str, Any]
 
 
 def model_html(query: ModelQuery, reader: ModelReader, view: View) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
 
@@ -48,7 +48,17 @@ from leaderboard.views.models import (
     models_in_order,
     plain_name,
 )
-from leaderboard.web.components import Column, HeatCell, Line, LineChart, Scale, Sorted, Tag, Tier
+from leaderboard.web.components import (
+    Column,
+    HeatCell,
+    Line,
+    LineChart,
+    Scale,
+    Sorted,
+    Tag,
+    Tier,
+    Values,
+)
 
 MOST_MODELS = 200
 """More rows than this help nobody's eyes; the rest is in the download."""
@@ -290,25 +300,11 @@ def _rated_cell(of: RatedSkill, mean: Mean) -> HeatCell:
 # Two models.
 
 
-@dataclass(frozen=True)
-class TestRow:
-    """A test between two models by one metric on one skill; `again` repeats the skill above."""
-
-    skill: str
-    judge: Judge | None
-    test: PairTest
-    again: bool = False
-    significant: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "significant", differs(self.test))
-
-
 def test_rows(
     report: PairReport, titles: Mapping[str | None, str], *, qualified: bool, chosen: str = ""
-) -> list[TestRow]:
-    """One row for each metric and skill."""
-    rows = []
+) -> list[Values]:
+    """One row for each metric and skill; `again` repeats the skill above."""
+    rows: list[Values] = []
     for skill, title in titles.items():
         judges = {judge.entry_id: judge for judge in report.judges.get(skill, ())}
         of = [
@@ -318,7 +314,11 @@ def test_rows(
             and (judge := judges.get(test.judge)) is not None
             and (judge.entry_id == chosen if chosen else judge.trusted) is qualified
         ]
-        rows += [TestRow(title, judges[one.judge], one, again=k > 0) for k, one in enumerate(of)]
+        rows += [
+            {"skill": title, "judge": judges[one.judge], "test": one, "again": k > 0,
+             "significant": differs(one)}
+            for k, one in enumerate(of)
+        ]  # fmt: skip
     return rows
 
 
@@ -356,18 +356,9 @@ class MatrixCell:
     strength: int | None = None
 
 
-@dataclass(frozen=True)
-class ModelMatrix:
-    """All models of a board against each other by one metric."""
-
-    entries: tuple[ModelEntry, ...]
-    cells: tuple[tuple[MatrixCell, ...], ...]
-    left: int = 0
-
-
 def model_matrix(
     found: PairMatrix, entries: Mapping[str, ModelEntry], query: PlaceQuery
-) -> ModelMatrix | None:
+) -> Values | None:
     """Shares of prompts on which the row is better above the diagonal, p-values below it."""
     shown = found.models[:MOST_PAIRED]
     if len(shown) < 2:
@@ -378,7 +369,7 @@ def model_matrix(
         for i in range(len(shown))
     )
     left = len(found.models) - len(shown)
-    return ModelMatrix(tuple(entries[one] for one in shown), cells, left)
+    return {"entries": [entries[one] for one in shown], "cells": cells, "left": left}
 
 
 def _matrix_cell(
@@ -482,16 +473,7 @@ def parameters(value: int | None) -> str:
     return str(value)
 
 
-@dataclass(frozen=True)
-class PublishedTable:
-    """A table of a paper: heads of two lines, and a figure or None for each model and column."""
-
-    found: ReferenceTable
-    heads: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, tuple[ReferenceRow | None, ...]], ...]
-
-
-def published_table(found: ReferenceTable, card: Card) -> PublishedTable:
+def published_table(found: ReferenceTable, card: Card) -> Values:
     """Models down, and across what the paper prints of each."""
     places = list(dict.fromkeys(row.place for row in found.rows))
     of = {(row.model, row.place): row for row in found.rows}
@@ -500,7 +482,7 @@ def published_table(found: ReferenceTable, card: Card) -> PublishedTable:
     rows = tuple(
         (model, tuple(of.get((model, place)) for place in places)) for model in found.models
     )
-    return PublishedTable(found, heads, rows)
+    return {"found": found, "heads": heads, "rows": rows}
 
 
 def _head(row: ReferenceRow, card: Card) -> str:
@@ -535,16 +517,6 @@ class ImageTile:
     href: str = ""  # of the model
 
 
-@dataclass(frozen=True)
-class ModelImages:
-    """The images of one model for one prompt; `left` seeds are not shown."""
-
-    entry: ModelEntry
-    mean: str
-    tiles: tuple[ImageTile, ...]
-    left: int = 0
-
-
 def by_model(drawn: Sequence[Drawn], prompt: SetPrompt, judge: str = "") -> tuple[ImageTile, ...]:
     """One image of each model, that of its first seed, with its mean score."""
     return tuple(
@@ -560,8 +532,8 @@ def by_model(drawn: Sequence[Drawn], prompt: SetPrompt, judge: str = "") -> tupl
     )
 
 
-def by_seed(drawn: Drawn, prompt: SetPrompt, *, named: bool = False) -> ModelImages:
-    """The images of one model with its seeds."""
+def by_seed(drawn: Drawn, prompt: SetPrompt, *, named: bool = False) -> Values:
+    """The images of one model with its seeds; `left` are not shown."""
     name = plain_name(drawn.entry, 40)
     shown = list(zip(drawn.seeds, drawn.scores, strict=True))[:MOST_SEEDS]
     tiles = tuple(
@@ -575,7 +547,8 @@ def by_seed(drawn: Drawn, prompt: SetPrompt, *, named: bool = False) -> ModelIma
         for seed, score in shown
     )
     mean = "" if math.isnan(drawn.mean) else number(drawn.mean)
-    return ModelImages(drawn.entry, mean, tiles, len(drawn.seeds) - len(shown))
+    left = len(drawn.seeds) - len(shown)
+    return {"entry": drawn.entry, "mean": mean, "tiles": tiles, "left": left}
 
 
 def _score(score: float) -> str:

@@ -54,7 +54,7 @@ from leaderboard.views.models import (
     resolve,
     sets_in_order,
 )
-from leaderboard.web.components import Link, Tab
+from leaderboard.web.components import Link, Tab, Values
 from leaderboard.web.model_parts import (
     NAMES,
     bump_of,
@@ -186,8 +186,6 @@ MOST_DISAGREEMENTS = 12
 """Pairs that are listed of a skill; the rest is in the download."""
 DECIDING = 4  # Prompts that are shown for each of two models
 _ALL = "all prompts"
-Values = dict[str, Any]
-"""What a template prints, by name."""
 
 
 def place_html(query: PlaceQuery, reader: ModelReader, view: View) -> tuple[str, PlaceQuery, str]:
@@ -604,7 +602,9 @@ def _deciding(
         return {
             "prompt": prompt,
             "said": f"{signed(one.first - one.second)}{part}",
-            "tiles": [tile for of in drawn for tile in by_seed(of, prompt, named=True).tiles[:3]],
+            "tiles": [
+                tile for of in drawn for tile in by_seed(of, prompt, named=True)["tiles"][:3]
+            ],
             "href": query.to_view("prompt", prompt=one.prompt_id),
         }
 

@@ -52,6 +52,7 @@ from leaderboard.web.components import (
     TextCell,
     Tier,
     ValueCell,
+    Values,
 )
 from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import (
@@ -89,21 +90,6 @@ class SkillAnswer:
     href: str = ""
     fails: str = ""
     cost: str = ""
-
-
-@dataclass(frozen=True)
-class SkillPart:
-    """One benchmark of a skill by itself."""
-
-    title: str  # of the benchmark
-    skill: str  # its own name for the skill
-    href: str  # of its board
-    measure: str  # which one
-    meaning: str  # of the measure
-    marks: tuple[Tag, ...]  # what must be known of it
-    # rank range, tier, name, address of the metric, value, interval, address of images
-    rows: tuple[tuple[str, str, str, str, str, str, str], ...]
-    more: str  # how many metrics its board has, and what lies behind a value
 
 
 def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
@@ -472,7 +458,7 @@ def _chooser(found: SkillView, view: View) -> dict[str, object]:
     return {"named": listed(common=True), "own": listed(common=False)}
 
 
-def _part(one: Measured, found: SkillView, view: View) -> SkillPart:
+def _part(one: Measured, found: SkillView, view: View) -> Values:
     card = one.card
     assert found.found is not None
     ranked = in_tiers(view.orders.ranked(card, [one.cells]))
@@ -483,17 +469,17 @@ def _part(one: Measured, found: SkillView, view: View) -> SkillPart:
     why = (found.choice.why or {}).get(card.name, "")
     marks += [Tag("begins with weight 0", "warn", why)] if why else []
     clusters = max((cell.n_clusters for cell in ranked.cells), default=0)
-    return SkillPart(
-        title=card.title,
-        skill=skill_title(card, one.part.key),
-        href=board_address(card.name, skill=one.part.key),
-        measure=title(card, one.selector, view.boards[card.name].every_selector()),
-        meaning=info(card, one.selector.measure).meaning,
-        marks=tuple(marks),
-        rows=tuple(_part_row(cell, one, view) for cell in ranked.cells[:MOST_OF_A_PART]),
-        more=f"{count(len(ranked.cells), 'metric')} on the board; {count(clusters, card.cluster)} "
+    return {
+        "title": card.title,
+        "skill": skill_title(card, one.part.key),
+        "href": board_address(card.name, skill=one.part.key),
+        "measure": title(card, one.selector, view.boards[card.name].every_selector()),
+        "meaning": info(card, one.selector.measure).meaning,
+        "marks": tuple(marks),
+        "rows": tuple(_part_row(cell, one, view) for cell in ranked.cells[:MOST_OF_A_PART]),
+        "more": f"{count(len(ranked.cells), 'metric')} on the board; {count(clusters, card.cluster)} "
         "behind a value",
-    )
+    }
 
 
 def _part_row(cell: Cell, one: Measured, view: View) -> tuple[str, str, str, str, str, str, str]:

@@ -33,7 +33,6 @@ from leaderboard.views.metric import (
 )
 from leaderboard.views.metric_page import (
     AgainstPeople,
-    Around,
     BenchmarkResults,
     VersionHistory,
     against_people,
@@ -59,24 +58,22 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
     if not isinstance(found, MetricOnBoards):
         return _missing(found, statuses)
     address = metric_address(found.entry.entry_id).removeprefix("./")
-    around = Around(
-        statuses,
-        _changes(context, found),
-        lambda submission: read_results(context.store, submission),
-        f"{root}{address}" if root else "",
-    )
-    page = metric_page(found, view, around)
-    status = found.status
+    page = metric_page(
+        found, view, statuses, changes=_changes(context, found),
+        results_of=lambda submission: read_results(context.store, submission),
+        url=f"{root}{address}" if root else "",
+    )  # fmt: skip
+    status, entry = found.status, found.entry
     return render(
         "metric/page.html",
         page=page,
         own=status.submission if status else None,
-        by={"name": page.entry.submitter, "account": shown_account(page.entry.account)},
-        kind=KINDS[page.entry.kind],
-        scales={one.card.name: _scale(one) for one in page.results},
-        unit=_unit([row.own for row in page.profile]),
+        by={"name": entry.submitter, "account": shown_account(entry.account)},
+        kind=KINDS[entry.kind],
+        scales={one.card.name: _scale(one) for one in page["results"]},
+        unit=_unit([row.own for row in page["profile"]]),
         finite=lambda value: value if math.isfinite(value) else None,
-        histories=[(one, _over_versions(one)) for one in page.history],
+        histories=[(one, _over_versions(one)) for one in page["history"]],
         meanings=MEANINGS,
         unnamed=UNNAMED,
         legend=LEGEND,

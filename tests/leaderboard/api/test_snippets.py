@@ -92,7 +92,7 @@ def shown_on(source: Source, address: str, query: str, hub: str) -> dict[str, st
     titles = re.findall(r"<h3>(.+?)</h3>", block)
     codes = re.findall(r"(?s)<pre.*?>(.+?)</pre>", block)
     told = dict(zip(titles, map(html.unescape, codes), strict=True))
-    assert told == {s.title: s.code for s in snippets(choice, data_of(choice), address, hub)}
+    assert told == dict(snippets(choice, data_of(choice), address, hub))
     return told
 
 

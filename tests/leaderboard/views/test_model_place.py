@@ -177,7 +177,7 @@ def test_a_prompt_has_the_images_of_all_models_and_its_neighbours_within_the_fil
     last = part(context, view="prompt", prompt=HOSTILE_ID)
     assert (last["at"], last["after"], last["prompt"].prompt_id) == (N_PROMPTS, "", HOSTILE_ID)
     some = part(context, view="prompt", prompt="p001", models=",".join(IDS[:2]))
-    assert {one.entry.submission_id for one in some["models_images"]} == set(IDS[:2])
+    assert {one["entry"].submission_id for one in some["models_images"]} == set(IDS[:2])
 
 
 @pytest.mark.parametrize("prompt", [NASTY, "x" * 999])

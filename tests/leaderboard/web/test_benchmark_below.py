@@ -26,8 +26,6 @@ from leaderboard.views.benchmark_board import all_printed
 from leaderboard.views.board_tables import Pair, pairs
 from leaderboard.views.boards import BoardQuery, Choice, Filters, resolve
 from leaderboard.web.benchmark_below import (
-    Matrix,
-    PublishedFigures,
     as_published,
     below_of,
     citation,
@@ -38,6 +36,7 @@ from leaderboard.web.benchmark_below import (
     patterns,
 )
 from leaderboard.web.benchmark_tab import board_html
+from leaderboard.web.components import Values
 from leaderboard.web.pages.docs_page import errata_view
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.ranking.made_up_ranking import ranking_of
@@ -65,7 +64,7 @@ def page_of(view: View, filters: Filters | None = None, benchmark: str = "rating
     return page
 
 
-def matrix(view: View, found: Ranked, choice: Choice) -> Matrix:
+def matrix(view: View, found: Ranked, choice: Choice) -> Values:
     made_of = matrix_of(found, pairs(found), view.entries, choice)
     assert made_of is not None
     return made_of
@@ -83,7 +82,7 @@ def test_a_difference_stands_above_the_diagonal_and_its_p_value_below(view: View
     assert rows[0][1].text == f"{signed(first.difference)}{mark}"
     assert rows[1][0].text == p_text(first.p_holm) + mark
     assert rows[0][0]["class"] == "is-self"
-    assert "45 pairs" in " ".join(matrix(view, found, choice).legend)
+    assert "45 pairs" in " ".join(matrix(view, found, choice)["legend"])
 
 
 @pytest.mark.parametrize(("n_clusters", "blocks"), [(60, False), (61, True)])
@@ -94,13 +93,13 @@ def test_signs_are_flipped_in_blocks_only_where_there_are_more_clusters_than_blo
     cells = tuple(c.model_copy(update={"n_clusters": n_clusters}) for c in base.cells)
     choice, _ = of(view)
     shown = matrix(view, Ranked(cells, base.ordering, base.draws), choice)
-    assert ("blocks of prompt" in shown.legend[1]) is blocks
-    assert f"60 {'blocks of ' if blocks else ''}prompt pairs" in shown.rows[0][1].hint
+    assert ("blocks of prompt" in shown["legend"][1]) is blocks
+    assert f"60 {'blocks of ' if blocks else ''}prompt pairs" in shown["rows"][0][1].hint
 
 
 def test_a_difference_leads_to_the_comparison_of_its_metrics(view: View) -> None:
     choice, found = of(view, skill="counting")
-    address = matrix(view, found, choice).rows[0][1].href
+    address = matrix(view, found, choice)["rows"][0][1].href
     start = "./compare?benchmark=ratings&skill=counting&measure=srcc~assay&a=made-up-0"
     assert address.startswith(start) and "&b=made-up-0" in address and " " not in address
 
@@ -111,7 +110,7 @@ def test_only_the_first_thirty_are_shown_and_all_are_corrected_for() -> None:
     choice, found = of(big)
     tested = int(np.isfinite(found.ordering.corrected).any(axis=1).sum())
     assert tested > 30 and len(pairs(found)) == 30 * 29 // 2
-    words = " ".join(matrix(big, found, choice).legend)
+    words = " ".join(matrix(big, found, choice)["legend"])
     assert f"30 of {tested} metrics" in words and f"{tested * (tested - 1) // 2} pairs" in words
 
 
@@ -183,7 +182,7 @@ RANK = Selector(measure="rank", split="all", variant="paper")
 PAPER = "https://arxiv.org/abs/2404.04251"
 
 
-def figures_page(found: PublishedFigures | None) -> Node:
+def figures_page(found: Values | None) -> Node:
     """The section of printed figures."""
     assert found is not None
     macros = environment().get_template("metrics/published.html").module

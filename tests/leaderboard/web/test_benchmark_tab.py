@@ -154,10 +154,10 @@ def test_marks_say_what_was_trained_on_it_and_what_is_not_above_chance(view: Vie
     measure = info(card, "srcc").model_copy(update={"chance": 0.0})
     card = card.model_copy(update={"measures": {**card.measures, "srcc": measure}})
     table = board_table(rows, view.entries, card, measure, "")
-    values = [row.value for _, found in table.parts for row in found]
+    values = [row["value"] for _, found in table["parts"] for row in found]
     assert [(v.not_significant, v.below) for v in values] == [(True, False), (False, False)]
     below = board_table([cell(FIRST, ci_low=-0.5, ci_high=-0.1)], view.entries, card, measure, "")
-    assert below.parts[0][1][0].value.below
+    assert below["parts"][0][1][0]["value"].below
 
 
 def test_too_few_items_are_shown_without_an_order_the_better_value_first(view: View) -> None:

@@ -35,7 +35,7 @@ from leaderboard.views.metric import (
     profile,
     resolve,
 )
-from leaderboard.views.metric_page import Around, metric_page
+from leaderboard.views.metric_page import metric_page
 from leaderboard.views.skills import gigaflops_text
 from leaderboard.web.page import Context, root_of
 from leaderboard.web.pages.metric_page import metric_html, people_html
@@ -153,7 +153,7 @@ def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(
     view = api.source.reader.view()
     one = resolve(MetricQuery("made-up-0009/Twice"), view, ())
     assert isinstance(one, MetricOnBoards)
-    address = metric_page(one, view, Around(())).data.removeprefix(".")
+    address = metric_page(one, view)["data"].removeprefix(".")
     names = ("measure", "variant", "split", "facet", "skill", "value", "ci_low", "entry_id")
     rows = api.table(address)["rows"]
     assert [(row["benchmark"], *(row[n] for n in names)) for row in rows] == [
@@ -278,15 +278,15 @@ def test_a_report_of_no_pair_is_no_passed_check() -> None:
 def test_the_verdict_says_what_tests_say_of_the_real_boards_first(context: Context) -> None:
     view = context.reader.view()
     for entry_id in (SIGLIP, STRANGER):
-        page = metric_page(shown(context, entry_id), view, Around(()))
+        page = metric_page(shown(context, entry_id), view)
         tested = [
-            one for one in on_boards(page.shown, view)
+            one for one in on_boards(page["shown"], view)
             if one.headline is not None and one.headline.tier is not None
         ]  # fmt: skip
-        assert page.verdict.count(" on ") == min(2, len(tested))
+        assert page["verdict"].count(" on ") == min(2, len(tested))
         for one in tested:
             assert one.headline is not None
-            line = next(line for line in page.detail if line.startswith(one.card.title))
+            line = next(line for line in page["detail"] if line.startswith(one.card.title))
             assert f"tier {one.headline.tier}" in line and f"of {one.ranked}" in line
 
 

@@ -712,14 +712,14 @@ def matrix(n: int, **query: Any) -> Any:
 
 def test_the_matrix_has_shares_above_and_p_values_below_the_diagonal_and_is_cut() -> None:
     found = matrix(3, skill="count")
-    shown = [[cell.shown for cell in row] for row in found.cells]
+    shown = [[cell.shown for cell in row] for row in found["cells"]]
     assert [row[k + 1 :] for k, row in enumerate(shown)] == [["60%*", "60%"], ["60%*"], []]
     assert [row[:k] for k, row in enumerate(shown)] == [[], [".001*"], [p_value(NAN), ".001*"]]
-    assert found.cells[0][1].state == "is-sig" and found.cells[0][2].state == "is-ns"
-    assert "view=two&skill=count&a=drawn-00000&b=drawn-00001" in found.cells[0][1].href
+    assert found["cells"][0][1].state == "is-sig" and found["cells"][0][2].state == "is-ns"
+    assert "view=two&skill=count&a=drawn-00000&b=drawn-00001" in found["cells"][0][1].href
     assert matrix(1) is None
     large = matrix(MOST_PAIRED + 5)
-    assert len(large.cells) == MOST_PAIRED and large.left == 5
+    assert len(large["cells"]) == MOST_PAIRED and large["left"] == 5
 
 
 # Seeds.
@@ -765,15 +765,15 @@ def test_an_order_is_called_stable_only_where_models_differ_and_keep_it(
 def test_images_name_model_seed_and_prompt_and_say_what_is_not_there() -> None:
     prompt = SetPrompt(HOSTILE_ID, NASTY)
     found = by_seed(Drawn(entry(0, NASTY), (7, 8), (0.5, NAN)), prompt)
-    assert [tile.score for tile in found.tiles] == ["0.500", NO_SCORE]
-    assert found.tiles[0].model.endswith("seed 7") and found.tiles[0].prompt == NASTY
-    assert found.tiles[0].src.startswith(
+    assert [tile.score for tile in found["tiles"]] == ["0.500", NO_SCORE]
+    assert found["tiles"][0].model.endswith("seed 7") and found["tiles"][0].prompt == NASTY
+    assert found["tiles"][0].src.startswith(
         "./v1/generations/drawn-00000/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D/7"
     )
     unpublished = by_model([Drawn(entry(4, "x"), (7,), (0.5,))], prompt)
     assert [tile.src for tile in unpublished] == [""]
     many = by_seed(Drawn(entry(0, "x"), tuple(range(99)), (0.1,) * 99), prompt)
-    assert len(many.tiles) == MOST_SEEDS and many.left == 99 - MOST_SEEDS
+    assert len(many["tiles"]) == MOST_SEEDS and many["left"] == 99 - MOST_SEEDS
 
 
 def test_a_command_generates_the_images_again_and_a_shell_can_take_nothing_amiss() -> None:
