@@ -27,7 +27,7 @@ from evaluator.isolation.backend import REQUIRED, Layer, Probe
 from evaluator.isolation.cgroups import Cgroup, Places
 from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.layout import BUNDLE_FOLDER, PACKAGE, Interpreter, usually_hidden
-from evaluator.isolation.session import KILLED, Piped, ScorerSession, all_gone, one_line
+from evaluator.isolation.session import KILLED, Sandbox, ScorerSession, all_gone, one_line
 from evaluator.isolation.syscalls import filter_programs
 from evaluator.isolation.users import Slot, require_readable, require_way, stage, take_slot
 
@@ -324,7 +324,7 @@ class SandboxResources:
 
 
 @dataclass(frozen=True)
-class NamespaceSandbox(Piped):
+class NamespaceSandbox(Sandbox):
     """Processes in a PID namespace of their own: none can leave it, and all end with its first."""
 
     init_pidfd: int  # stands for the first process of the namespace, safe against reuse of its pid
@@ -332,12 +332,17 @@ class NamespaceSandbox(Piped):
     namespace: int  # inode of the namespace
     namespace_fd: int  # keeps it, so that no other namespace is given this inode meanwhile
     memory_folders: tuple[str, ...]  # folders inside whose content is memory
-    counts_processes: bool  # see `Sandbox`
+    root_to_kernel: bool  # whether the kernel sees root in it
     # whether its filter of system calls ends with SIGSYS what would kill its runner
     guards_runner: bool = False
     memory_limit: int = 0  # of all its processes together
     # what belongs to the box on this machine and is given back after it
     held: SandboxResources = field(default_factory=SandboxResources)
+
+    @property
+    def counts_processes(self) -> bool:
+        """See `Sandbox`."""
+        return not self.root_to_kernel
 
     @property
     def bounds_memory(self) -> bool:
@@ -707,7 +712,7 @@ def _adopt(
             namespace=os.fstat(namespace_fd).st_ino,
             namespace_fd=namespace_fd,
             memory_folders=tuple(layout.MEMORY_FOLDERS),
-            counts_processes=not plan.root_to_kernel,
+            root_to_kernel=plan.root_to_kernel,
             guards_runner=Layer.SYSTEM_CALLS not in plan.without,
             memory_limit=plan.limits.memory_bytes,
             held=held,

@@ -12,7 +12,6 @@ import fcntl
 import hashlib
 import io
 import os
-import re
 import shutil
 import subprocess
 import tarfile
@@ -21,7 +20,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
@@ -238,8 +236,6 @@ _FOLDERS = (
 )  # fmt: skip
 _WRITABLE = {folder.lstrip("/") for folder in layout.MEMORY_FOLDERS}
 _LINKS = ("bin", "lib", "lib64", "sbin")
-_BY_DIGEST = re.compile(r"(?:[\w.:/-]+@)?sha256:[0-9a-f]{64}")
-_SITE = "import sysconfig as s; print(s.get_path('purelib'), s.get_path('platlib'), sep='\\n')"
 
 
 def skeleton() -> bytes:
@@ -258,78 +254,17 @@ def skeleton() -> bytes:
     return buffer.getvalue()
 
 
-class Image(Protocol):
-    """Where a container starts from."""
-
-    @property
-    def binds_this_machine(self) -> bool:
-        """Whether `/usr` of this machine is bound over it."""
-
-    def ready(self, engine: Engine) -> str:
-        """See that the engine has it, and give its reference."""
-
-    def interpreter(self, engine: Engine) -> Interpreter:
-        """Python and its libraries, by the names they have inside."""
-
-
-@dataclass(frozen=True, slots=True)
-class Skeleton:
-    """The empty image, made where it is not there yet, without any network."""
-
-    binds_this_machine: bool = True
-
-    def ready(self, engine: Engine) -> str:
-        """See `Image.ready`."""
-        archive = skeleton()
-        name = f"localhost/assay-box:{hashlib.sha256(archive).hexdigest()[:16]}"
-        try:
-            engine.call("image", "inspect", "--format", "{{.Id}}", name)
-        except EngineError as error:
-            if "no such" not in error.said.lower() and "not known" not in error.said.lower():
-                raise
-            engine.call("import", "-", name, given=archive)
-        return name
-
-    def interpreter(self, engine: Engine) -> Interpreter:  # noqa: ARG002 - of this machine
-        """The running Python."""
-        return Interpreter.running_inside()
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorImage:
-    """An image that has Python and the libraries itself."""
-
-    reference: str  # with its digest, so that it cannot change unnoticed; pulled by the operator
-    python: str = "python3"  # what is run in it
-    binds_this_machine: bool = False
-
-    def ready(self, engine: Engine) -> str:
-        """See `Image.ready`."""
-        if not _BY_DIGEST.fullmatch(self.reference):
-            raise PlatformError(
-                "box_not_started",
-                f"The image {self.reference} is not named by its digest, so it may change.",
-                "Name it as REPOSITORY@sha256:DIGEST; `docker images --digests` shows it.",
-            )
-        volumes = engine.call(
-            "image", "inspect", "--format", "{{len .Config.Volumes}}", self.reference
-        )
-        if volumes != "0":
-            raise PlatformError(
-                "box_not_started",
-                f"The image {self.reference} declares volumes, which a box could fill.",
-                "Build it without VOLUME.",
-            )
-        return self.reference
-
-    def interpreter(self, engine: Engine) -> Interpreter:
-        """Ask the image where its libraries are."""
-        printed = engine.call(
-            "run", "--rm", "--network", "none", "--read-only", "--pull", "never",
-            "--user", "65534:65534", "--cap-drop", "ALL", "--log-driver", "none",
-            "--entrypoint", self.python, self.reference, "-I", "-c", _SITE,
-        )  # fmt: skip
-        return Interpreter(self.python, tuple(dict.fromkeys(printed.splitlines())))
+def ready_image(engine: Engine) -> str:
+    """Reference of the empty image, made where it is not there yet, without any network."""
+    archive = skeleton()
+    name = f"localhost/assay-box:{hashlib.sha256(archive).hexdigest()[:16]}"
+    try:
+        engine.call("image", "inspect", "--format", "{{.Id}}", name)
+    except EngineError as error:
+        if "no such" not in error.said.lower() and "not known" not in error.said.lower():
+            raise
+        engine.call("import", "-", name, given=archive)
+    return name
 
 
 FIRST = "first"
@@ -397,14 +332,14 @@ def arguments(kind: EngineKind, plan: BoxPlan) -> list[str]:
     ]
 
 
-def binds(
-    interpreter: Interpreter, job: Job | None, *, machine: bool, exists: Iterable[Path]
-) -> tuple[Bind, ...]:
+def binds(interpreter: Interpreter, job: Job | None, *, exists: Iterable[Path]) -> tuple[Bind, ...]:
     """What a container sees of this machine."""
-    ours = [Bind(BUNDLE_FOLDER / f"{FIRST}.py", f"{layout.RUNNER}/{FIRST}.py")]
-    if machine:
-        ours += [Bind(Path("/usr"), "/usr"), *(Bind(path, str(path)) for path in exists)]
-    return (*ours, *layout.binds(interpreter, job))
+    return (
+        Bind(BUNDLE_FOLDER / f"{FIRST}.py", f"{layout.RUNNER}/{FIRST}.py"),
+        Bind(Path("/usr"), "/usr"),
+        *(Bind(path, str(path)) for path in exists),
+        *layout.binds(interpreter, job),
+    )
 
 
 def with_first(command: Sequence[str], *options: str) -> tuple[str, ...]:

@@ -29,22 +29,21 @@ from evaluator.isolation.container_engine import (
     BoxPlan,
     Engine,
     EngineError,
-    Image,
     Pipes,
-    Skeleton,
     arguments,
     binds,
     diagnose,
     memory_bound,
     named_pipes,
     process_bound,
+    ready_image,
     with_first,
 )
 from evaluator.isolation.inside.first import RUNNER_KILLED
 from evaluator.isolation.job import Job, Limits
-from evaluator.isolation.layout import CPU, device_inside, usually_hidden
+from evaluator.isolation.layout import CPU, Interpreter, device_inside, usually_hidden
 from evaluator.isolation.processes import PROC, marks_folder, started, user_of
-from evaluator.isolation.session import KILLED, Piped, ScorerSession, one_line
+from evaluator.isolation.session import KILLED, Sandbox, ScorerSession, one_line
 from evaluator.isolation.syscalls import oci_profile
 from evaluator.isolation.users import LOCKS, Slot, require_readable, take_slot
 
@@ -57,7 +56,6 @@ class Containers:
 
     engine: Engine  # that runs the containers
     name: str  # stable name, stored with each result
-    image: Image = field(default_factory=Skeleton)  # what they start from
     gvisor: bool = False  # whether the engine's runtime is gVisor
     # folders that a box must not see; a probe that sees one refuses
     hidden: tuple[Path, ...] = field(default_factory=usually_hidden)
@@ -68,7 +66,7 @@ class Containers:
             sweep_folders()
             sweep(self.engine)
             version = self.engine.version()
-            interpreter = self.image.interpreter(self.engine)
+            interpreter = Interpreter.running_inside()
             command = layout.inspection_command(interpreter, self.hidden)
             with self._without_job(with_first(command, "--wait")) as box:
                 return looked_at(box, _limits_of(None), gvisor=self.gvisor, version=version)
@@ -87,7 +85,7 @@ class Containers:
 
     def _start(self, job: Job) -> ScorerSession:
         inside = replace(job, device=device_inside(job.device))
-        command = layout.runner_command(self.image.interpreter(self.engine), inside)
+        command = layout.runner_command(Interpreter.running_inside(), inside)
         with start_folder() as folder:
             profile = _filter_file(folder, gpu=job.device != CPU)
             pipes = None if self.gvisor else named_pipes(folder)
@@ -156,18 +154,17 @@ class Containers:
             raise
 
     def _plan(self, job: Job | None, command: tuple[str, ...], profile: Path, uid: int) -> BoxPlan:
-        interpreter = self.image.interpreter(self.engine)
+        interpreter = Interpreter.running_inside()
         limits = _limits_of(job)
         return BoxPlan(
             name=f"assay-box-{os.getpid()}-{secrets.token_hex(6)}",
             supervisor=this_supervisor(),
-            image=self.image.ready(self.engine),
+            image=ready_image(self.engine),
             uid=uid,
             limits=limits,
             binds=binds(
                 interpreter,
                 job,
-                machine=self.image.binds_this_machine,
                 exists=[path for path in _SOME_MACHINES_LACK if path.exists()],
             ),
             variables=layout.variables(interpreter, limits),
@@ -183,24 +180,19 @@ class Containers:
         return PlatformError("box_not_started", reason, remedy)
 
 
-def docker(
-    environ: Mapping[str, str], host: str | None = None, image: Image | None = None
-) -> Containers:
+def docker(environ: Mapping[str, str], host: str | None = None) -> Containers:
     """Boxes by Docker."""
-    return Containers(Engine.docker(environ, host), "docker", image or Skeleton())
+    return Containers(Engine.docker(environ, host), "docker")
 
 
-def podman(environ: Mapping[str, str], image: Image | None = None) -> Containers:
+def podman(environ: Mapping[str, str]) -> Containers:
     """Boxes by Podman, as its own configuration sets it up."""
-    return Containers(Engine.podman(environ), "podman", image or Skeleton())
+    return Containers(Engine.podman(environ), "podman")
 
 
-def gvisor(
-    environ: Mapping[str, str], host: str | None = None, image: Image | None = None
-) -> Containers:
+def gvisor(environ: Mapping[str, str], host: str | None = None) -> Containers:
     """Boxes by Docker with gVisor below."""
-    engine = Engine.docker(environ, host, runtime="runsc")
-    return Containers(engine, "gvisor", image or Skeleton(), gvisor=True)
+    return Containers(Engine.docker(environ, host, runtime="runsc"), "gvisor", gvisor=True)
 
 
 def _limits_of(job: Job | None) -> Limits:
@@ -272,7 +264,7 @@ def looked_at(box: ContainerSandbox, limits: Limits, *, gvisor: bool, version: s
         return Probe(
             ok=False,
             reason="A container started, but nothing could be checked inside it.",
-            remedy="Look at the Python installation of the worker, or of the image.",
+            remedy="Look at the Python installation of the worker.",
         )
     # What both sides judge, this one knows better.
     for layer, fault in seen_outside(outside, limits, gvisor=gvisor).items():
@@ -477,7 +469,7 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class ContainerSandbox(Piped):
+class ContainerSandbox(Sandbox):
     """One container.
 
     Its processes and their memory are what its cgroups count. With gVisor that is the whole
@@ -488,7 +480,6 @@ class ContainerSandbox(Piped):
     name: str  # of the container
     pipes: Pipes | None = None  # that carry the protocol, where it does not go through the client
     let_go: Callable[[], None] = lambda: None  # called once when nothing of it is left
-    counts_processes: bool = False  # its cgroup does
     known: _Known = field(default_factory=_Known)
 
     @property

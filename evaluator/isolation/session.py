@@ -10,12 +10,13 @@ import subprocess
 import threading
 import time
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -457,68 +458,11 @@ _GONE_WITHIN_S = 10.0
 _LOOK_EVERY_S = 0.01
 
 
-class Sandbox(Protocol):
-    """What a session needs of the processes it talks to."""
-
-    @property
-    def request_fd(self) -> int:
-        """Where requests are written."""
-
-    @property
-    def reply_fd(self) -> int:
-        """Where replies are read."""
-
-    @property
-    def log_fd(self) -> int:
-        """Where output is read."""
-
-    @property
-    def counts_processes(self) -> bool:
-        """Whether the kernel's process limit counts this box alone, not all of the user's."""
-
-    @property
-    def bounds_memory(self) -> bool:
-        """Whether the kernel bounds the memory of all its processes together."""
-
-    def out_of_memory(self) -> bool:
-        """Whether the kernel ended something in it for lack of memory."""
-
-    @property
-    def bounds_processes(self) -> bool:
-        """Whether the kernel bounds its processes and threads together, and tells when it did."""
-
-    def out_of_processes(self) -> bool:
-        """Whether the kernel refused it a process or thread at that bound."""
-
-    def killed_from_outside(self) -> bool:
-        """Whether it ended by a SIGKILL that nothing in it can have sent; False if unknown."""
-
-    def pids(self) -> list[int]:
-        """Processes of the box that are alive, however they detached themselves."""
-
-    def memory_bytes(self, pids: Sequence[int]) -> int:
-        """Memory that these processes of the box hold together."""
-
-    def end(self) -> bool:
-        """Kill and reap everything; False if something survived."""
-
-    def release(self) -> None:
-        """Close the descriptors, once nobody reads them any more."""
-
-    def exit_code(self, timeout_s: float) -> int | None:
-        """Exit code as a shell gives it (128 + signal), or None while it runs."""
-
-
 @dataclass(frozen=True)
-class Piped:
-    """A process with three pipes."""
+class Sandbox(ABC):
+    """A started process with three pipes, or tree of processes, that a session talks to."""
 
     process: subprocess.Popen[bytes]
-
-    @property
-    def bounds_memory(self) -> bool:
-        """Not unless it says so: then the watchdog does."""
-        return False
 
     @property
     def request_fd(self) -> int:
@@ -535,31 +479,53 @@ class Piped:
         """Where output is read."""
         return _fd(self.process.stderr)
 
+    @property
+    def counts_processes(self) -> bool:
+        """Whether the kernel's process limit counts this box alone, not all of the user's."""
+        return False
+
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether the kernel bounds the memory of all its processes together."""
+        return False
+
     def out_of_memory(self) -> bool:
-        """Whether the kernel ended something in it; nobody asked it to."""
+        """Whether the kernel ended something in it for lack of memory."""
         return False
 
     @property
     def bounds_processes(self) -> bool:
-        """Not unless it says so."""
+        """Whether the kernel bounds its processes and threads together, and tells when it did."""
         return False
 
     def out_of_processes(self) -> bool:
-        """Whether the kernel refused it a process; nobody would know."""
+        """Whether the kernel refused it a process or thread at that bound."""
         return False
 
     def killed_from_outside(self) -> bool:
-        """Not known: whatever runs in it could have sent the signal."""
+        """Whether it ended by a SIGKILL that nothing in it can have sent; False if unknown."""
         return False
 
+    @abstractmethod
+    def pids(self) -> list[int]:
+        """Processes of the box that are alive, however they detached themselves."""
+
+    @abstractmethod
+    def memory_bytes(self, pids: Sequence[int]) -> int:
+        """Memory that these processes of the box hold together."""
+
+    @abstractmethod
+    def end(self) -> bool:
+        """Kill and reap everything; False if something survived."""
+
     def release(self) -> None:
-        """Close the descriptors."""
+        """Close the descriptors, once nobody reads them any more."""
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()
 
     def exit_code(self, timeout_s: float) -> int | None:
-        """Exit code as a shell gives it, or None while it runs."""
+        """Exit code as a shell gives it (128 + signal), or None while it runs."""
         try:
             code = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -568,10 +534,8 @@ class Piped:
 
 
 @dataclass(frozen=True)
-class SessionBox(Piped):
+class SessionBox(Sandbox):
     """Processes in a session of their own: enough for code we trust, no wall for any other."""
-
-    counts_processes: bool = False
 
     def pids(self) -> list[int]:
         """Living processes of the box."""

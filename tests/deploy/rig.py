@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 
-from evaluator.isolation.container_engine import Engine, Skeleton
+from evaluator.isolation.container_engine import Engine, ready_image
 from tests.conftest import REPOSITORY
 from tests.evaluator.isolation.engines import client_environment, docker_daemon
 
@@ -248,5 +248,5 @@ class Rig:
 def rig(folder: Path) -> Iterator[Rig]:
     """An engine of the tests' own; skips where none can be started."""
     with docker_daemon() as host:
-        empty = Skeleton().ready(Engine.docker(client_environment(), host))
+        empty = ready_image(Engine.docker(client_environment(), host))
         yield Rig(host, empty, folder)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import containers as container_sweep
-from evaluator.isolation.container_engine import Engine, EngineError, OperatorImage
+from evaluator.isolation.container_engine import Engine, EngineError, ready_image
 from evaluator.isolation.containers import Containers, docker
 from evaluator.isolation.job import Job
 from evaluator.isolation.session import ScorerSession
@@ -20,8 +20,6 @@ from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment
 
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
-
-DIGEST = f"registry.example/box@sha256:{'0' * 64}"
 
 
 def test_a_daemon_that_does_not_run_is_told_with_what_to_start(
@@ -47,12 +45,6 @@ def test_what_is_not_gvisor_does_not_pass_for_it(docker_host: str) -> None:
     assert "not gVisor" in probe.reason
 
 
-def test_an_image_that_is_not_there_is_never_pulled(docker_host: str, tmp_path: Path) -> None:
-    backend = docker(client_environment(), docker_host, OperatorImage(DIGEST))
-    with pytest.raises(PlatformError, match="not on this machine"):
-        backend.start(Job(tmp_path))
-
-
 def test_a_submission_that_the_boxs_user_cannot_read_blames_nobody_but_us(
     docker_backend: Containers, tmp_path: Path
 ) -> None:
@@ -75,7 +67,7 @@ def test_only_boxes_of_workers_that_are_gone_are_swept(docker_backend: Container
         "of-one-that-is-gone": f"{gone.pid}-1-{namespace}",
         "of-another-machine": f"{gone.pid}-1-17",
     }
-    image = docker_backend.image.ready(engine)
+    image = ready_image(engine)
     for name, supervisor in supervisors.items():
         labelled = ("--label", "assay.box=1", "--label", f"assay.supervisor={supervisor}")
         engine.call("create", "--name", name, *labelled, image, "/none")
