@@ -27,11 +27,11 @@ import gradio as gr
 from starlette.routing import BaseRoute
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.registry import load_registry
+from benchmarks.settings.model import load_process
+from benchmarks.settings.model import read as read_settings
 from benchmarks.settings.rotation import SecretRotation
-from benchmarks.settings.sources import load_process
-from benchmarks.settings.sources import read as read_settings
 from evaluator.commands.local_account import os_user
 from evaluator.isolation.availability import isolation_gate
 from evaluator.submission.service import SubmissionService

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError
-from benchmarks.settings.sources import load_process
+from benchmarks.settings.model import load_process
 
 _TELLS_HOW = frozenset({"--help", "--example"})
 """Whoever asks how something is done is answered, however wrong the settings are."""

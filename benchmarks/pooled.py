@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.rows import PooledSample, Row, notes
-from benchmarks.statistics import correlation, kendall, resampled_correlation
+from benchmarks.statistics import correlation, kendall
 from benchmarks.statistics.logistic import plcc_with_draws
 from benchmarks.statistics.pairwise_accuracy import PairForms
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -28,9 +28,9 @@ _Coefficient = Callable[[FloatArray, FloatArray], float]
 _Resampled = Callable[[FloatArray, FloatArray, FloatArray, IntArray], FloatArray]
 
 CORRELATIONS: dict[str, tuple[_Coefficient, _Resampled]] = {
-    "srcc": (correlation.spearman, resampled_correlation.resampled_spearman),
+    "srcc": (correlation.spearman, correlation.resampled_spearman),
     "krcc": (correlation.kendall, kendall.resampled_kendall),
-    "pearson": (correlation.pearson, resampled_correlation.resampled_pearson),
+    "pearson": (correlation.pearson, correlation.resampled_pearson),
 }
 """Measure to its value in the sample and in the resamples."""
 

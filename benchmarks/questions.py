@@ -33,8 +33,8 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.json_parsing import parse_json
 from benchmarks.parquet import parquet_frame, parquet_table
+from benchmarks.parsing import parse_json
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
 from benchmarks.sources.output import write_whole
 

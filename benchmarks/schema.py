@@ -305,6 +305,8 @@ class Benchmark(ABC):
     """A benchmark: its card, its two sides and its protocol."""
 
     card: Card
+    asked_from: tuple[str, ...] = ()
+    """Files of the card that `questions` cannot do without; none where it has no questions."""
     further: tuple[Callable[[ScoreTable, Any, ResamplingPlan, str, str], Measured], ...] = ()
     """Computes measures that its protocol has not; see `benchmarks.measures`."""
     _answerable: tuple[object, bool] | None = None
@@ -352,9 +354,8 @@ class Benchmark(ABC):
         )
 
     def has_questions(self, data: Path | None) -> bool:
-        """Whether `questions` would succeed; cheap."""
-        del data
-        return False
+        """Whether `questions` would succeed, as far as its files being there tells; cheap."""
+        return bool(self.asked_from) and all(map(self.folder(data).has, self.asked_from))
 
     def has_answers(self, data: Path | None) -> bool:
         """Whether `answers` would succeed; the answer is kept until a file changes."""

@@ -15,10 +15,14 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.statistics.correlation import Groups, resampled_grouped
+from benchmarks.statistics.correlation import (
+    Groups,
+    resampled_grouped,
+    resampled_pearson,
+    resampled_spearman,
+)
 from benchmarks.statistics.kendall import KendallForms, Ties
 from benchmarks.statistics.pairwise_accuracy import Calibrated, GroupedPairs, tie_calibrated
-from benchmarks.statistics.resampled_correlation import resampled_pearson, resampled_spearman
 from benchmarks_perf.made_up import N_IMAGES, N_PROMPTS, Rated, rated, resampled_prompts, skills
 from benchmarks_perf.measuring import MIB, Figure, added_memory, alone, interleaved, seconds
 

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from benchmarks.released.bundle import read_manifest, released_bytes
 from benchmarks.schema import Benchmark, Card
-from benchmarks.settings.model import VARIABLES, Origin, Value, suggestion, unknown_variables
-from benchmarks.settings.sources import settings_file, value_of, values
+from benchmarks.settings.model import (
+    VARIABLES,
+    Origin,
+    Value,
+    settings_file,
+    suggestion,
+    unknown_variables,
+    value_of,
+    values,
+)
 from evaluator.hub.model_cache import ModelCache, bytes_below
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer
 from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED

@@ -14,9 +14,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails
 
 from benchmarks.errors import SubmitterError
+from benchmarks.parsing import Key, key_lines, line_of, syntax_fault
 from benchmarks.problems import Problem
 from benchmarks.scores import check_metric_name
-from benchmarks.toml_lines import Key, key_lines, line_of, syntax_fault
 
 FILE = "assay.toml"
 MAX_BYTES = 64 * 1024

@@ -20,8 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from benchmarks.errors import AssayError
-from benchmarks.prompt_sets.prompt_set import PromptSet
-from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
+from benchmarks.prompt_sets.prompt_set import PromptSet, load_prompt_sets, with_prompt_sets
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark
 

@@ -23,7 +23,7 @@ from benchmarks.croc.load import (
 )
 from benchmarks.croc.measures import length_split
 from benchmarks.errors import SubmitterError
-from benchmarks.json_parsing import parse_json
+from benchmarks.parsing import parse_json
 from benchmarks.schema import Answers, Pair, Questions
 from benchmarks.sources.folder import DataFolder
 

@@ -198,6 +198,7 @@ class CrocSyn(Benchmark):
     """CROC_syn: contrast pairs written by language models; the operator supplies the files."""
 
     card = CARD
+    asked_from = (*FILES, IMAGES)
 
     @property
     def _n_images(self) -> int:
@@ -210,10 +211,6 @@ class CrocSyn(Benchmark):
     def questions(self, data: Path | None) -> Questions:
         """Find the images; see `load_questions`."""
         return load_questions(self.folder(data), self._n_images)
-
-    def has_questions(self, data: Path | None) -> bool:
-        """Whether the prompt files and the folder of images are there; each is checked later."""
-        return all(map(self.folder(data).has, (*FILES, IMAGES)))
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """Originals and contrasts, each text once; see `load_prompts`."""

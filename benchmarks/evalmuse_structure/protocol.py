@@ -315,6 +315,7 @@ class EvalMuseStructure(Benchmark):
     """Yes-or-no questions about malformed animals, objects and people."""
 
     card = CARD
+    asked_from = (TABLE, IMAGES)
 
     def answers(self, data: Path | None) -> StructureAnswers:
         """Read the operator's table; see `load_answers`."""
@@ -323,10 +324,6 @@ class EvalMuseStructure(Benchmark):
     def questions(self, data: Path | None) -> Questions:
         """Images and questions; see `load_questions`."""
         return load_questions(self.folder(data))
-
-    def has_questions(self, data: Path | None) -> bool:
-        """True where the files are there; `questions` checks each image."""
-        return all(map(self.folder(data).has, (TABLE, IMAGES)))
 
     def measure(
         self, scores: ScoreTable, answers: StructureAnswers, plan: ResamplingPlan

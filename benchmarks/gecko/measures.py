@@ -26,6 +26,7 @@ from benchmarks.gecko.load import (
 from benchmarks.pooled import MIN_IMAGES, missing_scores
 from benchmarks.rows import MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
+from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
 from benchmarks.statistics.ordering import (
     direction,
     majority_relation,
@@ -35,7 +36,6 @@ from benchmarks.statistics.ordering import (
     resampled_relations,
 )
 from benchmarks.statistics.raters import error_consistency, krippendorff_alpha
-from benchmarks.statistics.resampled_correlation import resampled_pearson, resampled_spearman
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined
 
 MEASURES: dict[str, MeasureInfo] = {

@@ -144,6 +144,7 @@ class Gecko(Benchmark):
     """Gecko2K: released prompts, ratings and images of an operator."""
 
     card = CARD
+    asked_from = (PROMPTS, RATINGS, IMAGES)
 
     def answers(self, data: Path | None) -> Gecko2kAnswers:
         """Read the prompts and the supplied ratings; see `load_answers` and FORMAT.md."""
@@ -152,10 +153,6 @@ class Gecko(Benchmark):
     def questions(self, data: Path | None) -> Questions:
         """Read the supplied images `<data>/gecko/images/<prompt_id>/<model>.png` or `.jpg`."""
         return load_questions(self.folder(data))
-
-    def has_questions(self, data: Path | None) -> bool:
-        """True where the files are there; `questions` checks each image."""
-        return all(map(self.folder(data).has, (PROMPTS, RATINGS, IMAGES)))
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """All released prompts, rated or not; two ids share one text. See `Benchmark.prompts`."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
+import pkgutil
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +16,8 @@ from typing import Literal
 
 import pandas as pd
 
-from benchmarks.errors import SubmitterError
+from benchmarks import prompt_sets
+from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.prompt_sets.means import add_means
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, Questions, ScoreTable
@@ -327,3 +330,44 @@ def set_prompts_of(table: pd.DataFrame) -> Iterator[SetPrompt]:
 def skills_of(prompts: Sequence[SetPrompt]) -> tuple[str, ...]:
     """Skills and sub-skills of the prompts, in order of first appearance."""
     return tuple(dict.fromkeys(skill for one in prompts for skill in one.skills))
+
+
+def load_prompt_sets() -> Mapping[str, PromptSet]:
+    """All prompt sets by name, in the order of their modules."""
+    found: dict[str, PromptSet] = {}
+    for module in pkgutil.iter_modules(prompt_sets.__path__, f"{prompt_sets.__name__}."):
+        declared = getattr(importlib.import_module(module.name), "PROMPT_SETS", ())
+        if not isinstance(declared, tuple) or not all(isinstance(s, PromptSet) for s in declared):
+            raise PlatformError(
+                "invalid_benchmark", f"{module.name}: PROMPT_SETS is no tuple of prompt sets."
+            )
+        for one in declared:
+            if one.name in found:
+                raise PlatformError(
+                    "duplicate_benchmark", f"Two prompt sets are called {one.name!r}."
+                )
+            found[one.name] = one
+    return MappingProxyType(found)
+
+
+def with_prompt_sets(
+    benchmarks: Mapping[str, Benchmark], sets: Mapping[str, PromptSet]
+) -> Mapping[str, Benchmark]:
+    """Benchmarks of metrics, then prompt sets, by name."""
+    for name in sets:
+        if name in benchmarks:
+            raise PlatformError(
+                "duplicate_benchmark", f"A benchmark and a prompt set are called {name!r}."
+            )
+    return MappingProxyType({**benchmarks, **sets})
+
+
+def find_prompt_set(known: Mapping[str, PromptSet], name: str) -> PromptSet:
+    """Look a prompt set up."""
+    if name not in known:
+        raise SubmitterError(
+            "unknown_prompt_set",
+            f"There is no prompt set {name[:80]!r}.",
+            f"Prompt sets: {', '.join(known)}.",
+        )
+    return known[name]

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.model import SETTINGS, SETTINGS_FILE
-from benchmarks.settings.sources import (
+from benchmarks.settings.model import (
+    SETTINGS,
+    SETTINGS_FILE,
     SettingsFile,
     file_origins,
     read_secret,

@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.errors import SubmitterError
-from benchmarks.json_parsing import parse_json
+from benchmarks.parsing import parse_json
 from benchmarks.sources.archives import ZipImages
 from benchmarks.sources.pins import Pin, Pins, sha256_of
 

@@ -159,6 +159,7 @@ class Tifa160(Benchmark):
     """TIFA160: 800 images, rated for TIFA and again for DSG."""
 
     card = CARD
+    asked_from = (HUMAN, IMAGES)
 
     def answers(self, data: Path | None) -> Tifa160Answers:
         """Read both sets of ratings from `<data>`, else from the bundle."""
@@ -169,10 +170,6 @@ class Tifa160(Benchmark):
     def questions(self, data: Path | None) -> Questions:
         """Read the images from `<data>/tifa160/images`; see `load_questions`."""
         return load_questions(self.folder(data))
-
-    def has_questions(self, data: Path | None) -> bool:
-        """Whether the files are there; that each image is, `questions` checks."""
-        return all(map(self.folder(data).has, (HUMAN, IMAGES)))
 
     def remote_names(self, path: str, data: Path | None) -> tuple[str, ...]:
         """Names of the files in the web folder of images; none for other paths."""

@@ -383,6 +383,7 @@ class Ts2(Benchmark):
     """T2IScoreScore: 165 semantic error graphs, 2840 images."""
 
     card = CARD
+    asked_from = (METADATA, IMAGES)
 
     def answers(self, data: Path | None) -> Ts2Answers:
         """Read the graphs from `<data>/ts2/metadata.csv`, else from the bundle."""
@@ -392,10 +393,6 @@ class Ts2(Benchmark):
     def questions(self, data: Path | None) -> Questions:
         """Read the images from `<data>/ts2/images`; see `load_questions`."""
         return load_questions(self.folder(data))
-
-    def has_questions(self, data: Path | None) -> bool:
-        """Whether the files are there; that each image is, `questions` checks."""
-        return all(map(self.folder(data).has, (METADATA, IMAGES)))
 
     def cases(self, answers: Ts2Answers, data: Path | None) -> pd.DataFrame:
         """Graphs to look at; see `benchmarks.ts2.cases`."""

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from benchmarks.command_line import errors
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark
 from evaluator.commands.check_report import (

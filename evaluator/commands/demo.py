@@ -23,7 +23,7 @@ from benchmarks.registry import load_registry
 from benchmarks.released.bundle import read_manifest
 from benchmarks.schema import Benchmark
 from benchmarks.settings.model import SETTINGS
-from benchmarks.settings.sources import read as read_settings
+from benchmarks.settings.model import read as read_settings
 from evaluator.bundled import bundled_modules
 from evaluator.commands.common import (
     DEFAULT_STORE,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.command_line import errors
-from benchmarks.prompt_sets.prompt_set import SEEDS, parse_seeds
-from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
+from benchmarks.prompt_sets.prompt_set import SEEDS, load_prompt_sets, parse_seeds, with_prompt_sets
 from benchmarks.registry import find, load_registry
 from evaluator.commands.common import DataOption, JsonOption, console, stopped_in_words
 from evaluator.generation.check import GenerationsReport

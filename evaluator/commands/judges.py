@@ -96,7 +96,7 @@ def pin(
 
     Example: python -m evaluator pin my-metric distrust --skill text --reason "trained on it"
     """
-    from benchmarks.prompt_sets.registry import load_prompt_sets  # noqa: PLC0415
+    from benchmarks.prompt_sets.prompt_set import load_prompt_sets  # noqa: PLC0415
     from leaderboard.governance import operator_actions as pins_acts  # noqa: PLC0415
 
     if verdict not in ("trust", "distrust"):
@@ -166,7 +166,7 @@ def in_role(
 
 
 def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Judging, ModelReader]:
-    from benchmarks.prompt_sets.registry import (  # noqa: PLC0415
+    from benchmarks.prompt_sets.prompt_set import (  # noqa: PLC0415
         find_prompt_set,
         load_prompt_sets,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.schema import Card
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelSummary, SkillBoard

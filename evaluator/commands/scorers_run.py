@@ -26,7 +26,7 @@ from benchmarks.parquet import parquet_frame
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import write_scores
-from benchmarks.settings.sources import value_of
+from benchmarks.settings.model import value_of
 from benchmarks.sources.output import write_whole
 from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words, table
 from evaluator.commands.progress import run_bars

@@ -13,8 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.model import SETTINGS, Origin, Setting, Value, unknown_variables
-from benchmarks.settings.sources import settings_file, values
+from benchmarks.settings.model import (
+    SETTINGS,
+    Origin,
+    Setting,
+    Value,
+    settings_file,
+    unknown_variables,
+    values,
+)
 from evaluator.commands.common import (
     DEFAULT_STORE,
     DataOption,

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets, with_prompt_sets
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import ENDING_SIGNALS, ended_in_order, models_folder

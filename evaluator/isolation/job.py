@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.sources import value_of
+from benchmarks.settings.model import value_of
 
 MIB = 1024 * 1024
 

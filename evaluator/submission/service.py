@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import Problem, one_error, problems_of
-from benchmarks.prompt_sets.prompt_set import PromptSet
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import PromptSet, load_prompt_sets
 from benchmarks.registry import find
 from benchmarks.released.bundle import FOLDER, ReleasedScores, released_bytes
 from benchmarks.schema import Benchmark, ScoreTable

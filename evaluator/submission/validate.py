@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
+from benchmarks.parsing import line_of
 from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.schema import Benchmark
-from benchmarks.toml_lines import line_of
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
 from evaluator.submission.archives.archive import Inspection, inspected
 from evaluator.submission.archives.content import Content

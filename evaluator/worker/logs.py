@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.errors import AssayError
-from benchmarks.settings.sources import value_of
+from benchmarks.settings.model import value_of
 from evaluator.isolation.session import plain_text
 
 HIDDEN = "[secret]"

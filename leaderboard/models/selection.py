@@ -15,8 +15,7 @@ from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.errors import SubmitterError
 from benchmarks.model_boards import SliceScores
 from benchmarks.prompt_sets.means import over_seeds
-from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt, skills_of
-from benchmarks.prompt_sets.registry import find_prompt_set
+from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt, find_prompt_set, skills_of
 from benchmarks.schema import Answers
 from benchmarks.statistics.resampling import ResamplingPlan
 from leaderboard.ledger.judge_pins import Pins

@@ -11,8 +11,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.json_parsing import parse_json
-from benchmarks.toml_lines import key_lines, line_of
+from benchmarks.parsing import key_lines, line_of, parse_json
 
 VALUES = st.recursive(
     st.none()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.registry import load_registry
 from evaluator.demo.simulated_models import PROMPT_SET, write_generations
 from leaderboard.models.board import model_board

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.settings.sources import load
+from benchmarks.settings.model import load
 from evaluator.doctoring import Row, cache_rows, hub_rows, isolation_rows, may_write, settings_rows
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer, Probe
 from evaluator.isolation.bubblewrap import Bubblewrap

@@ -14,10 +14,10 @@ from scipy.special import expit
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics import correlation, samples, thresholds
+from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
 from benchmarks.statistics.kendall import resampled_kendall
 from benchmarks.statistics.pairwise_accuracy import PairForms, tie_calibrated
 from benchmarks.statistics.perm_both import Statistic
-from benchmarks.statistics.resampled_correlation import resampled_pearson, resampled_spearman
 from benchmarks.statistics.resampling import resampled_mean
 
 _HALF_RANGE = 1.5

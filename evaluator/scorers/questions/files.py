@@ -19,7 +19,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from benchmarks.accumulation.question_scores import QuestionGraph
 from benchmarks.errors import SubmitterError
-from benchmarks.json_parsing import parse_json
+from benchmarks.parsing import parse_json
 from benchmarks.sources.output import write_whole
 from evaluator.scorers.registry import Frozen
 

@@ -16,7 +16,7 @@ from benchmarks.accumulation.command import read_columns
 from benchmarks.accumulation.question_scores import parse_parents
 from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse.load import parse_element_key
-from benchmarks.json_parsing import parse_json
+from benchmarks.parsing import parse_json
 from evaluator.scorers.questions.files import (
     Line,
     Problem,

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
+from benchmarks.parsing import syntax_fault
 from benchmarks.problems import Problem
-from benchmarks.toml_lines import syntax_fault
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.entries import ArchiveLimits, mb, printable
 

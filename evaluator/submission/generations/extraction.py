@@ -11,8 +11,7 @@ import tomlkit
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.problems import Problem, problems_of
-from benchmarks.prompt_sets.prompt_set import PromptSet
-from benchmarks.prompt_sets.registry import find_prompt_set
+from benchmarks.prompt_sets.prompt_set import PromptSet, find_prompt_set
 from benchmarks.schema import Benchmark
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest, manifest_text

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.settings.sources import value_of
+from benchmarks.settings.model import value_of
 from leaderboard.cache import DiskCache
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget

@@ -12,8 +12,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
-from benchmarks.prompt_sets.prompt_set import Drawing
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import Drawing, load_prompt_sets
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.rows import parse_rows
 from leaderboard.records import ModelCard

@@ -31,9 +31,12 @@ from benchmarks.prompt_sets.prompt_set import (
     SetElement,
     SetPrompt,
     card_beside,
+    find_prompt_set,
+    load_prompt_sets,
     pair_id,
     parsed_pair,
     skills_of,
+    with_prompt_sets,
 )
 from benchmarks.prompt_sets.reference import (
     ReferenceRow,
@@ -42,7 +45,6 @@ from benchmarks.prompt_sets.reference import (
     reference_frames,
     references_of,
 )
-from benchmarks.prompt_sets.registry import find_prompt_set, load_prompt_sets, with_prompt_sets
 from benchmarks.published import published
 from benchmarks.registry import load_registry
 from benchmarks.rethinking.measures import MetricScores, model_scores

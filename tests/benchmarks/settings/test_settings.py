@@ -12,23 +12,28 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings import sources
-from benchmarks.settings.model import KEYS, SETTINGS, VARIABLES, Origin, Value, unknown_variables
+from benchmarks.settings import model
+from benchmarks.settings.model import (
+    KEYS,
+    MOST_FILE_BYTES,
+    SETTINGS,
+    VARIABLES,
+    Origin,
+    SettingsFile,
+    Value,
+    load,
+    read,
+    settings_file,
+    unknown_variables,
+    value_of,
+    values,
+)
 from benchmarks.settings.rotation import (
     CurrentSecrets,
     SecretRotation,
     fixed,
     refresh,
     renewal_hint,
-)
-from benchmarks.settings.sources import (
-    MOST_FILE_BYTES,
-    SettingsFile,
-    load,
-    read,
-    settings_file,
-    value_of,
-    values,
 )
 from tests.conftest import REPOSITORY
 
@@ -402,13 +407,13 @@ def test_a_file_that_nobody_named_leads_no_secret_elsewhere(tmp_path: Path, text
 def test_a_file_of_somebody_else_counts_only_where_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_ours = sources._read_regular
+    of_ours = model._read_regular
 
     def of_somebody_else(path: Path, most: int) -> tuple[bytes, os.stat_result]:
         content, status = of_ours(path, most)
         return content, os.stat_result((*status[:4], status.st_uid + 12345, *status[5:]))
 
-    monkeypatch.setattr(sources, "_read_regular", of_somebody_else)
+    monkeypatch.setattr(model, "_read_regular", of_somebody_else)
     path = write(tmp_path, "store = 'x'")
     refused(SettingsFile(path, named=False).texts, "settings_open")
     assert SettingsFile(path, named=True).texts() == {"ASSAY_STORE": "x"}

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.statistics import correlation, kendall, resampled_correlation
+from benchmarks.statistics import correlation, kendall
 from benchmarks.statistics.intervals import MAX_BLOCKS, PerturbedPlan
 from benchmarks.statistics.pairwise_accuracy import pairwise_accuracy
 from benchmarks.statistics.permutation import Sample
 from benchmarks.statistics.resampling import ResamplingPlan
 
 COEFFICIENTS = {
-    "pearson": (correlation.pearson, resampled_correlation.resampled_pearson, stats.pearsonr),
-    "spearman": (correlation.spearman, resampled_correlation.resampled_spearman, stats.spearmanr),
+    "pearson": (correlation.pearson, correlation.resampled_pearson, stats.pearsonr),
+    "spearman": (correlation.spearman, correlation.resampled_spearman, stats.spearmanr),
     "kendall": (correlation.kendall, kendall.resampled_kendall, stats.kendalltau),
 }
 """Plain, of resamples, and scipy's."""

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.statistics import correlation, kendall, resampled_correlation
+from benchmarks.statistics import correlation, kendall
 from benchmarks.statistics.correlation import BY_GROUP, Groups, resampled_grouped
 from benchmarks.statistics.kendall import KendallForms
 from tests.benchmarks.statistics.references import COEFFICIENTS, grouped_samples, scipy_value
 
 SIZES = (
-    "resampled_correlation._CACHED_CELLS",
-    "resampled_correlation._CACHED_RANK_CELLS",
-    "resampled_correlation._LEVEL_ITEMS",
-    "resampled_correlation._MIXED_ITEMS",
+    "correlation._CACHED_CELLS",
+    "correlation._CACHED_RANK_CELLS",
+    "correlation._LEVEL_ITEMS",
+    "correlation._MIXED_ITEMS",
     "kendall._CACHED_CELLS",
     "kendall._RANGE_ITEMS",
     "kendall._TABLE_CELLS",
@@ -120,14 +120,14 @@ def test_close_scores_far_from_zero_keep_their_correlation(offset: float, step: 
     steps = (x - offset) / step  # what the doubles hold of the line
     assert correlation.pearson(x, k) == pytest.approx(stats.pearsonr(steps, k)[0], abs=1e-12)
     counts = np.random.default_rng(0).multinomial(40, np.full(40, 1 / 40), 5)
-    found = resampled_correlation.resampled_pearson(x, k, counts)
+    found = correlation.resampled_pearson(x, k, counts)
     expected = on_repeated_samples("pearson", steps, k, counts)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 def test_an_undrawn_outlier_costs_no_precision() -> None:
     x, y = np.array([1e6, 1.0, 1.0001, 1.0002, 1.0004]), np.array([0.0, 3.0, 1.0, 2.0, 5.0])
-    found = resampled_correlation.resampled_pearson(x, y, [[0, 1, 1, 1, 1]])
+    found = correlation.resampled_pearson(x, y, [[0, 1, 1, 1, 1]])
     assert found[0] == pytest.approx(stats.pearsonr(x[1:], y[1:])[0], abs=1e-12)
 
 
@@ -171,15 +171,15 @@ def test_multiplying_all_draws_changes_no_rank_correlation(times: int) -> None:
     """Up to numbers of draws that no integers hold: rho of copies of a sample is that of one."""
     x, y, clusters, counts = drawn_sample(1, 300)
     for labels in (np.round(y), y):
-        once = resampled_correlation.resampled_spearman(x, labels, counts, clusters)
-        again = resampled_correlation.resampled_spearman(x, labels, times * counts, clusters)
+        once = correlation.resampled_spearman(x, labels, counts, clusters)
+        again = correlation.resampled_spearman(x, labels, times * counts, clusters)
         np.testing.assert_allclose(again, once, rtol=0, atol=1e-12)
 
 
 def test_a_constant_side_has_no_rank_correlation_however_often_it_is_drawn() -> None:
     x = np.array([0.25, 0.25, 0.25, 1.0])
     counts = 700_001.0 * np.array([[1, 1, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1]])
-    found = resampled_correlation.resampled_spearman(x, [1.0, 2.0, 3.0, 4.0], counts)
+    found = correlation.resampled_spearman(x, [1.0, 2.0, 3.0, 4.0], counts)
     assert np.isnan(found).tolist() == [True, True, False]
     assert found[2] == pytest.approx(1.0, abs=1e-15)
 

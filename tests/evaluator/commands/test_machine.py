@@ -16,8 +16,7 @@ import pytest
 from benchmarks.released import bundle
 from benchmarks.released.bundle import read_manifest
 from benchmarks.schema import Benchmark
-from benchmarks.settings.model import KEYS
-from benchmarks.settings.sources import SettingsFile
+from benchmarks.settings.model import KEYS, SettingsFile
 from benchmarks.ts2.protocol import Ts2
 from evaluator.commands.demo import with_absolute_paths
 from evaluator.hub.model_cache import ModelCache
@@ -216,7 +215,7 @@ def test_what_libraries_read_when_they_are_imported_counts_all_the_same(tmp_path
     (tmp_path / "mine.toml").write_text('[hub]\nendpoint = "http://mirror.example"\n')
     program = (
         "from huggingface_hub import constants\n"
-        "from benchmarks.settings.sources import load_process\n"
+        "from benchmarks.settings.model import load_process\n"
         "import sys\n"
         "print('begun', flush=True)\n"
         "load_process()\n"

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.prompt_sets.prompt_set import SEEDS, image_file, parse_seeds
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import SEEDS, image_file, load_prompt_sets, parse_seeds
 from benchmarks.registry import find, load_registry
 from evaluator.commands.generate import prompts_by_name, seeds_of
 from evaluator.generation.manifest import (

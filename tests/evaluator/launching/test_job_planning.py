@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.sources import load
+from benchmarks.settings.model import load
 from evaluator.commands.worker import JobOptions
 from evaluator.commands.worker_loop import name_of_worker
 from evaluator.launching.launcher import last_lines, new_name, one_line, why_it_ended

@@ -17,8 +17,7 @@ import pytest
 from huggingface_hub import constants
 
 from benchmarks.errors import PlatformError, TransientError
-from benchmarks.settings.model import FILE_ORIGINS
-from benchmarks.settings.sources import load
+from benchmarks.settings.model import FILE_ORIGINS, load
 from evaluator.scoring import column
 from evaluator.worker import publishing
 from evaluator.worker import spool as outbox_module

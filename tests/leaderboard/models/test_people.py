@@ -17,7 +17,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.genai_bench.protocol import CARD_1600
 from benchmarks.model_boards import rated_models
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.resampling import seed_of

@@ -22,8 +22,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.settings.model import load
 from benchmarks.settings.rotation import SecretRotation
-from benchmarks.settings.sources import load
 from benchmarks.sources.client import httpx
 from leaderboard.service.live_routes import GRACE_S, MESSAGES_PER_S, routes
 from leaderboard.store.live.folder import FolderLive

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets, with_prompt_sets
 from benchmarks.registry import load_registry
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_key, common_names, found_by, skills_of

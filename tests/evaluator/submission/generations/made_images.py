@@ -17,8 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, image_file
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.prompt_set import (
+    Drawing,
+    PromptSet,
+    SetPrompt,
+    image_file,
+    load_prompt_sets,
+)
 from evaluator.submission.generations.extraction import AcceptedImages, PromptSets, take
 from evaluator.submission.generations.sources import GenerationsLimits, opened_source
 
