@@ -26,6 +26,8 @@ from evaluator.launching.planning import (
     by_age,
     plan,
 )
+from evaluator.scorers.fitting import capacity_of_flavor
+from evaluator.scorers.registry import load_rows
 from evaluator.worker.finalizer import MAX_ATTEMPTS
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
@@ -207,6 +209,7 @@ class JobLauncher:
     registry: Mapping[str, Benchmark]  # the benchmarks known here; what names others is left alone
     name_worker: Callable[[], str] = new_name  # gives the worker of each job its name
     _unsure: dict[str, datetime] = field(default_factory=dict)
+    _too_large: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._ledger = Ledger(self.store)
@@ -275,7 +278,20 @@ class JobLauncher:
         submission = status.submission
         known = all(name in self.registry for name in status.job.benchmarks)
         told_apart = submission.submission_id not in self._unsure
-        return known and told_apart and submission.account not in bans
+        allowed = known and told_apart and submission.account not in bans
+        return allowed and self._holds(submission)
+
+    def _holds(self, submission: Submission) -> bool:
+        """Whether the machine of a job has room for a built-in metric; others bring their own."""
+        row = load_rows().get(submission.builtin)
+        capacity = capacity_of_flavor(self.jobs.settings.flavor)
+        problem = capacity.problem(row) if row is not None and capacity is not None else None
+        if problem is not None and submission.submission_id not in self._too_large:
+            self._too_large.add(submission.submission_id)
+            log.warning(
+                "%s waits for another worker: %s", submission.submission_id, problem.message
+            )
+        return problem is None
 
     def _looked_through(self, found: Plan) -> tuple[list[Failure], list[str]]:
         """Of what waits: jobs of its past that nobody recorded, and what a job may be started for.

@@ -21,7 +21,7 @@ from evaluator.scorers.checkpoints import (
     names_in,
     pickled,
 )
-from evaluator.scorers.cost import bytes_of, find_gpu
+from evaluator.scorers.cost import bytes_of, find_gpu, gpus
 from evaluator.scorers.registry import ScorerRow
 
 ROOM = 1.25
@@ -77,6 +77,12 @@ def capacity_of(gpu: str = "") -> Capacity:
         return this_machine()
     known = find_gpu(gpu)
     return Capacity(known.title, _GB * known.memory_gb, here=False)
+
+
+def capacity_of_flavor(flavor: str) -> Capacity | None:
+    """A machine of the Hub by its flavor, such as `l4x1`; None: of a kind that is not known."""
+    named = [name for name in gpus() if flavor.startswith(name)]
+    return capacity_of(max(named, key=len)) if named else None
 
 
 def usual_device() -> str:

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks.errors import AssayError, SubmitterError
+from benchmarks.problems import ProblemsError, problems_of
 from leaderboard.accounts import Account
 from leaderboard.governance.operator_actions import OperatorActions
-from leaderboard.governance.rights import Action
+from leaderboard.governance.rights import Action, require_operator
 from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Status
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND
 from leaderboard.submission_service import (
+    BuiltinForm,
     ManifestOverrides,
     ScoresForm,
     SubmissionReceipt,
@@ -405,6 +407,48 @@ def set_policy(
         return _done("The policy is set.", text)
 
     return _outcome(act)
+
+
+def check_builtin(context: Context, account: Account | None, wanted: BuiltinForm) -> str:
+    """What a built-in metric needs, and everything that stands in its way; only for operators."""
+
+    def act() -> str:
+        by = _operator(context, account)
+        return _builtin_page(context, context.desk.examine_builtin(_named(wanted), by))
+
+    return _outcome(act)
+
+
+def queue_builtin(context: Context, account: Account | None, wanted: BuiltinForm) -> str:
+    """Queue a built-in metric, or say everything that stands in its way; only for operators."""
+
+    def act() -> str:
+        by = _operator(context, account)
+        try:
+            taken = context.desk.submit_builtin(_named(wanted), account=by)
+        except ProblemsError as error:
+            found = ValidationReport(problems_of(error), name=wanted.name)
+            return _builtin_page(context, found)
+        return render("submit/receipt.html", answer=taken)
+
+    return _outcome(act)
+
+
+def _operator(context: Context, account: Account | None) -> Account:
+    by = required(context, account)
+    require_operator(by, "submit a built-in metric")
+    return by
+
+
+def _builtin_page(context: Context, found: ValidationReport) -> str:
+    boards = boards_of(context.cards, titles_of(context), found)
+    return render("submit/builtin.html", found=found, boards=boards)
+
+
+def _named(wanted: BuiltinForm) -> BuiltinForm:
+    if wanted.name:
+        return wanted
+    raise SubmitterError("no_metric", "No built-in metric is chosen.", "Choose one first.")
 
 
 def bans_list(context: Context) -> str:

@@ -1,4 +1,4 @@
-"""Page of the operators: everybody's submissions, bans and the policy. Others see nothing of it."""
+"""Page of the operators: everybody's submissions, built-in metrics, bans and the policy. Others see nothing of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import gradio as gr
 
 from leaderboard.accounts import Account
 from leaderboard.rendering import render
+from leaderboard.submission_service import BuiltinForm
 from leaderboard.web.page import Context, Page
 from leaderboard.web.submission_controls import (
     DOING,
@@ -17,7 +18,15 @@ from leaderboard.web.submission_controls import (
     operators_head,
     parameter_of,
 )
-from leaderboard.web.submitting import KINDS, PolicyForm, ban, bans_list, set_policy
+from leaderboard.web.submitting import (
+    KINDS,
+    PolicyForm,
+    ban,
+    bans_list,
+    check_builtin,
+    queue_builtin,
+    set_policy,
+)
 from leaderboard.web.visitors import as_visitor, sign_in_button
 from leaderboard.web.widgets import html, on_load
 
@@ -44,13 +53,14 @@ class _OperatorsPage:
             )
             self._controls.build(before=1, after=1)
             with gr.Column(visible=False, elem_classes=["as-operator"]) as self._panel:
+                self._build_builtins()
                 self._build_bans()
                 self._build_policy()
         on_load(
             as_visitor(context, self._open, query=True),
             [
                 self._ident, head, *self._controls.outputs, self._panel, self._bans,
-                *self._policy,
+                *self._policy, self._metric, self._machine,
             ],
         )  # fmt: skip
 
@@ -62,12 +72,40 @@ class _OperatorsPage:
             *self._controls.render_all(account, ident),
         )
         if account is None or not account.operator:
-            return *shown, gr.update(visible=False), "", *(gr.skip() for _ in self._policy)
+            hidden = (gr.skip() for _ in (*self._policy, self._metric, self._machine))
+            return *shown, gr.update(visible=False), "", *hidden
         policy = self._context.reader.policy()
         allowed = [policy.allowances.get(kind) for kind in KINDS]
         numbers = [n for a in allowed for n in ((a.scored, a.unfinished) if a else (0, 0))]
         bans = bans_list(self._context)
-        return *shown, gr.update(visible=True), bans, policy.period_days, *numbers
+        desk = self._context.desk
+        machines = [("This machine", ""), *((name.upper(), name) for name in desk.machine_names())]
+        return (
+            *shown, gr.update(visible=True), bans, policy.period_days, *numbers,
+            gr.update(choices=list(desk.builtin_names())), gr.update(choices=machines, value=""),
+        )  # fmt: skip
+
+    def _build_builtins(self) -> None:
+        html(render("submit/heading.html", title="Built-in metrics"))
+        with gr.Row(elem_classes="as-choosers"):
+            self._metric = gr.Dropdown([], label="Metric", value=None, scale=3)
+            self._machine = gr.Dropdown([], label="GPU of the worker", value=None, scale=2)
+            look = gr.Button("Check metric", size="sm", scale=0, min_width=120)
+            put = gr.Button("Queue metric", size="sm", scale=0, min_width=120)
+        result = html(elem_classes=["as-result"])
+
+        def checked(account: Account | None, metric: str | None, machine: str | None) -> str:
+            form = BuiltinForm(str(metric or ""), str(machine or ""))
+            return check_builtin(self._context, account, form)
+
+        def queued(account: Account | None, metric: str | None, machine: str | None) -> str:
+            form = BuiltinForm(str(metric or ""), str(machine or ""))
+            return queue_builtin(self._context, account, form)
+
+        for button, handler in ((look, checked), (put, queued)):
+            button.click(
+                as_visitor(self._context, handler), [self._metric, self._machine], result, **DOING
+            )
 
     def _build_bans(self) -> None:
         html(render("submit/heading.html", title="Bans"))

@@ -18,11 +18,13 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import one_error
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
 from leaderboard.accounts import Account
 from leaderboard.api.source import Source
 from leaderboard.governance.authentication import Authentication, AuthenticationMethod
+from leaderboard.governance.rights import require_operator
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Ban, bans_file
 from leaderboard.publication.ranked_boards import build_snapshot
@@ -414,10 +416,14 @@ class StubDesk:
     def examine_builtin(
         self, wanted: BuiltinForm, account: Account | None = None
     ) -> ValidationReport:
+        require_operator(account, "submit a built-in metric")
         self.taken.append(f"examined {wanted.name}")
         return self.found
 
     def submit_builtin(self, wanted: BuiltinForm, *, account: Account) -> SubmissionReceipt:
+        require_operator(account, "submit a built-in metric")
+        if self.found.problems:
+            raise one_error(self.found.problems)
         self.sent.append({"account": account, "wanted": wanted})
         own = submission(0, wanted.name, ("ratings",), source=f"builtin:{wanted.name}@{'0' * 64}")
         return self._take(Path(wanted.name), own, account, False)

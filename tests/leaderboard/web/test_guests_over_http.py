@@ -25,7 +25,7 @@ pytestmark = [
 ACTIONS = ("Publish", "Withdraw", "Yes, withdraw it", "Hide", "Show again", "Run again")
 WRITES = {
     "submit": {"Check", "Submit module", "Submit scores", "Submit images", *ACTIONS},
-    "operators": {"Ban", "Lift ban", "Set policy", *ACTIONS},
+    "operators": {"Ban", "Lift ban", "Set policy", "Check metric", "Queue metric", *ACTIONS},
 }  # fmt: skip
 """Buttons that change something or look at what was uploaded. A test holds that there are no
 others, so that a new one is thought of here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.problems import Problem
 from leaderboard.accounts import Account
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action, actions
@@ -12,6 +13,7 @@ from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy
 from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
+from leaderboard.submission_service import BuiltinForm, ValidationReport
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import head, operator_parts, submit_parts
@@ -22,6 +24,8 @@ from leaderboard.web.submitting import (
     ask_to_withdraw,
     ban,
     bans_list,
+    check_builtin,
+    queue_builtin,
     set_policy,
 )
 from tests.leaderboard.web.own_submissions import (
@@ -36,7 +40,7 @@ from tests.leaderboard.web.own_submissions import (
     give,
 )
 from tests.leaderboard.web.parsed import Node, harmless, read
-from tests.leaderboard.web.synthetic import NASTY, fill, site_of
+from tests.leaderboard.web.synthetic import NASTY, StubDesk, fill, site_of
 
 
 @pytest.fixture
@@ -126,3 +130,41 @@ def test_only_operators_see_everybody_s_and_what_their_page_says_to_others(site:
     assert "CLIPScore" in of_all and "secret-metric" in of_all
     for account in (GRACE, ADA, None):
         assert operator_parts(site, account, HELD).html == ("", "")
+
+
+WANTED = BuiltinForm("pickscore", gpu="t4")
+
+
+@pytest.mark.parametrize(("account", "code"), [(None, "not_signed_in"), (ADA, "not_operator")])
+def test_only_operators_check_and_queue_built_in_metrics(
+    account: Account | None, code: str
+) -> None:
+    desk = StubDesk()
+    for ask in (check_builtin, queue_builtin):
+        assert code in parsed(ask(site_of(desk=desk), account, WANTED)).texts("code")
+    assert desk.taken == []
+
+
+def test_an_operator_sees_what_a_metric_needs_and_all_that_stands_in_its_way() -> None:
+    desk = StubDesk()
+    site = site_of(desk=desk)
+    assert "no_metric" in check_builtin(site, OPERATOR, BuiltinForm(""))
+    problems = (
+        Problem("memory_too_small", f"Too small. {NASTY}", "Take another."),
+        Problem("checkpoint_missing", "No such repository."),
+    )
+    desk.found = ValidationReport(problems, name="pickscore", notes=("Memory: about 4.9 GB.",))
+    for ask in (check_builtin, queue_builtin):
+        found = parsed(ask(site, OPERATOR, WANTED))
+        assert found.texts(".as-code") == ["memory_too_small", "checkpoint_missing"]
+        assert found.all("[role=alert]")
+    assert "Memory: about 4.9 GB." in check_builtin(site, OPERATOR, WANTED)
+    assert desk.taken == ["examined pickscore"] * 2
+
+
+def test_what_an_operator_queues_is_named_and_for_the_gpu_that_was_chosen() -> None:
+    desk = StubDesk()
+    found = parsed(check_builtin(site_of(desk=desk), OPERATOR, WANTED))
+    assert found.all("[role=status]") and "Ratings" in found
+    queued = parsed(queue_builtin(site_of(desk=desk), OPERATOR, WANTED))
+    assert queued.links("./submit") and desk.sent == [{"account": OPERATOR, "wanted": WANTED}]
