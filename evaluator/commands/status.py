@@ -37,7 +37,13 @@ from leaderboard.replay import attempts_of, without_renewals
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Heartbeat, new_lines, readable_text
-from leaderboard.views.queue import MOST_ATTEMPTS, QueueEstimate, measured_s, outlooks, worker_of
+from leaderboard.views.submissions import (
+    MOST_ATTEMPTS,
+    QueueEstimate,
+    measured_s,
+    outlooks,
+    worker_of,
+)
 
 FollowOption = Annotated[
     bool, typer.Option("--follow", help="Go on until the submission is finished.")

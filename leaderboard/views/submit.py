@@ -22,13 +22,16 @@ from leaderboard.store.live.interface import Heartbeat, Live
 from leaderboard.submission_service import ValidationReport
 from leaderboard.text import count, duration
 from leaderboard.views.changes import moved_address
-from leaderboard.views.queue import QueueEstimate, alive, measured_s, outlooks
 from leaderboard.views.submissions import (
     Earlier,
     Moment,
     Queue,
+    QueueEstimate,
     Row,
     SubmissionView,
+    alive,
+    measured_s,
+    outlooks,
     queue_of,
     row_of,
     submission_view,

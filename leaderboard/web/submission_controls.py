@@ -19,12 +19,11 @@ from leaderboard.governance.rights import Action
 from leaderboard.records import Kind
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND
-from leaderboard.views.queue import alive
-from leaderboard.views.submissions import FAULTS
+from leaderboard.views.submissions import FAULTS, alive
 from leaderboard.views.submit import Place, SubmitQuery, ban_of, last_seen, place_of
 from leaderboard.web.components import Tab
 from leaderboard.web.page import Context
-from leaderboard.web.submitting import BUTTONS, REASONED, Request, act_on, ask_to_withdraw
+from leaderboard.web.submitting import BUTTONS, REASONED, act_on, ask_to_withdraw
 from leaderboard.web.visitors import as_visitor
 from leaderboard.web.widgets import QUIET, html, or_as_before
 
@@ -207,8 +206,8 @@ class SubmissionControls:
 
     def _on_click(self, button: gr.Button, action: Action) -> None:
         def clicked(account: Account | None, state: Any, reason: str) -> tuple[Any, ...]:
-            asked = Request(action, self._id_of(state), reason or "")
-            said = act_on(self._context, self.acts, account, asked)
+            ident = self._id_of(state)
+            said = act_on(self._context, self.acts, account, action, ident, reason=reason or "")
             # What was done is said, whether or not the rest can be read anew.
             anew = or_as_before(self.render_all, len(self.outputs))
             return said, gr.update(visible=False), *anew(account, state)

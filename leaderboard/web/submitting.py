@@ -5,7 +5,7 @@ The account is checked first, always: a button that is not shown protects nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -307,50 +307,40 @@ KINDS = (Kind.METRIC, Kind.SCORES, Kind.GENERATIONS)
 """In the order of the fields of a policy."""
 
 
-@dataclass(frozen=True)
-class PolicyForm:
-    """The fields of a policy, as they were filled in."""
+def policy_of(numbers: Sequence[float | None]) -> Policy:
+    """The policy that the fields ask for.
 
-    # days of the period; then, of scoring modules, of scores files and of generations each, how many may be scored within it and how many may wait or run at once
-    numbers: tuple[float | None, ...]
-    reason: str = ""  # why it is changed
-
-    def policy(self) -> Policy:
-        """The policy that is asked for."""
-        try:
-            days, *allowed = (_whole(given) for given in self.numbers)
-            return Policy(
-                period_days=days,
-                allowances={
-                    kind: Quota(scored=scored, unfinished=unfinished)
-                    for kind, scored, unfinished in zip(
-                        KINDS, allowed[::2], allowed[1::2], strict=True
-                    )
-                },
-            )
-        except ValueError as error:
-            raise SubmitterError(
-                "bad_policy",
-                "A policy has whole numbers: a period of 1 to 366 days, and quotas from 0.",
-                "Fill in every field.",
-            ) from error
+    These are the days of the period; then, of scoring modules, of scores files and of generations
+    each, how many may be scored within it and how many may wait or run at once.
+    """
+    try:
+        days, *allowed = map(_whole, numbers)
+        both = zip(KINDS, allowed[::2], allowed[1::2], strict=True)
+        return Policy(
+            period_days=days,
+            allowances={kind: Quota(scored=n, unfinished=most) for kind, n, most in both},
+        )
+    except ValueError as error:
+        raise SubmitterError(
+            "bad_policy",
+            "A policy has whole numbers: a period of 1 to 366 days, and quotas from 0.",
+            "Fill in every field.",
+        ) from error
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a button asks for."""
-
-    action: Action  # what is to be done
-    submission_id: str  # to which submission
-    reason: str = ""  # why; some actions need one
-
-
-def act_on(context: Context, acts: OperatorActions, account: Account | None, asked: Request) -> str:
+def act_on(
+    context: Context,
+    acts: OperatorActions,
+    account: Account | None,
+    action: Action,
+    submission_id: str,
+    *,
+    reason: str = "",
+) -> str:
     """Do one thing to one submission, and say what came of it."""
 
     def act() -> str:
         by = required(context, account)
-        submission_id, reason = asked.submission_id, asked.reason
         ways: Mapping[Action, Callable[[], Status]] = {
             Action.WITHDRAW: lambda: acts.withdraw(submission_id, by, reason),
             Action.PUBLISH: lambda: acts.publish(submission_id, by),
@@ -358,7 +348,7 @@ def act_on(context: Context, acts: OperatorActions, account: Account | None, ask
             Action.SHOW: lambda: acts.show(submission_id, by, reason),
             Action.RERUN: lambda: acts.rerun(submission_id, by, reason),
         }
-        return _done("Done.", status=ways[asked.action]())
+        return _done("Done.", status=ways[action]())
 
     return _outcome(act)
 
@@ -396,13 +386,17 @@ def ban(
 
 
 def set_policy(
-    context: Context, acts: OperatorActions, account: Account | None, form: PolicyForm
+    context: Context,
+    acts: OperatorActions,
+    account: Account | None,
+    numbers: Sequence[float | None],
+    reason: str,
 ) -> str:
     """Say what every account may have from now on."""
 
     def act() -> str:
         by = required(context, account)
-        acts.set_policy(form.policy(), by, form.reason)
+        acts.set_policy(policy_of(numbers), by, reason)
         text = "It counts from now on, for what was scored before too."
         return _done("The policy is set.", text)
 

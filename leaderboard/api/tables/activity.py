@@ -13,7 +13,7 @@ from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.audit_log import PER_PAGE, LedgerQuery
-from leaderboard.views.queue import QueueEstimate, in_turn, measured_s, outlooks
+from leaderboard.views.submissions import QueueEstimate, in_turn, measured_s, outlooks
 
 NOT_LISTED = frozenset({State.HIDDEN, State.HELD})
 """What an operator took away, and what waits for its author alone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import gradio as gr
 from starlette.datastructures import QueryParams
@@ -23,22 +24,19 @@ from leaderboard.views.changes import moved_address
 from leaderboard.views.examples import lower_is_better
 from leaderboard.views.metric import (
     FILE,
+    AgainstPeople,
     MetricOnBoards,
     MetricQuery,
     OffBoard,
     OnBoard,
     Unknown,
-    on_boards,
-    resolve,
-)
-from leaderboard.views.metric_page import (
-    AgainstPeople,
-    BenchmarkResults,
     VersionHistory,
     against_people,
     check_title,
     metric_page,
+    on_boards,
     one_pixel_of,
+    resolve,
     share_of_spread,
 )
 from leaderboard.views.submissions import KINDS
@@ -70,7 +68,7 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
         own=status.submission if status else None,
         by={"name": entry.submitter, "account": shown_account(entry.account)},
         kind=KINDS[entry.kind],
-        scales={one.card.name: _scale(one) for one in page["results"]},
+        scales={one["card"].name: _scale(one) for one in page["results"]},
         unit=_unit([row.own for row in page["profile"]]),
         finite=lambda value: value if math.isfinite(value) else None,
         histories=[(one, _over_versions(one)) for one in page["history"]],
@@ -149,10 +147,11 @@ def _changes(context: Context, found: MetricOnBoards) -> dict[str, str]:
     }
 
 
-def _scale(one: BenchmarkResults) -> Scale:
+def _scale(one: dict[str, Any]) -> Scale:
     """One axis for all rows of a benchmark, so that they can be compared by eye."""
-    ends = (end for row in one.every for end in (row.cell.value, row.cell.ci_low, row.cell.ci_high))
-    return Scale.around(ends, one.shown[0].chance if one.shown else None, margin=0.0)
+    cells = [row["cell"] for row in one["every"]]
+    ends = (end for cell in cells for end in (cell.value, cell.ci_low, cell.ci_high))
+    return Scale.around(ends, one["shown"][0]["chance"] if one["shown"] else None, margin=0.0)
 
 
 def _unit(values: Iterable[Iterable[float]]) -> Scale:
@@ -167,16 +166,16 @@ def _ticks(scale: Scale, digits: int = 2) -> tuple[Tick, ...]:
 
 def _over_versions(history: VersionHistory) -> ScatterChart:
     values = history.values
-    ends = [end for one in values for end in (one.value, one.low, one.high) if end is not None]
+    ends = [end for _, *figures in values for end in figures if end is not None]
     upward = Scale(min(ends), max(ends))
     points = tuple(
-        Point(one.version, one.value, float(place), one.low, one.high, labelled=True)
-        for place, one in enumerate(values)
+        Point(version, value, float(place), low, high, labelled=True)
+        for place, (version, value, low, high) in enumerate(values)
     )
-    last, first = values[-1], values[0]
+    (last, newest, *_), (first, oldest, *_) = values[-1], values[0]
     return ScatterChart(
         f"{history.measure} on {history.card.title} over versions",
-        f"{first.value:.3f} in {clean(first.version)}, {last.value:.3f} in {clean(last.version)}",
+        f"{oldest:.3f} in {clean(first)}, {newest:.3f} in {clean(last)}",
         points,
         Scale(-0.5, len(values) - 0.5),
         upward,

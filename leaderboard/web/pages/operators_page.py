@@ -20,7 +20,6 @@ from leaderboard.web.submission_controls import (
 )
 from leaderboard.web.submitting import (
     KINDS,
-    PolicyForm,
     ban,
     bans_list,
     check_builtin,
@@ -149,8 +148,7 @@ class _OperatorsPage:
 
         def sent(account: Account | None, *given: Any) -> str:
             *numbers, why = given
-            form = PolicyForm(tuple(numbers), why or "")
-            return set_policy(self._context, self._controls.acts, account, form)
+            return set_policy(self._context, self._controls.acts, account, numbers, why or "")
 
         put.click(as_visitor(self._context, sent), [*self._policy, reason], result, **DOING)
 

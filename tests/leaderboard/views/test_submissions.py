@@ -17,12 +17,15 @@ from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from leaderboard.store.live.interface import MemoryLive, readable_text
 from leaderboard.store.memory import memory_store
-from leaderboard.views.queue import MOST_ATTEMPTS, alive, measured_s, outlooks
 from leaderboard.views.submissions import (
+    MOST_ATTEMPTS,
     Moment,
     Queue,
     SubmissionView,
+    alive,
+    measured_s,
     ordinal,
+    outlooks,
     queue_of,
     row_of,
     submission_view,

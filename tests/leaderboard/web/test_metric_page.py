@@ -31,11 +31,11 @@ from leaderboard.views.metric import (
     dataset_of,
     hub_results,
     latex,
+    metric_page,
     on_boards,
     profile,
     resolve,
 )
-from leaderboard.views.metric_page import metric_page
 from leaderboard.views.skills import gigaflops_text
 from leaderboard.web.page import Context, root_of
 from leaderboard.web.pages.metric_page import metric_html, people_html

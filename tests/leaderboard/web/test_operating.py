@@ -18,8 +18,6 @@ from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import head, operator_parts, submit_parts
 from leaderboard.web.submitting import (
-    PolicyForm,
-    Request,
     act_on,
     ask_to_withdraw,
     ban,
@@ -58,7 +56,7 @@ def parsed(html: str) -> Node:
 
 
 def did(site: Context, account: Account | None, action: Action, ident: str, why: str = "") -> Node:
-    return parsed(act_on(site, acts(site), account, Request(action, ident, why)))
+    return parsed(act_on(site, acts(site), account, action, ident, reason=why))
 
 
 @pytest.mark.parametrize("account", [ADA, GRACE, OPERATOR])
@@ -114,10 +112,10 @@ def test_a_ban_is_shown_with_its_reason_and_lifted_again(site: Context) -> None:
 
 def test_a_policy_is_set_whole_or_not_at_all(site: Context) -> None:
     for numbers in ((7, 1, 1, 1, None), (0, 1, 1, 1, 1), (7, 1.5, 1, 1, 1), (7, -1, 1, 1, 1)):
-        html = set_policy(site, acts(site), OPERATOR, PolicyForm((*numbers, 1, 1), "because"))
+        html = set_policy(site, acts(site), OPERATOR, (*numbers, 1, 1), "because")
         assert "bad_policy" in html
     assert read_policy(site.store.public) == Policy()
-    set_policy(site, acts(site), OPERATOR, PolicyForm((30, 2, 1, 4, 3, 6, 5), "Fewer machines."))
+    set_policy(site, acts(site), OPERATOR, (30, 2, 1, 4, 3, 6, 5), "Fewer machines.")
     policy = read_policy(site.store.public)
     assert (policy.period_days, policy.allowances[Kind.SCORES].scored) == (30, 4)
     assert policy.allowances[Kind.GENERATIONS] == Quota(scored=6, unfinished=5)

@@ -20,7 +20,7 @@ from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
-from leaderboard.web.submitting import Request, act_on
+from leaderboard.web.submitting import act_on
 from leaderboard.web.widgets import band, or_as_before, or_unread
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import NEW, QUEUED, give
@@ -146,7 +146,12 @@ def test_an_act_says_that_it_failed_and_nothing_is_changed(switch: Switch) -> No
     switch.out = True
     for action, own in ((Action.WITHDRAW, QUEUED), (Action.HIDE, NEW)):
         said = act_on(
-            context, OperatorActions(store, cards(), lambda: NOW), ROOT, Request(action, own, "why")
+            context,
+            OperatorActions(store, cards(), lambda: NOW),
+            ROOT,
+            action,
+            own,
+            reason="why",
         )
         assert "outside failed" in said and OUT in said
     switch.out = False
