@@ -10,18 +10,19 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.scores import RESERVED_NAMES
 from evaluator.isolation.session import plain_text
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import QuotaUse, quota_use
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import Policy, read_bans, read_policy
+from leaderboard.ledger.policy import Policy, read_bans, read_policy, rejection
 from leaderboard.ledger.private_records import BANNED, PRIVATE_ID
 from leaderboard.records import Event, Kind, Status, Submission
 from leaderboard.states import State
@@ -375,7 +376,20 @@ class SubmissionIntake:
             if known is None:
                 raise
             return known
+        self._check_not_banned_since(submission)
         return self._accepted(submission, notes)
+
+    def _check_not_banned_since(self, submission: Submission) -> None:
+        """A ban is another repository's, so that it may have come while this was received."""
+        ban = read_bans(self.store.public).get(self.account.key)
+        if ban is not None and not submission.private:
+
+            def waits(status: Status) -> bool:
+                return status.state is State.QUEUED
+
+            with suppress(TransientError):  # A worker refuses it in its turn.
+                self._ledger.append(submission.submission_id, [rejection(ban)], still=waits)
+        self.check_not_banned()
 
     def _queue_again(self, before: Status, identity: Identity) -> None:
         reason = "sent again after a failure"

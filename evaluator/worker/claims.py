@@ -28,6 +28,7 @@ from evaluator.worker.scorer_role import CodeSlot
 from evaluator.worker.spool import RunSpool, UploadCache
 from evaluator.worker.tasks import Setting, Task, about
 from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.inbox import KEPT_FOR
 from leaderboard.ledger.ledger import Ledger, fault_of
 from leaderboard.ledger.policy import Ban, read_bans
 from leaderboard.ledger.private_records import BANNED
@@ -173,7 +174,10 @@ class Claims:
 
         Submissions of a claim whose answer was lost are found first, without another commit.
         """
-        return self._found_again() or self._claim(self._share)
+        claimed = self._found_again() or self._claim(self._share)
+        if not claimed:  # What nobody here can run is to be seen by everybody all the same.
+            self.at.ledger.take_over(before=self.at.now() - KEPT_FOR)
+        return claimed
 
     def take(self, submission_id: str) -> tuple[Task, ...]:
         """Claim one submission; none if this worker may not have it now."""

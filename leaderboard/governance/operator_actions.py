@@ -20,8 +20,8 @@ from leaderboard.ledger.batch import Batch, nothing_further
 from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.judge_pins import ANY, OVERALL, PATH, Pin, Pins, read_pins
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.policy import POLICY_PATH, Ban, Policy, bans_file, read_bans
-from leaderboard.ledger.private_records import BANNED, submission_file
+from leaderboard.ledger.policy import POLICY_PATH, Ban, Policy, bans_file, read_bans, rejection
+from leaderboard.ledger.private_records import submission_file
 from leaderboard.ledger.versions import Further, restoring, superseding
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import AT, Published, held_results, with_draws
@@ -248,17 +248,8 @@ class OperatorActions:
 
         Of a private one a worker lets go when its turn comes (`Claims.check_not_banned`).
         """
-        event = Event(
-            at=ban.at,
-            state=State.REJECTED,
-            by=ban.by,
-            code=BANNED,
-            fault="submitter",
-            reason=f"{ban.account} was banned: {ban.reason}",
-            hint="Send it again once the ban is lifted.",
-        )
         return {
-            status.submission.submission_id: [event]
+            status.submission.submission_id: [rejection(ban)]
             for status in self._ledger.statuses_with_records()
             if status.submission.account == ban.account
             and not status.submission.private

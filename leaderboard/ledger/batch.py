@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from leaderboard.ledger.audit_log import LogDraft, appended, segment_number
@@ -17,12 +18,16 @@ from leaderboard.ledger.private_records import (
     public_events,
     public_record,
     readable,
+    submission_file,
 )
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes
 from leaderboard.ledger.versions import Further
 from leaderboard.records import Event, Status, Submission
 from leaderboard.replay import fold
 from leaderboard.store.interface import Changes, NotFoundError, Repository
+
+_TAKEN_OVER = 20
+"""As many that were just received are written along with a commit of events, at most."""
 
 
 def nothing_further(_: Sequence[Status]) -> Mapping[str, Sequence[Event]]:
@@ -41,7 +46,7 @@ class Batch:
 
     # what happens to which submissions, with all that is to be kept of it
     events: Mapping[str, Sequence[Event]] = field(default_factory=dict)
-    # whole records of the submissions that are received or published with it
+    # whole records of the submissions that are published with it
     records: Mapping[str, Submission] = field(default_factory=dict)
     # events that follow from these, such as an older version giving way
     further: Further = nothing_further
@@ -82,18 +87,22 @@ class Drafting:
 
     def draft(self) -> tuple[Changes, Mapping[str, Status]]:
         """All files, and the submissions with further events as they are then, in public form."""
-        added = {name: list(events) for name, events in self._batch.events.items()}
+        added = {name: self._new(name, events) for name, events in self._batch.events.items()}
+        for name in islice(self._queue.received, _TAKEN_OVER if added else 0):
+            added.setdefault(name, self._new(name, ()))
         touched = self._folded(added)
         afterwards = self._with(touched)
         further = self._batch.further(afterwards)
         if further:
             for name, events in further.items():
-                added.setdefault(name, []).extend(events)
+                added.setdefault(name, self._new(name, ())).extend(events)
             touched = self._folded(added)
             afterwards = self._with(touched)
         changes: dict[str, bytes | Path | None] = {**self._batch.files(afterwards)}
         deeds = [*self._batch.deeds]
         for name, new in added.items():
+            if name in self._queue.received:
+                changes |= submission_file(public_record(self._record(name)))
             file, told = self._event_file(name, new)
             changes |= file
             deeds += told
@@ -105,6 +114,11 @@ class Drafting:
             if self._queue.old:
                 changes[OLD_QUEUE] = None
         return changes, touched
+
+    def _new(self, name: str, events: Sequence[Event]) -> list[Event]:
+        """What is added to the events of a submission; of one just received, all it has."""
+        line = self._queue.received.get(name)
+        return [*(line.events if line else ()), *events]
 
     def _event_file(
         self, name: str, new: Sequence[Event]
@@ -124,14 +138,16 @@ class Drafting:
         }
 
     def _with(self, touched: Mapping[str, Status]) -> tuple[Status, ...]:
-        return in_order({**self._queue.by_id, **touched}.values())
+        before = {status.submission.submission_id: status for status in self._queue.statuses}
+        return in_order({**before, **touched}.values())
 
     def _public_events(self, name: str, new: Sequence[Event]) -> tuple[Event, ...]:
         """All public events of a submission, with those that are not written yet."""
         return public_events(self._record(name), (*self._before(name), *new))
 
     def _record(self, name: str) -> Submission:
-        given = self._batch.records.get(name)
+        line = self._queue.received.get(name)
+        given = self._batch.records.get(name) or (line.submission if line else None)
         return given or self._held.record(self._queue.by_id[name].submission)
 
     def _before(self, name: str) -> tuple[Event, ...]:
@@ -142,7 +158,7 @@ class Drafting:
     def _raw_events(self, name: str) -> bytes:
         if name not in self._raw:
             try:
-                known = name in self._queue.by_id
+                known = name in self._queue.by_id and name not in self._queue.received
                 self._raw[name] = self._public.read(events_path(name)) if known else b""
             except NotFoundError:
                 self._raw[name] = b""

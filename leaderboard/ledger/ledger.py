@@ -1,25 +1,30 @@
 """Submissions in the store: receiving them, and moving them from state to state.
 
-Each call is one atomic commit. The queue is a projection of all events, written in the same commit
-as the event, so a page reads one file and nothing can be in no list; the chronicle has its lines in
-that commit too. Of private submissions the public repository has the bare states, and the
-private one the rest: it is written first, and read only where a public event calls for it.
+Each call is one atomic commit. What is received goes to the private repository, where its upload is;
+all that happens to it then, to the public one, with what was received before. The queue is a
+projection of all events, written in the same commit as the event, so a page reads one file and
+nothing can be in no list; the chronicle has its lines in that commit too. Of private submissions the
+public repository has the bare states, and the private one the rest: it is written first, and read
+only where a public event calls for it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.ledger.batch import Batch, Drafting, no_files, nothing_further
+from leaderboard.ledger.inbox import INBOX, InboxReader, Received
 from leaderboard.ledger.private_records import (
     PRIVATE_ID,
     PrivateRecords,
     events_path,
-    public_record,
+    public_events,
     readable,
-    submission_file,
     whole_events,
 )
 from leaderboard.ledger.queue_file import Queue, read_queue
@@ -36,6 +41,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read_at: tuple[str, Queue] | None = None
+        self._inbox = InboxReader(store)
         self._held = PrivateRecords(store.private)
         self._told: dict[str, tuple[Status, Status]] = {}
 
@@ -43,7 +49,12 @@ class Ledger:
 
     def statuses(self) -> tuple[Status, ...]:
         """Every submission with its state, oldest first, as anyone may see it."""
-        return self._queue().statuses
+        return self._queue().every
+
+    def version(self) -> tuple[str, str]:
+        """Of what is read here: the public head, and what tells one inbox from another."""
+        inbox = hashlib.sha256(self._inbox.read().content).hexdigest()
+        return self._store.public.head(), inbox
 
     def status(self, submission_id: str) -> Status:
         """One submission with its state, as anyone may see it."""
@@ -58,6 +69,9 @@ class Ledger:
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
         """The events of a submission, oldest first, as anyone may see them; none: it is unknown."""
+        line = self._queue().received.get(submission_id)
+        if line is not None:
+            return public_events(line.submission, line.events)
         try:
             lines = self._store.public.read(events_path(submission_id)).splitlines()
         except NotFoundError:
@@ -123,28 +137,41 @@ class Ledger:
         check: Callable[[], None] = lambda: None,
         beside: Mapping[str, bytes] | None = None,
     ) -> Status:
-        """Keep an upload privately, then record the submission with its first events."""
+        """Keep an upload and receive its submission with its first events, in one private commit."""
         submission_id = submission.submission_id
         if submission.private and not PRIVATE_ID.fullmatch(submission_id):
             raise PlatformError("telling_id", f"{submission_id!r} is no id for a private one.")
 
-        def batch() -> Batch:
+        def change() -> Changes:
             check()
-            if submission_id in self._queue().by_id:
+            queue = self._queue()
+            if submission_id in queue.by_id:
                 raise SubmitterError(
                     "duplicate_submission", f"The submission {submission_id} exists already."
                 )
-            record = submission_file(public_record(submission))
-            return Batch(
-                events={submission_id: events},
-                records={submission_id: submission},
-                files=lambda _: record,
-            )
+            known = queue.by_id.keys() - queue.received.keys()
+            line = Received(submission=submission, events=tuple(events))
+            return {
+                **self._held.files(submission, events, upload, beside or {}),
+                INBOX: self._inbox.read().with_line(line, known),
+            }
 
-        batch()  # Refused before anything is kept.
-        self._held.keep(submission, upload, beside)
-        written = self.write(batch, f"receive {submission_id}")
-        return self._with_all(written[submission_id])
+        transact(self._store.private, change, f"receive {submission_id}")
+        if self._store.jobs_per_commit == 1:
+            with suppress(TransientError):  # It is received: the next commit takes it over.
+                self.take_over()
+        return fold(submission, events)
+
+    def take_over(self, before: datetime | None = None) -> None:
+        """Write what the inbox has into the queue, where something was received before a time."""
+
+        def batch() -> Batch:
+            lines = self._queue().received
+            due = [n for n, x in lines.items() if before is None or x.status.since < before]
+            return Batch(events=dict.fromkeys(due[:1], ()))
+
+        if batch().events:
+            self.write(batch, "what was received")
 
     def append(
         self,
@@ -185,10 +212,14 @@ class Ledger:
 
     def _queue(self) -> Queue:
         """All submissions in public form; read once for each version of the store."""
+        # The inbox is read first: what is not in it any more, the queue has.
+        inbox = self._inbox.read()
         # The head is read first: what is read after it can only be newer, and is read again then.
         head, kept = self._store.public.head(), self._read_at
         if kept is None or kept[0] != head:
-            kept = self._read_at = head, read_queue(self._store.public, head)
+            kept = self._read_at = head, read_queue(self._store.public, head).with_inbox(inbox)
+        elif kept[1].inbox is not inbox:
+            kept = self._read_at = head, kept[1].with_inbox(inbox)
         return kept[1]
 
     def _with_all(self, public: Status) -> Status:

@@ -10,7 +10,9 @@ from typing import Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from leaderboard.records import Kind
+from leaderboard.ledger.private_records import BANNED
+from leaderboard.records import Event, Kind
+from leaderboard.states import State
 from leaderboard.store.interface import NotFoundError, Repository
 
 POLICY_PATH = "policy.json"
@@ -96,6 +98,19 @@ class Ban(BaseModel):
     def record(self) -> bytes:
         """What the chronicle holds the hash of."""
         return self.model_dump_json().encode()
+
+
+def rejection(ban: Ban) -> Event:
+    """What a ban does to a public submission that waits and was never scored."""
+    return Event(
+        at=ban.at,
+        state=State.REJECTED,
+        by=ban.by,
+        code=BANNED,
+        fault="submitter",
+        reason=f"{ban.account} was banned: {ban.reason}",
+        hint="Send it again once the ban is lifted.",
+    )
 
 
 def read_bans(public: Repository) -> dict[str, Ban]:

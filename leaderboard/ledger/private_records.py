@@ -212,28 +212,27 @@ class PrivateRecords:
                 self._records[name] = Submission.model_validate_json(content)
         return self._records[name]
 
-    def keep(
+    def files(
         self,
         submission: Submission,
+        events: Sequence[Event],
         upload: bytes | Path,
-        beside: Mapping[str, bytes] | None = None,
-    ) -> None:
-        """Keep an upload, which is addressed by its content, and the record if it is private."""
-
-        def change() -> Changes:
-            files: dict[str, bytes | Path | None] = {**(beside or {})}
-            if not self._private.has(submission.archive):
-                files[submission.archive] = upload
-            marked = read_marks(self._private)
-            needed = marked.keys() & {submission.archive, *(beside or {})}
-            if needed:
-                left = {path: since for path, since in marked.items() if path not in needed}
-                files[MARKS] = marks_file(left)
-            if submission.private:
-                files[record_path(submission.submission_id)] = record_bytes(submission)
-            return files
-
-        transact(self._private, change, f"keep {submission.archive}")
+        beside: Mapping[str, bytes],
+    ) -> dict[str, bytes | Path | None]:
+        """An upload, which is addressed by its content; of a private one, what is not public too."""
+        files: dict[str, bytes | Path | None] = {**beside}
+        if not self._private.has(submission.archive):
+            files[submission.archive] = upload
+        marked = read_marks(self._private)
+        needed = marked.keys() & {submission.archive, *beside}
+        if needed:
+            left = {path: since for path, since in marked.items() if path not in needed}
+            files[MARKS] = marks_file(left)
+        if submission.private:
+            files[record_path(submission.submission_id)] = record_bytes(submission)
+            if telling := _telling(events):
+                files[details_path(submission.submission_id)] = _lines(telling)
+        return files
 
     def details(self, submission_id: str) -> tuple[Event, ...]:
         """Events as they were before their public copies were made; not all have any."""
@@ -252,7 +251,7 @@ class PrivateRecords:
         This comes before the public commit. If that loses its race for good, the details fit no
         public event and are never shown.
         """
-        telling = [event for event in new if event.reason or event.hint or event.log]
+        telling = _telling(new)
         if not submission.private or not telling:
             return
         name = submission.submission_id
@@ -261,7 +260,14 @@ class PrivateRecords:
             details = self.details(name)
             _, left = matched(submission, public, details)
             missing = [event for event in telling if event not in left]
-            lines = (event.model_dump_json().encode() for event in (*details, *missing))
-            return {details_path(name): b"".join(x + b"\n" for x in lines)} if missing else {}
+            return {details_path(name): _lines((*details, *missing))} if missing else {}
 
         transact(self._private, change, f"details of {name}")
+
+
+def _telling(events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if event.reason or event.hint or event.log]
+
+
+def _lines(events: Sequence[Event]) -> bytes:
+    return b"".join(event.model_dump_json().encode() + b"\n" for event in events)

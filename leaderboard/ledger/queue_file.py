@@ -7,7 +7,7 @@ as JSON, and is what is read back here. Equal content gives equal bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.parquet import parquet_table
+from leaderboard.ledger.inbox import Inbox, Received
 from leaderboard.records import Status
 from leaderboard.store.interface import NotFoundError, Repository
 
@@ -66,11 +67,30 @@ class Queue:
     segments: int = 0
     # whether it was read from the file of older stores
     old: bool = field(default=False, compare=False)
+    inbox: Inbox = field(default=Inbox(), compare=False)
+
+    @cached_property
+    def received(self) -> Mapping[str, Received]:
+        """What the inbox has and the file not yet, by id."""
+        known = {status.submission.submission_id for status in self.statuses}
+        lines = {line.submission.submission_id: line for line in self.inbox.lines}
+        return {name: line for name, line in lines.items() if name not in known}
+
+    @cached_property
+    def every(self) -> tuple[Status, ...]:
+        """All submissions, oldest first, with those that were just received."""
+        if not self.received:
+            return self.statuses
+        return in_order((*self.statuses, *(one.status for one in self.received.values())))
 
     @cached_property
     def by_id(self) -> Mapping[str, Status]:
-        """The same by id, in that order."""
-        return {status.submission.submission_id: status for status in self.statuses}
+        """All of them by id, in that order."""
+        return {status.submission.submission_id: status for status in self.every}
+
+    def with_inbox(self, inbox: Inbox) -> Queue:
+        """The same with an inbox beside it."""
+        return replace(self, inbox=inbox)
 
 
 def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:

@@ -182,7 +182,7 @@ class Reader:
     """Reads boards and queue again only when the store has changed.
 
     While the store cannot be read, pages show what was read last; `as_of` and `trouble` say so.
-    What one version of the store costs: its head, the snapshot and the queue, however many
+    What one version of the store costs: its heads, the snapshot and the queue, however many
     submissions there are; and the policy and the bans, once somebody asked for them.
     """
 
@@ -200,7 +200,7 @@ class Reader:
         self._ledger = Ledger(store)
         self._cards = cards
         self._lock = threading.Lock()
-        self._head: str | None = None
+        self._version: tuple[str, str] | None = None
         self._content: bytes | None = None
         self._view = view_of(None, cards, Orders(store))
         self._statuses: tuple[Status, ...] = ()
@@ -230,9 +230,9 @@ class Reader:
         return self._view
 
     def head(self) -> str:
-        """Head of the public repository that is shown; empty where nothing was read."""
+        """The version that is shown; empty where nothing was read."""
         self._refresh()
-        return self._head or ""
+        return "-".join(self._version or ())
 
     def statuses(self) -> tuple[Status, ...]:
         """All submissions, oldest first."""
@@ -295,22 +295,22 @@ class Reader:
         return failed_at is not None and self._steady() - failed_at < RETRY_AFTER_S
 
     def _read(self) -> None:
-        # The head is read first: what is read after it can only be newer, and is read again then.
-        head = self._public.head()
-        if head == self._head:
+        # This is read first: what is read after it can only be newer, and is read again then.
+        version = self._ledger.version()
+        if version == self._version:
             return
         content, parse = self._read_snapshot()
         # Most commits are events of the queue and leave the snapshot as it was.
         if content != self._content:
             snapshot = parse(content) if content else None
-            version = hashlib.sha256(content).hexdigest() if content else ""
-            self._view = view_of(snapshot, self._cards, Orders(self._store), version)
+            digest = hashlib.sha256(content).hexdigest() if content else ""
+            self._view = view_of(snapshot, self._cards, Orders(self._store), digest)
             self._content = content
         self._statuses = self._ledger.statuses()
         if self._rules is not None:
             self._rules = self._read_rules()
         self._runs = {}
-        self._head = head
+        self._version = version
 
     def _rules_in_force(self) -> tuple[Policy, Mapping[str, Ban]]:
         self._refresh()

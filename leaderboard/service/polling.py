@@ -92,14 +92,14 @@ class StorePoll:
         self._ledger = Ledger(store)
         self._counts = ChronicleCounts(store.public)
         self._read: Seen | None = None
+        self._version = "", ""
 
     def look(self) -> Seen:
         """What is there now."""
-        public = self._store.public
-        # The head is read first: what is read after it can only be newer, and is read again then.
-        version = public.head()
-        if self._read is None or self._read.version != version:
-            self._read = self._read_at(version)
+        # This is read first: what is read after it can only be newer, and is read again then.
+        version = self._ledger.version()
+        if self._read is None or self._version != version:
+            self._read, self._version = self._read_at(version[0]), version
         return _now_with(self._read, self._store)
 
     def _read_at(self, version: str) -> Seen:

@@ -91,6 +91,11 @@ def _nothing_to_forget() -> None:
     """Of a store that is asked for its version each time."""
 
 
+def _always() -> bool:
+    """Of a store whose private repository is open to this process."""
+    return True
+
+
 def _no_waits() -> None:
     """Of a store that lets nobody wait."""
 
@@ -118,6 +123,8 @@ class Store:
         wait_no_more: this process is to end: whoever waits for the medium is told so at once, and
             from now on only what needs no wait is done.
         heartbeats_shared: whether workers of other machines see those of this one.
+        private_readable: whether this process may read the private repository; without it, boards,
+            results and the public queue can be read.
     """
 
     public: Repository
@@ -132,6 +139,7 @@ class Store:
     cache: Path | None = None
     wait_no_more: Callable[[], None] = _no_waits
     heartbeats_shared: bool = True
+    private_readable: Callable[[], bool] = _always
 
     def commit_wait_min(self) -> int:
         """Minutes until the next commit may be made; 0 where it is one at the most."""

@@ -27,7 +27,8 @@ submissions = load_dataset("{requests_name}", "submissions", split="train")
 public act in the order in which it was done, every line with the hash of the one before.
 `.commits/pins.json` names the commit of [{results_name}](https://huggingface.co/datasets/{results_name})
 that belongs to this version.
-A submission that its author keeps private is here by a bare number and its state.
+A submission is here from its claim on, or from any commit of events before; the site shows it as soon as it is
+received. One that its author keeps private is here by a bare number and its state.
 """
 
 RESULTS = """

@@ -13,6 +13,7 @@ from leaderboard.cache import DiskCache
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.client import PAUSES_S, HubClient
+from leaderboard.store.hub.faults import NoStoreError
 from leaderboard.store.hub.layout import CONTENTS, HubName, Part
 from leaderboard.store.hub.multi_repository import MultiRepository
 from leaderboard.store.hub.repository import HubRepository
@@ -63,6 +64,17 @@ class HubParts:
             Part.SUBMISSIONS: self.private,
         }
         self.client.clock.asks(decisive.fresh_head)
+        self._private_readable: bool | None = None
+
+    def private_readable(self) -> bool:
+        """Whether this token may read what was uploaded; asked once."""
+        if self._private_readable is None:
+            try:
+                self.private.fresh_head()
+                self._private_readable = True
+            except NoStoreError:
+                self._private_readable = False
+        return self._private_readable
 
     def forget_heads(self) -> None:
         """Ask for every version when it is wanted next."""
@@ -103,4 +115,5 @@ def hub_store(
         look_anew=parts.forget_heads,
         cache=folder,
         wait_no_more=ending.set,
+        private_readable=parts.private_readable,
     )

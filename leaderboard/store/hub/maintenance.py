@@ -111,7 +111,8 @@ def _new_card(
     with suppress(NotFoundError):
         there = repository.read_at(CARD, head)
     # A table that was named stays so when its last rows go.
-    tables = {**(tables_in(there or b"") or {}), **WHOLE[part], **_tables(repository, part, pinned)}
+    named = (tables_in(there) if there else None) or {}
+    tables = {**named, **WHOLE[part], **_tables(repository, part, pinned)}
     card = card_of(part, parts.name.text, cards, tables)
     columns = columns_files(part, schemas)
     known = repository.entries_at(columns, head) if columns else {}

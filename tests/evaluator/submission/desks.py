@@ -45,7 +45,7 @@ def happen(rig: Rig, submission_id: str, *states: State) -> None:
 
 def overtaken(rig: Rig, act: Callable[[], object]) -> None:
     """Let something happen between the checks and the commit of the next request."""
-    repository = rig.store.public
+    repository = rig.store.private
     commit = repository.commit
 
     def late(*args: object, **named: object) -> str:

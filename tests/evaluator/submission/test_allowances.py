@@ -12,6 +12,7 @@ from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota, read_policy
+from leaderboard.ledger.private_records import BANNED
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Files, Rig
@@ -151,11 +152,15 @@ def test_two_tabs_with_the_same_content_make_one_submission(rig: Rig) -> None:
     assert len(Ledger(rig.store).statuses()) == 1
 
 
-def test_who_is_banned_between_check_and_commit_does_not_come_in(rig: Rig) -> None:
+@pytest.mark.parametrize("private", [False, True])
+def test_who_is_banned_between_check_and_commit_does_not_come_in(rig: Rig, private: bool) -> None:
     overtaken(rig, lambda: acts(rig).ban(ADA.key, ROOT, "spam"))
     with refusing("banned"):
-        rig.send()
-    assert Ledger(rig.store).statuses() == ()
+        rig.send(private=private)
+    rig.worker().run_all()
+    (status,) = Ledger(rig.store).whole_statuses()
+    assert (status.state, status.code) == (State.FAILED if private else State.REJECTED, BANNED)
+    assert rig.backend.asked == []
 
 
 def test_the_banned_are_told_why_and_may_send_again_once_it_is_lifted(rig: Rig) -> None:

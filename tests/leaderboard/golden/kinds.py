@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from leaderboard.ledger import policy
 from leaderboard.ledger.audit_log import Line, read_lines, segment_path
 from leaderboard.ledger.batch import event_line
 from leaderboard.ledger.editions import EDITIONS, Announced, history_file, read_history
+from leaderboard.ledger.inbox import INBOX, InboxReader, Received, line_bytes
 from leaderboard.ledger.judge_pins import Pins, read_pins
 from leaderboard.ledger.policy import Ban, Policy, bans_file, read_bans, read_policy
 from leaderboard.ledger.private_records import record_bytes
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, queue_bytes, read_queue
 from leaderboard.publication.model_entries import ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.records import Event, RunResult, Status, Submission
-from leaderboard.store.memory import MemoryRepository
+from leaderboard.store.memory import MemoryRepository, memory_store
 from tests.leaderboard.golden import samples
 
 FOLDER = Path(__file__).parent / "records"
@@ -123,6 +124,11 @@ KINDS: Mapping[str, Kind] = {
     "queue": Kind(
         Status, samples.STATUS, lambda status: queue_bytes(Queue((status,), segments=3)),
         _queue, ".parquet", _table,
+    ),
+    "received": Kind(
+        Received, samples.RECEIVED, line_bytes,
+        lambda content: InboxReader(replace(memory_store(), private=_holding(INBOX, content))).read().lines,
+        ".jsonl",
     ),
     "model": Kind(
         ModelEntry, samples.MODEL, lambda entry: track_bytes(ModelTrack({entry.submission_id: entry})),

@@ -79,6 +79,7 @@ STATUS = {
     "hint": "Wait.", "code": "again", "fault": "world", "attempts": 2, "lease_until": LATER,
     "on_boards": True, "scored_at": AT, "again_on": ["other"],
 }
+RECEIVED = {"submission": SUBMISSION, "events": [EVENT]}
 RESULT = {
     "submission_id": "colour-reader-0123456789", "benchmark": "toy", "revision": "2", "protocol": 3,
     "contract": 4,

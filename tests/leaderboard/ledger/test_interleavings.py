@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import product
 
 import pytest
@@ -23,20 +24,30 @@ from tests.tiers import all_slow_but_one
 Names = Mapping[str, str]  # `old` and `new` to the ids of two versions of one thing
 
 
-class Interrupted:
-    """A repository in which somebody else acts just before the next commit."""
+@dataclass
+class Rival:
+    """Somebody else, who acts once."""
 
-    def __init__(self, under: Repository) -> None:
-        self._under = under
-        self.before: Callable[[], None] | None = None
+    act: Callable[[], None] | None = None
+
+    def __call__(self) -> None:
+        act, self.act = self.act, None
+        if act is not None:
+            act()
+
+
+class Interrupted:
+    """A repository in which somebody else acts just before a commit, of such a message."""
+
+    def __init__(self, under: Repository, rival: Rival, message: str = "") -> None:
+        self._under, self._rival, self._message = under, rival, message
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._under, name)
 
     def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-        rival, self.before = self.before, None
-        if rival is not None:
-            rival()
+        if message.startswith(self._message):
+            self._rival()
         return self._under.commit(changes, parent=parent, message=message)
 
 
@@ -126,8 +137,9 @@ def in_turn(start: Callable[[House], Names], first: Deed, second: Deed) -> objec
 def at_once(start: Callable[[House], Names], slow: Deed, quick: Deed) -> tuple[object, bool]:
     """The quick one commits between the reading and the commit of the slow one."""
     plain = memory_store()
-    interrupted = Interrupted(plain.public)
-    slowly = House(store=Store(interrupted, plain.private, plain.live))  # type: ignore[arg-type]
+    waits = Rival()
+    public, private = Interrupted(plain.public, waits), Interrupted(plain.private, waits, "receive")
+    slowly = House(store=Store(public, private, plain.live))  # type: ignore[arg-type]
     quickly = House(store=plain, clock=slowly.clock)
     names = start(slowly)
     quickly._sent = 10  # its submissions are others
@@ -136,10 +148,10 @@ def at_once(start: Callable[[House], Names], slow: Deed, quick: Deed) -> tuple[o
         with suppress(AssayError):
             quick(quickly, names)
 
-    interrupted.before = rival
+    waits.act = rival
     with suppress(AssayError):
         slow(slowly, names)
-    refused = interrupted.before is not None
+    refused = waits.act is not None
     if refused:
         rival()
     check(quickly)

@@ -86,20 +86,31 @@ def house() -> House:
 
 
 def lose(house: House, *, private: bool = False) -> str:
-    """A request that kept its content, and then lost its race to the last free place."""
-    wanted = house.send(private=private)
-    calls = iter((False, True))  # It finds nothing before the content is kept.
+    """Content that 0.1.0 kept by a commit of its own, for a request that then lost its race."""
+    house.send(private=private)
+    kept = {f"uploads/{DIGEST}.zip": b"lost"}
+    if private:
+        kept["held/private-ffffffffff/submission.json"] = b"{}"
+    transact(house.store.private, lambda: kept, "kept")
+    return f"uploads/{DIGEST}.zip"
+
+
+def test_what_is_refused_at_the_last_moment_leaves_nothing(house: House) -> None:
+    wanted = house.ledger.whole(house.send())
+    other = wanted.model_copy(
+        update={"submission_id": "grey-ffffffffff", "archive": "uploads/f.zip"}
+    )
+    calls = iter((False, True))
 
     def check() -> None:
         if next(calls):
             raise SubmitterError("quota_exceeded", "Too many.")
 
-    own = {"submission_id": f"{'private' if private else 'grey'}-ffffffffff",
-           "content_sha256": DIGEST, "archive": f"uploads/{DIGEST}.zip"}  # fmt: skip
-    lost = house.ledger.whole(wanted).model_copy(update=own)
+    before = files(house)
+    before_the_next_commit(house.store.private, house.send)
     with pytest.raises(SubmitterError):
-        house.ledger.receive(lost, b"lost", house.ledger.events(wanted), check=check)
-    return lost.archive
+        house.ledger.receive(other, b"lost", house.ledger.events(wanted.submission_id), check=check)
+    assert "uploads/f.zip" not in files(house) > before
 
 
 def before_the_next_commit(repository: Repository, act: Callable[[], object]) -> None:

@@ -64,13 +64,13 @@ def outage(health: Health) -> bool:
     return (health.status, health.problems[0].code) == (Level.DOWN, "store_unreadable")
 
 
-def test_requests_do_not_grow_with_the_store_and_are_one_where_nothing_changed(
+def test_requests_do_not_grow_with_the_store_and_are_two_where_nothing_changed(
     hub: HubServer, house: House, tmp_path: Path
 ) -> None:
     watch = watch_of(hub, tmp_path / "one", fresh_for_s=0.0)
     first = requests(hub, watch.health)
     assert watch.health().submissions == {"published": 1}
-    assert requests(hub, watch.health) <= 1
+    assert requests(hub, watch.health) <= 2, "the versions of two repositories"
     for number in range(3):
         house.done(name=f"m{number}")
     again = requests(hub, watch.health)
