@@ -24,8 +24,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks_perf.made_up import photo_like
 from benchmarks_perf.measuring import MIB, Figure, added_memory, alone, interleaved
-from evaluator.generation.manifest import GenerationsManifest
-from evaluator.generation.rows import TABLE, ImageRow, encoded
+from evaluator.generation.manifest import TABLE, GenerationsManifest, ImageRow, encoded
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.generations.archive import write
 from evaluator.submission.generations.checking import Check, RequestedImages, in_order, usable_cores

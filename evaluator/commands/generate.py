@@ -19,11 +19,10 @@ from evaluator.commands.common import DataOption, JsonOption, console, stopped_i
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.folder import CONTACT_SHEET, RunFolder
-from evaluator.generation.manifest import Dtype, Scalar
+from evaluator.generation.manifest import Dtype, Scalar, SeedMode
 from evaluator.generation.overview import Outline, bar, facts_table, report_lines, summary_lines
 from evaluator.generation.prompts import Choice, ChosenPrompts, benchmark_prompts, file_prompts
 from evaluator.generation.recipes import Overrides, Recipe
-from evaluator.generation.rows import SeedMode
 from evaluator.submission.generations.checking import check_folder
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from benchmarks.demo.load import gecko_answers, pictures
 from benchmarks.prompt_sets.prompt_set import IMAGES, image_file
-from evaluator.generation.manifest import GenerationsManifest, manifest_text
-from evaluator.generation.rows import TABLE
+from evaluator.generation.manifest import TABLE, GenerationsManifest, manifest_text
 from evaluator.manifest import FILE
 
 PROMPT_SET = "demo_prompts"

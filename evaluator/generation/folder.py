@@ -21,11 +21,12 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import IMAGES
 from evaluator.generation.manifest import (
     GenerationsManifest,
+    ImageRow,
     differences,
     parse_generations,
+    read_rows,
 )
 from evaluator.generation.prompts import Job
-from evaluator.generation.rows import ImageRow, read_rows
 from evaluator.manifest import FILE
 
 MAX_PROMPTS = 8

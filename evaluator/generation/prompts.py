@@ -12,7 +12,7 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, image_file
 from benchmarks.schema import Benchmark
-from evaluator.generation.rows import SeedMode
+from evaluator.generation.manifest import SeedMode
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,19 @@ from evaluator.generation.folder import (
     contact_sheet,
     write_atomically,
 )
-from evaluator.generation.manifest import GenerationsManifest, Settings, manifest_text
+from evaluator.generation.manifest import (
+    TABLE,
+    GenerationsManifest,
+    ImageRow,
+    RowWriter,
+    SeedMode,
+    Settings,
+    encoded,
+    in_order,
+    manifest_text,
+)
 from evaluator.generation.pipelines import Drawn, LoadedPipeline, draw, free_memory, readers
 from evaluator.generation.prompts import Batches, ChosenPrompts, Job, all_jobs, stream_jobs
-from evaluator.generation.rows import TABLE, ImageRow, RowWriter, SeedMode, encoded, in_order
 from evaluator.manifest import FILE
 from evaluator.scoring.asking import OutOfMemoryError
 from evaluator.scoring.progress import Listener, Tracker

@@ -28,7 +28,7 @@ from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.stored_scores import read_stored
-from evaluator.generation.rows import ImageRow
+from evaluator.generation.manifest import ImageRow
 from evaluator.isolation.failures import without_its_words
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.images import decode

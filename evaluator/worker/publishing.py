@@ -16,7 +16,7 @@ from benchmarks.inference import versions
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.stored_scores import read_overall, write_stored
-from evaluator.generation.rows import ImageRow
+from evaluator.generation.manifest import ImageRow
 from evaluator.submission.dry_run import agreement
 from evaluator.submission.generations.archive import GenerationsArchive, opened
 from evaluator.submission.intake import owner_of

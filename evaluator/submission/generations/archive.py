@@ -1,7 +1,7 @@
 """The one form in which generations are kept: a zip with the manifest, a table and the images.
 
     assay.toml      the manifest, as `evaluator.generation.manifest` writes it
-    images.jsonl    one line for each image, as `evaluator.generation.rows` reads it: prompt id,
+    images.jsonl    one line for each image, as `evaluator.generation.manifest` reads it: prompt id,
                     seed, file, SHA-256 of the file, width, height, or why it is withheld
     images/...      the images, as they were sent, not compressed again
 
@@ -20,8 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import PlatformError
-from evaluator.generation.manifest import GenerationsManifest, manifest_text, parse_generations
-from evaluator.generation.rows import TABLE, ImageRow, parse_rows
+from evaluator.generation.manifest import (
+    TABLE,
+    GenerationsManifest,
+    ImageRow,
+    manifest_text,
+    parse_generations,
+    parse_rows,
+)
 from evaluator.manifest import FILE
 
 SUFFIX = ".zip"

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.generation.check import Findings, GenerationsReport, Problem
-from evaluator.generation.rows import TABLE, ImageRow
+from evaluator.generation.manifest import TABLE, ImageRow
 from evaluator.scoring.progress import Listener, Tracker
 from evaluator.submission.generations.images import SUFFIXES, ImageInspection, look
 from evaluator.submission.generations.sources import (

@@ -14,9 +14,8 @@ from benchmarks.problems import Problem, problems_of
 from benchmarks.prompt_sets.prompt_set import PromptSet, find_prompt_set
 from benchmarks.schema import Benchmark
 from evaluator.generation.check import GenerationsReport
-from evaluator.generation.manifest import GenerationsManifest, manifest_text
+from evaluator.generation.manifest import TABLE, GenerationsManifest, manifest_text
 from evaluator.generation.prompts import Choice, benchmark_prompts
-from evaluator.generation.rows import TABLE
 from evaluator.manifest import FILE, manifest_reading, nearest
 from evaluator.scoring.progress import Listener
 from evaluator.submission.generations.archive import write

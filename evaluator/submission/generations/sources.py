@@ -28,7 +28,7 @@ from pydantic import ValidationError
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import IMAGES
 from evaluator.generation.check import Kind, Problem
-from evaluator.generation.rows import TABLE, ImageRow, row_fault, stream_rows
+from evaluator.generation.manifest import TABLE, ImageRow, row_fault, stream_rows
 from evaluator.manifest import FILE, MAX_BYTES
 from evaluator.submission.archives.archive import submitted_entries
 from evaluator.submission.archives.entries import (

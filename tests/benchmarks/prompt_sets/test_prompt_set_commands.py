@@ -13,8 +13,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
 from benchmarks.prompt_sets.prompt_set import Drawing, load_prompt_sets
-from evaluator.generation.manifest import parse_generations
-from evaluator.generation.rows import parse_rows
+from evaluator.generation.manifest import parse_generations, parse_rows
 from leaderboard.records import ModelCard
 from tests.benchmarks.checks import Command
 

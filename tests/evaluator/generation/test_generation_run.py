@@ -16,9 +16,8 @@ from PIL import Image
 
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.folder import RunFolder, clipped
-from evaluator.generation.manifest import parse_generations
+from evaluator.generation.manifest import parse_generations, parse_rows
 from evaluator.generation.prompts import ChosenPrompts, Prompt
-from evaluator.generation.rows import parse_rows
 from evaluator.scoring.progress import Progress, Tracker
 from evaluator.submission.generations.checking import check_folder
 from tests.evaluator.generation import tiny_pipelines

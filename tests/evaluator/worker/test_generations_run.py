@@ -17,8 +17,7 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.prompt_sets.prompt_set import MEASURES, PromptSet, SetPrompt
 from benchmarks.schema import Card, Selector
 from benchmarks.stored_scores import read_stored
-from evaluator.generation.manifest import GenerationsManifest
-from evaluator.generation.rows import ImageRow
+from evaluator.generation.manifest import GenerationsManifest, ImageRow
 from evaluator.scoring.images import canonical_png
 from evaluator.submission.generations.archive import write
 from evaluator.worker.generations import _changed
