@@ -146,7 +146,7 @@ def load_questions(folder: DataFolder) -> Questions:
 
 def has_images(folder: DataFolder) -> bool:
     """Whether the archive was unpacked; that each image is there, `load_questions` checks."""
-    return folder.has(METADATA) and _root_of_images(folder.beside(IMAGES)) is not None
+    return _root_of_images(folder.beside(IMAGES)) is not None
 
 
 def load_prompts(folder: DataFolder) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.cases import SCHEMA
 from benchmarks.croc.load import (
+    METADATA,
     TEXTS,
     CrocAnswers,
     CrocHumAnswers,
@@ -269,6 +270,7 @@ class CrocHum(Benchmark):
     """CROC_hum: 280 contrasting prompt pairs, 28,733 images that people checked."""
 
     card = CARD
+    asked_from = (METADATA,)
 
     def answers(self, data: Path | None) -> CrocHumAnswers:
         """Read the prompt pairs; see `load_answers`."""
@@ -278,9 +280,9 @@ class CrocHum(Benchmark):
         """Read the unpacked images; see `load_questions`."""
         return load_questions(self.folder(data))
 
-    def has_questions(self, data: Path | None) -> bool:
-        """Whether the table and the unpacked archive are there."""
-        return data is not None and has_images(self.folder(data))
+    def has_images(self, data: Path | None) -> bool:
+        """Whether the archive was unpacked; that each image is there, `questions` checks."""
+        return has_images(self.folder(data))
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """Originals and contrasts, each text once; see `load_prompts`."""

@@ -143,6 +143,7 @@ class EvalMuse(_EvalMuseProtocol):
     """A held-out quarter of the prompts of the public labelled list."""
 
     card = CARD
+    asked_from = (load.LABELS,)
 
     def answers(self, data: Path | None) -> EvalMuseAnswers:
         """Read the labels from `<data>/evalmuse/train_list.json`; see `load.load_answers`."""
@@ -152,10 +153,9 @@ class EvalMuse(_EvalMuseProtocol):
         """Read the images from the archive's parts or the unpacked folder `evalmuse/images`."""
         return load.load_questions(self.folder(data))
 
-    def has_questions(self, data: Path | None) -> bool:
-        """True where the files are there; `questions` checks each image."""
-        folder = self.folder(data)
-        return folder.has(load.LABELS) and load.has_images(folder)
+    def has_images(self, data: Path | None) -> bool:
+        """Whether the unpacked folder or every part of the archive is there."""
+        return load.has_images(self.folder(data))
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The 199 released prompts for ranking text-to-image models; see `Benchmark.prompts`."""
@@ -183,6 +183,7 @@ class EvalMuseNtire(_EvalMuseProtocol):
     """Track 1 of NTIRE 2025, with a label file that an operator supplies."""
 
     card = NTIRE_CARD
+    asked_from = (load.NTIRE_IMAGES,)
 
     def answers(self, data: Path | None) -> EvalMuseAnswers:
         """Read the labels from `<data>/evalmuse/eval.json`; see FORMAT.md."""
@@ -192,13 +193,10 @@ class EvalMuseNtire(_EvalMuseProtocol):
         """Read the images from `<data>/evalmuse/ntire_images`, where the operator has them."""
         return load.load_ntire_questions(self.folder(data))
 
-    def has_questions(self, data: Path | None) -> bool:
-        """True where the images and the prompts of all of them are there."""
-        folder = self.folder(data)
-        if not folder.has(load.NTIRE_IMAGES):
-            return False
+    def has_images(self, data: Path | None) -> bool:
+        """Whether the images and the prompts of all of them are there."""
         try:
-            load.load_ntire_questions(folder)
+            load.load_ntire_questions(self.folder(data))
         except SubmitterError:
             return False
         return True

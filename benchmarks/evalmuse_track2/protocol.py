@@ -305,6 +305,7 @@ class EvalMuseTrack2(Benchmark):
     """Benchmark of distorted regions and structural quality, labelled by people."""
 
     card = CARD
+    asked_from = (IMAGES,)
 
     def answers(self, data: Path | None) -> Track2Answers:
         """The labels of the operator; see `load_answers`."""
@@ -314,11 +315,10 @@ class EvalMuseTrack2(Benchmark):
         """The labelled images with their prompts; see `load_questions`."""
         return load_questions(self.folder(data), self.answers(data).pair_ids)
 
-    def has_questions(self, data: Path | None) -> bool:
-        """True where images and prompts are there; `questions` checks each image."""
+    def has_images(self, data: Path | None) -> bool:
+        """Whether labels and prompts of the images are there too."""
         folder = self.folder(data)
-        prompts = folder.has(PROMPTS) or folder.has(BOXES)
-        return prompts and folder.has(IMAGES) and self.has_answers(data)
+        return (folder.has(PROMPTS) or folder.has(BOXES)) and self.has_answers(data)
 
     def measure(self, scores: ScoreTable, answers: Track2Answers, plan: ResamplingPlan) -> Measured:
         """All measures of every metric in the table, variant `code`.

@@ -242,12 +242,10 @@ CARD_1600 = Card.read(_FOLDER / "card_1600.toml", MEASURES)
 class GenAiBench(Benchmark):
     """Images of six models with three ratings each; which set, the card says."""
 
-    card = CARD_1600
-
-    @property
-    def release(self) -> Release:
-        """Its files, in a folder of the benchmark's name."""
-        return Release(self.name)
+    def __init__(self, card: Card = CARD_1600) -> None:
+        super().__init__(card)
+        self.release = Release(self.name)  # its files, in a folder of the benchmark's name
+        self.asked_from = (self.release.ratings,)
 
     def answers(self, data: Path | None) -> GenAiAnswers:
         """Read ratings and tags from `<data>`; of the 1,600 prompts, else from the bundle."""
@@ -261,10 +259,9 @@ class GenAiBench(Benchmark):
         """Read the images from the models' archives or unpacked folders; see `load_questions`."""
         return load_questions(self.folder(data), self.release)
 
-    def has_questions(self, data: Path | None) -> bool:
-        """Whether prompts and images are there; that each image is, `questions` checks."""
-        folder = self.folder(data)
-        return folder.has(self.release.ratings) and has_images(folder, self.name, MODELS)
+    def has_images(self, data: Path | None) -> bool:
+        """Whether the images of every model are there, packed or not."""
+        return has_images(self.folder(data), self.name, MODELS)
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The prompts with their tags; see `Benchmark.prompts`."""

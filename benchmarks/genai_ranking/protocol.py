@@ -183,6 +183,7 @@ class GenAiRanking(Benchmark):
     """Nine images of each of 800 prompts by two models, all rated."""
 
     card = CARD
+    asked_from = (RATINGS,)
 
     def answers(self, data: Path | None) -> RankingAnswers:
         """Read ratings and tags; see `load_answers`."""
@@ -192,10 +193,9 @@ class GenAiRanking(Benchmark):
         """Read the images from the models' archives or unpacked folders; see `load_questions`."""
         return load_questions(self.folder(data))
 
-    def has_questions(self, data: Path | None) -> bool:
-        """Whether prompts and images are there; that each image is, `questions` checks."""
-        folder = self.folder(data)
-        return folder.has(RATINGS) and has_images(folder, self.name, MODELS)
+    def has_images(self, data: Path | None) -> bool:
+        """Whether the images of every model are there, packed or not."""
+        return has_images(self.folder(data), self.name, MODELS)
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The prompts with their tags; see `Benchmark.prompts`."""

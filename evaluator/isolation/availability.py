@@ -40,7 +40,7 @@ def machine_isolation(
     if choice is IsolationChoice.NONE:
         return unsandboxed()
     if choice is IsolationChoice.AUTO:
-        return isolation_status([make(hidden) for make in _usable()], required)
+        return isolation_status((make(hidden) for make in _usable()), required)
     return isolation_status([_BACKENDS[choice](hidden)], required)
 
 

@@ -5,7 +5,7 @@ Names of layers are stored with every result, so a published one is never given 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -163,9 +163,9 @@ class IsolationStatus:
 
 
 def isolation_status(
-    backends: Sequence[Backend], required: Collection[str] = ()
+    backends: Iterable[Backend], required: Collection[str] = ()
 ) -> IsolationStatus:
-    """Probe the backends in order of preference, up to the first that holds."""
+    """Probe the backends in order of preference, up to the first that holds; no other is made."""
     probes: list[tuple[str, Probe]] = []
     for backend in backends:
         probe = _held_to(backend.probe(), required)

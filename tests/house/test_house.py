@@ -263,6 +263,8 @@ def test_every_public_part_has_a_docstring(name: str) -> None:
 
 # Collecting is quick: what takes seconds to import is imported by the test that uses it.
 
+MOST_MODULES_OF_A_SUBMISSION = 131
+"""Those of its isolation, scoring, statistics and four protocols among them."""
 HEAVY = {"diffusers", "open_clip", "ray", "torch", "torchvision", "transformers"}
 COLLECT = """
 import json, sys
@@ -281,3 +283,14 @@ def test_collecting_all_tests_imports_no_library_of_models() -> None:
     assert code == 0, done.stdout
     assert {"tests", "pytest"} <= set(loaded)
     assert not HEAVY & set(loaded)
+
+
+@pytest.mark.slow
+def test_a_submission_enters_few_modules_from_archive_to_board() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.house.submission_path"],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    entered = [line.split()[0] for line in ran.stdout.splitlines()]
+    assert {"evaluator/submission/service.py", "leaderboard/publication/publisher.py"} <= {*entered}
+    assert len(entered) <= MOST_MODULES_OF_A_SUBMISSION
