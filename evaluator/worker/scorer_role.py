@@ -9,9 +9,10 @@ import logging
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.job import Job, Limits, ModelFiles
 from evaluator.isolation.session import ScorerSession
 from evaluator.scorers.fitting import library_problem, this_machine
-from evaluator.scorers.registry import load_rows
+from evaluator.scorers.registry import ScorerRow, load_rows
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.batch_work import LocalEngine
 from evaluator.scoring.sandbox import SandboxClient
@@ -251,9 +252,13 @@ class ScorerRole:
             return True
         return self.isolation.ok and submission.account == self.operator != ""
 
+    @cached_property
+    def _rows(self) -> Mapping[str, ScorerRow]:
+        return load_rows()
+
     def _holds(self, row: str) -> bool:
         """Whether a built-in metric fits; one that is not known here is taken, and fails with why."""
-        known = load_rows().get(row)
+        known = self._rows.get(row)
         if known is None:
             return True
         if library_problem(known) is not None:

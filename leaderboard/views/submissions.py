@@ -186,7 +186,7 @@ class Row:
     @property
     def kind(self) -> str:
         """What it is, in words."""
-        return KINDS[self.own.kind]
+        return "built-in metric" if self.own.builtin else KINDS[self.own.kind]
 
     @property
     def account(self) -> str:
@@ -324,8 +324,8 @@ def row_of(status: Status, moment: Moment) -> Row:
     """One submission for a list."""
     own = status.submission
     layers = moment.isolation.get(own.submission_id, ()) if status.on_boards else ()
-    if layers and layers[0].startswith("scores as submitted"):
-        layers = ()
+    if own.builtin or (layers and layers[0].startswith("scores as submitted")):
+        layers = ()  # Nobody's code was run.
     note, progress, line = _work(status, moment)
     place, missing = _waiting(status, moment)
     return Row(

@@ -423,7 +423,8 @@ def queue_builtin(context: Context, account: Account | None, wanted: BuiltinForm
         except ProblemsError as error:
             found = ValidationReport(problems_of(error), name=wanted.name)
             return _builtin_page(context, found)
-        return render("submit/receipt.html", answer=taken)
+        here = "It is here already; nothing was added." if taken.recognised else ""
+        return _done("Done.", here, status=taken.status)
 
     return _outcome(act)
 

@@ -106,6 +106,15 @@ def test_each_fault_names_the_metric_and_what_to_do(
     assert rig.ledger.statuses() == ()
 
 
+def test_weights_in_pickles_only_are_refused_before_they_are_fetched(
+    rig: Rig, hub: HubServer
+) -> None:
+    hub.add(CLIP, {"config.json": b"{}", "pytorch_model.bin": b"p" * 2000})
+    (problem,) = rig.desk.examine_builtin(form(), ROOT).problems
+    assert problem.code == "checkpoint_unsafe" and "pytorch_model.bin" in problem.message
+    assert not [each for each in hub.served if "/resolve/" in each.target]
+
+
 def test_a_gated_repository_needs_a_token_that_was_let_in(
     rig: Rig, hub: HubServer, tmp_path: Path
 ) -> None:

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
+from benchmarks.stored_scores import read_stored
 from evaluator.reevaluating import outdated_builtins, renew_builtins
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity
+from evaluator.scoring.asking import Engine
+from evaluator.scoring.batch_work import LocalEngine
 from evaluator.scoring.engine import EngineOptions
 from evaluator.submission.builtin import LAYERS, digest_of
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import ASSAY
 from leaderboard.models.grid import ranked_metrics
-from leaderboard.records import Kind
+from leaderboard.records import Kind, RunResult
 from leaderboard.states import State
 from tests.evaluator.rig import ROOT, Killed, Rig
 from tests.evaluator.submission.builtins import (
@@ -53,8 +60,21 @@ class DemoRig(Rig):
     def desk(self) -> SubmissionService:
         return replace(super().desk, registry=self.registry)
 
+    engine: Engine = LocalEngine()
+
     def worker(self, name: str = "w1", **more: Any) -> Worker:
-        return super().worker(name, registry=self.registry, **more)
+        made = super().worker(name, registry=self.registry, **more)
+        object.__setattr__(made.scorers, "engine", self.engine)
+        return made
+
+    def result(self, name: str, below: str = "") -> RunResult:
+        content = self.store.public.read(f"results/{name}/{below}{DEMO}.json")
+        return RunResult.model_validate_json(content)
+
+    def overall(self, name: str) -> pd.Series:
+        return read_stored(self.store.public.read(f"results/{name}/{DEMO}.scores.parquet")).overall[
+            DUAL
+        ]
 
 
 @pytest.fixture
@@ -241,3 +261,29 @@ def test_a_changed_row_is_sent_anew_once_and_takes_the_place_of_the_old_one(
     rig.worker().run_all()
     assert (rig.state(old), rig.state(new)) == (State.SUPERSEDED, State.PUBLISHED)
     assert [cell.entry_id for cell in rig.cells()] == [f"{new}/{DUAL}"]
+
+
+@pytest.mark.slow
+def test_actors_of_ray_score_it_as_this_process_does(
+    demo: DemoRig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evaluator.scoring.ray_cluster import RayCluster, RayOptions
+    from evaluator.scoring.ray_engine import RayEngine
+
+    home = tmp_path / "home"  # Actors know the Hub and its cache by the environment alone.
+    for name, value in (("HF_HOME", str(home)), ("HF_ENDPOINT", hub.endpoint)):
+        monkeypatch.setenv(name, value)
+    use(monkeypatch, ModelHub(home / "hub", home / "assay_checkpoints.json", hub.endpoint))
+    add_clip(hub, tmp_path)
+    name = sent(demo)
+    demo.worker().run_all()
+    here = demo.overall(name)
+    demo.acts.rerun(name, ROOT, "on Ray")
+    shutil.rmtree(demo.folder / "scratch")
+    with tempfile.TemporaryDirectory(prefix="ray-") as place, RayCluster(None, Path(place)) as ray:
+        demo.engine = RayEngine(ray, RayOptions(actors=1, gpus=0.0))
+        demo.worker("second").run_all()
+    assert demo.state(name) is State.PUBLISHED
+    result = demo.result(name)
+    assert result.findings is not None and result.findings.environment["engine"] == "ray"
+    np.testing.assert_allclose(demo.overall(name), here, atol=1e-5)

@@ -171,6 +171,20 @@ def test_workers_are_alive_for_a_minute_after_a_beat_also_for_the_workers_themse
     assert [bool(alive([pulse()], end)) for end in ends] == [True, False]
 
 
+def test_a_built_in_metric_waits_for_any_worker_and_is_named_as_one() -> None:
+    one = queued(4)
+    source = f"builtin:clipscore-hessel@{'0' * 64}"
+    own = one.submission.model_copy(update={"source": source})
+    assert (own.builtin, own.boxed, one.submission.boxed) == ("clipscore-hessel", False, True)
+    blind = pulse(1, isolation_ok=False)
+    status = one.model_copy(update={"submission": own})
+    ((row,),) = (group.rows for group in queue([status], blind).groups)
+    assert (row.kind, "isolates" in row.note) == ("built-in metric", False)
+    done = status.model_copy(update={"state": State.PUBLISHED, "on_boards": True})
+    moment = Moment((), NOW, isolation={own.submission_id: ("built-in metric",)})
+    assert row_of(done, moment).isolation == ""
+
+
 def test_how_code_was_run_is_said_of_what_is_on_the_boards() -> None:
     one = queued(4, State.PUBLISHED, on_boards=True)
     ident = one.submission.submission_id

@@ -165,4 +165,5 @@ def test_what_an_operator_queues_is_named_and_for_the_gpu_that_was_chosen() -> N
     found = parsed(check_builtin(site_of(desk=desk), OPERATOR, WANTED))
     assert found.all("[role=status]") and "Ratings" in found
     queued = parsed(queue_builtin(site_of(desk=desk), OPERATOR, WANTED))
-    assert queued.links("./submit") and desk.sent == [{"account": OPERATOR, "wanted": WANTED}]
+    assert queued.links("./ledger?subject=") and "queued" in queued
+    assert desk.sent == [{"account": OPERATOR, "wanted": WANTED}]
