@@ -60,6 +60,11 @@ class Source:
     )
 
     @cached_property
+    def model_reader(self) -> ModelReader:
+        """What reads the models; without prompt sets where the installation has none."""
+        return self.models or ModelReader(self.store, {}, None)
+
+    @cached_property
     def earlier(self) -> EarlierBoards:
         """The boards of earlier revisions."""
         return EarlierBoards(self.store.public)

@@ -121,11 +121,6 @@ def prompt_address(prompt_set: str, prompt_id: str, *, judge: str = "", skill: s
     return models_address(prompt_set, view="prompt", skill=skill, judge=judge, prompt=prompt_id)
 
 
-def seeds_address(prompt_set: str, *, judge: str = "", skill: str = "") -> str:
-    """The variation of the models of a prompt set over their seeds."""
-    return models_address(prompt_set, view="seeds", skill=skill, judge=judge)
-
-
 def picture_address(submission_id: str, prompt_id: str, seed: int, width: int = 320) -> str:
     """Where the thumbnail of a generation is; not escaped for HTML yet."""
     named = (quote(part, safe="") for part in (submission_id, prompt_id, str(seed)))

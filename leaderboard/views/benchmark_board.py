@@ -258,18 +258,11 @@ PAGE_ROWS = 100  # Rows sent at a time; whatever is ranked, searched or sorted i
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows under one label."""
-
-    label: str  # `Tier 1`, `Pinned`; empty for none
-    cells: tuple[Cell, ...]  # its rows
-
-
-@dataclass(frozen=True)
 class Window:
     """The rows that are sent."""
 
-    parts: tuple[Part, ...]  # with their labels
+    # label of each group of rows, `Tier 1` or `Pinned`, empty for none; and its rows
+    parts: tuple[tuple[str, tuple[Cell, ...]], ...]
     first: int  # place of the first of them, from 1; 0 where there are none
     last: int
     total: int  # rows of the ranking without those pinned
@@ -290,11 +283,11 @@ def window(cells: Sequence[Cell], layout: Layout, rows: int = PAGE_ROWS) -> Wind
     page = min(layout.arranged.page, pages)
     start = (page - 1) * rows
     shown = labelled[start : start + rows]
-    parts = [Part("Pinned", pins)] if pins else []
+    parts = [("Pinned", pins)] if pins else []
     labels = dict.fromkeys(label for label, _ in shown)
-    parts += [Part(label, tuple(cell for of, cell in shown if of == label)) for label in labels]
-    if pins and len(parts) > 1 and not parts[1].label:
-        parts[1] = Part("Others", parts[1].cells)
+    parts += [(label, tuple(cell for of, cell in shown if of == label)) for label in labels]
+    if pins and len(parts) > 1 and not parts[1][0]:
+        parts[1] = ("Others", parts[1][1])
     first = start + 1 if shown else 0
     return Window(tuple(parts), first, start + len(shown), len(labelled), page, pages)
 

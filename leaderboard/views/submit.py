@@ -13,15 +13,13 @@ from leaderboard.accounts import Account
 from leaderboard.governance.quota import QuotaUse, quota_use
 from leaderboard.governance.rights import Own, actions, roles
 from leaderboard.ledger.policy import Ban, Policy
-from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.measure_names import info
-from leaderboard.publication.reader import Reader
 from leaderboard.records import Kind, Status
 from leaderboard.replay import without_renewals
 from leaderboard.store.live.interface import Heartbeat, Live
 from leaderboard.submission_service import ValidationReport
 from leaderboard.text import count, duration
-from leaderboard.views.changes import moved_address
+from leaderboard.views.changes import Boards, moved_address
 from leaderboard.views.submissions import (
     Earlier,
     Moment,
@@ -42,21 +40,17 @@ MOST_BESIDE = 6  # Rows of each group of the queue beside the forms
 _LONGEST_ID = 100
 
 
-class Sources(Protocol):
+class Sources(Boards, Protocol):
     """Where submissions, boards and workers are read."""
 
     @property
-    def reader(self) -> Reader: ...  # noqa: D102
-    @property
     def live(self) -> Live: ...  # noqa: D102
-    @property
-    def cards(self) -> Mapping[str, Card]: ...  # noqa: D102
+
     @property
     def clock(self) -> Callable[[], datetime]: ...  # noqa: D102
+
     @property
     def own(self) -> Callable[[Account], Own]: ...  # noqa: D102
-    @property
-    def earlier(self) -> EarlierBoards: ...  # noqa: D102
 
 
 @dataclass(frozen=True)

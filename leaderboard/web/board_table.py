@@ -73,7 +73,7 @@ def board_table(
     if ranked is None:
         ranked = sum(cell.rank is not None for cell in cells)
     rows = _Rows(cells, entries, card, layout, places=places, ranked=ranked)
-    parts = tuple((part.label, tuple(map(rows.row, part.cells))) for part in found.parts)
+    parts = [(label, [rows.row(cell) for cell in of]) for label, of in found.parts]
     chosen = chosen_columns(layout)
     arrow = f"{direction(measure.higher_is_better)} is better"
     heads = [_heading(layout, "place", "Rank in filter", sortable=False)] if places else []

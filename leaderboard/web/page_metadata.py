@@ -11,7 +11,6 @@ from benchmarks.errors import AssayError
 from leaderboard.api.source import Source
 from leaderboard.api.tables import comparisons
 from leaderboard.models.people import rated_sets
-from leaderboard.models.reading import ModelReader
 from leaderboard.publication.flags import origin
 from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.metric_facts import metric_label, metric_name
@@ -270,7 +269,7 @@ def _metric(params: Mapping[str, str], source: Source) -> PageMetadata | None:
 
 def _models_place(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of the place of models: of its board, or of two models or a prompt that are named."""
-    reader, query = _models(source), ModelsPlaceQuery.from_params(params)
+    reader, query = source.model_reader, ModelsPlaceQuery.from_params(params)
     choice = resolve_models(query.of, reader, source.reader.view(), rated_sets(reader))
     if choice is None:
         return None
@@ -300,7 +299,7 @@ def _models_place(params: Mapping[str, str], source: Source) -> PageMetadata | N
 
 def _model(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of one model; None where it is not on the boards."""
-    reader = _models(source)
+    reader = source.model_reader
     entry = reader.track().entries.get(str(params.get("id", "")))
     if entry is None or entry.prompt_set not in reader.prompt_sets:
         return None
@@ -313,10 +312,6 @@ def _model(params: Mapping[str, str], source: Source) -> PageMetadata | None:
         note,
     )
     return PageMetadata(plain_name(entry, 80), said, note=note)
-
-
-def _models(source: Source) -> ModelReader:
-    return source.models or ModelReader(source.store, {}, None)
 
 
 # Docs

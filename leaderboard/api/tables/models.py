@@ -159,7 +159,7 @@ class ModelPairsParameters(ModelBoardParameters):
 
 def reader_of(source: Source, prompt_set: str = "") -> ModelReader:
     """What reads the models; without prompt sets where the installation has none."""
-    reader = source.models or ModelReader(source.store, {}, None)
+    reader = source.model_reader
     if prompt_set and prompt_set not in reader.prompt_sets:
         raise not_found(
             "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."

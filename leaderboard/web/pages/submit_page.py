@@ -65,16 +65,14 @@ class _SubmitPage:
                     lambda query: str(query.submission_id),
                 )
                 self._controls.build(before=2, after=2)
+        on_opening: list[Any] = []
         for form in self._forms.values():
-            form.connect(self)
+            self._connect(form)
+            on_opening += form.on_opening
         on_load(
             as_visitor(context, self._open, query=True),
-            [self._query, self._head, *self._on_opening, *self._controls.outputs],
+            [self._query, self._head, *on_opening, *self._controls.outputs],
         )
-
-    @property
-    def _on_opening(self) -> list[Any]:
-        return [part for form in self._forms.values() for part in form.on_opening]
 
     def _open(self, account: Account | None, params: Mapping[str, str]) -> tuple[Any, ...]:
         query = SubmitQuery.from_params(params)
@@ -90,7 +88,7 @@ class _SubmitPage:
             *self._controls.render_all(account, query),
         )
 
-    def checked(self, form: Callable[..., Form]) -> Callable[..., Any]:
+    def _on_check(self, form: Callable[..., Form]) -> Callable[..., Any]:
         """A handler that checks what a form holds, and opens its other button where it passed."""
 
         def handler(account: Account | None, *fields: Any) -> tuple[Any, Any]:
@@ -99,7 +97,7 @@ class _SubmitPage:
 
         return as_visitor(self._context, handler)
 
-    def sent(self, form: Callable[..., Form]) -> Callable[..., Any]:
+    def _on_send(self, form: Callable[..., Form]) -> Callable[..., Any]:
         """A handler that sends what a form holds, and then follows what was sent."""
 
         def handler(account: Account | None, query: SubmitQuery, *fields: Any) -> tuple[Any, ...]:
@@ -112,17 +110,16 @@ class _SubmitPage:
 
         return as_visitor(self._context, handler)
 
-    def on_sent(self, button: gr.Button, result: gr.HTML) -> list[Any]:
-        """What `sent` fills."""
-        return [result, button, self._sent, self._query, *self._controls.outputs]
-
-    def connect(self, form: _Form) -> None:
+    def _connect(self, form: _Form) -> None:
         """Join a form's buttons to what they do; whatever is changed has to be checked again."""
         page_state = [self._query, *form.fields]
-        form.check.click(self.checked(form.made), form.fields, [form.result, form.send], **_SENDING)
-        form.send.click(
-            self.sent(form.made), page_state, self.on_sent(form.send, form.result), **_SENDING
-        ).then(None, self._sent, js=_ADDRESS, api_visibility="private")
+        filled = [form.result, form.send, self._sent, self._query, *self._controls.outputs]
+        form.check.click(
+            self._on_check(form.made), form.fields, [form.result, form.send], **_SENDING
+        )
+        form.send.click(self._on_send(form.made), page_state, filled, **_SENDING).then(
+            None, self._sent, js=_ADDRESS, api_visibility="private"
+        )
         for field in form.fields:
             field.change(lambda: gr.update(interactive=False), None, form.send, **QUIET)
 
@@ -230,10 +227,6 @@ class _Form:
             allowed,
             *([gr.update(choices=named)] if self._chooser else []),
         ]
-
-    def connect(self, page: _SubmitPage) -> None:
-        """Join its buttons to what they do."""
-        page.connect(self)
 
 
 def _file(label: str, types: list[str], *, small: bool = False) -> gr.File:

@@ -293,7 +293,7 @@ def test_pages_hold_every_row_once_and_in_order(view: View) -> None:
         at = replace(layout, arranged=replace(layout.arranged, page=page))
         part = window(ranked.cells, at, 4)
         assert (part.page, part.pages, part.total) == (page, 3, 11)
-        assert part.parts[0].label == "Pinned"
-        seen += [cell.entry_id for one in part.parts[1:] for cell in one.cells]
-    assert seen == [cell.entry_id for one in whole.parts[1:] for cell in one.cells]
+        assert part.parts[0][0] == "Pinned"
+        seen += [cell.entry_id for _, of in part.parts[1:] for cell in of]
+    assert seen == [cell.entry_id for _, of in whole.parts[1:] for cell in of]
     assert window(ranked.cells, replace(layout, arranged=Arrangement(page=99)), 5).page == 3

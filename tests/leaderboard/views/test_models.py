@@ -16,7 +16,7 @@ from starlette.datastructures import QueryParams
 from leaderboard.models.board_types import PromptDifference
 from leaderboard.models.reading import ModelReader
 from leaderboard.store.memory import memory_store
-from leaderboard.views.addresses import model_pair_address, prompt_address, seeds_address
+from leaderboard.views.addresses import model_pair_address, prompt_address
 from leaderboard.views.models import (
     MOST_NAMED,
     PER_PAGE,
@@ -93,7 +93,6 @@ def test_addresses_of_pages_before_are_views_of_the_place() -> None:
     assert prompt_address(SET, "p 1", judge="m/x") == (
         f"./models?set={SET}&view=prompt&judge=m/x&prompt=p+1"
     )
-    assert seeds_address(SET, skill="count") == f"./models?set={SET}&view=seeds&skill=count"
 
 
 def test_a_form_may_name_each_model_by_itself_and_a_link_all_in_one() -> None:

@@ -23,7 +23,7 @@ from leaderboard.views.audit_log import (
 )
 from leaderboard.web.pages.status_page import audit_log
 from tests.leaderboard.web.own_submissions import ADA, HELD, NEW, QUEUED, give
-from tests.leaderboard.web.parsed import Node, harmless, read
+from tests.leaderboard.web.parsed import Node, parse
 from tests.leaderboard.web.synthetic import NASTY, NOW, event, fill, keep
 
 VERIFY = "leaderboard.views.audit_log.verify"
@@ -42,8 +42,7 @@ def reader_of(store: Store, clock: Callable[[], datetime] = lambda: NOW) -> Audi
 def shown(of: Store | AuditLogReader, **asked: str) -> Node:
     reader = of if isinstance(of, AuditLogReader) else reader_of(of)
     html = audit_log(reader, LedgerQuery.from_params(asked))
-    harmless(html)
-    return read(html)
+    return parse(html)
 
 
 def numbers(page: Node) -> list[int]:

@@ -24,7 +24,7 @@ from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab, change
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import submit_parts
 from tests.leaderboard.web.moved_fixture import BEFORE, DONE, moved_site, own
-from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.parsed import Node, named, parse, read
 from tests.leaderboard.web.synthetic import METRICS, NASTY, NOW, event, keep
 
 CHANGES = f"./?tab=benchmark:ratings&view=changes&from={BEFORE}"
@@ -45,8 +45,7 @@ def found(site: Context, **asked: str) -> tuple[Comparison, Movement]:
 def page_of(site: Context, view: str = "changes") -> Node:
     shown, _ = found(site)
     html = changes_html(shown, progress_of(site, "ratings", shown.then.tag), view)
-    harmless(html)
-    return read(html)
+    return parse(html)
 
 
 def told_on(site: Context, benchmark: str) -> Node:

@@ -27,7 +27,7 @@ from leaderboard.web.components import (
     Tier,
     ValueCell,
 )
-from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.parsed import Node, named, parse, read
 from tests.leaderboard.web.test_rendering import HOSTILE, SEEN
 
 SCALE = Scale(0.0, 1.0, chance=0.5)
@@ -62,8 +62,7 @@ def made(call: str, **values: object) -> Node:
     folder, _, macro = call.partition(".")
     source = f"{{% import 'macros/{folder}.html' as m %}}{{{{ m.{macro} }}}}"
     html = environment().from_string(source).render(**values)
-    harmless(html)
-    page = read(html)
+    page = parse(html)
     named(page)
     return page
 

@@ -40,7 +40,7 @@ from leaderboard.web.pages.metric_page import metric_html
 from leaderboard.web.skill_tab import skill_tab
 from tests.leaderboard.web import index_fixture, skills_fixture, synthetic
 from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, SCALES, index_view_of
-from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.parsed import Node, named, parse, read
 from tests.leaderboard.web.synthetic import NOW, cards, publish, site_of, submission
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
@@ -63,8 +63,7 @@ def query_of(address: str = "") -> MetricsQuery:
 
 def shown(context: Context, address: str = "") -> Node:
     html = metrics_tab(context, query_of(address)).html
-    harmless(html)
-    return read(html)
+    return parse(html)
 
 
 def names(page: Node) -> list[str]:

@@ -83,7 +83,7 @@ from tests.leaderboard.views.model_track import (
     prompt_sets,
     source_of,
 )
-from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.parsed import Node, named, parse
 from tests.leaderboard.web.skills_fixture import NASTY, fill
 
 OLD_WORDS = re.compile(
@@ -106,8 +106,7 @@ def html(context: Context, **params: str) -> str:
 
 def shown(context: Context, **params: str) -> Node:
     found = html(context, **params)
-    harmless(found)
-    page = read(found)
+    page = parse(found)
     named(page)
     assert len(page.all("h1")) == 1
     return page
@@ -442,8 +441,7 @@ def model(context: Context, submission_id: str = IDS[0], **params: str) -> Node:
     query = ModelQuery.from_params({"id": submission_id, **params})
     assert context.models is not None
     html, _, _ = model_html(query, context.models, context.reader.view())
-    harmless(html)
-    page = read(html)
+    page = parse(html)
     named(page)
     assert len(page.all("h1")) == 1
     return page

@@ -37,7 +37,7 @@ from tests.leaderboard.web.own_submissions import (
     QUEUED,
     give,
 )
-from tests.leaderboard.web.parsed import Node, harmless, read
+from tests.leaderboard.web.parsed import Node, parse, read
 from tests.leaderboard.web.synthetic import NASTY, StubDesk, fill, site_of
 
 
@@ -51,8 +51,7 @@ def acts(site: Context) -> OperatorActions:
 
 
 def parsed(html: str) -> Node:
-    harmless(html)
-    return read(html)
+    return parse(html)
 
 
 def did(site: Context, account: Account | None, action: Action, ident: str, why: str = "") -> Node:

@@ -13,7 +13,7 @@ from leaderboard.web.metrics_tab import metrics_tab
 from leaderboard.web.page import Context
 from leaderboard.web.skill_tab import skill_parts, skill_tab
 from tests.leaderboard.web import skills_fixture
-from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.parsed import Node, named, parse, read
 from tests.leaderboard.web.skills_fixture import NASTY
 from tests.leaderboard.web.synthetic import site_of
 
@@ -29,8 +29,7 @@ def query_of(address: str) -> MetricsQuery:
 
 def shown(context: Context, address: str = "tab=skill:counting") -> Node:
     html = skill_tab(context, query_of(address)).html
-    harmless(html)
-    return read(html)
+    return parse(html)
 
 
 def names(page: Node) -> list[str]:
@@ -142,8 +141,7 @@ def test_each_benchmark_by_itself_has_tiers_its_measure_and_why_it_does_not_coun
     site: Context,
 ) -> None:
     html = skill_parts(site, query_of("tab=skill:negation")).html
-    harmless(html)
-    page = read(html)
+    page = parse(html)
     assert "6; at least 8" in page and page.links("./?tab=benchmark:croc")
     counting = read(skill_parts(site, query_of("tab=skill:counting")).html)
     named(counting)

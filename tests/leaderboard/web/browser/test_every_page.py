@@ -19,7 +19,6 @@ from leaderboard.views.addresses import (
     model_pair_address,
     models_address,
     prompt_address,
-    seeds_address,
 )
 from leaderboard.web.page import all_pages
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
@@ -66,7 +65,7 @@ PAGES: dict[str, dict[str, str]] = {
         model_address(IDS[2], skill="count"): "#images article",
         model_pair_address(SET, IDS[0], IDS[1], skill="count"): "#deciding",
         prompt_address(SET, HOSTILE_ID): "#images img",
-        seeds_address(SET, judge=JUDGES[2]): "#ranks svg",
+        models_address(SET, view="seeds", judge=JUDGES[2]): "#ranks svg",
     },
     "moved": {"?tab=benchmark:ratings&view=changes": ".as-moved tbody tr",
               "?tab=benchmark:ratings&view=earlier": "#earlier tbody tr"},
