@@ -26,11 +26,13 @@ from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """Base of what is read from files: unknown keys are mostly typos, so they are errors."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class MeasureInfo(_Frozen):
+class MeasureInfo(Frozen):
     """Meaning of a measure, for the header of its column and the about page."""
 
     title: str
@@ -61,7 +63,7 @@ class MeasureInfo(_Frozen):
         return cls(low=0.0, high=1.0, **fields)
 
 
-class Selector(_Frozen):
+class Selector(Frozen):
     """Selector of the rows a board ranks by: fields of a `Row` that must match (None matches None)."""
 
     measure: str
@@ -79,7 +81,7 @@ class Selector(_Frozen):
         )
 
 
-class Scale(_Frozen):
+class Scale(Frozen):
     """Scale of a headline value in an index over benchmarks.
 
     A value is rescaled to (value - chance) / (ceiling - chance): 0 is chance and 1 the ceiling;
@@ -102,7 +104,7 @@ class Scale(_Frozen):
         return self
 
 
-class Card(_Frozen):
+class Card(Frozen):
     """Description of a benchmark, read from the `card.toml` of its folder."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_]*$")

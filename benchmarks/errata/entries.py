@@ -11,10 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.published import papers
+from benchmarks.schema import Frozen
 from benchmarks.sources.folder import DataFile, DataFolder
 
 FILE = Path(__file__).parent / "errata.toml"
@@ -27,11 +28,7 @@ KINDS: dict[Kind, str] = {
 }
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ErratumCell(_Frozen):
+class ErratumCell(Frozen):
     """Printed figure or phrase, with its correction."""
 
     label: str = Field(min_length=1)  # what it is, unique in its erratum
@@ -39,7 +36,7 @@ class ErratumCell(_Frozen):
     correct: str = ""  # what it should be, or what the other side says; empty where nobody can tell
 
 
-class Erratum(_Frozen):
+class Erratum(Frozen):
     """Erratum of one place in a paper."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")  # key for the command line and for links
@@ -74,7 +71,7 @@ class Erratum(_Frozen):
         return f"python -m benchmarks.errata {self.id}" + (" --data DATA" if self.data else "")
 
 
-class ErrataFile(_Frozen):
+class ErrataFile(Frozen):
     """The whole of `errata.toml`."""
 
     files: tuple[DataFile, ...]  # every file that an erratum is recomputed from

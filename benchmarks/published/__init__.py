@@ -18,9 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from benchmarks.errors import PlatformError
+from benchmarks.schema import Frozen
 
 FOLDER = Path(__file__).parent
 RELATIONS: Mapping[str, Decimal] = MappingProxyType(
@@ -29,11 +30,7 @@ RELATIONS: Mapping[str, Decimal] = MappingProxyType(
 """Printed relation of two models to its value."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Paper(_Frozen):
+class Paper(Frozen):
     """A paper and its tables."""
 
     name: str = Field(min_length=1)  # short name it goes by
@@ -44,7 +41,7 @@ class Paper(_Frozen):
     tables: dict[str, str]  # name of each table, as in the cells, to what it shows, in our words
 
 
-class PublishedCell(_Frozen):
+class PublishedCell(Frozen):
     """A printed figure; unused fields are None."""
 
     paper: str = Field(min_length=1)  # key of the paper in `papers()`

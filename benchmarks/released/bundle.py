@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.parquet import parquet_frame
 from benchmarks.published import Paper, papers
+from benchmarks.schema import Frozen
 from benchmarks.sources.pins import bundled_bytes
 
 FOLDER = Path(__file__).parent
@@ -20,11 +21,7 @@ MANIFEST = FOLDER / "released.toml"
 _SHA256 = r"^[0-9a-f]{64}$"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Original(_Frozen):
+class Original(Frozen):
     """An authors' file that a table was made from."""
 
     path: str
@@ -36,7 +33,7 @@ class Original(_Frozen):
     sha256: str = Field(pattern=_SHA256)
 
 
-class ReleasedFile(_Frozen):
+class ReleasedFile(Frozen):
     """A table of the bundle."""
 
     path: str
@@ -52,7 +49,7 @@ class ReleasedFile(_Frozen):
     originals: tuple[Original, ...]
 
 
-class ReleasedScores(_Frozen):
+class ReleasedScores(Frozen):
     """A scores file of the bundle, as it is published."""
 
     name: str
@@ -78,7 +75,7 @@ class ReleasedScores(_Frozen):
         return read_manifest().file(self.path)
 
 
-class Manifest(_Frozen):
+class Manifest(Frozen):
     """`released.toml`: every table, and those of them that are published as scores files."""
 
     files: tuple[ReleasedFile, ...]

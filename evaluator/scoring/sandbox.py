@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.isolation.inside.wire_protocol import MAX_REQUEST, Capability
+from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Item, PairRequest, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import MAX_PIXELS, canonical_image
@@ -28,32 +28,6 @@ _OVERHEAD = 64  # At least what a request holds beside the bytes of each of its 
 Floats = NDArray[np.float64]
 
 
-class Session(Protocol):
-    """What is needed of a sandbox; see `ScorerSession`."""
-
-    def __enter__(self) -> Any:
-        """Import and construct the scorer."""
-
-    def __exit__(self, *reason: Any) -> Any:
-        """End the sandbox."""
-
-    @property
-    def capabilities(self) -> Capability:
-        """What the scorer can do."""
-
-    @property
-    def peak_memory_bytes(self) -> int:
-        """The most memory held so far."""
-
-    def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> Floats:
-        """One score per pair."""
-
-    def score_elements(
-        self, images: Sequence[bytes] | None, items: Sequence[tuple[int, str, Sequence[str]]]
-    ) -> list[Floats]:
-        """One score per element of each item."""
-
-
 class SandboxSource:
     """A sandbox that is entered when the first question is asked.
 
@@ -62,7 +36,7 @@ class SandboxSource:
 
     def __init__(
         self,
-        session: Session,
+        session: ScorerSession,
         fingerprint: str,
         until: ExitStack | None = None,
         environment: Mapping[str, str] | None = None,
@@ -93,7 +67,7 @@ class StartedSandboxes:
     """Sandboxes that are started when they are asked for: one for all, or a new one each time."""
 
     def __init__(
-        self, start: Callable[[], Session], fingerprint: str, until: ExitStack | None = None
+        self, start: Callable[[], ScorerSession], fingerprint: str, until: ExitStack | None = None
     ) -> None:
         self.fingerprint = fingerprint
         self._start = start
@@ -112,7 +86,9 @@ class StartedSandboxes:
 class SandboxClient:
     """Puts questions to a sandbox that is open; see `ScorerClient`."""
 
-    def __init__(self, session: Session, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, session: ScorerSession, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._session = session
         self._can = session.capabilities
         self.asks_elements = Capability.SCORE_ELEMENTS in self._can

@@ -18,6 +18,7 @@ from PIL import Image
 
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.isolation.inside.wire_protocol import Capability
+from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Finding, Item, OutOfMemoryError, Ready, Reply, Work
 from evaluator.scoring.contract import Answer, Verdict
 from evaluator.scoring.images import ImageError
@@ -50,14 +51,14 @@ def questions_of(pairs: Sequence[tuple[int, int]], *, elements: bool = False) ->
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=60)
 
 
-class FakeSession:
+class FakeSession(ScorerSession):
     """Scores by content alone, counts what it is asked, and fails when told to."""
 
+    peak_memory_bytes = 1000
+
     def __init__(self, *, fails_after: int | None = None, elements: bool = False) -> None:
-        self.capabilities = Capability.SCORE
-        if elements:
-            self.capabilities |= Capability.SCORE_ELEMENTS
-        self.peak_memory_bytes = 1000
+        more = Capability.SCORE_ELEMENTS if elements else Capability(0)
+        self._capabilities = Capability.SCORE | more
         self.fails_after = fails_after
         self.images: list[bytes] = []
         self.entered = self.left = 0

@@ -58,7 +58,7 @@ def test_each_pair_gets_its_score_and_only_calls_and_images_are_counted() -> Non
 
 def test_of_an_encoder_rows_are_counted_and_a_text_once_in_its_life() -> None:
     session = FakeSession()
-    session.capabilities |= Capability.ENCODE
+    session._capabilities = Capability.SCORE | Capability.ENCODE
     client = SandboxClient(session)
     first, second = client.ask(items_of(client, 2, 1)).work, client.ask(items_of(client, 3)).work
     assert (first.images_encoded, first.texts_encoded) == (2, 2)
