@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -39,11 +41,10 @@ class Written:
     none_because: str = ""  # the prompt is known to have no questions, and why
 
 
-class Writer(Protocol):
-    """Writes the questions of one metric."""
-
-    def write(self, prompt: str) -> Written:
-        """The questions of a prompt."""
+Write = Callable[[str], Written]
+"""Writes the questions of one metric for a prompt."""
+Phrases = Callable[[str], tuple[list[str], list[str]]]
+"""Finds the phrases of a prompt, in its order, and tells what could not be used."""
 
 
 def make_questions(
@@ -171,34 +172,27 @@ def _bare(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
+_LIST_TOKENS = 1024
+"""Of a list that a language model writes."""
+_PER_PHRASE = 5
+"""Most questions of VQ2 about one phrase."""
 _NUMBERED = re.compile(r"(?P<number>\d+)\s*\|\s*(?P<content>.*\S)\s*$")
 _STATEMENT = re.compile(r"(?P<kind>[^()]*?)\s*\((?P<words>.*)\)$")
 
 
-@dataclass(frozen=True)
-class DsgWriter:
-    """Writes DSG questions (Cho et al. 2024)."""
+def write_dsg(prompt: str, model: TextModel) -> Written:
+    """DSG questions (Cho et al. 2024): three calls, two where no statement is found."""
 
-    # asked for the statements, then for their questions, then for their dependencies
-    model: TextModel
-    max_new_tokens: int = 1024  # of each list
+    def call(instruction: str, **parts: str) -> str:
+        return model.generate([filled(instruction, prompt=prompt, **parts)], _LIST_TOKENS)[0]
 
-    def write(self, prompt: str) -> Written:
-        """Three calls, two where no statement is found."""
-        tuples, faults = numbered(self._call(instructions.DSG_TUPLES, prompt=prompt), "statements")
-        if not tuples:
-            return Written(faults=(*faults, "no statements"))
-        listed = "\n".join(f"{number} | {content}" for number, content in tuples.items())
-        asked, bad = numbered(
-            self._call(instructions.DSG_QUESTIONS, prompt=prompt, tuples=listed), "questions"
-        )
-        needs, odd = numbered(
-            self._call(instructions.DSG_DEPENDENCIES, prompt=prompt, tuples=listed), "dependencies"
-        )
-        return assemble(prompt, tuples, asked, needs, (*faults, *bad, *odd))
-
-    def _call(self, instruction: str, **parts: str) -> str:
-        return self.model.generate([filled(instruction, **parts)], self.max_new_tokens)[0]
+    tuples, faults = numbered(call(instructions.DSG_TUPLES), "statements")
+    if not tuples:
+        return Written(faults=(*faults, "no statements"))
+    listed = "\n".join(f"{number} | {content}" for number, content in tuples.items())
+    asked, bad = numbered(call(instructions.DSG_QUESTIONS, tuples=listed), "questions")
+    needs, odd = numbered(call(instructions.DSG_DEPENDENCIES, tuples=listed), "dependencies")
+    return assemble(prompt, tuples, asked, needs, (*faults, *bad, *odd))
 
 
 def numbered(text: str, what: str) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -274,51 +268,40 @@ def _statement_parts(statement: str) -> tuple[str, str]:
 _PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<answer>.*\S)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class EvalMuseWriter:
-    """Writes a yes/no question for each element, as PN-VQA asks them (Han et al. 2024)."""
+def write_evalmuse(
+    prompt: str, model: TextModel, elements: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+) -> Written:
+    """A yes/no question for each element, as PN-VQA asks them (Han et al. 2024).
 
-    model: TextModel  # lists the elements, then writes each question
-    # of prompts whose elements are known, as `two cups (counting)`
-    elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    max_new_tokens: int = 512  # of the list of elements
-
-    def write(self, prompt: str) -> Written:
-        """One call for the elements, and one for each of them."""
-        keys, faults = self._elements(prompt)
-        if not keys:
-            return Written(faults=(*faults, "no elements"))
-        asked = [
-            filled(
-                instructions.EVALMUSE_QUESTION, prompt=prompt, element=f"{key.text} ({key.kind})"
-            )
-            for key in keys
-        ]
-        fields: list[dict[str, object]] = []
-        for number, (key, text) in enumerate(
-            zip(keys, self.model.generate(asked, 64), strict=True), start=1
-        ):
-            pair = _PAIR.search(text)
-            expected = yes_or_no_in(pair["answer"]) if pair else ""
-            if pair is None or expected not in YES_NO:
-                faults.append(f"the question about {key.text!r} is not of the form asked for")
-                continue
-            asked_fields = yes_no_fields(str(number), pair["q"], key.text, key.kind)
-            fields.append({**asked_fields, "expected": expected})
-        questions, bad = make_questions(prompt, fields)
-        return Written(questions, (*faults, *bad))
-
-    def _elements(self, prompt: str) -> tuple[list[ElementKey], list[str]]:
-        known = self.elements.get(prompt)
-        if known is not None:
-            return parse_elements(known)
-        text = self.model.generate(
-            [filled(instructions.EVALMUSE_ELEMENTS, prompt=prompt)], self.max_new_tokens
-        )[0]
-        return parse_elements(lines_of(text))
+    One call for the elements of a prompt that has none in `elements` (as `two cups (counting)`), and
+    one for each of them.
+    """
+    known: Sequence[str] | None = elements.get(prompt)
+    if known is None:
+        asked_for = filled(instructions.EVALMUSE_ELEMENTS, prompt=prompt)
+        known = lines_of(model.generate([asked_for], 512)[0])
+    keys, faults = parse_elements(known)
+    if not keys:
+        return Written(faults=(*faults, "no elements"))
+    asked = [
+        filled(instructions.EVALMUSE_QUESTION, prompt=prompt, element=f"{key.text} ({key.kind})")
+        for key in keys
+    ]
+    fields: list[dict[str, object]] = []
+    told = zip(keys, model.generate(asked, 64), strict=True)
+    for number, (key, text) in enumerate(told, start=1):
+        pair = _PAIR.search(text)
+        expected = yes_or_no_in(pair["answer"]) if pair else ""
+        if pair is None or expected not in YES_NO:
+            faults.append(f"the question about {key.text!r} is not of the form asked for")
+            continue
+        asked_fields = yes_no_fields(str(number), pair["q"], key.text, key.kind)
+        fields.append({**asked_fields, "expected": expected})
+    questions, bad = make_questions(prompt, fields)
+    return Written(questions, (*faults, *bad))
 
 
-def parse_elements(lines: list[str] | tuple[str, ...]) -> tuple[list[ElementKey], list[str]]:
+def parse_elements(lines: Sequence[str]) -> tuple[list[ElementKey], list[str]]:
     """Read `two cups (counting)`, each element once, and what is not of that form."""
     found: dict[ElementKey, None] = {}
     faults: list[str] = []
@@ -330,56 +313,40 @@ def parse_elements(lines: list[str] | tuple[str, ...]) -> tuple[list[ElementKey]
     return list(found), faults
 
 
-@dataclass(frozen=True)
-class GeckoWriter:
-    """Writes Gecko questions (Wiles et al. 2024)."""
+def write_gecko(prompt: str, model: TextModel, entails: Entails | None = None) -> Written:
+    """Gecko questions (Wiles et al. 2024): two calls, one where no part is marked.
 
-    model: TextModel  # marks the parts, then asks about each
-    # says how likely the prompt entails each question with its answer; the scorer filters by that.
-    # None: it is left open
-    entails: Entails | None = None
-    max_new_tokens: int = 1024  # of each call
-
-    def write(self, prompt: str) -> Written:
-        """Two calls, one where no part is marked."""
-        marked = lines_of(self._call(filled(instructions.GECKO_COVERAGE, prompt=prompt)))
-        coverage = parse_coverage(marked[0].removeprefix("Marked:") if marked else "", prompt)
-        if not coverage.parts:
-            return Written(faults=coverage.faults)
-        text = self._call(filled(instructions.GECKO_QUESTIONS, coverage=coverage.text))
-        asked, odd = parse_questions(text, coverage.parts)
-        questions, bad = make_questions(prompt, (one.fields(coverage.parts) for one in asked))
-        if self.entails is not None and questions:
-            questions = tuple(with_entailment(questions, self.entails))
-        return Written(questions, (*coverage.faults, *odd, *bad))
-
-    def _call(self, instruction: str) -> str:
-        return self.model.generate([instruction], self.max_new_tokens)[0]
+    `entails` says how likely the prompt entails each question with its answer; the scorer filters by
+    that, and None leaves it open.
+    """
+    asked_for = filled(instructions.GECKO_COVERAGE, prompt=prompt)
+    marked = lines_of(model.generate([asked_for], _LIST_TOKENS)[0])
+    coverage = parse_coverage(marked[0].removeprefix("Marked:") if marked else "", prompt)
+    if not coverage.parts:
+        return Written(faults=coverage.faults)
+    asked_for = filled(instructions.GECKO_QUESTIONS, coverage=coverage.text)
+    asked, odd = parse_questions(model.generate([asked_for], _LIST_TOKENS)[0], coverage.parts)
+    questions, bad = make_questions(prompt, (one.fields(coverage.parts) for one in asked))
+    if entails is not None and questions:
+        questions = tuple(with_entailment(questions, entails))
+    return Written(questions, (*coverage.faults, *odd, *bad))
 
 
 _ABOUT = re.compile(r"About\s+(?P<element>.+?)\s*\((?P<type>[^()]*)\)\s*:?$", re.IGNORECASE)
 _FIELD = re.compile(r"(?P<key>Q|Choices|A)\s*:\s*(?P<value>.*)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class TifaWriter:
-    """Writes TIFA questions."""
+def write_tifa(prompt: str, model: TextModel, verifier: TextModel | None = None) -> Written:
+    """TIFA questions: one call, and one more per question with a verifier, all of them together.
 
-    model: TextModel  # writes them
-    # answers each from the prompt; a question that it answers otherwise is left out (Hu et al.
-    # 2023). None: all are kept, as T2IScoreScore does
-    verifier: TextModel | None = None
-    max_new_tokens: int = 1024  # of the list of questions
-
-    def write(self, prompt: str) -> Written:
-        """One call; one more per question with a verifier, all of them together."""
-        text = self.model.generate([filled(instructions.TIFA, prompt=prompt)], self.max_new_tokens)[
-            0
-        ]
-        found = parse_tifa(text, prompt)
-        if self.verifier is None or not found.questions:
-            return found
-        return _confirmed(found, prompt, self.verifier)
+    What the verifier answers otherwise from the prompt is left out (Hu et al. 2023); without one all
+    are kept, as T2IScoreScore does.
+    """
+    text = model.generate([filled(instructions.TIFA, prompt=prompt)], _LIST_TOKENS)[0]
+    found = parse_tifa(text, prompt)
+    if verifier is None or not found.questions:
+        return found
+    return _confirmed(found, prompt, verifier)
 
 
 def parse_tifa(text: str, prompt: str) -> Written:
@@ -453,118 +420,86 @@ def _confirmed(found: Written, prompt: str, verifier: TextModel) -> Written:
     return Written(tuple(kept), tuple(faults))
 
 
-class Spans(Protocol):
-    """Finds phrases."""
-
-    def of(self, prompt: str) -> tuple[list[str], list[str]]:
-        """The phrases of a prompt, in its order, and what could not be used."""
-
-
-class SpacySpans:
+def spacy_phrases(*, entities: bool, pipeline: str = "en_core_web_sm") -> Phrases:
     """Noun chunks of spaCy, as the authors of BVQA take them, and entities too for VQ2."""
+    try:
+        load: Callable[[str], Any] = import_module("spacy").load
+        parse = load(pipeline)
+    except (ImportError, OSError) as error:
+        raise SubmitterError(
+            "spacy_missing",
+            f"spaCy with its pipeline {pipeline} is not installed here.",
+            "Install both, or let a language model list the phrases with --model.",
+        ) from error
 
-    def __init__(self, *, entities: bool, pipeline: str = "en_core_web_sm") -> None:
-        try:
-            load: Callable[[str], Any] = import_module("spacy").load
-            self._parse = load(pipeline)
-        except (ImportError, OSError) as error:
-            raise SubmitterError(
-                "spacy_missing",
-                f"spaCy with its pipeline {pipeline} is not installed here.",
-                "Install both, or let a language model list the phrases with --model.",
-            ) from error
-        self._entities = entities
-
-    def of(self, prompt: str) -> tuple[list[str], list[str]]:
-        """See `Spans`."""
-        parsed = self._parse(prompt)
+    def phrases(prompt: str) -> tuple[list[str], list[str]]:
+        parsed = parse(prompt)
         found = [(chunk.start_char, chunk.text) for chunk in parsed.noun_chunks]
-        if self._entities:
+        if entities:
             found += [(entity.start_char, entity.text) for entity in parsed.ents]
         return list(dict.fromkeys(text for _, text in sorted(found))), []
 
+    return phrases
 
-@dataclass(frozen=True)
-class ModelSpans:
+
+def model_phrases(prompt: str, model: TextModel) -> tuple[list[str], list[str]]:
     """Noun phrases as a language model lists them; phrases that are not the prompt's are faults."""
-
-    model: TextModel
-    max_new_tokens: int = 256
-
-    def of(self, prompt: str) -> tuple[list[str], list[str]]:
-        """See `Spans`."""
-        text = self.model.generate(
-            [filled(instructions.SPANS, prompt=prompt)], self.max_new_tokens
-        )[0]
-        found: dict[str, None] = {}
-        faults: list[str] = []
-        for line in lines_of(text):
-            if line.lower() in prompt.lower():
-                found[line] = None
-            else:
-                faults.append(f"{line!r} is not in the prompt")
-        return list(found), faults
+    text = model.generate([filled(instructions.SPANS, prompt=prompt)], 256)[0]
+    found: dict[str, None] = {}
+    faults: list[str] = []
+    for line in lines_of(text):
+        if line.lower() in prompt.lower():
+            found[line] = None
+        else:
+            faults.append(f"{line!r} is not in the prompt")
+    return list(found), faults
 
 
-@dataclass(frozen=True)
-class BvqaWriter:
+def write_bvqa(prompt: str, phrases: Phrases) -> Written:
     """One question per noun phrase: the phrase with a question mark (T2I-CompBench)."""
-
-    spans: Spans  # finds them
-
-    def write(self, prompt: str) -> Written:
-        """No call but that for the phrases."""
-        phrases, faults = self.spans.of(prompt)
-        if not phrases and not faults:
-            return Written(none_because="no noun phrases")
-        questions, bad = make_questions(
-            prompt,
-            (
-                yes_no_fields(str(number), f"{phrase}?", phrase)
-                for number, phrase in enumerate(phrases, start=1)
-            ),
-        )
-        return Written(questions, (*faults, *bad))
+    found, faults = phrases(prompt)
+    if not found and not faults:
+        return Written(none_because="no noun phrases")
+    questions, bad = make_questions(
+        prompt,
+        (
+            yes_no_fields(str(number), f"{phrase}?", phrase)
+            for number, phrase in enumerate(found, start=1)
+        ),
+    )
+    return Written(questions, (*faults, *bad))
 
 
-@dataclass(frozen=True)
-class Vq2Writer:
+def write_vq2(prompt: str, model: TextModel, phrases: Phrases) -> Written:
     """Questions whose answer is a phrase of the prompt (Yarom et al. 2023, VQ2).
 
-    The authors sample five per phrase, without a seed; here they are the model's likeliest list.
+    One call per phrase, all of them together. The authors sample five per phrase, without a seed;
+    here they are the model's likeliest list.
     """
+    found, faults = phrases(prompt)
+    if not found:
+        return Written((), tuple(faults), "" if faults else "no phrases")
+    asked = [
+        filled(instructions.VQ2_QUESTIONS, prompt=prompt, answer=phrase, count=str(_PER_PHRASE))
+        for phrase in found
+    ]
+    fields = [
+        {"question": question, "expected": phrase, "element": phrase}
+        for phrase, text in zip(found, model.generate(asked, 256), strict=True)
+        for question in _questions_about(phrase, text, faults)
+    ]
+    numbered = ({"question_id": str(n), **one} for n, one in enumerate(fields, start=1))
+    questions, bad = make_questions(prompt, numbered)
+    return Written(questions, (*faults, *bad))
 
-    model: TextModel  # writes them
-    spans: Spans  # finds the phrases
-    per_span: int = 5  # most questions per phrase
 
-    def write(self, prompt: str) -> Written:
-        """One call per phrase, all of them together."""
-        phrases, faults = self.spans.of(prompt)
-        if not phrases:
-            return Written((), tuple(faults), "" if faults else "no phrases")
-        asked = [
-            filled(
-                instructions.VQ2_QUESTIONS, prompt=prompt, answer=phrase, count=str(self.per_span)
-            )
-            for phrase in phrases
-        ]
-        fields = [
-            {"question": question, "expected": phrase, "element": phrase}
-            for phrase, text in zip(phrases, self.model.generate(asked, 256), strict=True)
-            for question in self._questions(phrase, text, faults)
-        ]
-        numbered = ({"question_id": str(n), **one} for n, one in enumerate(fields, start=1))
-        questions, bad = make_questions(prompt, numbered)
-        return Written(questions, (*faults, *bad))
-
-    def _questions(self, phrase: str, text: str, faults: list[str]) -> list[str]:
-        lines = list(dict.fromkeys(lines_of(text)))
-        faults += [f"{line!r} is no question" for line in lines if not line.endswith("?")]
-        found = [line for line in lines if line.endswith("?")][: self.per_span]
-        if not found:
-            faults.append(f"{phrase!r} has no question")
-        return found
+def _questions_about(phrase: str, text: str, faults: list[str]) -> list[str]:
+    lines = list(dict.fromkeys(lines_of(text)))
+    faults += [f"{line!r} is no question" for line in lines if not line.endswith("?")]
+    found = [line for line in lines if line.endswith("?")][:_PER_PHRASE]
+    if not found:
+        faults.append(f"{phrase!r} has no question")
+    return found
 
 
 WriterName = Literal["tifa", "dsg", "gecko", "evalmuse", "bvqa", "vq2"]
@@ -588,26 +523,26 @@ def needs_model(name: WriterName, phrases: PhrasesBy) -> bool:
     return not (name == "bvqa" and phrases == "spacy")
 
 
-def make_writer(name: WriterName, helpers: Helpers) -> Writer:
-    """A writer."""
+def make_writer(name: WriterName, helpers: Helpers) -> Write:
+    """What writes the questions of a metric."""
     if name == "bvqa":
-        return BvqaWriter(_spans(helpers, entities=False))
+        return partial(write_bvqa, phrases=_phrases(helpers, entities=False))
     model = _model(helpers)
     if name == "tifa":
-        return TifaWriter(model, helpers.verifier)
+        return partial(write_tifa, model=model, verifier=helpers.verifier)
     if name == "dsg":
-        return DsgWriter(model)
+        return partial(write_dsg, model=model)
     if name == "gecko":
-        return GeckoWriter(model, helpers.entails)
+        return partial(write_gecko, model=model, entails=helpers.entails)
     if name == "evalmuse":
-        return EvalMuseWriter(model, helpers.elements)
-    return Vq2Writer(model, _spans(helpers, entities=True))
+        return partial(write_evalmuse, model=model, elements=helpers.elements)
+    return partial(write_vq2, model=model, phrases=_phrases(helpers, entities=True))
 
 
-def _spans(helpers: Helpers, *, entities: bool) -> Spans:
+def _phrases(helpers: Helpers, *, entities: bool) -> Phrases:
     if helpers.phrases == "spacy":
-        return SpacySpans(entities=entities)
-    return ModelSpans(_model(helpers))
+        return spacy_phrases(entities=entities)
+    return partial(model_phrases, model=_model(helpers))
 
 
 def _model(helpers: Helpers) -> TextModel:

@@ -21,7 +21,7 @@ from evaluator.scorers.questions.files import (
     read_lines,
     read_text,
 )
-from evaluator.scorers.questions.writers import Writer, Written
+from evaluator.scorers.questions.writers import Write, Written
 from evaluator.scoring.progress import Listener, Tracker
 
 
@@ -48,7 +48,7 @@ class Summary:
 
 def write_questions(
     prompts: Sequence[Prompt],
-    writer: Writer,
+    write: Write,
     out: Path,
     *,
     provenance: Provenance,
@@ -64,7 +64,7 @@ def write_questions(
     summary = Summary(kept=len(wanted) - len(left))
     tracker = Tracker(len(wanted), listener, already_done=summary.kept, stage="writing")
     for prompt in left:
-        found = writer.write(prompt.text)
+        found = write(prompt.text)
         _keep(found, prompt, out, provenance.model_copy(update={"written_at": clock()}), summary)
         tracker.advance(1)
     return summary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,21 @@ from evaluator.scorers.questions.files import (
     read_lines,
 )
 from evaluator.scorers.questions.writers import (
-    BvqaWriter,
-    DsgWriter,
-    EvalMuseWriter,
-    GeckoWriter,
     Helpers,
-    ModelSpans,
-    TifaWriter,
-    Vq2Writer,
     WriterName,
     Written,
     assemble,
     make_writer,
+    model_phrases,
     parse_coverage,
     parse_questions,
     parse_tifa,
+    write_bvqa,
+    write_dsg,
+    write_evalmuse,
+    write_gecko,
+    write_tifa,
+    write_vq2,
 )
 from evaluator.scorers.questions.writing import Prompt, Summary, write_questions
 from evaluator.scoring.progress import Progress
@@ -63,7 +64,7 @@ def sound(written: Written) -> bool:
 
 def test_tifa_lines_become_questions_with_element_and_type() -> None:
     model = CannedText(TIFA)
-    written = TifaWriter(model).write(P)
+    written = write_tifa(P, model)
     assert not written.faults
     assert [(q.question_id, q.element, q.type, q.expected) for q in written.questions] == [
         ("1", "cups", "object", "yes"),
@@ -95,7 +96,7 @@ def test_malformed_tifa_lines_are_faults_and_the_rest_is_kept(text: str, fault: 
 
 def test_a_verifier_keeps_what_the_prompt_confirms() -> None:
     verifier = CannedText("Yes.", "3")
-    written = TifaWriter(CannedText(TIFA), verifier).write(P)
+    written = write_tifa(P, CannedText(TIFA), verifier)
     assert [q.element for q in written.questions] == ["cups"]
     (fault,) = written.faults
     assert "'how many?'" in fault and "'3'" in fault
@@ -104,7 +105,7 @@ def test_a_verifier_keeps_what_the_prompt_confirms() -> None:
 
 def test_dsg_puts_three_lists_together() -> None:
     model = CannedText(TUPLES, ASKED, "1 | 0\n2 | 1\n3 | 1, 2\n")
-    written = DsgWriter(model).write(P)
+    written = write_dsg(P, model)
     assert not written.faults
     assert [(q.question_id, q.parents, q.element, q.type) for q in written.questions] == [
         ("1", (), "cups", "entity - whole"),
@@ -130,7 +131,7 @@ def test_dsg_puts_three_lists_together() -> None:
 def test_malformed_dsg_lines_leave_a_sound_graph(
     asked: str, needs: str, parents: list[tuple[str, ...]], fault: str
 ) -> None:
-    written = DsgWriter(CannedText(TUPLES, asked, needs)).write(P)
+    written = write_dsg(P, CannedText(TUPLES, asked, needs))
     assert [q.parents for q in written.questions] == parents
     assert any(fault in one for one in written.faults)
     assert sound(written)
@@ -138,7 +139,7 @@ def test_malformed_dsg_lines_leave_a_sound_graph(
 
 def test_without_statements_there_are_no_questions() -> None:
     model = CannedText("I cannot do that.")
-    written = DsgWriter(model).write(P)
+    written = write_dsg(P, model)
     assert (written.questions, written.none_because, len(model.told)) == ((), "", 1)
     assert "no statements" in written.faults
     assert not assemble(P, {}, {}, {}).questions
@@ -150,7 +151,7 @@ def test_gecko_asks_about_each_numbered_part_and_records_entailment() -> None:
         "{1} Q: How many? Choices: one, two A: two\n{2} Q: Color? Choices: red, blue A: red\n",
     )
     nli: Any = FakeEntailment(0.75, 0.001)
-    written = GeckoWriter(model, nli).write(P)
+    written = write_gecko(P, model, nli)
     assert not written.faults
     hypotheses = ["How many? two", "Color? red"]
     assert [(q.question_id, q.element, q.entailment, q.hypothesis) for q in written.questions] == [
@@ -177,32 +178,32 @@ def test_evalmuse_asks_one_question_per_element_that_may_expect_no() -> None:
         "Q: Are there two cups?\nA: yes",
         "Q: Is there a nun?\nA: No.",
     )
-    written = EvalMuseWriter(model).write(P)
+    written = write_evalmuse(P, model)
     assert [(q.element, q.type, q.expected) for q in written.questions] == [
         ("two cups", "counting", "yes"),
         ("red", "color", "no"),
     ]
     assert any("nonsense" in fault for fault in written.faults)
     model = CannedText("Q: Are there cups?\nA: maybe")
-    known = EvalMuseWriter(model, {P: ("cups (object)",)}).write(P)
+    known = write_evalmuse(P, model, {P: ("cups (object)",)})
     assert (known.questions, len(known.faults), len(model.told)) == ((), 1, 1)
     assert "'cups'" in known.faults[0]
 
 
 def test_bvqa_asks_each_phrase_of_the_prompt() -> None:
-    written = BvqaWriter(ModelSpans(CannedText(f"{CUPS}\na shelf\na table\n"))).write(P)
+    written = write_bvqa(P, partial(model_phrases, model=CannedText(f"{CUPS}\na shelf\na table\n")))
     assert [(q.question, q.element) for q in written.questions] == [
         (f"{CUPS}?", CUPS),
         ("a shelf?", "a shelf"),
     ]
     (fault,) = written.faults
     assert "'a table'" in fault
-    assert BvqaWriter(ModelSpans(CannedText(""))).write("!").none_because
+    assert write_bvqa("!", partial(model_phrases, model=CannedText(""))).none_because
 
 
 def test_vq2_asks_for_each_phrase_at_most_five_times() -> None:
     lists = CannedText("\n".join(f"Q{n}?" for n in range(7)), "no question\n")
-    written = Vq2Writer(lists, ModelSpans(CannedText(f"{CUPS}\na shelf"))).write(P)
+    written = write_vq2(P, lists, partial(model_phrases, model=CannedText(f"{CUPS}\na shelf")))
     assert [(q.question, q.expected) for q in written.questions] == [
         (f"Q{n}?", CUPS) for n in range(5)
     ]
@@ -214,7 +215,7 @@ def test_vq2_asks_for_each_phrase_at_most_five_times() -> None:
 def test_every_writer_says_that_it_needs_a_language_model(name: WriterName) -> None:
     with refusal("writer_needs_model"):
         make_writer(name, Helpers())
-    assert make_writer(name, Helpers(model=CannedText()))
+    assert callable(make_writer(name, Helpers(model=CannedText())))
 
 
 # Writing a file
@@ -230,7 +231,7 @@ class Counting:
         self.stop = stop
         self.asked: list[str] = []
 
-    def write(self, prompt: str) -> Written:
+    def __call__(self, prompt: str) -> Written:
         if prompt == self.stop:
             raise KeyboardInterrupt
         self.asked.append(prompt)
