@@ -11,7 +11,7 @@ from rich.text import Text
 
 from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
-from benchmarks.problems import one_error
+from benchmarks.problems import Problem, ProblemsError, one_error
 from evaluator.submission.builtin import ExaminedBuiltin
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account
@@ -70,10 +70,23 @@ def send_builtins(
         found = desk.examine_builtins([wanted.form(name) for name in names], person)
     problems = tuple(problem for one in found for problem in one.report.problems)
     ready = [one for one in found if not one.report.problems]
-    if problems and (wanted.names or not ready):
+    if problems and wanted.names:
+        raise _all_of(problems)
+    if not ready:
         raise one_error(problems)
     _say(found)
     return [desk.queue_builtin(one, by=person) for one in ready]
+
+
+def _all_of(problems: tuple[Problem, ...]) -> ProblemsError:
+    """Each of them on a line of its own: what is alike of two metrics is to be mended twice."""
+    if len(problems) == 1:
+        return one_error(problems)
+    lines = [f"{one.sentence} {one.hint}".rstrip() for one in problems]
+    text = "\n".join([f"{len(lines)} things stand in the way:", *lines])
+    return ProblemsError(
+        "several_problems", text, "Nothing was queued; correct all of them.", problems
+    )
 
 
 def _say(found: Sequence[ExaminedBuiltin]) -> None:

@@ -23,10 +23,14 @@ from huggingface_hub import (
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.client import limit_waiting
-from evaluator.hub.faults import CHECKPOINT, in_words
+from evaluator.hub.faults import CHECKPOINT, Messages, in_words
 from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
 
 SAFE = ".safetensors"
+_TO_QUEUE = Messages(
+    "checkpoint_missing",
+    "or score with weights of your own (python -m evaluator scorers run) and send the scores",
+)
 _PICKLE_ENDINGS = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
 
 
@@ -168,7 +172,7 @@ class ModelHub:
     def look_up(self, repository: str, revision: str) -> tuple[str, list[str]]:
         """The commit of a revision, and what it holds; asks the Hub and fetches nothing."""
         limit_waiting()
-        with in_words(repository, revision, CHECKPOINT):
+        with in_words(repository, revision, _TO_QUEUE):
             api = HfApi(endpoint=self.endpoint, token=self.token)
             found = api.model_info(repository, revision=revision)
         return str(found.sha), [each.rfilename for each in found.siblings or ()]
@@ -176,7 +180,7 @@ class ModelHub:
     def check_access(self, repository: str, commit: str, file: str) -> None:
         """Refuse a file that this reader may not have, or that cannot be reached now."""
         limit_waiting()
-        with in_words(repository, commit, CHECKPOINT):
+        with in_words(repository, commit, _TO_QUEUE):
             address = hf_hub_url(repository, file, revision=commit, endpoint=self.endpoint)
             get_hf_file_metadata(address, token=self.token, endpoint=self.endpoint)
 

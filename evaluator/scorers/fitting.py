@@ -9,7 +9,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.errors import AssayError, SubmitterError
+from benchmarks.errors import AssayError, SubmitterError, TransientError
 from benchmarks.problems import Problem
 from evaluator.scorers.checkpoints import (
     SAFE,
@@ -142,6 +142,12 @@ class WeightsLookup:
     def _look(self, row: ScorerRow, role: str) -> str | AssayError:
         try:
             return self._commit(row, role)
+        except TransientError as error:
+            return TransientError(
+                error.code,
+                f"it is not in the cache of this machine. {error.message}",
+                "Try again with access to the Hub, or put the weights into the cache (HF_HOME) first.",
+            )
         except AssayError as error:
             return error
 

@@ -78,6 +78,9 @@ def test_all_that_is_wrong_is_told_at_once_and_nothing_is_queued(
         "scorers run",
         "a small machine",
         "--gpu",
+        f"{LARGE} needs about",
+        f"{ASKING} asks questions",
+        f"{PICKLED} (checkpoint tokenizer",  # each metric with all that it lacks
     ):
         assert said in done.err, said
     assert queued(tmp_path) == []
@@ -137,6 +140,7 @@ def test_without_a_network_weights_must_be_in_the_cache(
     assert rig.desk.examine_builtin(form(), ROOT).problems == ()
     (problem,) = rig.desk.examine_builtin(form(VLM), ROOT).problems
     assert problem.code == "hub_unreachable" and VLM in problem.message
+    assert "not in the cache" in problem.message and "HF_HOME" in problem.hint
 
 
 def test_memory_is_that_of_this_machine_or_of_a_named_gpu(
