@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from filelock import FileLock
 from huggingface_hub import (
@@ -116,6 +117,14 @@ class CheckpointPins:
         Path(name).replace(self.place)
 
 
+class Listing(NamedTuple):
+    """A commit on the Hub."""
+
+    commit: str
+    names: list[str]  # of its files
+    weights: int | None  # how many there are in its safetensors; None where the Hub does not say
+
+
 @dataclass(frozen=True, slots=True)
 class ModelHub:
     """Where repositories are, and where what was fetched of them is kept."""
@@ -169,13 +178,15 @@ class ModelHub:
             return None
         return place if any(any(place.glob(f"**/{pattern}")) for pattern in patterns) else None
 
-    def look_up(self, repository: str, revision: str) -> tuple[str, list[str]]:
+    def look_up(self, repository: str, revision: str) -> Listing:
         """The commit of a revision, and what it holds; asks the Hub and fetches nothing."""
         limit_waiting()
         with in_words(repository, revision, _TO_QUEUE):
             api = HfApi(endpoint=self.endpoint, token=self.token)
             found = api.model_info(repository, revision=revision)
-        return str(found.sha), [each.rfilename for each in found.siblings or ()]
+        names = [each.rfilename for each in found.siblings or ()]
+        counted = found.safetensors.total if found.safetensors else None
+        return Listing(str(found.sha), names, counted)
 
     def check_access(self, repository: str, commit: str, file: str) -> None:
         """Refuse a file that this reader may not have, or that cannot be reached now."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
+
+from safetensors import SafetensorError, safe_open
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from benchmarks.problems import Problem
@@ -41,9 +45,9 @@ class Capacity:
     memory_bytes: float  # of its GPU; where it has none, of the machine
     here: bool = True  # whether it is this machine, whose libraries can be looked at
 
-    def problem(self, row: ScorerRow) -> Problem | None:
-        """Why it cannot hold a row; None where it can, or where nobody counted the weights."""
-        wanted = wanted_bytes(row)
+    def problem(self, row: ScorerRow, weights: float | None = None) -> Problem | None:
+        """Why it cannot hold a row of so many weights; None where it can, or none are counted."""
+        wanted = wanted_bytes(row, weights)
         if wanted is None or wanted <= self.memory_bytes:
             return None
         return Problem(
@@ -54,9 +58,10 @@ class Capacity:
         )
 
 
-def wanted_bytes(row: ScorerRow) -> float | None:
-    """Memory that a row takes, about; None where nobody counted its weights."""
-    return None if row.parameters is None else ROOM * row.parameters * bytes_of(row)
+def wanted_bytes(row: ScorerRow, weights: float | None = None) -> float | None:
+    """Memory that a row takes, about; None where neither it nor its checkpoints were counted."""
+    counted = weights if row.parameters is None else row.parameters
+    return None if counted is None else ROOM * counted * bytes_of(row)
 
 
 @cache
@@ -113,8 +118,23 @@ def library_problem(row: ScorerRow) -> Problem | None:
     return Problem(
         "libraries_missing",
         f"{row.name} needs {' and '.join(missing)}, which this machine does not have.",
-        "Install requirements.txt here, or queue it for another machine: --gpu NAME.",
+        "Install Assay with its extra `metrics` here, or queue it for another machine: --gpu NAME.",
     )
+
+
+class FoundWeights(NamedTuple):
+    """A checkpoint that can be had."""
+
+    commit: str
+    weights: float | None  # how many it has; None where that is not known
+
+
+class RowWeights(NamedTuple):
+    """The checkpoints of a row."""
+
+    commits: Mapping[str, str]  # by role, of those that can be had
+    weights: float | None  # of all of them together; None where one is not counted
+    problems: tuple[Problem, ...]  # why the others cannot be had
 
 
 @dataclass
@@ -122,26 +142,29 @@ class WeightsLookup:
     """Finds the commits of checkpoints, each repository looked up once; fetches no weights."""
 
     hub: ModelHub  # where they are
-    _known: dict[tuple[str, ...], str | AssayError] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], FoundWeights | AssayError] = field(default_factory=dict)
 
-    def commits(self, row: ScorerRow) -> tuple[Mapping[str, str], tuple[Problem, ...]]:
-        """Role to commit, and why the others cannot be had."""
-        found: dict[str, str] = {}
+    def of(self, row: ScorerRow) -> RowWeights:
+        """What there is of a row's checkpoints."""
+        found: dict[str, FoundWeights] = {}
         problems: list[Problem] = []
         for role, checkpoint in row.checkpoints.items():
             key = (checkpoint.id, checkpoint.revision, checkpoint.file, str(checkpoint.weights))
             if key not in self._known:
                 self._known[key] = self._look(row, role)
             known = self._known[key]
-            if isinstance(known, str):
+            if isinstance(known, FoundWeights):
                 found[role] = known
             else:
                 problems.append(_told(row, role, known))
-        return found, tuple(problems)
+        commits = {role: one.commit for role, one in found.items()}
+        counts = [one.weights for one in found.values()]
+        counted = sum(n for n in counts if n is not None)
+        return RowWeights(commits, None if None in counts else counted, tuple(problems))
 
-    def _look(self, row: ScorerRow, role: str) -> str | AssayError:
+    def _look(self, row: ScorerRow, role: str) -> FoundWeights | AssayError:
         try:
-            return self._commit(row, role)
+            return self._found(row, role)
         except TransientError as error:
             return TransientError(
                 error.code,
@@ -151,7 +174,7 @@ class WeightsLookup:
         except AssayError as error:
             return error
 
-    def _commit(self, row: ScorerRow, role: str) -> str:
+    def _found(self, row: ScorerRow, role: str) -> FoundWeights:
         checkpoint = row.checkpoints[role]
         if checkpoint.id.startswith(("/", ".", "~")) or "/" not in checkpoint.id:
             raise SubmitterError(
@@ -163,9 +186,9 @@ class WeightsLookup:
             raise _unsafe(checkpoint.file)
         place = cached(row, role, hub=self.hub)
         if place is not None and (has_safe(names_in(place)) or not checkpoint.weights):
-            return place.name
+            return FoundWeights(place.name, _counted(place) if checkpoint.weights else 0.0)
         revision = commit_of(row, role, hub=self.hub) or "main"
-        commit, names = self.hub.look_up(checkpoint.id, revision)
+        commit, names, weights = self.hub.look_up(checkpoint.id, revision)
         if checkpoint.weights:
             safe = [checkpoint.file] if checkpoint.file else [n for n in names if n.endswith(SAFE)]
             if not safe and pickled(names):
@@ -175,8 +198,21 @@ class WeightsLookup:
             raise SubmitterError("checkpoint_missing", "the repository holds no weights for it.")
         self.hub.check_access(checkpoint.id, commit, names[0])
         if not checkpoint.revision:  # Later runs here take the same, as after any fetch.
-            return CheckpointPins(self.hub.pins).pin(checkpoint.id, commit)
-        return commit
+            commit = CheckpointPins(self.hub.pins).pin(checkpoint.id, commit)
+        return FoundWeights(commit, weights if checkpoint.weights else 0.0)
+
+
+def _counted(place: Path) -> float | None:
+    """Weights in the safetensors of a folder; None where one cannot be read."""
+    total = 0
+    for file in place.glob(f"*{SAFE}"):
+        try:
+            with safe_open(file, framework="np") as weights:
+                shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
+        except (SafetensorError, OSError):
+            return None
+        total += sum(map(math.prod, shapes))
+    return float(total)
 
 
 def _unsafe(file: str) -> SubmitterError:

@@ -23,6 +23,7 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.problems import Problem, problems_of
 from evaluator.scorers.fitting import (
     Capacity,
+    RowWeights,
     WeightsLookup,
     capacity_of,
     library_problem,
@@ -172,19 +173,23 @@ def examine(wanted: BuiltinForm, weights: WeightsLookup) -> ExaminedBuiltin:
         capacity = capacity_of(wanted.gpu)
     except SubmitterError as error:
         return ExaminedBuiltin(ValidationReport(problems_of(error), name=wanted.name))
-    commits, problems = weights.commits(row)
-    further = [capacity.problem(row), library_problem(row) if capacity.here else None]
+    found = weights.of(row)
+    problems = found.problems
+    further = [
+        capacity.problem(row, found.weights),
+        library_problem(row) if capacity.here else None,
+    ]
     try:
-        manifest = BuiltinManifest.of(row, commits, _checked_questions(row, wanted.questions))
+        manifest = BuiltinManifest.of(row, found.commits, _checked_questions(row, wanted.questions))
     except SubmitterError as error:
-        manifest = BuiltinManifest.of(row, commits)
+        manifest = BuiltinManifest.of(row, found.commits)
         problems += problems_of(error)
     problems += tuple(one for one in further if one is not None)
     report = ValidationReport(
         problems,
         name=row.name,
         version="" if problems else manifest.version,
-        notes=tuple(_needs(row, commits, capacity)),
+        notes=tuple(_needs(row, found, capacity)),
         plan=None
         if problems
         else Plan(
@@ -211,12 +216,12 @@ def _checked_questions(row: ScorerRow, given: Path | None) -> Path | None:
     return given
 
 
-def _needs(row: ScorerRow, commits: Mapping[str, str], capacity: Capacity) -> Iterator[str]:
-    wanted = wanted_bytes(row)
+def _needs(row: ScorerRow, found: RowWeights, capacity: Capacity) -> Iterator[str]:
+    wanted = wanted_bytes(row, found.weights)
     size = "nobody counted how much" if wanted is None else f"about {wanted / 1e9:.1f} GB"
     yield f"Memory: {size}; {capacity.title} has {capacity.memory_bytes / 1e9:.1f} GB."
-    if commits:
-        named = (f"{row.checkpoints[role].id}@{commit}" for role, commit in commits.items())
+    if found.commits:
+        named = (f"{row.checkpoints[role].id}@{commit}" for role, commit in found.commits.items())
         yield f"Weights: {', '.join(dict.fromkeys(named))}."
 
 

@@ -358,13 +358,13 @@ class SubmissionService:
         Whether a machine can hold it is left to the workers.
         """
         row = find_row(outdated.builtin, load_rows())
-        commits, problems = WeightsLookup(ModelHub.of_environment()).commits(row)
-        if problems:
-            raise one_error(problems)
+        found = WeightsLookup(ModelHub.of_environment()).of(row)
+        if found.problems:
+            raise one_error(found.problems)
         with TemporaryDirectory(prefix="assay-", dir=self.scratch) as place:
             kept = Path(place) / "kept.json"
             Ledger(self.store).fetch_upload(outdated, kept)
-            manifest = BuiltinManifest.read(kept).renewed(row, commits)
+            manifest = BuiltinManifest.read(kept).renewed(row, found.commits)
         benchmarks = tuple(name for name in outdated.benchmarks if name in self.registry)
         report = ValidationReport((), name=row.name, benchmarks=benchmarks)
         return self.queue_builtin(ExaminedBuiltin(report, row, manifest), by=ASSAY)

@@ -12,6 +12,7 @@ from benchmarks.problems import ProblemsError
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from tests.evaluator.commands.submitting import Run
 from tests.evaluator.rig import ADA, ROOT, Rig
@@ -238,3 +239,36 @@ def test_a_changed_row_is_told_by_rerun_and_sent_anew_by_reevaluate(
     assert run(*words).json["new_rows"] == [own_id]
     assert queued(tmp_path) == [DUAL, DUAL]
     assert run(*words).json["new_rows"] == []
+
+
+def test_weights_that_a_row_does_not_count_are_counted_in_its_checkpoints(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "blip2"
+    add_vlm(hub, tmp_path)
+    n_bytes = (place / "model.safetensors").stat().st_size
+    assert ROWS[VLM].parameters is None
+    assert rig.desk.examine_builtin(form(VLM), ROOT).problems == ()  # The test Hub counts none.
+    rig.desk.submit_builtin(form(VLM), account=ROOT)
+    rig.worker().run_all()  # Now they are in the cache.
+    for share, codes in ((0.5, ["memory_too_small"]), (1.0, [])):
+        room = Capacity("a small machine", share * n_bytes)  # Of float32, for half as many bytes.
+        monkeypatch.setattr("evaluator.scorers.fitting.this_machine", lambda room=room: room)
+        report = rig.desk.examine_builtin(form(VLM), ROOT)
+        assert [problem.code for problem in report.problems] == codes
+
+
+def test_libraries_are_needed_where_it_is_to_run(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_clip(hub, tmp_path)
+    monkeypatch.setattr("evaluator.scorers.fitting.this_machine", lambda: Capacity("here", 1e12))
+    monkeypatch.setattr(
+        "evaluator.scorers.fitting.find_spec", lambda name: None if name == "torch" else name
+    )
+    (problem,) = rig.desk.examine_builtin(form(), ROOT).problems
+    assert problem.code == "libraries_missing" and "torch" in problem.message
+    assert rig.desk.examine_builtin(form(gpu="t4"), ROOT).problems == ()
+    name = rig.desk.submit_builtin(form(gpu="t4"), account=ROOT).status.submission.submission_id
+    rig.worker().run_all()
+    assert rig.state(name) is State.QUEUED, "a worker without them leaves it to others"
