@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 from benchmarks.comparison import (
     Compared,
@@ -255,39 +255,27 @@ def named_metric(side: str, entry: Entry) -> ComparedMetric:
 Outcome = Literal["better", "not_significant", "equal", "same_value", "untested", "undefined"]
 
 
-@dataclass(frozen=True)
-class ComparisonVerdict:
-    """Which of two metrics is better, by how much and how sure that is."""
+def verdict_of(row: Compared) -> dict[str, Any]:
+    """Which of two metrics is better (`ahead`), by how much and how sure that is.
 
-    outcome: Outcome  # what the test of the board says
-    ahead: Literal["a", "b"]  # side of the one with the better value: `a` or `b`
-    by: str  # the difference in favour of that one, as text
-    interval: str  # its 95% interval; empty where there is none
-    p: str  # p-value of the test alone, as text; empty where none was made
-    corrected: str  # after the correction of the board; empty where there is none
-    n_tests: int  # tests that were corrected together
-    correction: str  # the corrected p-value with its method and what it is corrected over
-    unit: str  # what the signs of are flipped
-
-
-def verdict_of(row: Compared) -> ComparisonVerdict:
-    """The verdict of one comparison."""
+    Texts are empty where there is no interval, no test or no correction.
+    """
     gain, low, high = row.advantage
     ahead: Literal["a", "b"] = "a"
     if gain < 0.0:
         ahead, gain, low, high = "b", -gain, -high, -low
     by, start, end = figures(gain, low, high) if math.isfinite(gain) else ("", "", "")
-    return ComparisonVerdict(
-        outcome=_outcome(row),
-        ahead=ahead,
-        by=by,
-        interval=f"[{start}, {end}]" if math.isfinite(low) and math.isfinite(high) else "",
-        p="" if math.isnan(row.p_value) else p_words(row.p_value),
-        corrected="" if math.isnan(row.p_corrected) else p_words(row.p_corrected),
-        n_tests=row.n_tests,
-        correction=correction_words(row, "pairs of the whole board, without filters"),
-        unit=row.unit,
-    )
+    return {
+        "outcome": _outcome(row),
+        "ahead": ahead,
+        "by": by,
+        "interval": f"[{start}, {end}]" if math.isfinite(low) and math.isfinite(high) else "",
+        "p": "" if math.isnan(row.p_value) else p_words(row.p_value),
+        "corrected": "" if math.isnan(row.p_corrected) else p_words(row.p_corrected),
+        "n_tests": row.n_tests,
+        "correction": correction_words(row, "pairs of the whole board, without filters"),
+        "unit": row.unit,
+    }
 
 
 def _outcome(row: Compared) -> Outcome:
@@ -346,62 +334,31 @@ class DifferenceTable:
     n_corrected: int  # tests that were corrected together, without the chosen one
 
 
-@dataclass(frozen=True)
-class TwoCompared:
-    """All comparisons of two metrics."""
-
-    chosen: Compared  # by the chosen measure and skill
-    values: tuple[float, float]  # of the two
-    evidence: str  # the test behind the p-value, or why there is none
-    correction: str  # the corrected p-value of the board, with its method
-    paired: str  # Student's and Wilcoxon's tests; empty where there are none
-    effect: str  # the effect size; empty where it is undefined
-    # on how many units each is better; None where that is not counted
-    counted: tuple[int, int, int] | None
-    uncounted: str  # why it is not
-    unit: str  # one of those units, as `graph`
-    by_skill: DifferenceTable  # differences by skill; no rows where the benchmark has none
-    by_measure: DifferenceTable  # differences by measure, drawn as standardised effects
-    # titles of skills on which A is significantly better, and on which B is
-    better_on: tuple[tuple[str, ...], tuple[str, ...]]
-    mixed: bool  # whether skills have another variant of the measure than the whole
-    unpublished: bool  # whether nothing is published to test with
-    n_resamples: int  # joint resamples behind the intervals; 0 where none are published
-    seed: int  # of the resamples
-
-    def units(self, n: int) -> str:
-        """`1 graph`, `165 graphs`, `250 blocks of prompts`."""
-        return plural(self.unit, n)
-
-    @property
-    def each_unit(self) -> str:
-        """The units in the plural: `graphs`, `blocks of prompts`."""
-        return units_of(self.unit)
-
-
-def two_compared(pair: Opponents, view: View) -> TwoCompared:
-    """Compare the first two of some metrics."""
+def two_compared(pair: Opponents, view: View) -> dict[str, Any]:
+    """What is printed of the first two of some metrics: test, sizes, differences, where each leads."""
     choice = pair.choice
     found = comparison_page(choice, pair.a or "", pair.b or "", view)
     row, card = found.chosen, choice.board.card
-    return TwoCompared(
-        chosen=row,
-        values=(row.value_a, row.value_b),
-        evidence=evidence_words(row),
-        correction=correction_words(row, "pairs of the whole board, without filters"),
-        paired=paired_words(row),
-        effect=effect_words(row),
-        counted=row.tally,
-        uncounted=row.uncounted,
-        unit=row.unit,
-        by_skill=_by_skill(found, choice),
-        by_measure=_by_measure(found, choice),
-        better_on=_better_on(found, card),
-        mixed=len({(r.variant, r.split, r.facet) for r in (row, *found.skills)}) > 1,
-        unpublished=row.untested == NO_CONTRIBUTIONS,
-        n_resamples=found.n_resamples,
-        seed=seed_of(card.name, card.revision),
-    )
+    counted = row.tally
+    return {
+        "chosen": row,
+        "evidence": evidence_words(row),
+        "correction": correction_words(row, "pairs of the whole board, without filters"),
+        "paired": paired_words(row),
+        "effect": effect_words(row),
+        "counted": counted,
+        "units": [plural(row.unit, n) for n in counted] if counted else [],
+        "uncounted": row.uncounted,
+        "unit": row.unit,
+        "each_unit": units_of(row.unit),
+        "by_skill": _by_skill(found, choice),
+        "by_measure": _by_measure(found, choice),
+        "better_on": _better_on(found, card),
+        "mixed": len({(r.variant, r.split, r.facet) for r in (row, *found.skills)}) > 1,
+        "unpublished": row.untested == NO_CONTRIBUTIONS,
+        "n_resamples": found.n_resamples,
+        "seed": seed_of(card.name, card.revision),
+    }
 
 
 def _by_skill(found: ComparisonPage, choice: Choice) -> DifferenceTable:
@@ -434,40 +391,8 @@ def _better_on(found: ComparisonPage, card: Card) -> tuple[tuple[str, ...], tupl
     return ahead, behind
 
 
-@dataclass(frozen=True)
-class SeveralCompared:
-    """Each two of several metrics, compared by the chosen measure and skill."""
-
-    # entry ids of each two, in the order in which the metrics were chosen
-    pairs: tuple[tuple[str, str], ...]
-    rows: tuple[Compared, ...]  # their comparisons, corrected as on the board (Holm)
-    table: DifferenceTable  # the same as a table
-    values: dict[str, float]  # entry id to its value
-    n_resamples: int  # joint resamples behind the intervals; 0 where none are published
-
-    @property
-    def n_significant(self) -> int:
-        """Pairs that differ significantly after the correction of the board."""
-        return sum(row.told_apart for row in self.rows)
-
-    @property
-    def n_tests(self) -> int:
-        """Tests that were corrected together."""
-        return max(row.n_tests if row.correction else 0 for row in self.rows)
-
-    @property
-    def unit(self) -> str:
-        """What is counted."""
-        return self.rows[0].unit
-
-    @property
-    def unpublished(self) -> bool:
-        """Whether nothing is published to test with."""
-        return all(row.untested == NO_CONTRIBUTIONS for row in self.rows)
-
-
-def several_compared(pair: Opponents, view: View) -> SeveralCompared:
-    """Compare each two of the chosen metrics."""
+def several_compared(pair: Opponents, view: View) -> dict[str, Any]:
+    """What is printed of each two of the chosen metrics, in their order, corrected as on the board."""
     choice, chosen, card = pair.choice, pair.chosen, pair.choice.board.card
     cells = [of_entries(of, chosen) for of in choice.slices()]
     if not cells or any(len(of_skill) != len(chosen) for of_skill in cells):
@@ -480,17 +405,20 @@ def several_compared(pair: Opponents, view: View) -> SeveralCompared:
     rows = tuple(
         as_on_the_board(row, choice, two, view) for row, two in zip(found, pairs, strict=True)
     )
-    return SeveralCompared(
-        pairs=pairs,
-        rows=rows,
-        table=_table([_row(row, "", "pair", card) for row in rows], ()),
-        values={
+    return {
+        "pairs": pairs,
+        "rows": rows,
+        "table": _table([_row(row, "", "pair", card) for row in rows], ()),
+        "of_entries": {
             entry: value
             for two, row in zip(pairs, rows, strict=True)
             for entry, value in zip(two, (row.value_a, row.value_b), strict=True)
         },
-        n_resamples=whole.draws.resamples.shape[1],
-    )
+        "n_significant": sum(row.told_apart for row in rows),
+        "n_tests": max(row.n_tests if row.correction else 0 for row in rows),
+        "unit": rows[0].unit,
+        "unpublished": all(row.untested == NO_CONTRIBUTIONS for row in rows),
+    }
 
 
 def _table(rows: Sequence[DifferenceRow], corrected: Sequence[Compared]) -> DifferenceTable:

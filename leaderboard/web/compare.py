@@ -34,7 +34,6 @@ from leaderboard.views.compare import (
     DifferenceTable,
     Option,
     SkillValues,
-    TwoCompared,
     benchmark_options,
     compared_metrics,
     entry_options,
@@ -81,6 +80,7 @@ from leaderboard.web.components import (
     PairState,
     Scale,
     Tab,
+    Values,
 )
 from leaderboard.web.live import LiveContent
 
@@ -104,7 +104,7 @@ class ComparePlace:
     view: Callable[[], View]  # what is published
     behind: Behind  # reads the cases and clusters behind values
     # comparisons of two that were asked for, by version of the boards and state
-    compared: MemoryCache[TwoCompared] = field(
+    compared: MemoryCache[Values] = field(
         default_factory=lambda: MemoryCache(_bytes_of, _KEPT_BYTES, _KEPT), repr=False
     )
 
@@ -138,11 +138,11 @@ class ComparePlace:
             render(f"compare/{template}.html", **values), query_string(state.to_link()), on
         )
 
-    def _verdict(self, pair: Opponents, view: View) -> dict[str, Any]:
+    def _verdict(self, pair: Opponents, view: View) -> Values:
         """The verdict on two metrics or several, or why there is none."""
         choice, card = pair.choice, pair.choice.board.card
         reason, advice = _nothing(pair, view)
-        values: dict[str, Any] = {
+        values: Values = {
             "reason": reason, "advice": advice, "board_href": "", "several": None, "two": None,
             "verdict": None, "metrics": (), "legend": (), "tally": None, "uncounted": "", "sizes": (),
             "measure": choice.measure_title, "skill_title": choice.title,
@@ -160,44 +160,45 @@ class ComparePlace:
             several = several_compared(pair, view)
             return values | {
                 "several": several,
-                "metrics": compared_metrics(pair, view, several.values),
+                "metrics": compared_metrics(pair, view, several["of_entries"]),
             }
         key = view.version, pair.query
         two = self.compared.of(key, lambda: two_compared(pair, view))
         a, b = pair.chosen
-        metrics = compared_metrics(pair, view, dict(zip((a, b), two.values, strict=True)))
-        verdict = verdict_of(two.chosen)
+        row = two["chosen"]
+        metrics = compared_metrics(pair, view, {a: row.value_a, b: row.value_b})
+        verdict = verdict_of(row)
         return values | {
             "two": two,
             "metrics": metrics,
             "names": {one.side: one.name for one in metrics},
             "verdict": verdict,
             "undefined": [one.name for one in metrics if one.value is None],
-            "evidence": "" if verdict.p else two.evidence,
-            "better_on": list(zip(("a", "b"), two.better_on, strict=True)),
-            "tally": two.counted,
-            "tallied": [two.units(n) for n in two.counted] if two.counted else (),
-            "uncounted": two.uncounted,
-            "sizes": [fact for fact in (two.effect, two.paired) if fact],
+            "evidence": "" if verdict["p"] else two["evidence"],
+            "better_on": list(zip(("a", "b"), two["better_on"], strict=True)),
+            "tally": two["counted"],
+            "tallied": two["units"],
+            "uncounted": two["uncounted"],
+            "sizes": [fact for fact in (two["effect"], two["paired"]) if fact],
         }
 
     def _differences(
         self, pair: Opponents, state: CompareQuery, view: View, values: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    ) -> Values:
         data = pair.query.to_data()
         if found := values["several"]:
-            return {"data": data, "scale": _scale(found.table), "unit": found.unit + "s"}
+            return {"data": data, "scale": _scale(found["table"]), "unit": found["unit"] + "s"}
         two = values["two"]
         found = compare_clusters(pair, view, self.behind)
         examples = tab_links(state, pair.choice)["examples"]
         case_link = CompareQuery.from_params(params_of(examples)).to_link
         card = pair.choice.board.card
-        computed = [("Test", "; ".join(filter(None, (two.evidence, two.correction)))),
-                    ("Per unit", two.paired), ("Effect size", two.effect)]  # fmt: skip
+        computed = [("Test", "; ".join(filter(None, (two["evidence"], two["correction"])))),
+                    ("Per unit", two["paired"]), ("Effect size", two["effect"])]  # fmt: skip
         return {
             "data": data,
-            "measure_scale": _scale(two.by_measure),
-            "skill_scale": _scale(two.by_skill),
+            "measure_scale": _scale(two["by_measure"]),
+            "skill_scale": _scale(two["by_skill"]),
             "clusters": found,
             "plot": ClusterPlot.of(found.points, [(gap.a, gap.b) for gap in found.gaps]),
             "cluster_rows": [
@@ -240,14 +241,14 @@ class ComparePlace:
         )
 
 
-def _bytes_of(two: TwoCompared) -> int:
-    rows = (*two.by_skill.rows, *two.by_measure.rows)
+def _bytes_of(two: Values) -> int:
+    rows = (*two["by_skill"].rows, *two["by_measure"].rows)
     return _ROW_BYTES * (1 + len(rows))
 
 
 def _page(
     state: CompareQuery, view: View, remarks: Sequence[str], links: Mapping[ViewName, str]
-) -> dict[str, Any]:
+) -> Values:
     """What the frame of every view prints."""
     return {
         "state": state,
@@ -388,7 +389,7 @@ class ClusterPlot:
 # All pairs ------------------------------------------------------------------------------------
 
 
-def _pairs(pair: Opponents, state: CompareQuery, view: View, agreed: Agreement) -> dict[str, Any]:
+def _pairs(pair: Opponents, state: CompareQuery, view: View, agreed: Agreement) -> Values:
     choice = pair.choice
     card = choice.board.card
     ranked = view.orders.ranked(card, choice.slices())
@@ -456,7 +457,7 @@ def _taus(agreed: Agreement) -> list[list[HeatCell]]:
 # Skills ---------------------------------------------------------------------------------------
 
 
-def _skills(pair: Opponents, state: CompareQuery, view: View) -> dict[str, Any]:
+def _skills(pair: Opponents, state: CompareQuery, view: View) -> Values:
     found = skill_values(pair)
     card = pair.choice.board.card
     metrics = compared_metrics(pair, view)
@@ -524,7 +525,7 @@ _NOTHING_LISTED = {
 }
 
 
-def _examples(found: ExampleList, state: CompareQuery, view: View) -> dict[str, Any]:
+def _examples(found: ExampleList, state: CompareQuery, view: View) -> Values:
     choice = found.choice
     names = [metric_label(view.entries[entry]) for entry in choice.metrics]
     case_links = {one.case_id: state.to_link(case=one.case_id, page=1) for one in found.examples}

@@ -92,8 +92,8 @@ def test_each_two_have_the_test_of_the_board(view: View, skill: str) -> None:
     tests, corrected = ranked.ordering.tests, ranked.ordering.corrected
     assert tests is not None
     found = several_compared(pair, view)
-    assert found.pairs == tuple(combinations(pair.chosen, 2)) and len(found.rows) == 6
-    for (a, b), row in zip(found.pairs, found.rows, strict=True):
+    assert found["pairs"] == tuple(combinations(pair.chosen, 2)) and len(found["rows"]) == 6
+    for (a, b), row in zip(found["pairs"], found["rows"], strict=True):
         assert row == comparison_page(pair.choice, a, b, view).chosen
         assert row.p_value == tests.p_value[at[a], at[b]]
         assert row.p_corrected == corrected[at[a], at[b]]
@@ -116,7 +116,7 @@ def test_skills_are_corrected_over_the_skills_and_measures_over_the_measures(vie
 def test_rows_of_a_table_are_the_comparisons_in_words_and_on_one_axis(view: View) -> None:
     pair = asked(view, FIRST, LAST)
     rows, found = comparison_page(pair.choice, FIRST, LAST, view), two_compared(pair, view)
-    chosen, *skills = found.by_skill.rows
+    chosen, *skills = found["by_skill"].rows
     assert (chosen.part, chosen.what) == ("chosen", "All skills")
     assert skills[0].what == "Counting" and len(skills) == len(rows.skills)
     value, low, high = figures(
@@ -124,21 +124,21 @@ def test_rows_of_a_table_are_the_comparisons_in_words_and_on_one_axis(view: View
     )  # fmt: skip
     assert (chosen.difference, chosen.interval) == (value, f"[{low}, {high}]")
     assert chosen.better == "a" and chosen.tested
-    assert found.by_skill.low <= 0.0 <= found.by_skill.high
-    assert found.by_measure.rows[0].drawn[0] == rows.chosen.effect
-    assert found.by_skill.n_corrected == sum(math.isfinite(row.p_value) for row in rows.skills)
+    assert found["by_skill"].low <= 0.0 <= found["by_skill"].high
+    assert found["by_measure"].rows[0].drawn[0] == rows.chosen.effect
+    assert found["by_skill"].n_corrected == sum(math.isfinite(row.p_value) for row in rows.skills)
     tested = {row.what for row in skills if row.better == "a"}
-    assert set(found.better_on[0]) == tested and tested
+    assert set(found["better_on"][0]) == tested and tested
     turned = two_compared(asked(view, LAST, FIRST), view)
-    assert turned.by_skill.rows[0].better == "b"
-    assert turned.by_skill.rows[0].drawn[0] == -chosen.drawn[0]
+    assert turned["by_skill"].rows[0].better == "b"
+    assert turned["by_skill"].rows[0].drawn[0] == -chosen.drawn[0]
 
 
 def test_where_less_is_better_a_mark_stands_in_favour_of_the_smaller_value(view: View) -> None:
     pair = asked(view, FIRST, FOURTH, board="tiny")
     row, found = comparison_page(pair.choice, FIRST, FOURTH, view).chosen, two_compared(pair, view)
     assert row.difference > 0 and row.advantage[0] == -row.difference
-    chosen = found.by_measure.rows[0]
+    chosen = found["by_measure"].rows[0]
     assert (chosen.ahead, chosen.lower_is_better) == ("b", True)
     assert chosen.drawn[0] == -row.effect < 0
 
@@ -148,28 +148,28 @@ def test_missing_scores_leave_no_count_of_clusters(view: View, store: Store) -> 
         view, store, lambda c: c.model_copy(update={"n_missing": 1}) if c.entry_id == SECOND else c
     )
     found, whole = (two_compared(asked(one, FIRST, SECOND), one) for one in (lacking, view))
-    assert found.counted is None and whole.counted is not None
-    assert found.chosen.p_value == whole.chosen.p_value
-    assert "1 score of BLIP2-ITM" in found.uncounted
-    assert found.by_measure.rows[0].tally is None and found.by_measure.rows[0].notes
+    assert found["counted"] is None and whole["counted"] is not None
+    assert found["chosen"].p_value == whole["chosen"].p_value
+    assert "1 score of BLIP2-ITM" in found["uncounted"]
+    assert found["by_measure"].rows[0].tally is None and found["by_measure"].rows[0].notes
 
 
 def test_without_published_draws_there_are_values_and_no_test() -> None:
     bare = view_of(snapshot(), cards(), Orders(memory_store()))
     found = two_compared(asked(bare, FIRST, SECOND), bare)
-    assert found.unpublished and found.values[0] == pytest.approx(0.72, abs=1e-3)
-    assert found.evidence == NO_CONTRIBUTIONS
-    (row, *_) = found.by_measure.rows
+    assert found["unpublished"] and found["chosen"].value_a == pytest.approx(0.72, abs=1e-3)
+    assert found["evidence"] == NO_CONTRIBUTIONS
+    (row, *_) = found["by_measure"].rows
     assert (row.p, row.interval, row.better, row.tested) == ("", "", "", False)
 
 
 def test_of_several_each_two_have_interval_corrected_p_and_dominance(view: View) -> None:
     pair = asked(view, FIRST, THIRD, FOURTH)
     found = several_compared(pair, view)
-    assert found.values.keys() == set(pair.chosen) and len(found.table.rows) == 3
-    assert found.n_tests == 45 and not found.unpublished
-    assert found.n_significant == sum(bool(row.better) for row in found.table.rows)
-    for row in found.table.rows:
+    assert found["of_entries"].keys() == set(pair.chosen) and len(found["table"].rows) == 3
+    assert found["n_tests"] == 45 and not found["unpublished"]
+    assert found["n_significant"] == sum(bool(row.better) for row in found["table"].rows)
+    for row in found["table"].rows:
         assert row.interval and row.corrected and row.tally and row.dominance
         assert row.dominance[0] == row.tally[0] / sum(row.tally)
 
@@ -221,7 +221,7 @@ def test_a_metric_that_lacks_one_of_several_skills_cannot_be_chosen(
     lacking = asked(partly, FIRST, SECOND, skill="counting,colour")
     assert SECOND not in lacking.options and "“BLIP2-ITM”" in lacking.remarks[0]
     one = asked(partly, FIRST, SECOND, skill="counting")
-    skills = [row.what for row in two_compared(one, partly).by_skill.rows]
+    skills = [row.what for row in two_compared(one, partly)["by_skill"].rows]
     assert "Colour" not in skills and "Counting" in skills
 
 
@@ -539,6 +539,6 @@ def test_a_verdict_says_who_is_ahead_by_how_much_and_how_sure_that_is(
     changes: dict[str, Any], outcome: str, ahead: str, figures: tuple[str, ...]
 ) -> None:
     found = verdict_of(row(**changes))
-    assert (found.outcome, found.ahead) == (outcome, ahead)
-    assert (found.by, found.interval, found.p, found.corrected) == figures
-    assert found.n_tests == 66
+    assert (found["outcome"], found["ahead"]) == (outcome, ahead)
+    assert (found["by"], found["interval"], found["p"], found["corrected"]) == figures
+    assert found["n_tests"] == 66

@@ -19,7 +19,7 @@ from leaderboard.rendering import environment
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address, params_of, query_string
-from leaderboard.views.compare import TwoCompared, two_compared
+from leaderboard.views.compare import two_compared
 from leaderboard.views.comparison import VIEWS, CompareQuery, Opponents, comparison_page, opponents
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
@@ -405,7 +405,7 @@ def test_an_asked_comparison_is_made_once(
 ) -> None:
     made: list[Any] = []
 
-    def counted(pair: Opponents, view: View) -> TwoCompared:
+    def counted(pair: Opponents, view: View) -> dict[str, Any]:
         made.append(pair)
         return two_compared(pair, view)
 
