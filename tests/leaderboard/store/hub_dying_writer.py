@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from leaderboard.store.hub import migration
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.house import House
 
 
 def run(what: str, last: int, folder: str, name: str, hub: tuple[str, str]) -> None:
@@ -34,6 +37,13 @@ def run(what: str, last: int, folder: str, name: str, hub: tuple[str, str]) -> N
         setattr(migration, "_FILES", 3)  # noqa: B010 (several batches)
         Path(folder).mkdir(parents=True, exist_ok=True)
         list(migration.migrate(parts, Path(folder)))
+        return
+    act, _, name = what.partition(" ")
+    if act in {"receive", "claim"}:
+        house = House(
+            replace(memory_store(), public=parts.public, private=parts.private, jobs_per_commit=8)
+        )
+        house.send(name=name) if act == "receive" else house.claim(name)
         return
     parts.public.commit(changes_of(what), parent=parts.public.head(), message=what)
 

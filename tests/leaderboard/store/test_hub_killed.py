@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from leaderboard.ledger.audit_log import verify
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.queue_file import QUEUE
+from leaderboard.publication.rebuilding import queue_differences
+from leaderboard.states import State
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import squash
-from leaderboard.store.interface import Changes
+from leaderboard.store.interface import Changes, Repository, Store
+from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer
 from tests.leaderboard.store import hub_dying_writer
 from tests.leaderboard.store.hub_killing import KILLED, Dies
@@ -67,6 +74,40 @@ def test_killed_at_any_request_of_a_squash_nothing_is_lost_and_it_can_be_finishe
     public = parts.public
     public.commit({"queue.json": b"goes on"}, parent=public.fresh_head(), message="m")
     assert contents(public) == {**old, "queue.json": b"goes on"}
+
+
+def test_killed_at_any_request_a_submission_is_received_whole_or_not_and_its_claim_likewise(
+    hub: HubServer, parts: HubParts, tmp_path: Path, dies: Dies
+) -> None:
+    """Received is what a reader finds in the queue, with its upload."""
+    for last in count(1):
+        ended = dies(f"receive m{last}", last)
+        store, _ = _opened(hub, tmp_path / f"received-{last}")
+        known = {s.submission.name: s.submission for s in Ledger(store).statuses()}
+        if own := known.get(f"m{last}"):
+            assert Ledger(store).upload(own).startswith(b"upload ")
+        if ended == _DONE:
+            break
+        assert ended == KILLED
+    assert own is not None
+    for last in count(1):
+        ended = dies(f"claim {own.submission_id}", last)
+        store, public = _opened(hub, tmp_path / f"claimed-{last}")
+        (status,) = [s for s in Ledger(store).statuses() if s.submission == own]
+        assert known.keys() == {s.submission.name for s in Ledger(store).statuses()}
+        assert (queue_differences(store), verify(store.public)) == ((), ())
+        assert public.has(QUEUE) is (status.state is State.SCORING), "all of it, or nothing"
+        if status.state is State.SCORING:
+            break
+        assert ended == KILLED
+    assert last > 1
+
+
+def _opened(hub: HubServer, folder: Path) -> tuple[Store, Repository]:
+    """A store as somebody finds it who has seen nothing of it."""
+    parts = parts_of(hub, folder)
+    store = replace(memory_store(), public=parts.public, private=parts.private, jobs_per_commit=8)
+    return store, parts.public
 
 
 def _files(*commits: Changes) -> dict[str, bytes]:
