@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from benchmarks.errors import TransientError
 from leaderboard.ledger.audit_log import FIRST, Line, broken_links, segments, sha256, verify
@@ -73,21 +74,11 @@ class LedgerQuery:
         )
 
 
-@dataclass(frozen=True)
-class LedgerPage:
-    """Some of the lines, newest first."""
-
-    lines: tuple[Line, ...]  # on this page
-    found: int  # how many are asked for, on all pages
-    page: int  # from 1
-    pages: int  # how many there are; at least one
-
-
-def page_of(lines: Sequence[Line], query: LedgerQuery) -> LedgerPage:
-    """The page that is asked for, or the last one where it lies beyond."""
+def page_of(lines: Sequence[Line], query: LedgerQuery) -> dict[str, Any]:
+    """The lines of the page that is asked for, or of the last; how many are found; page and pages."""
     found = [line for line in reversed(lines) if query.matches(line)]
     shown, page, pages = paged(found, query.page, PER_PAGE)
-    return LedgerPage(tuple(shown), len(found), page, pages)
+    return {"lines": shown, "found": len(found), "page": page, "pages": pages}
 
 
 def _parameter(params: Mapping[str, str], name: str) -> str:

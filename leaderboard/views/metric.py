@@ -709,20 +709,13 @@ def _recomputed(one: OnBoard, shown: MetricOnBoards) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class RatedPrompt:
-    """One prompt: the mean score of its images, and the mean of what people say of them."""
-
-    prompt: str
-    score: float
-    people: float
-
-
-@dataclass(frozen=True)
 class AgainstPeople:
     """Scores of a metric against what people say, by prompt."""
 
     card: Card  # the benchmark
-    points: tuple[RatedPrompt, ...]  # by prompt, thinned evenly where there are many
+    # prompt, mean score of its images and mean of what people say of them; thinned evenly
+    # where there are many
+    points: tuple[tuple[str, float, float], ...]
     n_prompts: int  # all of them
     n_missing: int  # prompts without a score
 
@@ -742,9 +735,7 @@ def against_people(card: Card, cases: CaseSet, standing: CaseSummary) -> Against
     prompts = cases.frame.drop_duplicates("case_id")["prompt"].astype(str).to_list()
     places = np.flatnonzero(n)
     kept = places[:: -(-len(places) // MOST_POINTS)]
-    points = tuple(
-        RatedPrompt(prompts[k], float(scores[k] / n[k]), float(people[k] / n[k])) for k in kept
-    )
+    points = tuple((prompts[k], float(scores[k] / n[k]), float(people[k] / n[k])) for k in kept)
     return AgainstPeople(
         card, points, int((n_known > 0).sum()), int(((n_known > 0) & (n == 0)).sum())
     )

@@ -215,20 +215,13 @@ class Group:
 
 
 @dataclass(frozen=True)
-class WorkerRow:
-    """A worker that lives: what it is at, and how many more it has claimed."""
-
-    pulse: Heartbeat
-    further: int
-
-
-@dataclass(frozen=True)
 class Queue:
     """All submissions: in work, waiting next first, done newest first."""
 
     groups: tuple[Group, ...]  # those that are not empty
     counts: tuple[tuple[str, int], ...]  # words to numbers
-    workers: tuple[WorkerRow, ...]  # those that live
+    # those that live, each with how many more submissions it has claimed than it is at
+    workers: tuple[tuple[Heartbeat, int], ...]
     last_seen: datetime | None  # the latest pulse of any worker; None: none was ever seen
     now: datetime  # the moment of display
     busy: bool  # whether anything waits or is in work, so that the queue changes by itself
@@ -366,7 +359,7 @@ def queue_of(
             ("stopped", counts[State.FAILED] + counts[State.REJECTED]),
         ),
         tuple(
-            WorkerRow(pulse, len(set(pulse.claimed) - {pulse.submission_id}))
+            (pulse, len(set(pulse.claimed) - {pulse.submission_id}))
             for pulse in alive(moment.pulses, moment.now)
         ),
         max((pulse.at for pulse in moment.pulses), default=None),

@@ -186,12 +186,12 @@ def _over_versions(history: VersionHistory) -> ScatterChart:
 
 
 def _against(found: AgainstPeople) -> ScatterChart:
-    across = Scale(min(p.score for p in found.points), max(p.score for p in found.points))
-    upward = Scale(min(p.people for p in found.points), max(p.people for p in found.points))
+    prompts, scores, people = zip(*found.points, strict=True)
+    across, upward = Scale(min(scores), max(scores)), Scale(min(people), max(people))
     return ScatterChart(
         f"Scores against people on {found.card.title}",
-        f"{len(found.points)} prompts",
-        tuple(Point(clean(p.prompt)[:120], p.people, p.score) for p in found.points),
+        f"{len(prompts)} prompts",
+        tuple(Point(clean(prompt)[:120], said, score) for prompt, score, said in found.points),
         across,
         upward,
         "score of the metric, higher is a better match",

@@ -82,7 +82,7 @@ def test_lines_come_newest_first_and_a_filter_keeps_exactly_what_it_names(store:
     ):  # fmt: skip
         wanted = [line.n for line in reversed(lines) if query.matches(line)]
         assert wanted
-        assert [line.n for line in page_of(reader.read().lines, query).lines] == wanted
+        assert [line.n for line in page_of(reader.read().lines, query)["lines"]] == wanted
     assert numbers(shown(store, subject="nobody")) == []
     assert numbers(shown(memory_store())) == [] and "Nothing was done" in shown(memory_store())
 
@@ -92,9 +92,9 @@ def test_pages_hold_every_line_once(store: Store) -> None:
     add_events(store, 2 * PER_PAGE)
     lines = read_lines(store.public)
     pages = [page_of(lines, LedgerQuery(page=n)) for n in range(1, 9)]
-    found = [line.n for page in pages[: pages[0].pages] for line in page.lines]
+    found = [line.n for page in pages[: pages[0]["pages"]] for line in page["lines"]]
     assert found == [line.n for line in reversed(lines)]
-    assert page_of(lines, LedgerQuery(page=10**8)).page == pages[0].pages
+    assert page_of(lines, LedgerQuery(page=10**8))["page"] == pages[0]["pages"]
     assert shown(store).links("", "[rel=next]") == ["./ledger?page=2"]
 
 
