@@ -260,6 +260,7 @@ def _first_line(error: Exception) -> str:
 
 
 Reader = Callable[[], bytes]
+_NAMED = 5  # Missing images
 
 
 def folder_images(
@@ -296,7 +297,7 @@ def _check_complete(
     if missing:
         raise SubmitterError(
             "images_missing",
-            f"{where} lacks {len(missing)} of the {len(names)} images of {benchmark}, "
-            f"the first is {missing[0]!r}.",
+            f"{where} lacks {len(missing)} of the {len(names)} images of {benchmark}: "
+            f"{', '.join(map(repr, missing[:_NAMED]))}{', …' if len(missing) > _NAMED else ''}.",
             remedy or f"`python -m benchmarks fetch {benchmark}` downloads what is missing.",
         )

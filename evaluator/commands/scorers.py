@@ -1,4 +1,4 @@
-"""`scorers`: the built-in metrics: list, describe, try one, run one, reckon what it costs."""
+"""`scorers`: the built-in metrics: list, describe, try one, run one, verify one, reckon its cost."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rich.text import Text
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
+from benchmarks.released.verification import Standing, standing_of
 from evaluator.commands.common import DataOption, JsonOption, console, now, table
 from evaluator.commands.scorer_options import (
     NameArgument,
@@ -24,6 +25,7 @@ from evaluator.commands.scorer_options import (
     with_runtime_options,
 )
 from evaluator.commands.scorers_run import run
+from evaluator.commands.scorers_verify import verify
 from evaluator.scorers.checkpoints import cached, commit_of
 from evaluator.scorers.cost import (
     Estimate,
@@ -55,11 +57,12 @@ if TYPE_CHECKING:
 def scorers_app() -> typer.Typer:
     """The group of commands."""
     app = typer.Typer(
-        help="The built-in metrics: list, describe, try, run, check, cost.", no_args_is_help=True
+        help="The built-in metrics: list, describe, try, run, check, verify, cost.",
+        no_args_is_help=True,
     )
     app.command("list")(list_)
     app.command()(describe)
-    for command in (score, run, check):
+    for command in (score, run, check, verify):
         app.command()(with_runtime_options(command))
     app.command()(with_runtime_options(cost, without=("questions",)))
     return app
@@ -249,18 +252,25 @@ def needs(row: ScorerRow) -> list[str]:
 def rows_table(rows: Sequence[ScorerRow]) -> RenderableType:
     """The rows, one a line."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("metric", "title", "family", "checkpoint", "range", "needs"):
+    for name in ("metric", "title", "family", "checkpoint", "range", "needs", "verified"):
         table.add_column(name, overflow="fold", no_wrap=name == "metric")
     for row in rows:
         ids = ", ".join(checkpoint.id for checkpoint in row.checkpoints.values())
-        cells = (row.name, row.title, row.family, ids, range_of(row), " ".join(needs(row)))
+        needed, verified = " ".join(needs(row)), verification_of(row).state.value
+        cells = (row.name, row.title, row.family, ids, range_of(row), needed, verified)
         table.add_row(*map(Text, cells))
     return table
 
 
 def row_json(row: ScorerRow) -> dict[str, Any]:
     """A row for programs."""
-    return {**row.model_dump(mode="json"), "needs": needs(row)}
+    verification = verification_of(row).model_dump(mode="json")
+    return {**row.model_dump(mode="json"), "needs": needs(row), "verification": verification}
+
+
+def verification_of(row: ScorerRow) -> Standing:
+    """Whether a row, as it is now, agreed with its authors' scores."""
+    return standing_of(row.name, row.digest, row.revisions)
 
 
 def checkpoints_json(row: ScorerRow) -> dict[str, dict[str, Any]]:
@@ -300,6 +310,7 @@ def _facts(row: ScorerRow, options: Mapping[str, Any], family: str) -> Iterator[
     yield "scores", ", ".join(row.granularity)
     yield "cost", _cost(row)
     yield "needs", ", ".join(needs(row)) or "nothing else"
+    yield "verified", verification_of(row).text
     yield "trained on", ", ".join(row.trained_on) or "no benchmark that is known"
     for note in row.notes:
         yield "note", note

@@ -84,9 +84,9 @@ def run(
     check_out(out)
     most_kept = round(value_of("embeddings_gib", os.environ) * 2**30)
     runtime = runtime_of(row)
-    _refuse_numbered(runtime.device, engine)
-    asked = _first(target.questions(data), limit)
-    started = _Run(
+    refuse_numbered(runtime.device, engine)
+    asked = first_pairs(target.questions(data), limit)
+    started = MetricRun(
         row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")
     )
     gpus = 1.0 if runtime.device.startswith("cuda") else 0.0
@@ -128,8 +128,8 @@ def _finish(out: Path, column: ScoreColumn, facts: Facts, *, as_json: bool) -> N
 
 
 @dataclass(frozen=True)
-class _Run:
-    """What is run, whichever engine carries it."""
+class MetricRun:
+    """A built-in metric on a benchmark, whichever engine carries it."""
 
     row: ScorerRow
     benchmark: Benchmark
@@ -150,10 +150,12 @@ class _Run:
 
     @property
     def source(self) -> ModelSource:
+        """Opens the metric."""
         return ModelSource(self.row, self.runtime, self.cache)
 
     @property
     def fingerprint(self) -> str:
+        """Of what is equal for all scores: code, checkpoints, settings, data."""
         return run_fingerprint(
             submission=self.source.fingerprint,
             benchmark=self.benchmark.name,
@@ -161,6 +163,7 @@ class _Run:
         )
 
     def column(self, engine: Engine, bars: Callable[[RunProgress], None]) -> ScoreColumn:
+        """Score all pairs but those that an earlier start did."""
         # Another setting or another number of pairs is another run, which spoils none before it.
         place = f"{self.fingerprint[:16]}-{len(self.questions.pairs)}"
         return run_plan(
@@ -179,12 +182,13 @@ class _Run:
         )
 
 
-def _first(questions: Questions, limit: int | None) -> Questions:
+def first_pairs(questions: Questions, limit: int | None) -> Questions:
     """The first pairs of a benchmark."""
     return questions if limit is None else replace(questions, pairs=questions.pairs[:limit])
 
 
-def _refuse_numbered(device: str, engine: EngineChoice) -> None:
+def refuse_numbered(device: str, engine: EngineChoice) -> None:
+    """Refuse a GPU by number where Ray chooses one."""
     if engine is EngineChoice.RAY and ":" in device:
         raise typer.BadParameter(
             "Ray gives each actor a GPU of its own: say cuda.", param_hint="--device"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -88,6 +90,21 @@ class ScorerRow(Frozen):
     flops_per_pair: float | None = None
     """Of one forward pass; where its cost depends on the prompt, of a prompt of 20 tokens."""
     notes: tuple[str, ...] = ()  # What changes the number and is easily overlooked
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what decides the score, in hex: not of titles and notes, nor of commits."""
+        said = self.model_dump(mode="json", include={"family", "options", "dtype"})
+        said["checkpoints"] = {
+            role: one.model_dump(mode="json", exclude={"revision", "licence"})
+            for role, one in self.checkpoints.items()
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def revisions(self) -> dict[str, str]:
+        """Role to the commit that the row names; roles without one are left out."""
+        return {role: one.revision for role, one in self.checkpoints.items() if one.revision}
 
 
 Options = TypeVar("Options", bound=Frozen)
