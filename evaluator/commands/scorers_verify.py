@@ -29,7 +29,7 @@ from benchmarks.released.verification import (
     share_text,
 )
 from benchmarks.schema import Benchmark
-from benchmarks.settings.sources import value_of
+from benchmarks.settings.model import value_of
 from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words, table
 from evaluator.commands.progress import run_bars
 from evaluator.commands.scorer_options import (
