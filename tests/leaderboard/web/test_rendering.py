@@ -1,9 +1,10 @@
-"""The templates' environment: what untrusted users wrote stays text, and nothing is printed unsaid."""
+"""The templates: what untrusted users wrote stays text, wherever and by whichever macro it is printed."""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,8 +13,28 @@ from jinja2 import TemplateNotFound, UndefinedError
 from markupsafe import Markup
 
 from leaderboard.rendering import environment, render
+from leaderboard.web.components import (
+    Column,
+    HeatCell,
+    Line,
+    LineChart,
+    Link,
+    PairCell,
+    PairMatrix,
+    Pick,
+    Point,
+    Row,
+    Scale,
+    ScatterChart,
+    Tab,
+    Tag,
+    TextCell,
+    Tick,
+    Tier,
+    ValueCell,
+)
 from tests.conftest import REPOSITORY
-from tests.leaderboard.web.parsed import harmless, read
+from tests.leaderboard.web.parsed import Node, harmless, named, parse, read
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\"'`\u202eabc\u2066\x00\x1b{{7*7}}{%x%}${y}&amp;"
@@ -104,3 +125,311 @@ def test_no_template_turns_escaping_off_or_holds_a_script_or_an_event() -> None:
 def test_a_template_that_is_not_there_is_an_error() -> None:
     with pytest.raises(TemplateNotFound):
         render("nothing.html")
+
+
+# Every macro in each of its states.
+
+
+SCALE = Scale(0.0, 1.0, chance=0.5)
+LINK = Link(HOSTILE, f"./boards?x={HOSTILE}", "on-e")
+COLUMNS = [
+    Column("metric", HOSTILE, HOSTILE, first=True), Column("v", HOSTILE, sorted="descending"),
+    Column("t", "Access", right=True, sortable=False, hint=HOSTILE),
+]  # fmt: skip
+ROW = Row(
+    "r-1", HOSTILE, HOSTILE, "1–4", 1,
+    (ValueCell(0.7, 0.6, 0.8, n=1200, scale=SCALE, rank="1–4"), TextCell(HOSTILE)),
+    (Tag(HOSTILE, "trained", HOSTILE),), ([(HOSTILE, HOSTILE)],), (LINK,), href="./metric?id=x",
+)  # fmt: skip
+SCATTER = ScatterChart(
+    HOSTILE, HOSTILE,
+    (Point(HOSTILE, 0.7, 1e9, 0.6, 0.8, "front", labelled=True), Point("b", 0.8, 1e12, kind="front"),
+     Point("c", 0.2, 1e10, kind="hollow"), Point("d", 0.1, 1e10, 0.0, 0.2, "below"), Point("e", 0.9)),
+    Scale(1e8, 1e14, log=True), Scale(0.0, 1.0, chance=0.5), HOSTILE, HOSTILE,
+    (Tick(1e9, HOSTILE),), (Tick(0.5, "0.5"),), HOSTILE,
+)  # fmt: skip
+LINES = LineChart(HOSTILE, HOSTILE, (HOSTILE, "b", "c"), (
+    Line(HOSTILE, (1.0, None, 2.0), "a"), Line("y", (2.0, 1.0, 1.0)), Line("z", (None, 3.0, 3.0), "l4"),
+), Scale(1, 3))  # fmt: skip
+MATRIX = PairMatrix(HOSTILE, (HOSTILE, "b"), (
+    (PairCell("self"), PairCell("better", 0.1, hint=HOSTILE, href="./compare")),
+    (PairCell("worse", -0.1), PairCell("none", 0.01)),
+))  # fmt: skip
+
+
+def made(call: str, **values: object) -> Node:
+    """A macro's markup, which holds nothing that runs and can be read out."""
+    folder, _, macro = call.partition(".")
+    source = f"{{% import 'macros/{folder}.html' as m %}}{{{{ m.{macro} }}}}"
+    html = environment().from_string(source).render(**values)
+    page = parse(html)
+    named(page)
+    return page
+
+
+ALL: dict[str, dict[str, object]] = {
+    "page.verdict(x, x, picks)": {"picks": [Pick(HOSTILE, HOSTILE, HOSTILE, "./metric?id=x")]},
+    "page.tag(tag)": {"tag": Tag(HOSTILE, "bad", HOSTILE)},
+    "page.tabs(items, x)": {"items": [Tab(HOSTILE, "./?a", True, HOSTILE, HOSTILE, HOSTILE)]},
+    "page.filter_chip(link)": {"link": LINK},
+    "page.heading(x, 'an-id', x)": {},
+    "page.note(x, x, 'bad', 'alert')": {},
+    "page.empty(x, x, [link])": {"link": LINK},
+    "page.facts([(x, x)])": {},
+    "page.copyable(x, x)": {},
+    "page.downloads('/api/table/' ~ x, x)": {},
+    "page.outside(x, x)": {},
+    "page.outside('https://a.example/' ~ x, x)": {},
+    "board.text_cell(cell)": {"cell": TextCell(HOSTILE, title=HOSTILE)},
+    "board.value_cell(cell)": {"cell": ValueCell(None, reason=HOSTILE)},
+    "board.sort_header(col)": {"col": COLUMNS[0]},
+    "board.tier_row(tier, 3)": {"tier": Tier(HOSTILE, HOSTILE, HOSTILE)},
+    "board.metric_row(row, columns)": {"row": ROW, "columns": COLUMNS},
+    "board.detail_row(row, columns)": {"row": ROW, "columns": COLUMNS},
+    "board.board(x, columns, [(none, [row])])": {"row": ROW, "columns": COLUMNS},
+    "heat.heat_cell(cell)": {"cell": HeatCell(0.5, 0.5, unordered=HOSTILE)},
+    "heat.tally(1, 0, 2, x, x)": {},
+    "heat.pair_matrix(matrix)": {"matrix": MATRIX},
+    "charts.scatter(chart)": {"chart": SCATTER},
+    "charts.pareto(chart)": {"chart": SCATTER},
+    "charts.bump(chart)": {"chart": LINES},
+    "charts.parallel(chart)": {"chart": LINES},
+}
+"""Each macro that prints what it is given, and what it is given beside `x`."""
+
+
+@pytest.mark.parametrize("call", ALL)
+def test_what_a_stranger_wrote_is_text_in_every_macro(call: str) -> None:
+    page = made(call, x=HOSTILE, **ALL[call])
+    assert "<script>alert(1)</script>" in page
+    tags = {"a", "article", "b", "bdi", "button", "caption", "circle", "code", "dd", "div", "dl",
+            "dt", "g", "h1", "h2", "h3", "i", "img", "li", "line", "p", "path", "pre", "rect", "section",
+            "small", "span", "sup", "svg", "table", "tbody", "td", "text", "th", "thead", "title",
+            "tr", "ul"}  # fmt: skip
+    assert {node.tag for node in page.nodes} <= tags
+    for node in page.nodes:
+        assert {name.split("-")[0] for name in node.attrs} <= {
+            "alt", "aria", "class", "colspan", "cx", "cy", "d", "data", "download", "height", "href", "id",
+            "loading", "r", "rel", "role", "scope", "src", "style", "tabindex", "target", "text", "title", "type",
+            "viewbox", "width", "x", "x1", "x2", "y", "y1", "y2",
+        }, node.attrs  # fmt: skip
+
+
+def test_every_macro_is_rendered_here() -> None:
+    static = {
+        "page.verdict_skeleton",
+        "page.skeleton",
+        "page.toolbar",
+        "page.scroll",
+        "board.interval",
+    }
+    known = {call.partition("(")[0] for call in ALL} | static
+    for folder in ("page", "board", "heat", "charts"):
+        module = environment().get_template(f"macros/{folder}.html").module
+        names = {n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")}
+        assert {f"{folder}.{name}" for name in names} - {"board.tag_of"} <= known
+
+
+# Cells and rows.
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown", "classes", "title"),
+    [
+        (ValueCell(0.7784, 0.731, 0.816, n=160), "0.778", set(),
+         "95% interval [0.731, 0.816], n 160"),
+        (ValueCell(0.7, best=True, rank="1–4"), "0.700 1–4", {"is-best"}, ""),
+        (ValueCell(-0.3, below=True), "−0.300 ▼ below chance", {"as-down"}, ""),
+        (ValueCell(0.2, not_significant=True), "0.200 n.s.", {"as-ns"}, ""),
+        (ValueCell(0.7, trained=True), "0.700T", set(), "T trained on this benchmark"),
+        (ValueCell(None), "–no result", {"as-none"}, ""),
+        (ValueCell(None, reason="not run"), "–not run", {"as-none"}, "not run"),
+        (ValueCell(3.456, digits=2), "3.46", set(), ""),
+    ],
+)  # fmt: skip
+def test_a_value_says_its_uncertainty_or_why_there_is_none(
+    cell: ValueCell, shown: str, classes: set[str], title: str
+) -> None:
+    found = made("board.value_cell(cell)", cell=cell).one("td")
+    assert found.text == shown and found["title"] == title
+    assert set(found["class"].split()) == {"as-v", *classes}
+    assert found["data-v"] == ("" if cell.value is None else str(cell.value))
+
+
+def test_a_value_stands_on_its_axis_with_its_interval_and_chance() -> None:
+    svg = made("board.interval(0.75, 0.5, 1.0, scale, 'hollow')", scale=SCALE).one("svg")
+    assert svg["aria-hidden"] == "true" and svg.one(".as-chance")["x1"] == "42.0"
+    whisker = svg.one(".as-w")
+    assert (whisker["x1"], whisker["x2"], svg.one(".as-hollow")["cx"]) == ("42.0", "81.0", "61.5")
+    bare = made("board.interval(none, none, none, scale)", scale=replace(SCALE, chance=None))
+    assert not bare.all("circle") and not bare.all("line")
+
+
+def test_only_the_column_that_sorts_says_so_and_headings_are_buttons() -> None:
+    page = made("board.board('Board', columns, [])", columns=COLUMNS)
+    heads = page.all("thead th")
+    assert [head["aria-sort"] for head in heads] == ["", "descending", ""]
+    assert [len(head.all("button")) for head in heads] == [1, 1, 0]
+    assert page.one("table caption").text == "Board"
+
+
+def test_a_row_is_named_once_and_its_detail_row_unfolds() -> None:
+    closed = made("board.board('B', columns, [(tier, [row])])", columns=COLUMNS, row=ROW,
+                  tier=Tier("Tier 1", "3 metrics", "(Holm)"))  # fmt: skip
+    button = closed.one("th.as-first .as-row-open")
+    assert button["aria-expanded"] == "false" and closed.all(f"#{button['aria-controls']}")
+    assert closed.one(".as-tier th")["colspan"] == "3" and "3 metrics" in closed.one(".as-tier")
+    open_ = made("board.metric_row(row, c)", row=replace(ROW, open=True), c=COLUMNS)
+    assert open_.one("tr")["class"] == "is-open" and open_.one("button")["aria-expanded"] == "true"
+    detail = made("board.detail_row(row, c)", row=replace(ROW, open=True), c=COLUMNS)
+    assert "is-open" in detail.one("tr")["class"] and "./metric?id=x" in detail.links()
+    assert made("board.metric_row(row, c)", row=replace(ROW, rank=""), c=COLUMNS).one(
+        ".as-rk"
+    ).text == "–"  # fmt: skip
+
+
+def test_while_a_board_is_loaded_twelve_rows_hold_its_place() -> None:
+    page = made("board.board('B', columns, loading=true)", columns=COLUMNS)
+    assert len(page.all("tbody tr")) == 12 and page.one(".as-board-wrap")["aria-busy"] == "true"
+    assert page.all("thead button")
+
+
+# Parts of a page.
+
+
+def test_tabs_are_a_tab_list_or_a_navigation() -> None:
+    items = [
+        Tab("All", "./?", True),
+        Tab("Count", "./?s=c", group="Skill"),
+        Tab("B", "./?b", group="Skill"),
+    ]
+    tabs = made("page.tabs(items, 'Views')", items=items)
+    assert tabs.one("[role=tablist]")["aria-label"] == "Views"
+    assert [t["aria-selected"] for t in tabs.all("a")] == ["true", "false", "false"]
+    assert tabs.texts(".as-cap") == ["Skill"]
+    anchors = made("page.tabs(items, 'Views', exchanged=false)", items=items)
+    assert anchors.one("nav") and [a["aria-current"] for a in anchors.all("a")] == ["page", "", ""]
+
+
+def test_a_chip_says_what_it_removes_and_a_tag_is_a_word() -> None:
+    chip = made("page.filter_chip(link)", link=Link("Access: open", "./boards", "access")).one("a")
+    assert chip.text.startswith("Remove filter Access: open") and chip["data-go"] == "access"
+    assert made("page.tag(tag)", tag=Tag("simulated", "sim")).one(".as-sim").text == "simulated"
+
+
+@pytest.mark.parametrize("role", ["note", "status", "alert"])
+def test_a_message_has_the_role_it_needs(role: str) -> None:
+    note = made(f"page.note('Read.', 'Later.', 'warn', '{role}')").one(".as-note")
+    assert (note["role"], note.text) == (role, "Read. Later.") and "as-warn" in note["class"]
+
+
+def test_what_is_empty_says_the_reason_and_what_helps() -> None:
+    page = made("page.empty('None.', 'Raise it.', links)", links=[Link("Clear all", "./boards")])
+    assert page.one(".as-empty b").text == "None." and page.links() == ["./boards"]
+    assert made("page.verdict('One.')").one("h1").text == "One."
+    assert not made("page.verdict('One.')").all("dl")
+
+
+@pytest.mark.parametrize("call", ["page.verdict_skeleton()", "page.skeleton()"])
+def test_what_is_loaded_has_its_place_before(call: str) -> None:
+    assert made(call).all(".as-sk")
+
+
+# Colours and pairs.
+
+
+@pytest.mark.parametrize(("share", "style"), [(0.67, "--t:67%"), (-3, "--t:0%"), (9, "--t:100%")])
+def test_a_colour_comes_with_its_number(share: float, style: str) -> None:
+    cell = HeatCell(3.82, share, small="1–2", best=True, href="./model")
+    found = made("heat.heat_cell(cell)", cell=cell).one("td")
+    assert found["style"] == style and found.text == "3.82 1–2"
+    assert found["data-v"] == "3.82" and "is-best" in found["class"]
+
+
+def test_a_cell_without_an_order_is_hatched_and_one_without_a_value_is_a_dash() -> None:
+    flat = made("heat.heat_cell(c)", c=HeatCell(0.5, unordered="two prompts")).one("td")
+    assert flat["title"] == "two prompts" and "no order" in flat and "style" not in flat.attrs
+    none = made("heat.heat_cell(c)", c=HeatCell(None)).one("td")
+    assert none["data-v"] == "" and "no result" in none
+
+
+@pytest.mark.parametrize(
+    ("call", "words", "parts"),
+    [("heat.tally(115, 2, 47, 'X', 'Y')", "X higher on 115 of 164, Y on 47, tied on 2.", 3),
+     ("heat.tally(1, 0, 0)", "A higher on 1 of 1, B on 0.", 1),
+     ("heat.tally(0, 0, 0)", "Nothing to compare.", 0)],
+)  # fmt: skip
+def test_counts_are_said_in_words(call: str, words: str, parts: int) -> None:
+    page = made(call)
+    assert page.one("p").text == words and len(page.all("i")) == parts
+
+
+def test_a_pair_has_a_sign_and_says_where_it_is_not_significant() -> None:
+    page = made("heat.pair_matrix(matrix)", matrix=MATRIX)
+    rows = [[td.text for td in tr.all("td")] for tr in page.all("tbody tr")]
+    assert rows == [["the same", "+0.100"], ["−0.100", "+0.010 not significant"]]
+    assert [td["class"] for td in page.all("td")] == ["is-self", "is-sig", "is-neg", "is-ns"]
+
+
+# Charts.
+
+
+@pytest.mark.parametrize("kind", ["scatter", "pareto"])
+def test_points_have_their_shape_their_interval_and_their_words(kind: str) -> None:
+    svg = made(f"charts.{kind}(c)", c=SCATTER).one("svg")
+    assert svg["role"] == "img" and svg["viewbox"] == "0 0 760 250"
+    assert len(svg.all("g")) == 5 and len(svg.all(".as-f .as-d")) == 2
+    assert all(mark.tag == "path" for mark in svg.all(".as-f .as-d")) and svg.all(".as-hollow")
+    assert svg.texts("title")[1] == "b: 0.800"
+    assert bool(svg.all(".as-frontline")) is (kind == "pareto")
+    gutter = svg.all("g")[4].one("circle")
+    assert 614 < float(gutter["cx"]) < 758  # Its cost is not known; it is not dropped.
+
+
+@pytest.mark.parametrize("kind", ["scatter", "pareto", "bump", "parallel"])
+def test_a_chart_without_data_keeps_its_size_and_says_why(kind: str) -> None:
+    chart = replace(SCATTER, points=(), empty="No results yet.") if kind in {"scatter", "pareto"} else (
+        replace(LINES, lines=(), empty="No results yet.")
+    )  # fmt: skip
+    svg = made(f"charts.{kind}(c)", c=chart).one("svg")
+    assert svg["viewbox"] == "0 0 760 250" and "No results yet." in svg.texts("text")
+    assert svg.all("line")
+
+
+@pytest.mark.parametrize(("kind", "top"), [("bump", 1.0), ("parallel", 3.0)])
+def test_lines_are_broken_where_nothing_is_known_and_the_best_rank_is_at_the_top(
+    kind: str, top: float
+) -> None:
+    svg = made(f"charts.{kind}(c)", c=LINES).one("svg")
+    assert [p["d"].count("M") for p in svg.all("path")] == [2, 1, 1]
+    assert LINES.upward(top, ranks=kind == "bump") == 26.0
+    assert svg.all("path")[0]["class"] == "as-la"
+
+
+@pytest.mark.parametrize(
+    ("scale", "ticks"),
+    [(Scale(0.0, 1.0), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)), (Scale(0.21, 0.83), (0.4, 0.6, 0.8)),
+     (Scale(1e9, 1e12, log=True), (1e9, 1e10, 1e11, 1e12)), (Scale(2.0, 2.0), (2.0,))],
+)  # fmt: skip
+def test_an_axis_names_round_values(scale: Scale, ticks: tuple[float, ...]) -> None:
+    assert scale.ticks() == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "place"),
+    [(Scale(0, 1, 0, 100), 0.25, 25), (Scale(0, 1, 0, 100), 7, 100), (Scale(0, 1, 0, 100), -7, 0),
+     (Scale(1, 100, 0, 100, log=True), 10, 50), (Scale(1, 100, 0, 100, log=True), 0, 0),
+     (Scale(2, 2, 0, 100), 2, 50)],
+)  # fmt: skip
+def test_a_value_outside_a_scale_is_at_its_end(scale: Scale, value: float, place: float) -> None:
+    assert scale.at(value) == place
+
+
+def test_a_block_stands_in_its_toolbar_and_its_box() -> None:
+    source = (
+        "{% from 'macros/page.html' import toolbar, scroll %}"
+        "{% call toolbar('Filters') %}<b>{{ x }}</b>{% endcall %}{% call scroll('T') %}t{% endcall %}"
+    )
+    page = read(environment().from_string(source).render(x=HOSTILE))
+    assert page.one(".as-bar[role=group]")["aria-label"] == "Filters" and SEEN in page.one("b").text
+    assert page.one("[role=region]")["tabindex"] == "0"

@@ -12,7 +12,7 @@ from leaderboard.rendering import environment
 from leaderboard.web.assets import assets
 from leaderboard.web.components import Column, HeatCell, Tier, ValueCell
 from tests.leaderboard.web.browser.test_every_page import broken_rules
-from tests.leaderboard.web.test_macros import COLUMNS, LINES, MATRIX, ROW, SCATTER
+from tests.leaderboard.web.test_rendering import COLUMNS, LINES, MATRIX, ROW, SCATTER
 
 pytestmark = pytest.mark.browser
 _PAGE = """<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width">
