@@ -160,7 +160,8 @@ class WeightsLookup:
         commits = {role: one.commit for role, one in found.items()}
         counts = [one.weights for one in found.values()]
         counted = sum(n for n in counts if n is not None)
-        return RowWeights(commits, None if None in counts else counted, tuple(problems))
+        unknown = bool(problems) or None in counts
+        return RowWeights(commits, None if unknown else counted, tuple(problems))
 
     def _look(self, row: ScorerRow, role: str) -> FoundWeights | AssayError:
         try:

@@ -105,6 +105,7 @@ def test_each_fault_names_the_metric_and_what_to_do(
     found = {problem.code: problem for problem in report.problems}
     told = f"{found[code].message} {found[code].hint}"
     assert all(each in told for each in (name, *named))
+    assert "0.0 GB;" not in " ".join(report.notes), "what is not known is not said to be nothing"
     with pytest.raises(SubmitterError):
         rig.desk.submit_builtin(form(name), account=ROOT)
     assert rig.ledger.statuses() == ()

@@ -157,6 +157,20 @@ def test_an_operator_sets_the_policy_that_others_then_read(space: str, browser: 
     other.context.close()
 
 
+def test_an_operator_is_told_what_a_built_in_metric_lacks(space: str, browser: Browser) -> None:
+    page = sign_in(browser.new_context(), space, "root")
+    page.goto(f"{space}operators")
+    page.get_by_label("Metric", exact=True).fill("score-table")
+    page.get_by_role("option", name="score-table").click()
+    page.get_by_role("button", name="Check metric").click()
+    expect(page.get_by_text("file_of_yours")).to_be_visible()
+    expect(page.locator(".as-needs")).to_contain_text("Memory")
+    page.get_by_role("button", name="Queue metric").click()
+    expect(page.locator(".as-needs")).to_have_count(0)
+    expect(page.get_by_text("file_of_yours")).to_be_visible()
+    page.context.close()
+
+
 def upload(page: Page, path: Path) -> None:
     page.locator(".as-form input[type=file]").first.set_input_files(path)
     expect(page.locator(".as-form").get_by_text(re.compile(path.stem)).first).to_be_visible()
