@@ -11,11 +11,14 @@ from benchmarks.errors import SubmitterError
 from benchmarks.problems import ProblemsError
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity
+from evaluator.scorers.questions.files import write_records
+from evaluator.submission.builtin import source_from
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from tests.evaluator.commands.submitting import Run
 from tests.evaluator.rig import ADA, ROOT, Rig
+from tests.evaluator.scorers.questions.fakes import yes_no
 from tests.evaluator.submission.builtins import (
     BLIP2,
     CLIP,
@@ -273,3 +276,22 @@ def test_libraries_are_needed_where_it_is_to_run(
     name = rig.desk.submit_builtin(form(gpu="t4"), account=ROOT).status.submission.submission_id
     rig.worker().run_all()
     assert rig.state(name) is State.QUEUED, "a worker without them leaves it to others"
+
+
+def test_a_question_file_goes_with_the_metric_that_asks_and_is_read_where_it_runs(
+    rig: Rig, hub: HubServer, tmp_path: Path
+) -> None:
+    hub.add(ROWS[ASKING].checkpoints["model"].id, {"model.safetensors": b"w"})
+    file, bad = tmp_path / "q.jsonl", tmp_path / "bad.jsonl"
+    write_records(file, [yes_no("a grey pixel", "1", "Grey?")])
+    bad.write_text("{}\n")
+    (problem,) = rig.desk.examine_builtin(form(ASKING, questions=bad), ROOT).problems
+    assert problem.code == "bad_questions"
+    sent = rig.desk.submit_builtin(form(ASKING, questions=file), account=ROOT).status.submission
+    kept = tmp_path / "kept.json"
+    rig.ledger.fetch_upload(sent, kept)
+    with source_from(sent, kept)._model() as model:
+        asked = model.runtime.questions
+        assert asked is not None and asked.name == "q.jsonl"
+        assert asked.read_bytes() == file.read_bytes()
+        assert not (model.runtime.allow_pickle or model.runtime.trust_remote_code)
