@@ -135,6 +135,7 @@ def environment(
 ) -> dict[str, str]:
     """What a result records of how a metric was run."""
     return {
+        "row": f"{row.name}@{row.digest}",
         "device": runtime.device,
         "dtype": runtime.dtype or row.dtype,
         "torch": torch.__version__,

@@ -14,9 +14,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.released import bundle
+from benchmarks.released.verification import Standing, standing_of
 from leaderboard.publication.entries import Entry
 
 FACTS = Path(bundle.FOLDER) / "metric_facts.toml"
+_CHECKPOINT = "checkpoint_"
 
 
 class MetricFacts(BaseModel):
@@ -89,6 +91,20 @@ def metric_in_words(entry: Entry) -> str:
         if facts.backbone and facts.method == "Questions"
         else f"{facts.title} ({facts.variant})"
     )
+
+
+def verification_of(entry: Entry) -> Standing | None:
+    """Whether a built-in metric agreed with its authors' scores; None for any other metric."""
+    for found in entry.findings.values():
+        row, _, digest = found.environment.get("row", "").partition("@")
+        if row:
+            commits = {
+                role.removeprefix(_CHECKPOINT): named.rpartition("@")[2]
+                for role, named in found.environment.items()
+                if role.startswith(_CHECKPOINT)
+            }
+            return standing_of(row, digest, commits)
+    return None
 
 
 @cache

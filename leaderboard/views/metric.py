@@ -20,7 +20,12 @@ from leaderboard.publication.identities import Identity, latest_cells
 from leaderboard.publication.index import rescaled
 from leaderboard.publication.item_scores import CaseSet, CaseSummary
 from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, title, token
-from leaderboard.publication.metric_facts import metric_in_words, metric_label, metric_name
+from leaderboard.publication.metric_facts import (
+    metric_in_words,
+    metric_label,
+    metric_name,
+    verification_of,
+)
 from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import common_key, common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
@@ -509,6 +514,7 @@ def metric_page(
         ],
         "layers": [of for of in dict.fromkeys(entry.isolation.values()) if of],
         "reports": reports_of(entry),
+        "verification": verification_of(entry),
         "flops": NOT_DECLARED if flops is None else f"{gigaflops_text(flops / GIGA)}, {DECLARED}",
         "history": _history(entry, status, before, cards, results_of),
         "over": standing_over(status.submission, statuses) if status else None,

@@ -14,7 +14,12 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of, is_trained_on, origin
 from leaderboard.publication.identities import Identity, shown_account, signature_text
 from leaderboard.publication.measure_names import short_title
-from leaderboard.publication.metric_facts import facts_of, metric_name, metric_title
+from leaderboard.publication.metric_facts import (
+    facts_of,
+    metric_name,
+    metric_title,
+    verification_of,
+)
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
@@ -175,6 +180,8 @@ def who_facts(sent: Sequence[Entry], cards: Mapping[str, Card]) -> list[tuple[st
         found.append(("Submitter", signature_text(entry)))
     if facts.paper:
         found.append(("Paper", facts.paper))
+    if verification := verification_of(entry):
+        found.append(("Authors' scores", verification.text))
     found.append(("Trained on", ", ".join(trained) or "none of these benchmarks stated"))
     found.append(("Published", f"{entry.published_at:%Y-%m-%d}"))
     return found

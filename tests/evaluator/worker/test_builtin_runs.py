@@ -103,7 +103,9 @@ def test_a_dual_encoder_is_queued_run_and_ranked_like_a_module(
     assert result.isolation == LAYERS
     assert result.cost is not None and result.cost.pairs == 3 and result.cost.seconds > 0
     assert result.findings is not None
-    assert result.findings.environment["checkpoint_model"] == f"{CLIP}@{commit}"
+    environment = result.findings.environment
+    assert environment["checkpoint_model"] == f"{CLIP}@{commit}"
+    assert environment["row"] == f"{DUAL}@{ROWS[DUAL].digest}"
     assert result.trust is not None and not result.trust.failed
     assert {check.name for check in result.trust.checks} >= {"repeat", "order", "batch", "run"}
     (cell,) = rig.cells()

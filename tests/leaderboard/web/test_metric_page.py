@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +14,8 @@ from huggingface_hub import parse_eval_result_entries
 from pydantic import ValidationError
 
 from benchmarks.registry import load_registry
+from benchmarks.released import verification
+from benchmarks.released.verification import Verification, Weights
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.entries import Entry, entries_of
 from leaderboard.publication.item_scores import ItemReader
@@ -223,6 +225,47 @@ def test_the_page_says_declared_or_not_declared(context: Context, metric: str, s
     assert [gigaflops_text(value).split()[0] for value in values] == [
         "1.0e-09", "0.50", "1,000,000,000,000"
     ]  # fmt: skip
+
+
+def ran(row: str, digest: str, commit: str) -> Findings:
+    made_with = {"row": f"{row}@{digest}", "checkpoint_model": f"openai/clip@{commit}"}
+    return Findings(pairs=480, scored=480, environment=made_with)
+
+
+VERIFIED = Verification(
+    scorer="clipscore-ts2", row_sha256="a" * 64, benchmark="ts2", revision="1", table="ts2/scores",
+    column="clipscore", on=date(2026, 11, 1), device="cpu", dtype="float32", pairs=2840, unscored=0,
+    plcc=0.999, largest=0.02, tolerance=0.015, share=0.998, wanted_share=0.95, agrees=True,
+    weights={"model": Weights(id="openai/clip", commit="b" * 40)}, packages={"torch": "2"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "digest", "commit", "said"),
+    [
+        ("clipscore-ts2", "a", "b", "Verified against its authors' scores: 99.8 % of 2,840 pairs"),
+        ("clipscore-ts2", "c", "b", "Verified for an earlier version, not yet for this one"),
+        ("clipscore-ts2", "a", "c", "Verified for an earlier version, not yet for this one"),
+        (
+            "alignscore",
+            "a",
+            "b",
+            "Not yet verified against its authors' scores (alignscore of ts2)",
+        ),
+        ("pickscore", "a", "b", "No released per-image scores known"),
+    ],
+)
+def test_a_built_in_metric_is_shown_with_whether_it_agrees_with_its_authors_scores(
+    monkeypatch: pytest.MonkeyPatch, row: str, digest: str, commit: str, said: str
+) -> None:
+    monkeypatch.setattr(verification, "verifications", lambda: {"clipscore-ts2": VERIFIED})
+    assert said in controlled(findings=ran(row, digest * 64, commit * 40))
+
+
+def test_nothing_is_said_of_authors_scores_of_a_metric_that_is_not_built_in(
+    context: Context,
+) -> None:
+    assert "Authors' scores" not in page_of(context)
 
 
 # Controls and cost.
