@@ -27,10 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.errors import SubmitterError
-from benchmarks.parquet import parquet_file
+from benchmarks.parquet import is_stored, parquet_file, widened
 from benchmarks.problems import Problem, one_error
 from benchmarks.schema import Answers, Benchmark, ScoreTable
-from benchmarks.stored_scores import is_stored, widened
 
 MAX_METRICS = 200
 METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")

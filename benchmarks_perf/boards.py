@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.parquet import write_stored
 from benchmarks.prompt_sets.prompt_set import MEASURE, MEASURES, PromptSet, SetPrompt, pair_id
 from benchmarks.schema import Card, MeasureInfo, Scale, ScoreTable, Selector
-from benchmarks.stored_scores import write_stored
 from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill, plan_of, runs_of
 from benchmarks_perf.measuring import Figure, interleaved, seconds
 from leaderboard.models.board import model_board

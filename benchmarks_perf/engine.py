@@ -50,11 +50,11 @@ from evaluator.scorers.device import peak_rss_bytes
 from evaluator.scorers.embeddings import About, EmbeddingCache
 from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Checkpoint, Loaded, Runtime, ScorerRow, load_scorer
+from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.contract import Vectors
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.images import decode
-from evaluator.scoring.plan import ScoringPlan
 
 SIDE = 224
 MEAN, STD = open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD

@@ -51,7 +51,7 @@ from evaluator.trust import precision_band, sampled, tried
 from leaderboard.trust import TITLES, Check, TrustReport
 
 if TYPE_CHECKING:
-    from evaluator.scoring.plan import Size
+    from evaluator.scoring.asking import Size
 
 
 def scorers_app() -> typer.Typer:

@@ -43,10 +43,9 @@ from evaluator.scorers.device import versions
 from evaluator.scorers.embeddings import trim
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
-from evaluator.scoring.asking import Engine
+from evaluator.scoring.asking import Engine, ScoringPlan
 from evaluator.scoring.column import Cost, ScoreColumn, ShardFolder, run_fingerprint
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.submission.runs import cost_record, findings_record
 from evaluator.worker.liveness import RunProgress

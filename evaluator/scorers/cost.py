@@ -21,7 +21,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import write_whole
 from evaluator.scorers.registry import Frozen, ScorerRow
-from evaluator.scoring.plan import Size
+from evaluator.scoring.asking import Size
 
 FOLDER = Path(__file__).parent
 PEAK_SHARE = (0.2, 0.6)

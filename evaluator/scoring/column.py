@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 from benchmarks.errors import TransientError
 from benchmarks.parquet import parquet_table
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Finding, PairRequest, Reply, Work, summed
-from evaluator.scoring.plan import PLAN_VERSION
+from evaluator.scoring.asking import PLAN_VERSION, Finding, PairRequest, Reply, Work, summed
 
 
 @dataclass(frozen=True, slots=True)

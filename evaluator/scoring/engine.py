@@ -24,6 +24,8 @@ from evaluator.scoring.asking import (
     Finding,
     PairRequest,
     RawItem,
+    ScoringPlan,
+    Unit,
 )
 from evaluator.scoring.batch_work import LocalEngine, unreadable
 from evaluator.scoring.column import (
@@ -37,7 +39,6 @@ from evaluator.scoring.column import (
     merged_parts,
     part_of,
 )
-from evaluator.scoring.plan import ScoringPlan, Unit
 from evaluator.scoring.progress import Listener, Tracker
 
 

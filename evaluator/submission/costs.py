@@ -20,8 +20,8 @@ from PIL import Image
 from benchmarks.schema import Benchmark, Card, Questions
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Limits
+from evaluator.scoring.asking import Size
 from evaluator.scoring.images import canonical_image
-from evaluator.scoring.plan import Size
 
 MEDIUM_SIDE, LARGE_SIDE = 512, 1024
 """Pixels of the sides of pictures: most of the benchmarks' lie between these two."""

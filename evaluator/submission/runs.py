@@ -14,11 +14,10 @@ from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
 from evaluator.isolation.session import ScorerSession
-from evaluator.scoring.asking import ClientSource, Engine, Finding
+from evaluator.scoring.asking import PLAN_VERSION, ClientSource, Engine, Finding, ScoringPlan
 from evaluator.scoring.column import Cost as RunCost
 from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.sandbox import StartedSandboxes
 from evaluator.trust import Trial, sampled, tried

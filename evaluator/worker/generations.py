@@ -23,16 +23,16 @@ import pyarrow as pa
 from PIL import Image
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
+from benchmarks.parquet import read_stored
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt, pair_id
 from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.stored_scores import read_stored
 from evaluator.generation.manifest import ImageRow
 from evaluator.isolation.failures import without_its_words
+from evaluator.scoring.asking import PLAN_VERSION
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.images import decode
-from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.scoring.progress import Progress
 from evaluator.submission.generations.archive import GenerationsArchive, opened
 from evaluator.submission.runs import Scored, Tell, cost_record

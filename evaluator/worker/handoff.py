@@ -16,11 +16,10 @@ from pandas.api.types import is_float_dtype
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from benchmarks.parquet import parquet_frame
+from benchmarks.parquet import parquet_frame, read_stored, write_stored
 from benchmarks.questions import Key, key_path
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import parse_scores, write_scores
-from benchmarks.stored_scores import read_stored, write_stored
 from evaluator.submission.runs import Scored
 from evaluator.worker.tasks import Finished, Setting, begun_events
 from leaderboard.ledger.batch import Batch

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from benchmarks.errors import TransientError
 from benchmarks.inference import versions
+from benchmarks.parquet import read_overall, write_stored
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
-from benchmarks.stored_scores import read_overall, write_stored
 from evaluator.generation.manifest import ImageRow
 from evaluator.submission.dry_run import agreement
 from evaluator.submission.generations.archive import GenerationsArchive, opened

@@ -16,7 +16,7 @@ from leaderboard.store.interface import NotFoundError, Repository
 
 FIRST_CONTRACT = 2  # The contract of results that are older than its being stored
 CONTRACT = 2
-"""The contract now, as `evaluator.scoring.plan.PLAN_VERSION` has it: what a scorer is given."""
+"""The contract now, as `evaluator.scoring.asking.PLAN_VERSION` has it: what a scorer is given."""
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.parquet import SCHEMA
 from benchmarks.prompt_sets.means import by_seed
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt
-from benchmarks.stored_scores import SCHEMA
 from leaderboard.cache import MemoryCache
 from leaderboard.ledger.judge_pins import PATH as PINS_PATH
 from leaderboard.ledger.judge_pins import Pins

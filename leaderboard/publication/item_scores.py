@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.cases import BETWEEN_SKILLS, Comparisons, cases_path, read_cases, write_cases
-from benchmarks.parquet import parquet_file
+from benchmarks.parquet import is_stored, parquet_file, read_overall
 from benchmarks.schema import Benchmark, Card
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.stored_scores import is_stored, read_overall
 from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
 from leaderboard.store.interface import NotFoundError, Repository

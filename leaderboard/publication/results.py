@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmarks.errors import PlatformError
+from benchmarks.parquet import write_stored
 from benchmarks.rows import Measured
 from benchmarks.schema import Card, ScoreTable
-from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.editions import Edition
 from leaderboard.ledger.private_records import results_folder
 from leaderboard.ranking.cells import Cell, kept_from_ranking

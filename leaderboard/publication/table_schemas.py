@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from benchmarks import cases, stored_scores
+from benchmarks import cases, parquet
 from leaderboard.ledger import queue_file
 from leaderboard.publication import snapshot
 from leaderboard.ranking import pairs
@@ -18,6 +18,6 @@ def table_schemas() -> Mapping[str, pa.Schema]:
         "submissions": queue_file.SCHEMA,
         "boards": snapshot.SCHEMA,
         "pairs": pairs.SCHEMA,
-        "scores": stored_scores.SCHEMA,
+        "scores": parquet.SCHEMA,
         "cases": cases.SCHEMA,
     }

@@ -17,10 +17,10 @@ import pytest
 
 from benchmarks import scores
 from benchmarks.errors import SubmitterError
+from benchmarks.parquet import SCHEMA, read_overall, write_stored
 from benchmarks.problems import Problem, ProblemsError, one_error, problem_kinds, problems_of
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import check_metric_name, parse_scores, read_scores, write_scores
-from benchmarks.stored_scores import SCHEMA, read_overall, write_stored
 from tests.benchmarks.toy import PAIRS, Toy
 
 GOOD = "a,1\nb,2\nc,3\n"

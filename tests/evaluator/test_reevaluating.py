@@ -13,7 +13,7 @@ from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from evaluator.bundled import bundled_hashes
-from evaluator.scoring.plan import PLAN_VERSION
+from evaluator.scoring.asking import PLAN_VERSION
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker

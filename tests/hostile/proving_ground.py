@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.parquet import read_overall
 from benchmarks.schema import Pair, Questions
-from benchmarks.stored_scores import read_overall
 from evaluator.isolation.backend import IsolationStatus, Probe, isolation_status
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job, Limits

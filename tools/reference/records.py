@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel
 
 from benchmarks.cases import SCHEMA as CASES
+from benchmarks.parquet import SCHEMA as SCORES
 from benchmarks.rows import Row
-from benchmarks.stored_scores import SCHEMA as SCORES
 from leaderboard.ledger.audit_log import Line
 from leaderboard.ledger.editions import Announced
 from leaderboard.ledger.judge_pins import Pins

@@ -21,9 +21,9 @@ from evaluator.commands import scorers_run
 from evaluator.commands.scorers_run import Facts, write_files
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, load_rows
+from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn, ShardFolder
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.plan import ScoringPlan
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import Run, code_of, typed
 from tests.evaluator.scorers.tiny_models import save_clip

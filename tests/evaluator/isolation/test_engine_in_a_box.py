@@ -11,9 +11,9 @@ from benchmarks.errors import SubmitterError
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.job import Job
+from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import ShardFolder
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
-from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.sandbox import SandboxSource
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 

@@ -25,7 +25,7 @@ from evaluator.scorers.cost import (
 )
 from evaluator.scorers.cost_measuring import measured
 from evaluator.scorers.registry import Runtime, load_rows
-from evaluator.scoring.plan import Size
+from evaluator.scoring.asking import Size
 from tests.evaluator.scorers.common import later, refusal, torch
 from tests.evaluator.scorers.tiny_models import here, save_clip
 

@@ -22,12 +22,11 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scorers.embeddings import About, EmbeddingCache
 from evaluator.scorers.in_process import ModelClient, ModelSource
 from evaluator.scorers.registry import Checkpoint, Runtime
-from evaluator.scoring.asking import Item, OutOfMemoryError, Reply
+from evaluator.scoring.asking import Item, OutOfMemoryError, Reply, ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.contract import Answer, Verdict
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.images import ImageError, decode
-from evaluator.scoring.plan import ScoringPlan
 from tests.evaluator.scorers.tiny_models import here, row, save_clip
 from tests.evaluator.scorers.tiny_towers import (
     LONGEST,

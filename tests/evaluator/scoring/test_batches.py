@@ -14,8 +14,8 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.schema import Element, Pair
+from evaluator.scoring.asking import ScoringPlan, Unit
 from evaluator.scoring.engine import Fetched, Reader, batches, header_size, in_windows
-from evaluator.scoring.plan import ScoringPlan, Unit
 from tests.evaluator.scoring.fakes import PAIRS, picture, questions_of
 
 SEED = b"secret"

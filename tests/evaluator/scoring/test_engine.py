@@ -15,12 +15,20 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Answered, Batch, ClientSource, Engine, Item, Ready, Reply
+from evaluator.scoring.asking import (
+    Answered,
+    Batch,
+    ClientSource,
+    Engine,
+    Item,
+    Ready,
+    Reply,
+    ScoringPlan,
+)
 from evaluator.scoring.batch_work import LocalEngine, answered
 from evaluator.scoring.column import ShardFolder
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
-from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress, Tracker
 from evaluator.scoring.sandbox import SandboxSource
 from tests.evaluator.scoring.fakes import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from evaluator.scoring.asking import Finding, Work
+from evaluator.scoring.asking import PLAN_VERSION, Finding, Work
 from evaluator.scoring.column import (
     AnswerRow,
     ElementScore,
@@ -19,7 +19,6 @@ from evaluator.scoring.column import (
     merged_parts,
     run_fingerprint,
 )
-from evaluator.scoring.plan import PLAN_VERSION
 
 PART = Part(
     scores={"a": 0.1, "b": math.nan},

@@ -24,7 +24,7 @@ from benchmarks.schema import ScoreTable
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.scoring.plan import Size
+from evaluator.scoring.asking import Size
 from evaluator.submission import costs as projection
 from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Rates, measured
 from evaluator.submission.dry_run import Drawn, DryRun, Machine, dry_run, evenly, receipt_of

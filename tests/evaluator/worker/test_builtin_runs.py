@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.parquet import read_stored
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
-from benchmarks.stored_scores import read_stored
 from evaluator.reevaluating import outdated_builtins, renew_builtins
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity

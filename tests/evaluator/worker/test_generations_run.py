@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.parquet import read_stored
 from benchmarks.prompt_sets.prompt_set import MEASURES, PromptSet, SetPrompt
 from benchmarks.schema import Card, Selector
-from benchmarks.stored_scores import read_stored
 from evaluator.generation.manifest import GenerationsManifest, ImageRow
 from evaluator.scoring.images import canonical_png
 from evaluator.submission.generations.archive import write

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.parquet import read_overall
 from benchmarks.schema import Questions
-from benchmarks.stored_scores import read_overall
 from evaluator.isolation.failures import killed_from_outside
 from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.policy import Policy

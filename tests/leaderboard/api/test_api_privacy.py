@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.cases import cases_path, image_cases, of_five, write_cases
+from benchmarks.parquet import write_stored
 from benchmarks.schema import ScoreTable
-from benchmarks.stored_scores import write_stored
 from leaderboard.api.routes import DOCUMENTS
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import ADA, BOB, CARDS, CLOSED, OLGA, OPEN, House

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import FloatArray
+from benchmarks.parquet import write_stored
 from benchmarks.prompt_sets.prompt_set import (
     MEASURE,
     MEASURES,
@@ -19,7 +20,6 @@ from benchmarks.prompt_sets.prompt_set import (
     pair_id,
 )
 from benchmarks.schema import Card, MeasureInfo, ScoreTable, Selector
-from benchmarks.stored_scores import write_stored
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
 from leaderboard.models.reading import ModelReader, scores_path

@@ -17,11 +17,11 @@ from benchmarks.errors import SubmitterError
 from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.genai_bench.protocol import CARD_1600
 from benchmarks.model_boards import rated_models
+from benchmarks.parquet import write_stored
 from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.stored_scores import write_stored
 from benchmarks.tifa160.protocol import CARD, Tifa160
 from leaderboard.models import people as orderings
 from leaderboard.models.board_types import PairTest

@@ -15,9 +15,9 @@ import pytest
 from huggingface_hub import DatasetCard
 
 from benchmarks import cases
+from benchmarks.parquet import SCHEMA as SCORES_SCHEMA
+from benchmarks.parquet import write_stored
 from benchmarks.schema import Card, ScoreTable
-from benchmarks.stored_scores import SCHEMA as SCORES_SCHEMA
-from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.queue_file import Queue, queue_bytes
 from leaderboard.publication import snapshot
 from leaderboard.publication.table_schemas import table_schemas

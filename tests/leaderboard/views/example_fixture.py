@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.cases import cases_path, image_cases, of_five, write_cases
+from benchmarks.parquet import write_stored
 from benchmarks.schema import ScoreTable
-from benchmarks.stored_scores import write_stored
 from leaderboard.publication.item_scores import CaseSet
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image, ImageDraw
 
+from benchmarks.parquet import SCHEMA
 from benchmarks.prompt_sets.prompt_set import (
     MEASURE,
     MEASURES,
@@ -25,7 +26,6 @@ from benchmarks.prompt_sets.prompt_set import (
     pair_id,
 )
 from benchmarks.schema import Card, Selector
-from benchmarks.stored_scores import SCHEMA
 from leaderboard.api.source import Source
 from leaderboard.models.pictures import image_table, images_path, pictures_path, write_pictures
 from leaderboard.models.reading import ModelReader, scores_path

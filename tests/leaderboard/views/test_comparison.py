@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from benchmarks.comparison import Compared, figures
+from benchmarks.parquet import write_stored
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.correlation import kendall
-from benchmarks.stored_scores import write_stored
 from leaderboard.publication.reader import BoardIndex, View, view_of
 from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, TOO_FEW

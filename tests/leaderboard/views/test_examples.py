@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from benchmarks.cases import SCHEMA, cases_path, write_cases
+from benchmarks.parquet import write_stored
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile
-from benchmarks.stored_scores import write_stored
 from leaderboard.publication.item_scores import CaseSet, CaseSummary, ItemReader
 from leaderboard.publication.reader import View
 from leaderboard.service.pictures import Pictures

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.cases import cases_path, write_cases
 from benchmarks.comparison import figures
+from benchmarks.parquet import write_stored
 from benchmarks.schema import ScoreTable
-from benchmarks.stored_scores import write_stored
 from leaderboard.api.tables.boards import RankingParameters
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
