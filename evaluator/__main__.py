@@ -34,6 +34,8 @@ from evaluator.commands.operate import (
 from evaluator.commands.questions import app as questions
 from evaluator.commands.reevaluate import board_changes, reevaluate
 from evaluator.commands.report import report
+from evaluator.commands.score import score
+from evaluator.commands.scorer_options import with_runtime_options
 from evaluator.commands.scorers import scorers_app
 from evaluator.commands.settings import settings
 from evaluator.commands.space import space
@@ -44,7 +46,7 @@ from evaluator.commands.worker import worker
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),
-    "Without a store": (meta, compare, generate),
+    "Without a store": (with_runtime_options(score), meta, compare, generate),
     "Visitors": (board_changes,),
     "Operators": (
         worker,

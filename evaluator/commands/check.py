@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import typer
 from rich.text import Text
 
 from benchmarks.command_line import errors
-from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark
@@ -44,17 +43,16 @@ from evaluator.commands.common import (
 from evaluator.commands.progress import image_bar, local_source, run_bars
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest
-from evaluator.hub.model_cache import ModelCache
 from evaluator.hub.source import PREFIX
-from evaluator.isolation.availability import IsolationChoice, machine_isolation
+from evaluator.isolation.availability import IsolationChoice
 from evaluator.isolation.job import Limits, scorer_limits
+from evaluator.metric import module_machine
 from evaluator.scoring.progress import Progress
 from evaluator.submission.dry_run import (
     USUAL_PAIRS,
     Drawn,
     DryRun,
     Expectation,
-    Machine,
     dry_run,
     expectation,
     receipt_of,
@@ -206,28 +204,16 @@ def _check(wanted: CheckRequest, place: Path | None, *, as_json: bool) -> None:
 
 def _run(wanted: CheckRequest, module: ScoringModule, drawn: Sequence[Drawn]) -> Outcome:
     limits = scorer_limits(os.environ)
-    with _machine(wanted, module, limits) as machine, _listener(module, drawn) as tell:
+    with (
+        module_machine(module, wanted.isolation, wanted.models, _fetching) as machine,
+        _listener(module, drawn) as tell,
+    ):
         found = dry_run(module, drawn, machine, tell, now())
     names = _runs_on(wanted, module)
     expected = expectation(found, wanted.registry, wanted.data, limits, names)
     receipt = None if found.failure else receipt_of(module, found, now())
     verdict = verdict_of(found, module.manifest.range)
     return Outcome(found, verdict, expected, receipt, limits)
-
-
-@contextmanager
-def _machine(wanted: CheckRequest, module: ScoringModule, limits: Limits) -> Iterator[Machine]:
-    """This machine, its isolation probed and the module's models at hand."""
-    status = machine_isolation(choice=wanted.isolation)
-    if status.backend is None:
-        raise PlatformError(
-            "isolation_unavailable",
-            f"Code cannot be isolated on this machine. {status.reason}",
-            f"{status.remedy} Code of your own also runs with --isolation none, as yourself.",
-        )
-    with tempfile.TemporaryDirectory(prefix="assay-check-") as scratch:
-        brought = ModelCache(wanted.models).bring(module.manifest.models, _fetching)
-        yield Machine(status.backend, status.layers, limits, brought, Path(scratch))
 
 
 def _fetching(model: str, done: int, total: int) -> None:

@@ -28,8 +28,8 @@ class Precision(StrEnum):
 
 NameArgument = Annotated[str, typer.Argument(help="Built-in metric, for example clipscore-hessel.")]
 
-RuntimeOf = Callable[[ScorerRow], Runtime]
-"""How a metric is run, as the options of a command say."""
+RuntimeOf = Callable[[ScorerRow | None], Runtime]
+"""How a metric is run, as the options of a command say; None stands for a scoring module."""
 
 
 def runtime_options(
@@ -60,7 +60,7 @@ def runtime_options(
 ) -> RuntimeOf:
     """What the options ask for; paths become absolute, for an actor works elsewhere."""
 
-    def runtime_of(row: ScorerRow) -> Runtime:
+    def runtime_of(row: ScorerRow | None) -> Runtime:
         folders = by_role(row, checkpoint or (), "--checkpoint")
         return Runtime(
             device=device,
@@ -100,17 +100,18 @@ def with_runtime_options(
     return called
 
 
-def by_role(row: ScorerRow, given: Sequence[str], option: str) -> dict[str, str]:
+def by_role(row: ScorerRow | None, given: Sequence[str], option: str) -> dict[str, str]:
     """ROLE=VALUE by role; a value alone is of the role `model`."""
     found = {}
+    name, known = (row.name, row.checkpoints) if row else ("a scoring module", {})
     for text in given:
         head, equals, tail = text.partition("=")
         role, value = (head, tail) if equals else ("model", text)
-        if role not in row.checkpoints:
+        if role not in known:
             raise SubmitterError(
                 "unknown_role",
-                f"{option} {text}: {row.name} has no checkpoint {role!r}.",
-                f"It has: {', '.join(row.checkpoints) or 'none'}.",
+                f"{option} {text}: {name} has no checkpoint {role!r}.",
+                f"It has: {', '.join(known) or 'none'}.",
             )
         found[role] = value
     return found

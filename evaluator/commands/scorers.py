@@ -1,10 +1,9 @@
-"""`scorers`: the built-in metrics: list, describe, try one, run one, verify one, reckon its cost."""
+"""`scorers`: the built-in metrics: list, describe, run one, check one, verify one, reckon its cost."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +37,6 @@ from evaluator.scorers.cost import (
     write_rates,
 )
 from evaluator.scorers.in_process import ModelSource
-from evaluator.scorers.preview import PairPreview, try_out
 from evaluator.scorers.registry import (
     Checkpoint,
     Runtime,
@@ -57,12 +55,11 @@ if TYPE_CHECKING:
 def scorers_app() -> typer.Typer:
     """The group of commands."""
     app = typer.Typer(
-        help="The built-in metrics: list, describe, try, run, check, verify, cost.",
-        no_args_is_help=True,
+        help="The built-in metrics: list, describe, run, check, verify, cost.", no_args_is_help=True
     )
     app.command("list")(list_)
     app.command()(describe)
-    for command in (score, run, check, verify):
+    for command in (run, check, verify):
         app.command()(with_runtime_options(command))
     app.command()(with_runtime_options(cost, without=("questions",)))
     return app
@@ -104,62 +101,6 @@ def describe(name: NameArgument, as_json: JsonOption = False) -> None:
         typer.echo(json.dumps({**row_json(row), **more}, ensure_ascii=False))
         return
     console().print(description(row, options, family.title))
-
-
-def score(
-    name: NameArgument,
-    images: Annotated[
-        list[str],
-        typer.Argument(metavar='IMAGE... "PROMPT"', help="Images, then the prompt."),
-    ],
-    *,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(help="A prompt; repeatable. With it, all arguments are images."),
-    ] = None,
-    element: Annotated[
-        list[str] | None,
-        typer.Option(help="A part of the prompt to score on its own; repeatable."),
-    ] = None,
-    runtime_of: RuntimeOf,
-    as_json: JsonOption = False,
-) -> None:
-    """Score images with prompts: every image with every prompt.
-
-    Example: python -m evaluator scorers score clipscore-hessel dog.png "a dog on a sofa"
-    """
-    row = find_row(name, load_rows())
-    paths, prompts = _images_and_prompts(images, prompt or ())
-    if element and "elements" not in row.granularity:
-        raise SubmitterError("no_elements", f"{row.name} scores whole prompts, not elements.")
-    runtime = runtime_of(row)
-    trial = try_out(row, runtime, paths, prompts, element or ())
-    if as_json:
-        pairs = [pair.to_json() for pair in trial.pairs]
-        ends = {"low": row.low, "high": row.high, "higher_is_better": row.higher_is_better}
-        told = {"metric": row.name, **ends, "pairs": pairs, "environment": trial.environment}
-        typer.echo(json.dumps(told, ensure_ascii=False))
-        return
-    out = console()
-    out.print(scores_table(row, trial.pairs))
-    for line in remarks(trial.pairs):
-        out.print(line, markup=False, highlight=False)
-
-
-def _images_and_prompts(
-    given: Sequence[str], prompts: Sequence[str]
-) -> tuple[list[Path], list[str]]:
-    """Images and prompts; without `--prompt`, the last argument is the prompt."""
-    if prompts:
-        return [Path(image) for image in given], list(prompts)
-    if len(given) < 2:
-        raise SubmitterError(
-            "prompt_missing",
-            "There is no prompt.",
-            'Put it after the images: score METRIC IMAGE "a prompt".',
-        )
-    *images, last = given
-    return [Path(image) for image in images], [last]
 
 
 FAILED = 1
@@ -335,44 +276,6 @@ def _cost(row: ScorerRow) -> str:
     if row.flops_per_pair is None:
         return size
     return f"{size}, {row.flops_per_pair / 1e9:,.0f} GFLOPs per pair"
-
-
-def scores_table(row: ScorerRow, tried: Sequence[PairPreview]) -> RenderableType:
-    """Scores, one pair a line."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("image", overflow="fold")
-    table.add_column("prompt", overflow="fold")
-    table.add_column(f"{row.name} ({range_of(row)})", justify="right")
-    for one in tried:
-        score = "no score" if math.isnan(one.score) else f"{one.score:.6g}"
-        table.add_row(Text(one.image), Text(one.prompt), score)
-    return table
-
-
-def remarks(tried: Sequence[PairPreview]) -> Iterator[str]:
-    """What there is to say of pairs: no score, cut prompts, elements, answers; each once."""
-    said: dict[str, None] = {}
-    for one in tried:
-        where = f"{one.image}, {one.prompt!r}"
-        if one.problem:
-            said[f"{where}: {one.problem}"] = None
-        for remark in one.image_remarks:
-            said[f"{one.image}: {remark}"] = None
-        for remark in one.prompt_remarks:
-            said[f"{one.prompt!r}: {remark}"] = None
-        for name, value in one.elements.items():
-            said[f"{where}: element {name!r}: {_number(value)}"] = None
-        for answer in one.answers:
-            valid = "" if answer.valid else ", does not count"
-            said[
-                f"{where}: {answer.question} {answer.raw!r} "
-                f"(expected {answer.expected!r}): {_number(answer.value)}{valid}"
-            ] = None
-    yield from said
-
-
-def _number(value: float) -> str:
-    return "none" if math.isnan(value) else f"{value:.6g}"
 
 
 Found = Mapping[str, tuple[Estimate, ...]]

@@ -549,6 +549,7 @@ class ModelSource:
     @contextmanager
     def open(self) -> Iterator[ModelClient]:
         """Load the metric; when the context is left, its memory is free and embeddings are kept."""
+        check_installed()
         with model_device.repeatable():
             loaded = load_scorer(self.row, self.runtime)
             with self._cache(loaded) or nullcontext() as cache:
@@ -558,11 +559,28 @@ class ModelSource:
             del loaded
         model_device.free_memory(self.runtime.device)
 
+    def load(self) -> Loaded:
+        """Load the metric, for whoever asks it more than once; the garbage collector frees it."""
+        check_installed()
+        with model_device.repeatable():
+            return load_scorer(self.row, self.runtime)
+
     def _cache(self, loaded: Loaded) -> EmbeddingCache | None:
         if self.cache_folder is None or not is_dual_encoder(loaded.scorer):
             return None
         about = About(self.fingerprint, loaded.preprocessing, self.row.name)
         return EmbeddingCache(self.cache_folder, about)
+
+
+def check_installed() -> None:
+    """Raise where what runs models is not installed: the package comes without."""
+    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    if missing:
+        raise PlatformError(
+            "package_missing",
+            f"Built-in metrics need {' and '.join(missing)}, which is not installed.",
+            "Install the extra: pip install 'assay[metrics]', or .[metrics] in a clone.",
+        )
 
 
 def _raise_if_final(error: Exception) -> None:

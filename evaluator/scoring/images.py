@@ -150,8 +150,7 @@ def decode(data: bytes) -> Decoded:
     """
     try:
         with Image.open(io.BytesIO(data)) as image:
-            _check_size(image)
-            return _upright_rgb(image)
+            return decode_opened(image)
     except ImageError:
         raise
     except UnidentifiedImageError as error:
@@ -160,6 +159,12 @@ def decode(data: bytes) -> Decoded:
         raise ImageError("it has too many pixels") from error
     except DAMAGE as error:
         raise ImageError(f"a damaged image ({error})") from error
+
+
+def decode_opened(image: Image.Image) -> Decoded:
+    """Decode an image that Pillow opened, which is changed by that; see `decode`."""
+    _check_size(image)
+    return _upright_rgb(image)
 
 
 def _check_size(image: Image.Image) -> None:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from typer.testing import Result
 
-from evaluator.commands.scorers import remarks
-from evaluator.scorers.preview import PairPreview, try_out
 from evaluator.scorers.registry import load_rows
-from evaluator.scoring.contract import Answer
 from leaderboard.trust import TrustReport
 from tests.conftest import REPOSITORY
 from tests.evaluator.commands.submitting import code_of, typed
-from tests.evaluator.scorers.tiny_models import LONG, here, pictures, save_clip
+from tests.evaluator.scorers.tiny_models import save_clip
 
 NAME = "clipscore-hessel"
 REPO = "openai/clip-vit-base-patch32"
@@ -34,14 +29,6 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_clip(tmp_path_factory.mktemp("clip"))
-
-
-@pytest.fixture
-def images(tmp_path: Path) -> list[Path]:
-    paths = [tmp_path / "one.png", tmp_path / "two.png"]
-    for path, one in zip(paths, pictures(2), strict=True):
-        one.save(path)
-    return paths
 
 
 def said(*words: object) -> str:
@@ -78,8 +65,7 @@ def test_every_metric_is_listed_and_described_whole() -> None:
     assert (content["formula"], content["options"]["truncation"]) == (row.formula, "end_kept")
     checkpoint = content["checkpoints"]["model"]
     assert (checkpoint["place"], checkpoint["revision"]) == (None, None)
-    for words in (("describe", "clipscore-hesel"), ("score", "clipscore-hesel", "a.png", "a dog")):
-        assert NAME in refused("unknown_scorer", *words)
+    assert NAME in refused("unknown_scorer", "describe", "clipscore-hesel")
 
 
 def test_describing_names_the_commit_that_is_in_the_cache(tmp_path: Path) -> None:
@@ -89,91 +75,6 @@ def test_describing_names_the_commit_that_is_in_the_cache(tmp_path: Path) -> Non
     (snapshot / "model.safetensors").write_bytes(b"w")
     (tmp_path / "assay_checkpoints.json").write_text(json.dumps({REPO: commit}))
     assert commit in said("describe", NAME)
-
-
-def test_a_pair_gets_the_score_of_the_scorer_itself(clip: Path, images: list[Path]) -> None:
-    from evaluator.scorers.families.dual_encoder import FAMILY
-
-    row, prompts = load_rows()[NAME], ["two dogs", "a red cube"]
-    scorer: Any = FAMILY.load(row, FAMILY.check(row), here(clip)).scorer
-    prepared = [scorer.prepare(Image.open(path).convert("RGB")) for path in images]
-    expected = [scorer.score([image], [text])[0] for image in prepared for text in prompts]
-    asked = ("--prompt", prompts[0], "--prompt", prompts[1], "--checkpoint", f"model={clip}")
-    content = record("score", NAME, *images, *asked)
-    assert [pair["score"] for pair in content["pairs"]] == pytest.approx(expected, abs=1e-6)
-    pairs = [(pair["image"], pair["prompt"]) for pair in content["pairs"]]
-    assert pairs == [(str(image), text) for image in images for text in prompts]
-    assert (content["low"], content["high"]) == (0.0, 2.5)
-    environment = content["environment"]
-    assert (environment["checkpoint_model"], environment["dtype"]) == (str(clip), "float32")
-    text = said("score", NAME, *images, "two dogs", "--checkpoint", clip, "--offline")
-    assert text.count("two dogs") == 2 and "0..2.5" in text  # the last argument
-
-
-@pytest.mark.slow
-def test_what_was_done_to_the_input_is_said(clip: Path, images: list[Path], tmp_path: Path) -> None:
-    moving = tmp_path / "moving.gif"
-    frames = [each.resize((40, 40)) for each in pictures(2)]
-    frames[0].save(moving, save_all=True, append_images=frames[1:])
-    words = ("score", NAME, moving, LONG[0], "--checkpoint", clip)
-    assert "first" in said(*words)
-    (pair,) = record(*words)["pairs"]
-    assert pair["truncated"] is True and len(pair["remarks"]) >= 2
-    one = ("score", NAME, images[0], "a dog", "--checkpoint", clip)
-    full, half = record(*one), record(*one, "--dtype", "bfloat16")
-    assert half["environment"]["dtype"] == "bfloat16"
-    assert half["pairs"][0]["score"] == pytest.approx(full["pairs"][0]["score"], abs=0.05)
-    assert try_out(load_rows()[NAME], here(clip), [], ["a dog"]).pairs == ()
-
-
-def test_bad_images_are_named_before_a_model_is_loaded(images: list[Path], tmp_path: Path) -> None:
-    gone, text, cut = (tmp_path / name for name in ("gone.png", "text.png", "cut.png"))
-    text.write_text("no image")
-    cut.write_bytes(images[0].read_bytes()[:900])
-    for code, given in (
-        ("image_missing", [gone]), ("image_unreadable", [text]), ("image_unreadable", [tmp_path]),
-        ("image_unreadable", [images[1], cut]),
-    ):  # fmt: skip
-        assert str(given[-1]) in refused(code, "score", NAME, *given, "a dog")
-    refused("prompt_missing", "score", NAME, images[0])
-
-
-def test_what_a_metric_cannot_run_with_is_named(
-    clip: Path, images: list[Path], tmp_path: Path
-) -> None:
-    one = ("score", NAME, images[0], "a dog")
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    for code, named, more in (
-        ("checkpoint_missing", REPO, ("--offline",)),
-        ("checkpoint_missing", "no", ("--checkpoint", tmp_path / "no")),
-        ("checkpoint_wrong_class", "bert", ("--checkpoint", tmp_path)),
-        ("unknown_role", "model", ("--checkpoint", f"llm={clip}")),
-        ("unknown_role", "llm", ("--revision", "llm=abc")),
-        ("unknown_device", "gpu", ("--checkpoint", clip, "--device", "gpu")),
-        ("device_missing", "cuda:99", ("--checkpoint", clip, "--device", "cuda:99")),
-        ("no_elements", NAME, ("--element", "dog")),
-    ):
-        assert named in refused(code, *one, *more)
-    hps = ("score", "hpsv2", images[0], "a dog", "--offline")
-    assert "--allow-pickle" in refused("checkpoint_unsafe", *hps)
-
-
-def test_problems_elements_and_answers_are_shown() -> None:
-    answers = (
-        Answer("1", "Is there a dog?", "yes", "Yes.", 1.0),
-        Answer("2", "Is it brown?", "yes", "No.", math.nan, valid=False),
-    )
-    nothing = "there is no number"
-    tried = PairPreview(
-        "a.png", "a dog", math.nan, nothing, elements={"dog": 0.25}, answers=answers
-    )  # fmt: skip
-    text = "\n".join(remarks([tried, tried]))
-    assert text.count(nothing) == 1
-    for part in ("'dog': 0.25", answers[0].question, "'Yes.'", "'yes'", "does not count"):
-        assert part in text
-    told = tried.to_json()
-    assert (told["score"], told["answers"][1]["value"]) == (None, None)
-    json.dumps(told, allow_nan=False)
 
 
 @pytest.mark.slow

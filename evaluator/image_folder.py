@@ -1,0 +1,327 @@
+"""Images of a folder with the prompts of a table: which image goes with which prompt, and what is wrong.
+
+The table is CSV, JSON Lines or a data set of the Hub, with a column `prompt`, and
+
+    `file` or `image`   the image's path in the folder; in JSON Lines also a list of paths, or
+    `prompt_id` or `id` the images are `<id>.<ending>` or lie in the folder `<id>/`.
+
+An image that several rows name is scored with each of their prompts. No image is scored with a prompt
+that no row gives it.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.json_parsing import parse_json
+from benchmarks.problems import Problem, one_error
+from benchmarks.schema import Element, Pair, Questions
+from evaluator.scoring.images import ImageError, decode
+
+ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+"""Of files that are taken for images."""
+FILE_COLUMNS = ("file", "image")
+ID_COLUMNS = ("prompt_id", "id")
+PROMPT_COLUMN = "prompt"
+_THREADS = 4
+
+Tell = Callable[[int, int], None]
+"""Told how many images were looked at, and of how many."""
+
+
+@dataclass(frozen=True)
+class PromptRow:
+    """A row of a table of prompts."""
+
+    where: str  # for messages: `prompts.csv, row 3`
+    prompt: str
+    prompt_id: str = ""  # empty where the table has none
+    files: tuple[str, ...] = ()  # as the row names them
+
+
+@dataclass(frozen=True)
+class ImagePair:
+    """An image and a prompt that are scored together."""
+
+    image: str  # path below the folder, or as it was given
+    prompt: str
+    prompt_id: str = ""
+
+
+@dataclass(frozen=True)
+class MatchedImages:
+    """What is scored, and what is not."""
+
+    pairs: tuple[ImagePair, ...]
+    places: Mapping[str, Path]  # each image's file
+    problems: tuple[Problem, ...]
+
+    def questions(self, elements: Sequence[str] = ()) -> Questions:
+        """The pairs as an engine asks them; the id of a pair is its number, that of a text its prompt."""
+        named = tuple(Element(str(n), text) for n, text in enumerate(elements))
+        texts = {pair.prompt: pair.prompt for pair in self.pairs}
+        return Questions(
+            images={pair.image: self.places[pair.image].read_bytes for pair in self.pairs},
+            texts=texts,
+            pairs=tuple(Pair(str(n), one.image, one.prompt) for n, one in enumerate(self.pairs)),
+            elements=dict.fromkeys(texts, named) if named else {},
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """What changes where an image, a prompt or their order does."""
+        states = {image: place.stat() for image, place in self.places.items()}
+        told = [
+            (one.image, one.prompt, states[one.image].st_size, states[one.image].st_mtime_ns)
+            for one in self.pairs
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def images_below(folder: Path) -> dict[str, Path]:
+    """The images of a folder and the folders in it, by path; hidden ones are left out."""
+    if not folder.is_dir():
+        raise SubmitterError("no_folder", f"There is no folder {folder}.", "Name one of images.")
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
+    named = {path.relative_to(folder): path for path in found if path.is_file()}
+    return {
+        name.as_posix(): path
+        for name, path in sorted(named.items())
+        if not any(part.startswith(".") for part in name.parts)
+    }
+
+
+def crossed(places: Mapping[str, Path], prompts: Iterable[PromptRow]) -> MatchedImages:
+    """Every image with every prompt."""
+    rows = list(prompts)
+    pairs = [ImagePair(i, row.prompt, row.prompt_id) for i in places for row in rows]
+    return MatchedImages(tuple(dict.fromkeys(pairs)), places, ())
+
+
+def matched(places: Mapping[str, Path], rows: Sequence[PromptRow]) -> MatchedImages:
+    """Each image with the prompts whose rows name it."""
+    by_id = _by_id(places)
+    pairs: dict[ImagePair, str] = {}
+    unmatched, missing, twice = [], [], []
+    for row in rows:
+        files = row.files or by_id.get(row.prompt_id, ())
+        if not files:
+            unmatched.append(f"{row.where} ({row.prompt_id})")
+        for file in files:
+            name = PurePosixPath(file).as_posix()
+            pair = ImagePair(name, row.prompt, row.prompt_id)
+            if name not in places:
+                missing.append(f"{row.where} ({file})")
+            elif pair in pairs:
+                twice.append(f"{row.where} ({file}, as in {pairs[pair]})")
+            else:
+                pairs[pair] = row.where
+    asked = {pair.image for pair in pairs}
+    left = [name for name in places if name not in asked]
+    problems = [
+        *_problem("prompt_unmatched", unmatched),
+        *_problem("image_missing", missing),
+        *_problem("pair_twice", twice),
+        *_problem("image_unmatched", left),
+    ]
+    used = {name: place for name, place in places.items() if name in asked}
+    return MatchedImages(tuple(pairs), used, tuple(problems))
+
+
+_WRONG = {
+    "prompt_unmatched": (
+        "No image goes by the id of a row: none is named so but for its ending, or lies in a folder "
+        "named so",
+        "Name the images in a column `file`, or leave the row out.",
+    ),
+    "image_missing": (
+        "A row names an image that is not in the folder",
+        "Paths are relative to the folder of images.",
+    ),
+    "pair_twice": ("A row names an image with a prompt again", "Leave one of the rows out."),
+    "image_unmatched": (
+        "No row names an image of the folder",
+        "Add a row, move the image elsewhere, or score what fits with --partial.",
+    ),
+    "image_unreadable": ("An image cannot be scored", "Make or fetch it anew."),
+    "bad_prompt_row": (
+        "A row of prompts says too little",
+        "Each row has `prompt`, and `file` (or `image`) or `prompt_id` (or `id`).",
+    ),
+}
+"""Codes of problems to what is wrong, and what to do about it."""
+
+
+def _problem(code: str, where: Sequence[str]) -> Iterator[Problem]:
+    if where:
+        message, hint = _WRONG[code]
+        yield Problem(code, message, hint, count=len(where), examples=tuple(where))
+
+
+def readable(found: MatchedImages, tell: Tell = lambda *_: None) -> MatchedImages:
+    """The same without images that cannot be scored, which are problems; every one is decoded."""
+    bad: dict[str, str] = {}
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="images") as pool:
+        looked = zip(found.places, pool.map(_trouble_of, found.places.values()), strict=True)
+        for number, (name, why) in enumerate(looked, start=1):
+            if why:
+                bad[name] = f"{name}: {why}"
+            tell(number, len(found.places))
+    return MatchedImages(
+        tuple(pair for pair in found.pairs if pair.image not in bad),
+        {name: place for name, place in found.places.items() if name not in bad},
+        (*found.problems, *_problem("image_unreadable", tuple(bad.values()))),
+    )
+
+
+def read_prompts(named: str) -> list[PromptRow]:
+    """The rows of a table, all that is wrong with it told at once.
+
+    `named`: a file that ends in .csv, .json or .jsonl, or a data set as `datasets` names it, with
+    `:SPLIT` behind it where it has several.
+    """
+    place = Path(named)
+    ending = place.suffix.lower()
+    if ending in {".csv", ".json", ".jsonl", ".ndjson"}:
+        records = _of_csv(place) if ending == ".csv" else _of_jsonl(place)
+    elif place.is_file():
+        raise SubmitterError(
+            "unknown_format",
+            f"{named} is neither CSV nor JSON Lines.",
+            "Write a file that ends in .csv or .jsonl.",
+        )
+    else:
+        records = _of_dataset(named)
+    rows: list[PromptRow] = []
+    wrong: list[str] = []
+    for where, record in records:
+        try:
+            rows.append(_row(f"{place.name}, {where}", record))
+        except ValueError as error:
+            wrong.append(f"{place.name}, {where}: {error}")
+    if wrong:
+        raise one_error(list(_problem("bad_prompt_row", wrong)))
+    if not rows:
+        raise SubmitterError("no_prompts", f"{named} holds no prompts.", "Write a row for each.")
+    return rows
+
+
+def _by_id(places: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Prompt id to the images that go by it: `<id>.png`, and those in the folder `<id>/`."""
+    found: dict[str, list[str]] = {}
+    for name in places:
+        path = PurePosixPath(name)
+        for prompt_id in {path.with_suffix("").as_posix(), *map(str, path.parents)} - {"."}:
+            found.setdefault(prompt_id, []).append(name)
+    return {prompt_id: tuple(names) for prompt_id, names in found.items()}
+
+
+def _trouble_of(place: Path) -> str:
+    try:
+        decode(place.read_bytes())
+    except OSError as error:
+        return error.strerror or str(error)
+    except ImageError as error:
+        return str(error)
+    return ""
+
+
+def _row(where: str, record: Mapping[str, Any]) -> PromptRow:
+    prompt = record.get(PROMPT_COLUMN)
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise ValueError("there is no prompt")
+    given: Any = next((record[name] for name in FILE_COLUMNS if record.get(name)), [])
+    files = [given] if isinstance(given, str) else given
+    if not isinstance(files, list) or not all(isinstance(file, str) and file for file in files):
+        raise ValueError("its images are no paths")
+    prompt_id = next((str(record[n]) for n in ID_COLUMNS if record.get(n) not in (None, "")), "")
+    if not files and not prompt_id:
+        raise ValueError("it names no image, and no id that images go by")
+    return PromptRow(where, prompt, prompt_id, tuple(files))
+
+
+Record = tuple[str, Mapping[str, Any]]
+
+
+def _of_csv(place: Path) -> Iterator[Record]:
+    rows = csv.DictReader(io.StringIO(_text(place), newline=""), strict=True)
+    number = 0
+    try:
+        for number, record in enumerate(rows, start=1):
+            if None in record:
+                raise csv.Error("it has more cells than the header; texts with commas are quoted")
+            yield f"row {number}", record
+    except csv.Error as error:
+        raise SubmitterError("bad_prompts", f"{place}, row {number or 1}: {error}.") from error
+
+
+def _of_jsonl(place: Path) -> Iterator[Record]:
+    for number, line in enumerate(_text(place).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = parse_json(line.encode())
+        except ValueError as error:
+            raise SubmitterError(
+                "bad_prompts", f"{place}, line {number} is no JSON: {error}."
+            ) from error
+        if not isinstance(record, dict):
+            raise SubmitterError("bad_prompts", f"{place}, line {number} is no JSON object.")
+        yield f"line {number}", record
+
+
+def _text(place: Path) -> str:
+    try:
+        return place.read_text("utf-8-sig")
+    except FileNotFoundError as error:
+        raise SubmitterError("no_prompts", f"There is no file {place}.") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SubmitterError("no_prompts", f"{place} cannot be read ({why}).") from error
+    except UnicodeDecodeError as error:
+        raise SubmitterError(
+            "bad_prompts", f"{place} is not UTF-8.", "Save it as UTF-8."
+        ) from error
+
+
+def _of_dataset(named: str) -> Iterator[Record]:
+    try:
+        # Only where it is wanted: it takes seconds to import, and comes with an extra.
+        from datasets import load_dataset  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise PlatformError(
+            "package_missing",
+            f"{named} is no file, and the package `datasets` is not installed.",
+            "Name a .csv or .jsonl file, or install the extra: pip install 'assay[metrics]'.",
+        ) from error
+    name, _, split = named.partition(":")
+    try:
+        splits = load_dataset(name)
+    except Exception as error:  # whatever that library, its scripts and its client raise
+        why = str(error).strip().splitlines()
+        raise SubmitterError(
+            "no_prompts",
+            f"{name} is no file, and no data set that can be loaded: {why[0] if why else error!r}",
+            "Name a .csv or .jsonl file, or a data set as OWNER/NAME or OWNER/NAME:SPLIT.",
+        ) from error
+    chosen = split or (next(iter(splits)) if len(splits) == 1 else "")
+    if chosen not in splits:
+        known = ", ".join(splits)
+        raise SubmitterError(
+            "unknown_split", f"{name} has the splits {known}.", f"Say which: {name}:SPLIT."
+        )
+    table = splits[chosen]
+    # Pictures in the table itself are not those of the folder.
+    held = {name for name, of in table.features.items() if type(of).__name__ != "Image"}
+    wanted = [name for name in (PROMPT_COLUMN, *FILE_COLUMNS, *ID_COLUMNS) if name in held]
+    for number, record in enumerate(table.select_columns(wanted), start=1):
+        yield f"row {number}", record

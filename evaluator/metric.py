@@ -1,0 +1,462 @@
+"""Metric in use: a built-in row or the code of a scoring module, loaded and asked for scores."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.problems import Problem, one_error
+from benchmarks.registry import load_registry
+from benchmarks.settings.sources import value_of
+from evaluator.bundled import bundled_modules
+from evaluator.hub.model_cache import ModelCache
+from evaluator.isolation.availability import IsolationChoice, machine_isolation
+from evaluator.isolation.job import Job, scorer_limits
+from evaluator.manifest import read_manifest
+from evaluator.scorers import device as model_device
+from evaluator.scorers.in_process import ModelClient, ModelSource
+from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
+from evaluator.scoring import batch_work
+from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
+from evaluator.scoring.batch_work import Room
+from evaluator.scoring.contract import Verdict
+from evaluator.scoring.images import DAMAGE, ImageError, as_png, decode, decode_opened
+from evaluator.scoring.sandbox import StartedSandboxes
+from evaluator.submission.dry_run import Machine
+from evaluator.submission.manifest import Manifest
+from evaluator.submission.receipts import environment_versions
+from evaluator.submission.validate import ScoringModule, opened_source
+
+Picture = Image.Image | str | os.PathLike[str] | NDArray[np.uint8]
+"""An image: of Pillow, the path of a file, or an array of uint8, shape (h, w) or (h, w, 1, 3 or 4)."""
+RuntimeFor = Callable[[ScorerRow | None], Runtime]
+"""How a metric is run; None stands for a scoring module."""
+_BATCH_PAIRS = 64
+_THREADS = 2
+_CHANNELS = frozenset({1, 3, 4})
+
+
+@dataclass(frozen=True)
+class MetricSource:
+    """A metric that is known and not loaded yet."""
+
+    name: str  # of the row, or in the manifest
+    title: str  # for people
+    low: float | None  # smallest possible score; None where unbounded or not known
+    high: float | None  # largest possible score, likewise
+    higher_is_better: bool
+    source: ClientSource  # opens it
+    row: ScorerRow | None = None  # of a built-in metric
+
+
+class Metric:
+    """A loaded metric, which scores images with prompts.
+
+    A context manager: leaving it frees the memory, as `close` does. Threads may share one; the
+    model is asked by one of them at a time.
+
+    Attributes:
+        name: its name.
+        title: its name for people.
+        low: the smallest possible score; None where there is no bound, or none is known.
+        high: the largest possible score, likewise.
+        higher_is_better: whether a larger score says that the image follows the prompt better.
+    """
+
+    name: str
+    title: str
+    low: float | None
+    high: float | None
+    higher_is_better: bool
+
+    def __init__(self, known: MetricSource, until: ExitStack) -> None:
+        self.name, self.title = known.name, known.title
+        self.low, self.high = known.low, known.high
+        self.higher_is_better = known.higher_is_better
+        self._until = until
+        self._opened: _Opened = (
+            _InProcess(known.source)
+            if isinstance(known.source, ModelSource)
+            else _InSandbox(known.source)
+        )
+        until.callback(self._opened.close)
+        self._lock = threading.Lock()
+        self._room = Room()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the memory, and end the sandbox of a scoring module."""
+        with self._lock:
+            self._until.close()
+
+    def score(
+        self, images: Sequence[Picture], prompts: Sequence[str], *, cross: bool = False
+    ) -> NDArray[np.float64]:
+        """Score each image with its own prompt.
+
+        Args:
+            images: n images: Pillow images, paths of files, or arrays of uint8 of shape (h, w),
+                (h, w, 1), (h, w, 3) or (h, w, 4). Metrics see them upright, in RGB, on white
+                where they are transparent.
+            prompts: n prompts, one per image; with `cross`, any number m of them.
+            cross: score every image with every prompt instead.
+
+        Returns:
+            Scores within `low` and `high`, shape (n,), or (n, m) with `cross`. NaN where the metric
+            gave no score, which a warning explains.
+
+        Raises:
+            SubmitterError: images and prompts are not equally many, or are not what they should
+                be; every image that cannot be scored is named at once.
+            PlatformError: the metric or its device failed.
+        """
+        texts = _checked_prompts(prompts)
+        _check_list(images)
+        if not cross and len(images) != len(texts):
+            raise SubmitterError(
+                "lengths_differ",
+                f"There are {len(images)} images and {len(texts)} prompts.",
+                "Give each image its own prompt, or say cross=True for every image with every one.",
+            )
+        data = _encoded_all(images)
+        pairs = (
+            [(i, text) for i in range(len(data)) for text in texts]
+            if cross
+            else list(enumerate(texts))
+        )
+        verdicts = self.verdicts(data, pairs)
+        _warn_of_none(verdicts, pairs)
+        scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
+        return scores.reshape(len(data), len(texts)) if cross else scores
+
+    def verdicts(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> list[Verdict]:
+        """Score pairs of an encoded image, by its number, and a prompt.
+
+        Raises:
+            SubmitterError: a scoring module failed.
+            PlatformError: the metric or its device failed.
+        """
+        with self._lock, ThreadPoolExecutor(_THREADS, thread_name_prefix="ready") as pool:
+            if self._opened.closed:
+                raise PlatformError("metric_closed", f"{self.name} was closed.", "Load it again.")
+            with self._opened.client() as client:
+                return [
+                    verdict
+                    for start in range(0, len(pairs), _BATCH_PAIRS)
+                    for verdict in _verdicts(
+                        client, images, pairs[start : start + _BATCH_PAIRS], pool, self._room
+                    )
+                ]
+
+
+def load_metric(
+    name: str | os.PathLike[str],
+    *,
+    device: str = "cpu",
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None,
+    checkpoints: Mapping[str, str | os.PathLike[str]] | None = None,
+    revisions: Mapping[str, str] | None = None,
+    questions: str | os.PathLike[str] | None = None,
+    offline: bool = False,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    isolation: str = "auto",
+) -> Metric:
+    """Load a metric: `load_metric("clipscore-hessel").score(images, prompts)`.
+
+    Args:
+        name: a built-in metric (`assay scorers list`), a bundled one, or the folder or archive of a
+            scoring module, which runs in a sandbox.
+        device: as torch names it: `cpu`, `cuda`, `cuda:1`.
+        dtype: precision; by default the metric's own.
+        checkpoints: role (`model`, as a rule) to a folder, in place of the Hub's.
+        revisions: role to a commit, in place of the kept one.
+        questions: question file, for metrics that ask.
+        offline: never ask the Hub.
+        allow_pickle: read weights that are pickles; they can run code.
+        trust_remote_code: run code of the checkpoint's repository.
+        isolation: of a scoring module: `auto`, or `none` for code of your own.
+
+    Raises:
+        SubmitterError: there is no such metric, or it cannot be run as asked.
+        PlatformError: what it needs is not on this machine.
+    """
+    folders = {role: Path(place).resolve() for role, place in (checkpoints or {}).items()}
+    runtime = Runtime(
+        device=device,
+        dtype=dtype,
+        folders=folders,
+        revisions=dict(revisions or {}),
+        offline=offline,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+        questions=Path(questions).resolve() if questions else None,
+    )
+    if isolation not in tuple(IsolationChoice):
+        known = ", ".join(IsolationChoice)
+        raise SubmitterError(
+            "unknown_isolation", f"{isolation!r} isolates nothing.", f"Known: {known}."
+        )
+    return opened_metric(os.fspath(name), lambda _: runtime, IsolationChoice(isolation))
+
+
+def opened_metric(
+    named: str, runtime_for: RuntimeFor, isolation: IsolationChoice = IsolationChoice.AUTO
+) -> Metric:
+    """Load a metric; see `metric_source`."""
+    with ExitStack() as stack:
+        known = stack.enter_context(metric_source(named, runtime_for, isolation))
+        return Metric(known, stack.pop_all())
+    raise AssertionError  # A context that hides errors: there is none.
+
+
+@contextmanager
+def metric_source(
+    named: str, runtime_for: RuntimeFor, isolation: IsolationChoice = IsolationChoice.AUTO
+) -> Iterator[MetricSource]:
+    """Find a metric: a built-in row, a bundled scoring module, or the folder or archive of one."""
+    rows = load_rows()
+    if named in rows:
+        row = rows[named]
+        source = ModelSource(row, runtime_for(row))
+        yield MetricSource(
+            row.name, row.title, row.low, row.high, row.higher_is_better, source, row
+        )
+        return
+    place = _bundled(named) or Path(named)
+    if not place.exists():
+        find_row(named, rows)  # Raises, and names those that are meant.
+    runtime = runtime_for(None)
+    if runtime != Runtime(device=runtime.device):
+        raise SubmitterError(
+            "not_built_in",
+            f"{named} is a scoring module: of what a built-in metric is run with it takes the device "
+            "alone.",
+            "Say the rest in its assay.toml.",
+        )
+    with opened_source(place, load_registry()) as (seen, module):
+        if module is None:
+            raise one_error(seen.problems)
+        with module_machine(module, isolation) as machine:
+            yield _of_module(module, machine, runtime.device)
+
+
+@contextmanager
+def module_machine(
+    module: ScoringModule,
+    isolation: IsolationChoice,
+    models: Path | None = None,
+    tell: Callable[[str, int, int], None] = lambda *_: None,
+) -> Iterator[Machine]:
+    """This machine, its isolation probed and the models at hand that a scoring module names."""
+    status = machine_isolation(choice=isolation)
+    if status.backend is None:
+        raise PlatformError(
+            "isolation_unavailable",
+            f"Code cannot be isolated on this machine. {status.reason}",
+            f"{status.remedy} Code of your own also runs with --isolation none, as yourself.",
+        )
+    cache = ModelCache(models or Path(value_of("models", os.environ)).absolute())
+    with tempfile.TemporaryDirectory(prefix="assay-check-") as scratch:
+        brought = cache.bring(module.manifest.models, tell)
+        limits = scorer_limits(os.environ)
+        yield Machine(status.backend, status.layers, limits, brought, Path(scratch))
+
+
+def _bundled(named: str) -> Path | None:
+    for folder in bundled_modules():
+        if read_manifest((folder / "assay.toml").read_bytes(), Manifest).name == named:
+            return folder
+    return None
+
+
+def _of_module(module: ScoringModule, machine: Machine, device: str) -> MetricSource:
+    manifest = module.manifest
+    job = Job(
+        module.content.folder,
+        manifest.entry_point,
+        manifest.weights or None,
+        machine.limits,
+        device=device,
+        models=machine.models,
+    )
+    low, high = manifest.range or (None, None)
+    fingerprint = "-".join((module.content.sha256, device, *environment_versions().values()))
+    return MetricSource(
+        manifest.name,
+        f"{manifest.name} {manifest.version}",
+        low,
+        high,
+        manifest.direction == "higher_is_better",
+        StartedSandboxes(lambda: machine.backend.start(job), fingerprint),
+    )
+
+
+class _Opened(Protocol):
+    closed: bool
+
+    def client(self) -> AbstractContextManager[ScorerClient]:
+        """A client for one request; what it keeps of texts and images goes with it."""
+
+    def close(self) -> None:
+        """Free what is held."""
+
+
+class _InProcess:
+    """A model in this process. What torch is set to is undone after every request."""
+
+    def __init__(self, source: ModelSource) -> None:
+        self.closed = False
+        self._source = source
+        self._loaded: Any = source.load()
+
+    @contextmanager
+    def client(self) -> Iterator[ScorerClient]:
+        row, runtime = self._source.row, self._source.runtime
+        with model_device.repeatable():
+            yield ModelClient(self._loaded, runtime, dtype=runtime.dtype or row.dtype)
+
+    def close(self) -> None:
+        self.closed, self._loaded = True, None
+        model_device.free_memory(self._source.runtime.device)
+
+
+class _InSandbox:
+    """A sandbox, which is started again where it failed."""
+
+    def __init__(self, source: ClientSource) -> None:
+        self.closed = False
+        self._source = source
+        self._until = ExitStack()
+        self._client: ScorerClient | None = None
+
+    @contextmanager
+    def client(self) -> Iterator[ScorerClient]:
+        if self._client is None:
+            self._client = self._until.enter_context(self._source.open())
+        try:
+            yield self._client
+        except BaseException:
+            self._end()
+            raise
+
+    def close(self) -> None:
+        self.closed = True
+        self._end()
+
+    def _end(self) -> None:
+        self._client = None
+        self._until.close()
+
+
+def _verdicts(
+    client: ScorerClient,
+    images: Sequence[bytes],
+    pairs: Sequence[tuple[int, str]],
+    pool: ThreadPoolExecutor,
+    room: Room,
+) -> list[Verdict]:
+    """The verdicts of one batch, in the order of its pairs; an image is sent once."""
+    asked: dict[int, list[PairRequest]] = {}
+    for number, (image, text) in enumerate(pairs):
+        asked.setdefault(image, []).append(PairRequest(str(number), text, text))
+    items = tuple(RawItem(str(i), images[i], tuple(of)) for i, of in asked.items())
+    reply = batch_work.answered(client, Batch(0, items), pool, room).reply
+    found = {
+        int(pair.pair_id): verdict
+        for item, verdicts in zip(items, reply.verdicts, strict=True)
+        for pair, verdict in zip(item.asked, verdicts, strict=True)
+    }
+    return [found[number] for number in range(len(pairs))]
+
+
+def _checked_prompts(prompts: Sequence[str]) -> list[str]:
+    if isinstance(prompts, str):
+        raise SubmitterError("bad_prompts", "A single text was given for prompts.", "Give a list.")
+    for place, prompt in enumerate(prompts):
+        if not isinstance(prompt, str):
+            raise SubmitterError(
+                "bad_prompts", f"Prompt {place} is no text but {type(prompt).__name__}."
+            )
+    return list(prompts)
+
+
+def _check_list(images: object) -> None:
+    if isinstance(images, Image.Image | str | os.PathLike) or not hasattr(images, "__len__"):
+        raise SubmitterError("bad_images", "A single image was given for images.", "Give a list.")
+
+
+def _encoded_all(images: Sequence[Picture]) -> list[bytes]:
+    wrong: list[str] = []
+    encoded: list[bytes] = []
+    for place, image in enumerate(images):
+        try:
+            encoded.append(_encoded(image))
+        except DAMAGE as error:  # an ImageError is a ValueError, which is among them
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            named = f" ({image})" if isinstance(image, str | os.PathLike) else ""
+            wrong.append(f"image {place}{named}: {why}")
+    if wrong:
+        message = f"{len(wrong)} of {len(images)} images cannot be scored."
+        raise one_error(
+            [Problem("image_unreadable", message, count=len(wrong), examples=tuple(wrong))]
+        )
+    return encoded
+
+
+def _encoded(image: Picture) -> bytes:
+    """The image as bytes that decode to the pixels that metrics see."""
+    if isinstance(image, str | os.PathLike):
+        data = Path(image).read_bytes()
+        decode(data)
+        return data
+    if isinstance(image, Image.Image):
+        return as_png(decode_opened(image.copy()).image)
+    return as_png(decode_opened(_of_array(image)).image)
+
+
+def _of_array(image: Any) -> Image.Image:
+    array = np.asarray(image)
+    if array.dtype != np.uint8:
+        raise ImageError(
+            f"an array of {array.dtype}; arrays hold uint8, as (255 * x).round().astype('uint8') makes"
+        )
+    channels = array.shape[2] if array.ndim == 3 else 1
+    if array.ndim not in (2, 3) or channels not in _CHANNELS or 0 in array.shape:
+        raise ImageError(
+            f"an array of shape {array.shape}; shapes are (height, width) and (height, width, 1, 3 or 4)"
+        )
+    return Image.fromarray(array[:, :, 0] if array.ndim == 3 and channels == 1 else array)
+
+
+def _warn_of_none(verdicts: Sequence[Verdict], pairs: Sequence[tuple[int, str]]) -> None:
+    none = [n for n, verdict in enumerate(verdicts) if math.isnan(verdict.score)]
+    if none:
+        image, text = pairs[none[0]]
+        why = f"image {image} with {text[:80]!r}: {verdicts[none[0]].problem}"
+        warnings.warn(f"{len(none)} of {len(pairs)} pairs have no score; {why}", stacklevel=3)

@@ -1,0 +1,153 @@
+"""`load_metric`: what a program gives, gets, and is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmarks.errors import AssayError, PlatformError, SubmitterError
+from evaluator import Metric, load_metric
+from evaluator.bundled import FOLDER
+from evaluator.scorers import in_process
+from evaluator.scorers.registry import load_rows
+from tests.conftest import REPOSITORY
+from tests.evaluator.scorers.tiny_models import pictures, save_clip
+
+NAME = "clipscore-hessel"
+PROMPTS = ["two dogs", "a red cube", "two dogs"]
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_clip(tmp_path_factory.mktemp("clip"))
+
+
+@pytest.fixture
+def metric(clip: Path) -> Metric:
+    return load_metric(NAME, checkpoints={"model": clip}, offline=True)
+
+
+def refusal(code: str, *named: str) -> Any:
+    def fits(error: AssayError) -> bool:
+        return error.code == code and all(name in str(error) for name in named)
+
+    return pytest.raises(AssayError, check=fits)
+
+
+def test_importing_the_package_loads_none_of_it() -> None:
+    code = "import sys, evaluator; print(*(n for n in sys.modules if n.startswith('evaluator.')))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_each_image_is_scored_with_its_own_prompt_or_all_with_all(metric: Metric) -> None:
+    images = pictures(3)
+    scores = metric.score(images, PROMPTS)
+    assert (scores.shape, scores.dtype) == ((3,), np.float64)
+    assert (metric.name, metric.low, metric.high, metric.higher_is_better) == (NAME, 0.0, 2.5, True)
+    assert ((scores >= 0.0) & (scores <= 2.5)).all()
+    crossed = metric.score(images, PROMPTS[:2], cross=True)
+    assert crossed.shape == (3, 2)
+    assert [crossed[0, 0], crossed[1, 1], crossed[2, 0]] == pytest.approx(scores, abs=1e-6)
+    assert metric.score([], []).shape == (0,)
+    assert metric.score([], PROMPTS, cross=True).shape == (0, 3)
+
+
+def test_an_image_is_the_same_as_a_picture_a_path_or_an_array(
+    metric: Metric, tmp_path: Path
+) -> None:
+    (picture,) = pictures(1)
+    place = tmp_path / "one.png"
+    picture.save(place)
+    turned = picture.transpose(Image.Transpose.ROTATE_90)
+    turned_place = tmp_path / "turned.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned.save(turned_place, exif=exif, quality=100)
+    given = [picture, place, str(place), np.asarray(picture), picture.convert("RGBA")]
+    scores = metric.score(given, ["a dog"] * 5)
+    assert scores == pytest.approx([scores[0]] * 5, abs=1e-6)
+    with Image.open(turned_place) as opened:
+        both = metric.score([turned_place, opened], ["a dog"] * 2)
+        assert both[0] == pytest.approx(both[1], abs=1e-6)
+        assert opened.getexif()[0x0112] == 6  # what was given stays as it is
+
+
+def test_everything_wrong_with_images_is_said_at_once(metric: Metric, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.png"
+    damaged.write_bytes(b"\x89PNG\r\n\x1a\n")
+    floats = np.zeros((4, 4, 3), dtype=np.float32)
+    first = np.zeros((3, 4, 4), dtype=np.uint8)
+    images: list[Any] = [tmp_path / "gone.png", damaged, floats, first, pictures(1)[0]]
+    with refusal("image_unreadable", "gone.png", "damaged.png", "image 2", "image 3", "4 of 5"):
+        metric.score(images, ["a dog"] * 5)
+
+
+@pytest.mark.parametrize(
+    ("code", "images", "prompts"),
+    [
+        ("lengths_differ", 1, ["a", "b"]),
+        ("bad_prompts", 1, "a dog"),
+        ("bad_prompts", 1, [7]),
+    ],
+)
+def test_what_is_no_list_of_pairs_is_refused(
+    metric: Metric, code: str, images: int, prompts: Any
+) -> None:
+    with refusal(code):
+        metric.score(pictures(images), prompts)
+    with refusal("bad_images"):
+        metric.score(pictures(1)[0], ["a dog"])  # type: ignore[arg-type]
+
+
+def test_a_closed_metric_says_so_and_what_torch_was_set_to_stays(clip: Path) -> None:
+    import torch
+
+    with load_metric(NAME, checkpoints={"model": clip}, offline=True) as metric:
+        metric.score(pictures(1), ["a dog"])
+        assert not torch.are_deterministic_algorithms_enabled()
+    with refusal("metric_closed"):
+        metric.score(pictures(1), ["a dog"])
+
+
+def test_a_pair_without_a_score_is_nan_and_a_warning_says_why(
+    metric: Metric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_number(*_: object) -> Any:
+        return np.array([0.5, np.nan])
+
+    monkeypatch.setattr(type(metric._opened._loaded.scorer), "similarity", no_number)  # type: ignore[attr-defined]
+    with pytest.warns(UserWarning, match="1 of 2 pairs"):
+        scores = metric.score(pictures(2), ["a dog", "a cat"])
+    assert np.isnan(scores).tolist() == [False, True]
+
+
+@pytest.mark.isolation
+def test_a_scoring_module_runs_in_its_sandbox_by_name_or_folder() -> None:
+    with load_metric("colour-reader") as one, load_metric(FOLDER / "colour_reader") as other:
+        images = pictures(2)
+        scores = one.score(images, PROMPTS[:2])
+        assert np.isfinite(scores).all()
+        assert other.score(images, PROMPTS[:2]) == pytest.approx(scores)
+
+
+def test_what_cannot_be_loaded_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with refusal("unknown_scorer", NAME):
+        load_metric("clipscore-hesel")
+    with refusal("not_built_in"):
+        load_metric("colour-reader", dtype="bfloat16")
+    with refusal("unknown_isolation"):
+        load_metric(NAME, isolation="wall")
+    with pytest.raises(SubmitterError):
+        load_metric(tmp_path)
+    monkeypatch.setattr(in_process, "find_spec", lambda _: None)
+    with refusal("package_missing", "assay[metrics]") as raised:
+        load_metric(next(iter(load_rows())))
+    assert isinstance(raised.value, PlatformError)
