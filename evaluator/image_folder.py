@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.json_parsing import parse_json
+from benchmarks.parsing import parse_json
 from benchmarks.problems import Problem, one_error
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.scoring.images import ImageError, decode
@@ -186,12 +186,12 @@ def readable(found: MatchedImages, tell: Tell = lambda *_: None) -> MatchedImage
 def read_prompts(named: str) -> list[PromptRow]:
     """The rows of a table, all that is wrong with it told at once.
 
-    `named`: a file that ends in .csv, .json or .jsonl, or a data set as `datasets` names it, with
+    `named`: a file that ends in .csv or .jsonl, or a data set as `datasets` names it, with
     `:SPLIT` behind it where it has several.
     """
     place = Path(named)
     ending = place.suffix.lower()
-    if ending in {".csv", ".json", ".jsonl", ".ndjson"}:
+    if ending in {".csv", ".jsonl"}:
         records = _of_csv(place) if ending == ".csv" else _of_jsonl(place)
     elif place.is_file():
         raise SubmitterError(
@@ -254,14 +254,13 @@ Record = tuple[str, Mapping[str, Any]]
 
 def _of_csv(place: Path) -> Iterator[Record]:
     rows = csv.DictReader(io.StringIO(_text(place), newline=""), strict=True)
-    number = 0
     try:
         for number, record in enumerate(rows, start=1):
             if None in record:
                 raise csv.Error("it has more cells than the header; texts with commas are quoted")
             yield f"row {number}", record
     except csv.Error as error:
-        raise SubmitterError("bad_prompts", f"{place}, row {number or 1}: {error}.") from error
+        raise SubmitterError("bad_prompts", f"{place}, line {rows.line_num}: {error}.") from error
 
 
 def _of_jsonl(place: Path) -> Iterator[Record]:
@@ -322,6 +321,12 @@ def _of_dataset(named: str) -> Iterator[Record]:
     table = splits[chosen]
     # Pictures in the table itself are not those of the folder.
     held = {name for name, of in table.features.items() if type(of).__name__ != "Image"}
+    if PROMPT_COLUMN not in held:
+        raise SubmitterError(
+            "bad_prompts",
+            f"{named} has no column `{PROMPT_COLUMN}`.",
+            "Write its prompts into a .csv or .jsonl file.",
+        )
     wanted = [name for name in (PROMPT_COLUMN, *FILE_COLUMNS, *ID_COLUMNS) if name in held]
     for number, record in enumerate(table.select_columns(wanted), start=1):
         yield f"row {number}", record

@@ -22,7 +22,7 @@ from PIL import Image
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.problems import Problem, one_error
 from benchmarks.registry import load_registry
-from benchmarks.settings.sources import value_of
+from benchmarks.settings.model import value_of
 from evaluator.bundled import bundled_modules
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
@@ -46,6 +46,8 @@ Picture = Image.Image | str | os.PathLike[str] | NDArray[np.uint8]
 """An image: of Pillow, the path of a file, or an array of uint8, shape (h, w) or (h, w, 1, 3 or 4)."""
 RuntimeFor = Callable[[ScorerRow | None], Runtime]
 """How a metric is run; None stands for a scoring module."""
+Reader = Callable[[], bytes]
+"""Gives the bytes of an image when it is its turn: not all of them are in memory at once."""
 _BATCH_PAIRS = 64
 _THREADS = 2
 _CHANNELS = frozenset({1, 3, 4})
@@ -143,24 +145,20 @@ class Metric:
                 f"There are {len(images)} images and {len(texts)} prompts.",
                 "Give each image its own prompt, or say cross=True for every image with every one.",
             )
-        data = _encoded_all(images)
+        data = _readers(images)
         pairs = (
             [(i, text) for i in range(len(data)) for text in texts]
             if cross
             else list(enumerate(texts))
         )
-        verdicts = self.verdicts(data, pairs)
+        verdicts = self._verdicts(data, pairs)
         _warn_of_none(verdicts, pairs)
         scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
         return scores.reshape(len(data), len(texts)) if cross else scores
 
-    def verdicts(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> list[Verdict]:
-        """Score pairs of an encoded image, by its number, and a prompt.
-
-        Raises:
-            SubmitterError: a scoring module failed.
-            PlatformError: the metric or its device failed.
-        """
+    def _verdicts(
+        self, images: Sequence[Reader], pairs: Sequence[tuple[int, str]]
+    ) -> list[Verdict]:
         with self._lock, ThreadPoolExecutor(_THREADS, thread_name_prefix="ready") as pool:
             if self._opened.closed:
                 raise PlatformError("metric_closed", f"{self.name} was closed.", "Load it again.")
@@ -222,16 +220,9 @@ def load_metric(
         raise SubmitterError(
             "unknown_isolation", f"{isolation!r} isolates nothing.", f"Known: {known}."
         )
-    return opened_metric(os.fspath(name), lambda _: runtime, IsolationChoice(isolation))
-
-
-def opened_metric(
-    named: str, runtime_for: RuntimeFor, isolation: IsolationChoice = IsolationChoice.AUTO
-) -> Metric:
-    """Load a metric; see `metric_source`."""
+    found = metric_source(os.fspath(name), lambda _: runtime, IsolationChoice(isolation))
     with ExitStack() as stack:
-        known = stack.enter_context(metric_source(named, runtime_for, isolation))
-        return Metric(known, stack.pop_all())
+        return Metric(stack.enter_context(found), stack.pop_all())
     raise AssertionError  # A context that hides errors: there is none.
 
 
@@ -376,7 +367,7 @@ class _InSandbox:
 
 def _verdicts(
     client: ScorerClient,
-    images: Sequence[bytes],
+    images: Sequence[Reader],
     pairs: Sequence[tuple[int, str]],
     pool: ThreadPoolExecutor,
     room: Room,
@@ -385,7 +376,7 @@ def _verdicts(
     asked: dict[int, list[PairRequest]] = {}
     for number, (image, text) in enumerate(pairs):
         asked.setdefault(image, []).append(PairRequest(str(number), text, text))
-    items = tuple(RawItem(str(i), images[i], tuple(of)) for i, of in asked.items())
+    items = tuple(RawItem(str(i), images[i](), tuple(of)) for i, of in asked.items())
     reply = batch_work.answered(client, Batch(0, items), pool, room).reply
     found = {
         int(pair.pair_id): verdict
@@ -407,16 +398,22 @@ def _checked_prompts(prompts: Sequence[str]) -> list[str]:
 
 
 def _check_list(images: object) -> None:
-    if isinstance(images, Image.Image | str | os.PathLike) or not hasattr(images, "__len__"):
+    single = isinstance(images, np.ndarray) and images.ndim in (2, 3)
+    if (
+        single
+        or isinstance(images, Image.Image | str | os.PathLike)
+        or not hasattr(images, "__len__")
+    ):
         raise SubmitterError("bad_images", "A single image was given for images.", "Give a list.")
 
 
-def _encoded_all(images: Sequence[Picture]) -> list[bytes]:
+def _readers(images: Sequence[Picture]) -> list[Reader]:
+    """What gives each image; everything that is wrong with them at once."""
     wrong: list[str] = []
-    encoded: list[bytes] = []
+    readers: list[Reader] = []
     for place, image in enumerate(images):
         try:
-            encoded.append(_encoded(image))
+            readers.append(_reader(image))
         except DAMAGE as error:  # an ImageError is a ValueError, which is among them
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             named = f" ({image})" if isinstance(image, str | os.PathLike) else ""
@@ -426,18 +423,17 @@ def _encoded_all(images: Sequence[Picture]) -> list[bytes]:
         raise one_error(
             [Problem("image_unreadable", message, count=len(wrong), examples=tuple(wrong))]
         )
-    return encoded
+    return readers
 
 
-def _encoded(image: Picture) -> bytes:
-    """The image as bytes that decode to the pixels that metrics see."""
+def _reader(image: Picture) -> Reader:
+    """What gives bytes that decode to the pixels that metrics see."""
     if isinstance(image, str | os.PathLike):
-        data = Path(image).read_bytes()
-        decode(data)
-        return data
-    if isinstance(image, Image.Image):
-        return as_png(decode_opened(image.copy()).image)
-    return as_png(decode_opened(_of_array(image)).image)
+        decode(Path(image).read_bytes())
+        return Path(image).read_bytes
+    opened = image if isinstance(image, Image.Image) else _of_array(image)
+    decode_opened(opened.copy())
+    return lambda: as_png(decode_opened(opened.copy()).image)
 
 
 def _of_array(image: Any) -> Image.Image:

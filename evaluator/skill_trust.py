@@ -17,7 +17,8 @@ from benchmarks.released.bundle import ReleasedScores, read_manifest, released_b
 from benchmarks.rows import Row
 from benchmarks.schema import Benchmark, Card, Selector
 from benchmarks.scores import parse_scores
-from benchmarks.settings.sources import value_of
+from benchmarks.settings.model import value_of
+from leaderboard.accounts import ASSAY
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.ranking.cells import Cell
@@ -62,11 +63,17 @@ class SkillTrust:
         return {**vars(self), "above_chance": self.above_chance, "board": boards_at(self.benchmark)}
 
 
-def trust_of(metric: str, store: StoreName | None = None) -> list[SkillTrust]:
-    """What is known of a metric: of the boards of a store first, then of what ships with Assay."""
-    named = _names().get(metric, {})
+def trust_of(
+    metric: str, store: StoreName | None = None, *, built_in: bool = True
+) -> list[SkillTrust]:
+    """What is known of a metric: of the boards of a store first, then of what ships with Assay.
+
+    A scoring module that is named like a built-in metric has nothing of it.
+    """
+    named = _names().get(metric, {}) if built_in else {}
     registry = load_registry()
-    on_boards = list(_on_boards(metric, named, store)) if store is not None else []
+    found = _on_boards(metric, named, store, built_in=built_in) if store is not None else ()
+    on_boards = list(found)
     there = {one.benchmark for one in on_boards}
     released = [
         one
@@ -98,17 +105,22 @@ def _names() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(NAMES.read_text("utf-8"))
 
 
-def _on_boards(metric: str, named: Mapping[str, str], store: StoreName) -> Iterator[SkillTrust]:
+def _on_boards(
+    metric: str, named: Mapping[str, str], store: StoreName, *, built_in: bool
+) -> Iterator[SkillTrust]:
     shown = read_snapshot(store.open().public)
     if shown is None:
         return
     known = papers()
     released = {(known[paper].citation, name) for paper, name in named.items()}
     wanted = {
-        entry.entry_id
+        entry.entry_id: entry.released_with or entry.submitter
         for entry in shown.entries.values()
-        if (entry.metric == metric and not entry.released_with)
-        or (entry.released_with, entry.metric) in released
+        if (entry.released_with, entry.metric) in released
+        or (
+            (entry.released_with, entry.metric) == ("", metric)
+            and (entry.account == ASSAY.key) == built_in
+        )
     }
     for board in shown.boards.values():
         cells = [cell for cell in board.cells if _as_headline(board.card, cell.selector)]
@@ -125,7 +137,7 @@ def _on_boards(metric: str, named: Mapping[str, str], store: StoreName) -> Itera
                     cell.ci_high,
                     _chance(board.card, cell.measure),
                     place,
-                    f"board of {store}",
+                    f"board of {store}, sent by {wanted[cell.entry_id]}",
                 )
 
 
@@ -137,6 +149,8 @@ def _released(scores: ReleasedScores, metric: str, benchmark: Benchmark) -> Iter
     answers, content = benchmark.answers(None), released_bytes(scores.path)
     lower = tuple(name for name in scores.lower_is_better if name == metric)
     table = parse_scores(content, Path(scores.path).name, benchmark, answers, lower_is_better=lower)
+    if metric not in table.overall:  # It is printed, and no scores of it were released.
+        return
     one = type(table)(table.overall[[metric]], directions=table.directions)
     for row in benchmark.evaluate(one, answers).rows:
         if _as_headline(benchmark.card, _selector(row)) and math.isfinite(row.value):
@@ -160,7 +174,11 @@ def _selector(row: Row) -> Selector:
 def _printed(named: Mapping[str, str], registry: Mapping[str, Benchmark]) -> Iterator[SkillTrust]:
     for name, benchmark in registry.items():
         cells = [cell for cell in published(name) if cell.model is None]
-        own = [cell for cell in cells if named.get(cell.paper) == cell.metric]
+        own = [
+            cell
+            for cell in cells
+            if named.get(cell.paper) == cell.metric and _is_agreement(benchmark.card, cell.measure)
+        ]
         # Of the measure that the board ranks by, where a paper prints it.
         headline = [cell for cell in own if cell.measure == benchmark.card.headline.measure]
         for cell in headline or own:
@@ -203,10 +221,14 @@ def _part(card: Card, skill: str | None, split: str | None) -> str:
     return f"{skill_title(card, skill)} ({inside})" if inside else skill_title(card, skill)
 
 
+def _is_agreement(card: Card, measure: str) -> bool:
+    return measure in card.measures and card.measures[measure].higher_is_better
+
+
 def _measure(card: Card, measure: str, facet: str | None) -> str:
-    title = card.measures[measure].title if measure in card.measures else measure
+    title = card.measures[measure].title
     return f"{title}, {card.facets.get(facet, facet)}" if facet else title
 
 
 def _chance(card: Card, measure: str) -> float | None:
-    return card.measures[measure].chance if measure in card.measures else None
+    return card.measures[measure].chance

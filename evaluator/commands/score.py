@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -170,15 +171,17 @@ def score(
     with metric_source(metric, runtime_of, isolation) as known:
         if element and known.row is not None and "elements" not in known.row.granularity:
             raise SubmitterError("no_elements", f"{known.name} scores whole prompts, not elements.")
-        column = _column(known, found, element or (), out)
-    pairs = scored_pairs(found, column, element or ())
-    trust = trust_of(known.name, store)
+        trust = trust_of(known.name, store, built_in=known.row is not None)
+        with _kept_in(out) as work:
+            column = _column(known, found, element or (), work)
+            pairs = scored_pairs(found, column, element or ())
+            if out is not None:
+                content = _as_csv(pairs) if out.suffix == ".csv" else _as_jsonl(pairs)
+                write_whole(out, lambda place: place.write_text(content, encoding="utf-8"))
     if as_json:
         typer.echo(json.dumps(_record(known, pairs, column, trust), ensure_ascii=False))
-    elif out is not None:
-        content = _as_csv(pairs) if out.suffix == ".csv" else _as_jsonl(pairs)
-        write_whole(out, lambda place: place.write_text(content, encoding="utf-8"))
-    _report(known, pairs, column, trust, out, as_json=as_json)
+    else:
+        _report(known, pairs, column, trust, out)
     if not column.verdict.scored:
         raise SubmitterError(
             "nothing_scored",
@@ -239,7 +242,7 @@ def _refuse(found: MatchedImages, *, partial: bool) -> None:
 
 
 def _column(
-    known: MetricSource, found: MatchedImages, elements: Sequence[str], out: Path | None
+    known: MetricSource, found: MatchedImages, elements: Sequence[str], work: Path
 ) -> ScoreColumn:
     asked = found.questions(elements)
     fingerprint = run_fingerprint(
@@ -247,34 +250,31 @@ def _column(
         benchmark=json.dumps(list(elements)),
         revision=found.fingerprint,
     )
-    with (
-        stopped_in_words("The same command goes on where it was." if out else "Nothing was kept."),
-        _kept_in(out) as work,
-        run_bars() as bars,
-    ):
-        shards = ShardFolder(work, fingerprint)
-        column = run_plan(
+    with run_bars() as bars:
+        return run_plan(
             ScoringPlan.of(asked, bytes.fromhex(fingerprint)),
             asked,
             known.source,
-            shards,
+            ShardFolder(work, fingerprint),
             lambda progress: bars(RunProgress(known.name, known.name, "your images", progress)),
         )
-        shards.clear()
-    return column
 
 
 @contextmanager
 def _kept_in(out: Path | None) -> Iterator[Path]:
-    """The folder that keeps what is done: beside the file, and gone once all is done."""
+    """The folder that keeps what is done: beside the file, and gone once the file is written."""
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="assay-score-") as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix="assay-score-") as folder,
+            stopped_in_words("Nothing was kept."),
+        ):
             yield Path(folder)
         return
-    work = out.with_suffix(".work")
-    yield work
-    if work.is_dir() and not any(work.iterdir()):
-        work.rmdir()
+    work = out.with_name(f"{out.name}.work")
+    with stopped_in_words("The same command goes on where it was."):
+        yield work
+    if work.is_dir():
+        shutil.rmtree(work)
 
 
 def scored_pairs(
@@ -352,12 +352,8 @@ def _report(
     column: ScoreColumn,
     trust: Sequence[SkillTrust],
     out: Path | None,
-    *,
-    as_json: bool,
 ) -> None:
     """For people: the scores, or where they are, what there is to say of them, and the trust."""
-    if as_json:
-        return
     shown = console()
     if out is None:
         shown.print(scores_table(known, pairs))

@@ -16,6 +16,7 @@ from evaluator import Metric, load_metric
 from evaluator.bundled import FOLDER
 from evaluator.scorers import in_process
 from evaluator.scorers.registry import load_rows
+from evaluator.scoring import batch_work
 from tests.conftest import REPOSITORY
 from tests.evaluator.scorers.tiny_models import pictures, save_clip
 
@@ -41,7 +42,8 @@ def refusal(code: str, *named: str) -> Any:
 
 
 def test_importing_the_package_loads_none_of_it() -> None:
-    code = "import sys, evaluator; print(*(n for n in sys.modules if n.startswith('evaluator.')))"
+    heavy = "torch", "transformers", "pandas", "gradio", "evaluator.metric"
+    code = f"import sys, evaluator; print(*(n for n in {heavy} if n in sys.modules))"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
@@ -50,7 +52,7 @@ def test_importing_the_package_loads_none_of_it() -> None:
 def test_each_image_is_scored_with_its_own_prompt_or_all_with_all(metric: Metric) -> None:
     images = pictures(3)
     scores = metric.score(images, PROMPTS)
-    assert (scores.shape, scores.dtype) == ((3,), np.float64)
+    assert scores.shape == (3,) and scores.dtype == np.float64
     assert (metric.name, metric.low, metric.high, metric.higher_is_better) == (NAME, 0.0, 2.5, True)
     assert ((scores >= 0.0) & (scores <= 2.5)).all()
     crossed = metric.score(images, PROMPTS[:2], cross=True)
@@ -71,7 +73,7 @@ def test_an_image_is_the_same_as_a_picture_a_path_or_an_array(
     exif = Image.Exif()
     exif[0x0112] = 6
     turned.save(turned_place, exif=exif, quality=100)
-    given = [picture, place, str(place), np.asarray(picture), picture.convert("RGBA")]
+    given: list[Any] = [picture, place, str(place), np.asarray(picture), picture.convert("RGBA")]
     scores = metric.score(given, ["a dog"] * 5)
     assert scores == pytest.approx([scores[0]] * 5, abs=1e-6)
     with Image.open(turned_place) as opened:
@@ -84,7 +86,7 @@ def test_everything_wrong_with_images_is_said_at_once(metric: Metric, tmp_path: 
     damaged = tmp_path / "damaged.png"
     damaged.write_bytes(b"\x89PNG\r\n\x1a\n")
     floats = np.zeros((4, 4, 3), dtype=np.float32)
-    first = np.zeros((3, 4, 4), dtype=np.uint8)
+    first = np.zeros((3, 6, 6), dtype=np.uint8)
     images: list[Any] = [tmp_path / "gone.png", damaged, floats, first, pictures(1)[0]]
     with refusal("image_unreadable", "gone.png", "damaged.png", "image 2", "image 3", "4 of 5"):
         metric.score(images, ["a dog"] * 5)
@@ -103,8 +105,12 @@ def test_what_is_no_list_of_pairs_is_refused(
 ) -> None:
     with refusal(code):
         metric.score(pictures(images), prompts)
-    with refusal("bad_images"):
-        metric.score(pictures(1)[0], ["a dog"])  # type: ignore[arg-type]
+    one: Any
+    for one in (pictures(1)[0], np.asarray(pictures(1)[0]), "one.png"):
+        with refusal("bad_images"):
+            metric.score(one, ["a dog"])
+        with refusal("bad_images"):
+            metric.score(one, ["a dog"], cross=True)
 
 
 def test_a_closed_metric_says_so_and_what_torch_was_set_to_stays(clip: Path) -> None:
@@ -127,6 +133,26 @@ def test_a_pair_without_a_score_is_nan_and_a_warning_says_why(
     with pytest.warns(UserWarning, match="1 of 2 pairs"):
         scores = metric.score(pictures(2), ["a dog", "a cat"])
     assert np.isnan(scores).tolist() == [False, True]
+
+
+def test_files_are_read_when_it_is_their_turn(
+    metric: Metric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [tmp_path / f"{n}.png" for n in range(5)]
+    for place, picture in zip(places, pictures(5), strict=True):
+        picture.save(place)
+    whole = metric.score(places, ["a dog"] * 5)
+    monkeypatch.setattr("evaluator.metric._BATCH_PAIRS", 2)
+    reads: list[str] = []
+    read, answered = Path.read_bytes, batch_work.answered
+    monkeypatch.setattr(Path, "read_bytes", lambda one: reads.append(one.name) or read(one))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(
+        "evaluator.metric.batch_work.answered",
+        lambda *given: reads.append("asked") or answered(*given),  # type: ignore[func-returns-value]
+    )
+    assert metric.score(places, ["a dog"] * 5) == pytest.approx(whole, abs=1e-6)
+    names = [place.name for place in places]
+    assert reads == [*names, *names[:2], "asked", *names[2:4], "asked", names[4], "asked"]
 
 
 @pytest.mark.isolation

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.published import papers, published
+from benchmarks.published import PublishedCell, papers, published
+from benchmarks.registry import load_registry
 from benchmarks.released.bundle import read_manifest, released_table
 from evaluator.scorers.registry import load_rows
 from evaluator.skill_trust import _names, boards_at, trust_of
@@ -29,9 +30,7 @@ def test_every_name_is_a_row_and_is_printed_or_released_under_it() -> None:
             assert (paper, metric) in printed | released, (row, paper, metric)
 
 
-def published_everywhere() -> list[object]:
-    from benchmarks.registry import load_registry
-
+def published_everywhere() -> list[PublishedCell]:
     return [cell for name in load_registry() for cell in published(name)]
 
 
@@ -51,11 +50,19 @@ def test_printed_figures_have_a_place_and_no_interval() -> None:
     assert placement and all(one.low is None and " of " in one.place for one in placement)
     assert all(one.above_chance is None for one in found)
     assert trust_of("siglip-so400m") == []
+    assert trust_of("vqascore-t5", built_in=False) == [], "a module that is named so"
+
+
+def test_every_figure_is_an_agreement_of_its_card() -> None:
+    registry = load_registry()
+    for row in _names():
+        for one in trust_of(row):
+            measures = registry[one.benchmark].card.measures.values()
+            assert one.measure.split(",")[0] in {m.title for m in measures if m.higher_is_better}
 
 
 @pytest.mark.slow
 def test_a_board_of_a_store_comes_before_what_ships(tmp_path: Path) -> None:
-    from benchmarks.registry import load_registry
     from evaluator.commands.worker_loop import make_worker
     from leaderboard.submission_service import SandboxAvailability
 

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from typer.testing import Result
 
+from benchmarks.errors import PlatformError
 from evaluator.bundled import FOLDER
 from evaluator.commands.score import ScoredPair, remarks
 from evaluator.image_folder import ImagePair
@@ -113,6 +114,8 @@ def test_bad_images_are_named_before_a_model_is_loaded(images: list[Path], tmp_p
     ):  # fmt: skip
         assert str(given[-1]) in refused(code, NAME, *given, "--prompt", "a dog")
     refused("prompt_missing", NAME, images[0])
+    (tmp_path / "empty").mkdir()
+    refused("image_missing", NAME, tmp_path / "empty", "--prompt", "a dog")
 
 
 def test_what_a_metric_cannot_run_with_is_named(
@@ -228,6 +231,7 @@ def test_all_that_is_wrong_with_images_and_prompts_is_said_at_once(folder: Path)
         ("bad_prompt_row", "file,prompt\na.png,\n"),
         ("bad_prompt_row", "prompt\na red cube\n"),
         ("bad_prompts", "file,prompt\na.png,a red, cube\n"),
+        ("bad_prompts", 'file,prompt\na.png,"a red cube\n'),
         ("no_prompts", "file,prompt\n"),
         ("several_problems", "id,prompt\nnone,a cat\n"),
         ("prompt_unmatched", "id,prompt\na,x\nb,x\nnone,a cat\n"),
@@ -244,6 +248,26 @@ def test_several_prompts_are_not_crossed_unless_that_is_said(images: list[Path])
     refused("unknown_scorer", "clipscore-hesel", images[0], "--prompt", "a dog")
 
 
+@pytest.mark.parametrize(
+    ("code", "name"), [("no_prompts", "gone.csv"), ("unknown_format", "prompts.xlsx")]
+)
+def test_a_table_is_a_file_of_csv_or_json_lines(folder: Path, code: str, name: str) -> None:
+    table(folder, BY_ID, "prompts.xlsx")
+    assert name in refused(code, BUNDLED, folder, "--prompts", folder.parent / name)
+
+
+def test_a_store_that_cannot_be_read_is_told_before_anything_is_scored(
+    clip: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(*_: Any, **__: Any) -> Any:
+        raise PlatformError("hub_unreachable", "The Hub does not answer.")
+
+    monkeypatch.setattr("evaluator.commands.score.trust_of", unreachable)
+    monkeypatch.setattr("evaluator.commands.score.run_plan", lambda *_: pytest.fail("it was run"))
+    words = (NAME, folder, "--prompts", table(folder, BY_ID), "--checkpoint", clip)
+    assert code_of(typed("score", *words)) == "hub_unreachable"
+
+
 @pytest.mark.slow
 def test_a_data_set_may_hold_the_prompts(clip: Path, folder: Path) -> None:
     (folder.parent / "set").mkdir()
@@ -252,6 +276,8 @@ def test_a_data_set_may_hold_the_prompts(clip: Path, folder: Path) -> None:
     assert [(pair["image"], pair["prompt"]) for pair in found["pairs"]] == MATCHED
     refused("unknown_split", NAME, folder, "--prompts", f"{folder.parent / 'set'}:test")
     refused("no_prompts", NAME, folder, "--prompts", folder.parent / "nothing")
+    (folder.parent / "set/train.csv").write_text("id,text\na,a red cube\n")
+    refused("bad_prompts", NAME, folder, "--prompts", folder.parent / "set")
 
 
 @pytest.mark.slow
@@ -262,14 +288,16 @@ def test_a_run_that_was_stopped_goes_on_and_leaves_its_file_alone(
     words = (NAME, folder, "--prompts", table(folder, BY_ID), "--out", out, "--checkpoint", clip)
     seen: list[int] = []
 
-    def stop(self: Any) -> None:
-        seen.append(len(list(self.folder.glob("*"))))
+    work = folder.parent / "scores.csv.work"
+
+    def stop(*_: Any) -> None:
+        seen.append(len(list(work.glob("*"))))
         signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr("evaluator.commands.score.ShardFolder.clear", stop)
+        patch.setattr("evaluator.commands.score.write_whole", stop)
         done = typed("score", *words)
     assert done.exit_code == 130 and seen == [1] and not out.exists()
-    assert (folder.parent / "scores.work").is_dir()
+    assert work.is_dir()
     said(*words)
-    assert out.is_file() and not (folder.parent / "scores.work").exists()
+    assert out.is_file() and not work.exists()
