@@ -17,7 +17,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -33,6 +33,38 @@ FILE_COLUMNS = ("file", "image")
 ID_COLUMNS = ("prompt_id", "id")
 PROMPT_COLUMN = "prompt"
 _THREADS = 4
+
+_PROMPT_UNMATCHED = Problem(
+    "prompt_unmatched",
+    "No image goes by the id of a row: none is named so but for its ending, or lies in a folder "
+    "named so",
+    "Name the images in a column `file`, or leave the row out.",
+)
+_IMAGE_MISSING = Problem(
+    "image_missing",
+    "A row names an image that is not in the folder",
+    "Paths are relative to the folder of images.",
+)
+_PAIR_TWICE = Problem(
+    "pair_twice",
+    "A row names an image with a prompt again",
+    "Leave one of the rows out.",
+)
+_IMAGE_UNMATCHED = Problem(
+    "image_unmatched",
+    "No row names an image of the folder",
+    "Add a row, move the image elsewhere, or score what fits with --partial.",
+)
+_IMAGE_UNREADABLE = Problem(
+    "image_unreadable",
+    "An image cannot be scored",
+    "Make or fetch it anew.",
+)
+_BAD_PROMPT_ROW = Problem(
+    "bad_prompt_row",
+    "A row of prompts says too little",
+    "Each row has `prompt`, and `file` (or `image`) or `prompt_id` (or `id`).",
+)
 
 Tell = Callable[[int, int], None]
 """Told how many images were looked at, and of how many."""
@@ -128,43 +160,19 @@ def matched(places: Mapping[str, Path], rows: Sequence[PromptRow]) -> MatchedIma
     asked = {pair.image for pair in pairs}
     left = [name for name in places if name not in asked]
     problems = [
-        *_problem("prompt_unmatched", unmatched),
-        *_problem("image_missing", missing),
-        *_problem("pair_twice", twice),
-        *_problem("image_unmatched", left),
+        *_at(_PROMPT_UNMATCHED, unmatched),
+        *_at(_IMAGE_MISSING, missing),
+        *_at(_PAIR_TWICE, twice),
+        *_at(_IMAGE_UNMATCHED, left),
     ]
     used = {name: place for name, place in places.items() if name in asked}
     return MatchedImages(tuple(pairs), used, tuple(problems))
 
 
-_WRONG = {
-    "prompt_unmatched": (
-        "No image goes by the id of a row: none is named so but for its ending, or lies in a folder "
-        "named so",
-        "Name the images in a column `file`, or leave the row out.",
-    ),
-    "image_missing": (
-        "A row names an image that is not in the folder",
-        "Paths are relative to the folder of images.",
-    ),
-    "pair_twice": ("A row names an image with a prompt again", "Leave one of the rows out."),
-    "image_unmatched": (
-        "No row names an image of the folder",
-        "Add a row, move the image elsewhere, or score what fits with --partial.",
-    ),
-    "image_unreadable": ("An image cannot be scored", "Make or fetch it anew."),
-    "bad_prompt_row": (
-        "A row of prompts says too little",
-        "Each row has `prompt`, and `file` (or `image`) or `prompt_id` (or `id`).",
-    ),
-}
-"""Codes of problems to what is wrong, and what to do about it."""
-
-
-def _problem(code: str, where: Sequence[str]) -> Iterator[Problem]:
-    if where:
-        message, hint = _WRONG[code]
-        yield Problem(code, message, hint, count=len(where), examples=tuple(where))
+def _at(problem: Problem, places: Sequence[str]) -> Iterator[Problem]:
+    """The problem with the places where it is found; none where there is no place."""
+    if places:
+        yield replace(problem, count=len(places), examples=tuple(places))
 
 
 def readable(found: MatchedImages, tell: Tell = lambda *_: None) -> MatchedImages:
@@ -179,7 +187,7 @@ def readable(found: MatchedImages, tell: Tell = lambda *_: None) -> MatchedImage
     return MatchedImages(
         tuple(pair for pair in found.pairs if pair.image not in bad),
         {name: place for name, place in found.places.items() if name not in bad},
-        (*found.problems, *_problem("image_unreadable", tuple(bad.values()))),
+        (*found.problems, *_at(_IMAGE_UNREADABLE, tuple(bad.values()))),
     )
 
 
@@ -209,7 +217,7 @@ def read_prompts(named: str) -> list[PromptRow]:
         except ValueError as error:
             wrong.append(f"{place.name}, {where}: {error}")
     if wrong:
-        raise one_error(list(_problem("bad_prompt_row", wrong)))
+        raise one_error(list(_at(_BAD_PROMPT_ROW, wrong)))
     if not rows:
         raise SubmitterError("no_prompts", f"{named} holds no prompts.", "Write a row for each.")
     return rows

@@ -46,7 +46,7 @@ Picture = Image.Image | str | os.PathLike[str] | NDArray[np.uint8]
 """An image: of Pillow, the path of a file, or an array of uint8, shape (h, w) or (h, w, 1, 3 or 4)."""
 RuntimeFor = Callable[[ScorerRow | None], Runtime]
 """How a metric is run; None stands for a scoring module."""
-Reader = Callable[[], bytes]
+_Reader = Callable[[], bytes]
 """Gives the bytes of an image when it is its turn: not all of them are in memory at once."""
 _BATCH_PAIRS = 64
 _THREADS = 2
@@ -157,7 +157,7 @@ class Metric:
         return scores.reshape(len(data), len(texts)) if cross else scores
 
     def _verdicts(
-        self, images: Sequence[Reader], pairs: Sequence[tuple[int, str]]
+        self, images: Sequence[_Reader], pairs: Sequence[tuple[int, str]]
     ) -> list[Verdict]:
         with self._lock, ThreadPoolExecutor(_THREADS, thread_name_prefix="ready") as pool:
             if self._opened.closed:
@@ -367,7 +367,7 @@ class _InSandbox:
 
 def _verdicts(
     client: ScorerClient,
-    images: Sequence[Reader],
+    images: Sequence[_Reader],
     pairs: Sequence[tuple[int, str]],
     pool: ThreadPoolExecutor,
     room: Room,
@@ -407,10 +407,10 @@ def _check_list(images: object) -> None:
         raise SubmitterError("bad_images", "A single image was given for images.", "Give a list.")
 
 
-def _readers(images: Sequence[Picture]) -> list[Reader]:
+def _readers(images: Sequence[Picture]) -> list[_Reader]:
     """What gives each image; everything that is wrong with them at once."""
     wrong: list[str] = []
-    readers: list[Reader] = []
+    readers: list[_Reader] = []
     for place, image in enumerate(images):
         try:
             readers.append(_reader(image))
@@ -426,7 +426,7 @@ def _readers(images: Sequence[Picture]) -> list[Reader]:
     return readers
 
 
-def _reader(image: Picture) -> Reader:
+def _reader(image: Picture) -> _Reader:
     """What gives bytes that decode to the pixels that metrics see."""
     if isinstance(image, str | os.PathLike):
         decode(Path(image).read_bytes())

@@ -153,12 +153,12 @@ def score(
 ) -> None:
     """Score images with their prompts, and say skill by skill how far the metric may be trusted.
 
-    Which image goes with which prompt the table says: `file` (or `image`) is its path in the folder;
+    The table says which image goes with which prompt: `file` (or `image`) is its path in the folder;
     else `prompt_id` (or `id`) is its name without ending, or the folder that it lies in. Nothing is
     scored while anything is missing or left over, unless --partial says so. With --out, what is done
     is kept: a run that was stopped goes on where it was.
 
-    Example: assay score clipscore-hessel images --prompts prompts.csv --out scores.csv
+    Example: python -m evaluator score clipscore-hessel images --prompts prompts.csv --out scores.csv
     """
     _check_usage(prompts, prompt or (), out, cross=cross, as_json=as_json)
     if out is not None:

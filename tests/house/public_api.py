@@ -15,7 +15,7 @@ from tests.house.modules import parsed
 PUBLIC = (
     "benchmarks/schema.py", "benchmarks/rows.py", "benchmarks/errors.py",
     "benchmarks/measures/__init__.py", "benchmarks/statistics/resampling.py",
-    "benchmarks/prompt_sets/prompt_set.py", "evaluator/scoring/contract.py",
+    "benchmarks/prompt_sets/prompt_set.py", "evaluator/metric.py", "evaluator/scoring/contract.py",
     "evaluator/manifest.py", "evaluator/submission/manifest.py", "leaderboard/records.py",
     "leaderboard/store/interface.py",
 )  # fmt: skip
