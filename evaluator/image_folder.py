@@ -306,7 +306,7 @@ def _of_dataset(named: str) -> Iterator[Record]:
         from datasets import load_dataset  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise PlatformError(
-            "package_missing",
+            "libraries_missing",
             f"{named} is no file, and the package `datasets` is not installed.",
             "Name a .csv or .jsonl file, or install the extra: pip install 'assay[metrics]'.",
         ) from error

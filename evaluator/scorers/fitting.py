@@ -110,9 +110,14 @@ def _read(path: Path) -> str:
         return ""
 
 
+def missing_libraries() -> list[str]:
+    """What runs models and is not installed: the package comes without."""
+    return [name for name in ("torch", "transformers") if find_spec(name) is None]
+
+
 def library_problem(row: ScorerRow) -> Problem | None:
     """Why this machine cannot load any model."""
-    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    missing = missing_libraries()
     if not missing:
         return None
     return Problem(

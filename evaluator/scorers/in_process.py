@@ -23,6 +23,7 @@ from evaluator.scorers import device as model_device
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.device import in_one_line, is_out_of_memory, versions
 from evaluator.scorers.embeddings import About, EmbeddingCache, digest_of_text
+from evaluator.scorers.fitting import missing_libraries
 from evaluator.scorers.registry import Loaded, Runtime, ScorerRow, load_scorer
 from evaluator.scoring import images
 from evaluator.scoring.asking import (
@@ -573,11 +574,10 @@ class ModelSource:
 
 
 def check_installed() -> None:
-    """Raise where what runs models is not installed: the package comes without."""
-    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
-    if missing:
+    """Raise where what runs models is not installed."""
+    if missing := missing_libraries():
         raise PlatformError(
-            "package_missing",
+            "libraries_missing",
             f"Built-in metrics need {' and '.join(missing)}, which is not installed.",
             "Install the extra: pip install 'assay[metrics]', or .[metrics] in a clone.",
         )

@@ -14,7 +14,7 @@ from PIL import Image
 from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from evaluator import Metric, load_metric
 from evaluator.bundled import FOLDER
-from evaluator.scorers import in_process
+from evaluator.scorers import fitting
 from evaluator.scorers.registry import load_rows
 from evaluator.scoring import batch_work
 from tests.conftest import REPOSITORY
@@ -173,7 +173,7 @@ def test_what_cannot_be_loaded_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
         load_metric(NAME, isolation="wall")
     with pytest.raises(SubmitterError):
         load_metric(tmp_path)
-    monkeypatch.setattr(in_process, "find_spec", lambda _: None)
-    with refusal("package_missing", "assay[metrics]") as raised:
+    monkeypatch.setattr(fitting, "find_spec", lambda _: None)
+    with refusal("libraries_missing", "assay[metrics]") as raised:
         load_metric(next(iter(load_rows())))
     assert isinstance(raised.value, PlatformError)
