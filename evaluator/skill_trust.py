@@ -86,11 +86,16 @@ def trust_of(
     return [*on_boards, *released, *printed]
 
 
-def no_figures(metric: str) -> str:
+def no_figures(metric: str, *, built_in: bool) -> str:
     """What is said where nothing is known."""
+    test = (
+        f"scorers run {metric} --benchmark NAME --out scores.parquet"
+        if built_in
+        else "submit FOLDER"
+    )
     return (
-        f"No figure is known of {metric}: nothing says how far it may be trusted. Test it: "
-        f"assay check FOLDER, or assay scorers run {metric} --benchmark NAME --out scores.parquet."
+        f"No figure is known of {metric}: nothing says how far it may be trusted. "
+        f"Test it: python -m evaluator {test}."
     )
 
 

@@ -370,7 +370,7 @@ def _report(
 
 def _trust_lines(known: MetricSource, trust: Sequence[SkillTrust]) -> Iterator[RenderableType]:
     if not trust:
-        yield Text(no_figures(known.name))
+        yield Text(no_figures(known.name, built_in=known.row is not None))
         return
     heads = ("skill", "benchmark", "measure", "value", "place", "from")
     yield table(

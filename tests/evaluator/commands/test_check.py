@@ -206,7 +206,7 @@ def test_odd_scores_are_remarked_on_and_the_log_is_shown(tmp_path: Path) -> None
 def test_without_isolation_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Probe(ok=False, reason="No bubblewrap.", remedy="Install it.")
     nothing = IsolationStatus(None, (("bubblewrap", refusal),))
-    monkeypatch.setattr(command, "machine_isolation", lambda *_, **__: nothing)
+    monkeypatch.setattr("evaluator.metric.machine_isolation", lambda *_, **__: nothing)
     done = check(module(tmp_path, "import os; os.mkdir('ran')"), *SMALL)
     assert code_of(done) == "isolation_unavailable"
     assert all(said in str(done.exception) for said in ("bubblewrap", "--isolation none"))
