@@ -45,10 +45,10 @@ from evaluator.image_folder import (
 )
 from evaluator.isolation.availability import IsolationChoice
 from evaluator.metric import MetricSource, metric_source
+from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
 from evaluator.scoring.contract import Answer
 from evaluator.scoring.engine import run_plan
-from evaluator.scoring.plan import ScoringPlan
 from evaluator.skill_trust import SkillTrust, boards_at, no_figures, trust_of
 from evaluator.worker.liveness import RunProgress
 from leaderboard.store.opening import StoreName
