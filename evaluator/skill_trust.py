@@ -54,7 +54,7 @@ class SkillTrust:
     def cells(self) -> tuple[str, str, str, str, str, str]:
         """For a table: skill, benchmark, measure, value, place and source."""
         span = "" if self.low is None else f" [{self.low:.3f}, {self.high:.3f}]"
-        doubt = " no better than a guess" if self.above_chance is False else ""
+        doubt = " not better than chance" if self.above_chance is False else ""
         value = f"{self.value:.3f}{span}{doubt}"
         return self.skill, self.benchmark, self.measure, value, self.place, self.source
 

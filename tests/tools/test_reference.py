@@ -43,8 +43,8 @@ def test_states_measures_and_records_are_all_there_and_explained() -> None:
             assert f"| `{name}` | {text(info.title)} |" in measures
     documented = {model.__name__ for model in RECORDS}
     versioned = {kind.model.__name__ for kind in KINDS.values()}
-    # What passes between workers, and the queue, which is made of the events.
-    assert versioned - documented == {"PendingEvent", "ScoreBundle", "Status"}
+    # What passes between workers, and inbox and queue, which hold records and events.
+    assert versioned - documented == {"PendingEvent", "Received", "ScoreBundle", "Status"}
     lines = new()["reference/records.md"].splitlines()
     assert [line for line in lines if line.startswith("| `") and line.endswith("|  |")] == []
 
