@@ -37,6 +37,7 @@ from evaluator.commands.report import report
 from evaluator.commands.score import score
 from evaluator.commands.scorer_options import with_runtime_options
 from evaluator.commands.scorers import scorers_app
+from evaluator.commands.serve import serve
 from evaluator.commands.settings import settings
 from evaluator.commands.space import space
 from evaluator.commands.status import logs, status
@@ -46,7 +47,13 @@ from evaluator.commands.worker import worker
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),
-    "Without a store": (with_runtime_options(score), meta, compare, generate),
+    "Without a store": (
+        with_runtime_options(score),
+        with_runtime_options(serve),
+        meta,
+        compare,
+        generate,
+    ),
     "Visitors": (board_changes,),
     "Operators": (
         worker,

@@ -46,7 +46,7 @@ Picture = Image.Image | str | os.PathLike[str] | NDArray[np.uint8]
 """An image: of Pillow, the path of a file, or an array of uint8, shape (h, w) or (h, w, 1, 3 or 4)."""
 RuntimeFor = Callable[[ScorerRow | None], Runtime]
 """How a metric is run; None stands for a scoring module."""
-_Reader = Callable[[], bytes]
+ImageReader = Callable[[], bytes]
 """Gives the bytes of an image when it is its turn: not all of them are in memory at once."""
 _BATCH_PAIRS = 64
 _THREADS = 2
@@ -151,14 +151,22 @@ class Metric:
             if cross
             else list(enumerate(texts))
         )
-        verdicts = self._verdicts(data, pairs)
+        verdicts = self.verdicts(data, pairs)
         _warn_of_none(verdicts, pairs)
         scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
         return scores.reshape(len(data), len(texts)) if cross else scores
 
-    def _verdicts(
-        self, images: Sequence[_Reader], pairs: Sequence[tuple[int, str]]
+    def verdicts(
+        self, images: Sequence[ImageReader], pairs: Sequence[tuple[int, str]]
     ) -> list[Verdict]:
+        """The verdict of each pair of an image, by its place among them, and a prompt.
+
+        What cannot be read is a verdict without a score, which says so; `score` refuses it.
+
+        Raises:
+            SubmitterError: the metric is a scoring module, and its code failed.
+            PlatformError: the metric or its device failed, or it was closed.
+        """
         with self._lock, ThreadPoolExecutor(_THREADS, thread_name_prefix="ready") as pool:
             if self._opened.closed:
                 raise PlatformError("metric_closed", f"{self.name} was closed.", "Load it again.")
@@ -220,9 +228,16 @@ def load_metric(
         raise SubmitterError(
             "unknown_isolation", f"{isolation!r} isolates nothing.", f"Known: {known}."
         )
-    found = metric_source(os.fspath(name), lambda _: runtime, IsolationChoice(isolation))
+    return opened_metric(os.fspath(name), lambda _: runtime, IsolationChoice(isolation))
+
+
+def opened_metric(
+    named: str, runtime_for: RuntimeFor, isolation: IsolationChoice = IsolationChoice.AUTO
+) -> Metric:
+    """The metric of that name, loaded; see `metric_source`."""
     with ExitStack() as stack:
-        return Metric(stack.enter_context(found), stack.pop_all())
+        known = stack.enter_context(metric_source(named, runtime_for, isolation))
+        return Metric(known, stack.pop_all())
     raise AssertionError  # A context that hides errors: there is none.
 
 
@@ -367,7 +382,7 @@ class _InSandbox:
 
 def _verdicts(
     client: ScorerClient,
-    images: Sequence[_Reader],
+    images: Sequence[ImageReader],
     pairs: Sequence[tuple[int, str]],
     pool: ThreadPoolExecutor,
     room: Room,
@@ -407,10 +422,10 @@ def _check_list(images: object) -> None:
         raise SubmitterError("bad_images", "A single image was given for images.", "Give a list.")
 
 
-def _readers(images: Sequence[Picture]) -> list[_Reader]:
+def _readers(images: Sequence[Picture]) -> list[ImageReader]:
     """What gives each image; everything that is wrong with them at once."""
     wrong: list[str] = []
-    readers: list[_Reader] = []
+    readers: list[ImageReader] = []
     for place, image in enumerate(images):
         try:
             readers.append(_reader(image))
@@ -426,7 +441,7 @@ def _readers(images: Sequence[Picture]) -> list[_Reader]:
     return readers
 
 
-def _reader(image: Picture) -> _Reader:
+def _reader(image: Picture) -> ImageReader:
     """What gives bytes that decode to the pixels that metrics see."""
     if isinstance(image, str | os.PathLike):
         decode(Path(image).read_bytes())

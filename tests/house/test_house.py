@@ -143,6 +143,7 @@ CATCHING = {
     ("benchmarks/command_line.py", "_run"): "the last resort of a command: shown, and exit code 3",
     ("evaluator/isolation/bubblewrap.py", "Starter._run"): "raised where it was asked for",
     ("evaluator/isolation/inside/calls.py", "_one_line"): "a stranger's __str__",
+    ("evaluator/metric_service.py", "ScoringQueue._answer"): "raised where the request is answered",
     ("evaluator/scorers/in_process.py", "*"): "a stranger's model; the pair gets the error",
     ("evaluator/scoring/engine.py", "header_size"): "damaged bytes; whoever decodes them says so",
     (
