@@ -231,7 +231,7 @@ WRITING = attempts_at(
         "a new file on the machine": 'opened("@decoys@", os.O_TMPFILE | os.O_WRONLY)',
         "its own folder": "opened(os.path.dirname(__file__), os.O_TMPFILE | os.O_WRONLY)",
         "its own source": "opened(__file__, os.O_WRONLY)",
-        "our runner": 'opened(sys.modules["assay_box.frames"].__file__, os.O_WRONLY)',
+        "our runner": 'opened(sys.modules["assay_box.wire_protocol"].__file__, os.O_WRONLY)',
         "a library": "import PIL; opened(PIL.__file__, os.O_WRONLY)",
         "the system's programs": 'opened("/usr/lib", os.O_TMPFILE | os.O_WRONLY)',
         "the root folder": 'opened("/", os.O_TMPFILE | os.O_WRONLY)',

@@ -135,20 +135,20 @@ OUR_CODE = (
     _case("an error that cannot be printed", scoring(f"{_LOUD}\nraise KeyError('quiet')"),
           failed("scorer_raised", says="KeyError: 'quiet' (scorer.py:")),
     _making("our encoder replaced, for other scores", PUBLISHED, """
-            frames = sys.modules["assay_box.frames"]
-            real = frames.encode_reply
-            frames.encode_reply = lambda seq, values: real(seq, [9.0] * len(values))
+            wire = sys.modules["assay_box.wire_protocol"]
+            real = wire.encode_reply
+            wire.encode_reply = lambda seq, values: real(seq, [9.0] * len(values))
         """, scores=(9.0, 9.0, 9.0)),
     _making("our encoder replaced, for infinite scores",
             failed("protocol", says="an infinite value"), """
-            frames = sys.modules["assay_box.frames"]
-            real = frames.encode_reply
-            frames.encode_reply = lambda seq, values: real(seq, [math.inf] * len(values))
+            wire = sys.modules["assay_box.wire_protocol"]
+            real = wire.encode_reply
+            wire.encode_reply = lambda seq, values: real(seq, [math.inf] * len(values))
         """),
     _making("our encoder replaced, for more scores", _BROKEN, """
-            frames = sys.modules["assay_box.frames"]
-            real = frames.encode_reply
-            frames.encode_reply = lambda seq, values: real(seq, [9.0] * (len(values) + 1))
+            wire = sys.modules["assay_box.wire_protocol"]
+            real = wire.encode_reply
+            wire.encode_reply = lambda seq, values: real(seq, [9.0] * (len(values) + 1))
         """),
     _case("our checks replaced by none",
           scoring("return ['not a float'] * len(images)", making="""
@@ -168,12 +168,12 @@ OUR_CODE = (
             return [0.0] * len(images)
         """), _BROKEN),
     _making("a look at the questions as they come", PUBLISHED, """
-            frames = sys.modules["assay_box.frames"]
-            real = frames.decode_score
+            wire = sys.modules["assay_box.wire_protocol"]
+            real = wire.decode_score
             def telling(body):
                 print("GOT an id" if b"id-of-" in body else "no id in", len(body), "bytes")
                 return real(body)
-            frames.decode_score = telling
+            wire.decode_score = telling
         """, prints=("no id in",), scores=(0.0, 1.0, 2.0)),
     _case("a runner that never ends", scoring("""
             runner = sys.modules["assay_box.runner"]
