@@ -58,7 +58,7 @@ class ScoreRequest(BaseModel):
 
 
 @dataclass
-class _Asked:
+class _WaitingRequest:
     """A request that waits for the model."""
 
     images: Sequence[bytes]
@@ -77,7 +77,7 @@ class ScoringQueue:
 
     def __init__(self, metric: Metric, waiting: int = 1024, batch: int = 64) -> None:
         self._metric, self._most, self._batch = metric, waiting, batch
-        self._line: deque[_Asked] = deque()
+        self._line: deque[_WaitingRequest] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="scoring", daemon=True)
@@ -95,7 +95,7 @@ class ScoringQueue:
         Raises:
             BusyError: `busy`: too many wait; or `closing`.
         """
-        asked = _Asked(images, prompts)
+        asked = _WaitingRequest(images, prompts)
         with self._changed:
             if self._closed:
                 raise BusyError("closing", "The service is ending.", _AGAIN)
@@ -122,18 +122,18 @@ class ScoringQueue:
             if live:
                 self._answer(live)
 
-    def _taken(self) -> list[_Asked]:
+    def _taken(self) -> list[_WaitingRequest]:
         """The first in line and those behind it that fit into its batch; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._line or self._closed)
-            taken: list[_Asked] = []
+            taken: list[_WaitingRequest] = []
             pairs = 0
             while self._line and (not taken or pairs + len(self._line[0].prompts) <= self._batch):
                 taken.append(self._line.popleft())
                 pairs += len(taken[-1].prompts)
             return taken
 
-    def _answer(self, asked: Sequence[_Asked]) -> None:
+    def _answer(self, asked: Sequence[_WaitingRequest]) -> None:
         images = [image for one in asked for image in one.images]
         prompts = [prompt for one in asked for prompt in one.prompts]
         try:
@@ -178,8 +178,8 @@ def metric_service(
         metric.close()
 
     app = FastAPI(title=f"Assay: {metric.name}", lifespan=until_closed, openapi_url=None)
-    app.add_exception_handler(AssayError, _told)
-    app.add_exception_handler(Exception, _told)
+    app.add_exception_handler(AssayError, _error_answer)
+    app.add_exception_handler(Exception, _error_answer)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -216,12 +216,12 @@ def metric_service(
     return app
 
 
-async def _told(_: Request, error: Exception) -> Response:
+async def _error_answer(_: Request, error: Exception) -> Response:
     """The answer that tells an error; what a metric did wrong is not the fault of who asked."""
     if not isinstance(error, AssayError):
         return refusal(500, "defect", "Something went wrong here; the service's log says what.")
-    told = isinstance(error, RefusedError | BusyError)
-    status = status_of(error) if told else HTTPStatus.INTERNAL_SERVER_ERROR
+    asked_wrongly_or_early = isinstance(error, RefusedError | BusyError)
+    status = status_of(error) if asked_wrongly_or_early else HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     return refusal(status, error.code, error.message, error.hint, headers)
 

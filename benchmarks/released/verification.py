@@ -243,7 +243,7 @@ class State(StrEnum):
     NONE_KNOWN = "none released"
 
 
-class Standing(_Frozen):
+class VerificationStatus(_Frozen):
     """Whether a built-in metric was verified, with the record behind it."""
 
     state: State
@@ -252,7 +252,9 @@ class Standing(_Frozen):
     record: Verification | None = None
 
 
-def standing_of(scorer: str, row_sha256: str, revisions: Mapping[str, str]) -> Standing:
+def verification_status(
+    scorer: str, row_sha256: str, revisions: Mapping[str, str]
+) -> VerificationStatus:
     """Whether a built-in metric, as it is now, was verified.
 
     Args:
@@ -262,22 +264,22 @@ def standing_of(scorer: str, row_sha256: str, revisions: Mapping[str, str]) -> S
     """
     reference = references().get(scorer)
     if reference is None:
-        return Standing(state=State.NONE_KNOWN, text="no released per-image scores known")
+        return VerificationStatus(state=State.NONE_KNOWN, text="no released per-image scores known")
     found = verifications().get(scorer)
     if found is None:
         text = f"not yet verified against its authors' scores ({reference.column} of {reference.benchmark})"
-        return Standing(state=State.NOT_YET, text=text)
+        return VerificationStatus(state=State.NOT_YET, text=text)
     held = {role: one.commit for role, one in found.weights.items()}
     other = any(commit != held.get(role) for role, commit in revisions.items() if commit)
     if other or found.row_sha256 != row_sha256 or found.column != reference.column:
         what = "verified" if found.agrees else "found to differ"
         text = f"{what} for an earlier version, not yet for this one: {found.sentence}"
-        return Standing(state=State.EARLIER, text=text, record=found)
+        return VerificationStatus(state=State.EARLIER, text=text, record=found)
     if not found.agrees:
         text = f"differs from its authors' scores: {found.sentence}"
-        return Standing(state=State.DIFFERS, text=text, record=found)
+        return VerificationStatus(state=State.DIFFERS, text=text, record=found)
     text = f"verified against its authors' scores: {found.sentence}"
-    return Standing(state=State.VERIFIED, text=text, record=found)
+    return VerificationStatus(state=State.VERIFIED, text=text, record=found)
 
 
 @cache

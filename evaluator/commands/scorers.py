@@ -16,7 +16,7 @@ from rich.text import Text
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
-from benchmarks.released.verification import Standing, standing_of
+from benchmarks.released.verification import VerificationStatus, verification_status
 from evaluator.commands.common import DataOption, JsonOption, console, now, table
 from evaluator.commands.scorer_options import (
     NameArgument,
@@ -209,9 +209,9 @@ def row_json(row: ScorerRow) -> dict[str, Any]:
     return {**row.model_dump(mode="json"), "needs": needs(row), "verification": verification}
 
 
-def verification_of(row: ScorerRow) -> Standing:
+def verification_of(row: ScorerRow) -> VerificationStatus:
     """Whether a row, as it is now, agreed with its authors' scores."""
-    return standing_of(row.name, row.digest, row.revisions)
+    return verification_status(row.name, row.digest, row.revisions)
 
 
 def checkpoints_json(row: ScorerRow) -> dict[str, dict[str, Any]]:

@@ -112,7 +112,9 @@ def verify(
     if record:
         verification.record(_verification(row, target, reference, column, agreement))
     if as_json:
-        typer.echo(json.dumps(_told(row, reference, column, agreement, outside[:show]), indent=1))
+        typer.echo(
+            json.dumps(_as_json(row, reference, column, agreement, outside[:show]), indent=1)
+        )
     else:
         _print(row, reference, agreement, outside, show)
         if record:
@@ -268,7 +270,7 @@ def _weights(row: ScorerRow, column: ScoreColumn) -> Iterator[tuple[str, Weights
             yield role, Weights(id=name, commit=commit)
 
 
-def _told(
+def _as_json(
     row: ScorerRow,
     reference: Reference,
     column: ScoreColumn,

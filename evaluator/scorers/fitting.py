@@ -1,4 +1,4 @@
-"""What a machine must have to run a built-in metric: memory, libraries, weights at a commit."""
+"""Fit of a built-in metric with a machine: memory, libraries, and weights at a commit."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class WeightsLookup:
             if isinstance(known, FoundWeights):
                 found[role] = known
             else:
-                problems.append(_told(row, role, known))
+                problems.append(_problem_of(row, role, known))
         commits = {role: one.commit for role, one in found.items()}
         counts = [one.weights for one in found.values()]
         counted = sum(n for n in counts if n is not None)
@@ -170,7 +170,7 @@ class WeightsLookup:
 
     def _look(self, row: ScorerRow, role: str) -> FoundWeights | AssayError:
         try:
-            return self._found(row, role)
+            return self._weights_of(row, role)
         except TransientError as error:
             return TransientError(
                 error.code,
@@ -180,7 +180,7 @@ class WeightsLookup:
         except AssayError as error:
             return error
 
-    def _found(self, row: ScorerRow, role: str) -> FoundWeights:
+    def _weights_of(self, row: ScorerRow, role: str) -> FoundWeights:
         checkpoint = row.checkpoints[role]
         if checkpoint.id.startswith(("/", ".", "~")) or "/" not in checkpoint.id:
             raise SubmitterError(
@@ -230,6 +230,6 @@ def _unsafe(file: str) -> SubmitterError:
     )
 
 
-def _told(row: ScorerRow, role: str, error: AssayError) -> Problem:
+def _problem_of(row: ScorerRow, role: str, error: AssayError) -> Problem:
     where = f"checkpoint {role}, {row.checkpoints[role].id}"
     return Problem(error.code, f"{row.name} ({where}): {error.message}", error.hint)

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.released import bundle
-from benchmarks.released.verification import Standing, standing_of
+from benchmarks.released.verification import VerificationStatus, verification_status
 from leaderboard.publication.entries import Entry
 
 FACTS = Path(bundle.FOLDER) / "metric_facts.toml"
@@ -93,7 +93,7 @@ def metric_in_words(entry: Entry) -> str:
     )
 
 
-def verification_of(entry: Entry) -> Standing | None:
+def verification_of(entry: Entry) -> VerificationStatus | None:
     """Whether a built-in metric agreed with its authors' scores; None for any other metric."""
     for found in entry.findings.values():
         row, _, digest = found.environment.get("row", "").partition("@")
@@ -103,7 +103,7 @@ def verification_of(entry: Entry) -> Standing | None:
                 for role, named in found.environment.items()
                 if role.startswith(_CHECKPOINT)
             }
-            return standing_of(row, digest, commits)
+            return verification_status(row, digest, commits)
     return None
 
 

@@ -25,7 +25,7 @@ from benchmarks.released.verification import (
     record,
     references,
     share_text,
-    standing_of,
+    verification_status,
     verifications,
 )
 from tests.benchmarks.checks import refused
@@ -161,19 +161,19 @@ def test_a_record_is_read_as_it_was_written_and_replaces_the_one_before(records:
 
 def test_what_is_known_of_a_metric_follows_its_row_and_its_weights(records: Path) -> None:
     now = (NAME, DIGEST, {"model": COMMIT})
-    assert standing_of("bvqa", DIGEST, {}).state is State.NONE_KNOWN
-    assert standing_of(*now).state is State.NOT_YET
+    assert verification_status("bvqa", DIGEST, {}).state is State.NONE_KNOWN
+    assert verification_status(*now).state is State.NOT_YET
     record(found())
-    verified = standing_of(*now)
+    verified = verification_status(*now)
     assert (verified.state, verified.record) == (State.VERIFIED, found())
     for part in ("> 99.9 %", "2,840", "0.015", "0.9999", "0.0125", COMMIT[:12], "torch 2.9"):
         assert part in verified.text
-    assert standing_of(NAME, DIGEST, {}).state is State.VERIFIED
-    assert standing_of(NAME, "c" * 64, {}).state is State.EARLIER
-    assert standing_of(NAME, DIGEST, {"model": "d" * 40}).state is State.EARLIER
+    assert verification_status(NAME, DIGEST, {}).state is State.VERIFIED
+    assert verification_status(NAME, "c" * 64, {}).state is State.EARLIER
+    assert verification_status(NAME, DIGEST, {"model": "d" * 40}).state is State.EARLIER
     record(found(agrees=False, share=0.2))
-    assert standing_of(*now).state is State.DIFFERS
-    assert standing_of(NAME, "c" * 64, {}).state is State.EARLIER
+    assert verification_status(*now).state is State.DIFFERS
+    assert verification_status(NAME, "c" * 64, {}).state is State.EARLIER
 
 
 @pytest.mark.parametrize(
