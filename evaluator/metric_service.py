@@ -220,8 +220,9 @@ async def _error_answer(_: Request, error: Exception) -> Response:
     """The answer that tells an error; what a metric did wrong is not the fault of who asked."""
     if not isinstance(error, AssayError):
         return refusal(500, "defect", "Something went wrong here; the service's log says what.")
-    asked_wrongly_or_early = isinstance(error, RefusedError | BusyError)
-    status = status_of(error) if asked_wrongly_or_early else HTTPStatus.INTERNAL_SERVER_ERROR
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    if isinstance(error, RefusedError | BusyError):
+        status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     return refusal(status, error.code, error.message, error.hint, headers)
 

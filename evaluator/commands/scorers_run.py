@@ -81,23 +81,14 @@ def run(
     row = find_row(name, load_rows())
     target = find(load_registry(), benchmark)
     check_out(out)
-    most_kept = round(value_of("embeddings_gib", os.environ) * 2**30)
     runtime = runtime_of(row)
     refuse_numbered(runtime.device, engine)
     asked = first_pairs(target.questions(data), limit)
     started = MetricRun(
         row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")
     )
-    gpus = 1.0 if runtime.device.startswith("cuda") else 0.0
     began, clock = now(), time.monotonic()
-    with (
-        stopped_in_words("The same command goes on where it was."),
-        run_bars() as bars,
-        make_engine(engine, ray_address, actors, started.work, gpus=gpus) as carrier,
-    ):
-        column = started.column(carrier, bars)
-    if cache is not None:
-        trim(cache, most_kept)
+    column = started.column(engine, ray_address, actors)
     facts = Facts(
         row=row,
         benchmark=target,
@@ -161,8 +152,23 @@ class MetricRun:
             revision=self.benchmark.card.revision,
         )
 
-    def column(self, engine: Engine, bars: Callable[[RunProgress], None]) -> ScoreColumn:
-        """Score all pairs but those that an earlier start did."""
+    def column(
+        self, engine: EngineChoice, ray_address: str | None, actors: int | None
+    ) -> ScoreColumn:
+        """Score all pairs but those that an earlier start did, with bars on the terminal."""
+        most_kept = round(value_of("embeddings_gib", os.environ) * 2**30)
+        gpus = 1.0 if self.runtime.device.startswith("cuda") else 0.0
+        with (
+            stopped_in_words("The same command goes on where it was."),
+            run_bars() as bars,
+            make_engine(engine, ray_address, actors, self.work, gpus=gpus) as carrier,
+        ):
+            column = self._scored(carrier, bars)
+        if self.cache is not None:
+            trim(self.cache, most_kept)
+        return column
+
+    def _scored(self, engine: Engine, bars: Callable[[RunProgress], None]) -> ScoreColumn:
         # Another setting or another number of pairs is another run, which spoils none before it.
         place = f"{self.fingerprint[:16]}-{len(self.questions.pairs)}"
         return run_plan(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,9 +28,7 @@ from benchmarks.released.verification import (
     share_text,
 )
 from benchmarks.schema import Benchmark
-from benchmarks.settings.model import value_of
-from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words, table
-from evaluator.commands.progress import run_bars
+from evaluator.commands.common import DataOption, JsonOption, console, now, table
 from evaluator.commands.scorer_options import (
     ActorsOption,
     EngineChoice,
@@ -39,12 +36,10 @@ from evaluator.commands.scorer_options import (
     NameArgument,
     RayAddressOption,
     RuntimeOf,
-    make_engine,
 )
 from evaluator.commands.scorers_run import MetricRun, first_pairs, refuse_numbered
 from evaluator.scorers.checkpoints import cached
 from evaluator.scorers.device import check_device, versions
-from evaluator.scorers.embeddings import trim
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 from evaluator.scoring.column import ScoreColumn
 
@@ -99,15 +94,7 @@ def verify(
     _refuse_missing(row, runtime, reference, target, data)
     asked = first_pairs(target.questions(data), limit)
     started = MetricRun(row, target, asked, runtime, cache and cache.resolve(), work / row.name)
-    gpus = 1.0 if runtime.device.startswith("cuda") else 0.0
-    with (
-        stopped_in_words("The same command goes on where it was."),
-        run_bars() as bars,
-        make_engine(engine, ray_address, actors, started.work, gpus=gpus) as carrier,
-    ):
-        column = started.column(carrier, bars)
-    if cache is not None:
-        trim(cache, round(value_of("embeddings_gib", os.environ) * 2**30))
+    column = started.column(engine, ray_address, actors)
     agreement, outside = compare(column.overall, theirs, reference)
     if record:
         verification.record(_verification(row, target, reference, column, agreement))

@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.evaluator.rig import Rig
+from tests.evaluator.scorers.tiny_models import save_clip
 
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small random CLIP."""
+    return save_clip(tmp_path_factory.mktemp("clip"))

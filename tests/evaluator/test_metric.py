@@ -18,15 +18,10 @@ from evaluator.scorers import fitting
 from evaluator.scorers.registry import load_rows
 from evaluator.scoring import batch_work
 from tests.conftest import REPOSITORY
-from tests.evaluator.scorers.tiny_models import pictures, save_clip
+from tests.evaluator.scorers.tiny_models import pictures
 
 NAME = "clipscore-hessel"
 PROMPTS = ["two dogs", "a red cube", "two dogs"]
-
-
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_clip(tmp_path_factory.mktemp("clip"))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from evaluator.metric import Metric, load_metric
 from evaluator.metric_service import ScoringQueue, ServiceLimits, metric_service
 from evaluator.scoring.contract import Verdict
 from tests.conftest import REPOSITORY
-from tests.evaluator.scorers.tiny_models import pictures, save_clip
+from tests.evaluator.scorers.tiny_models import pictures
 
 NAME = "clipscore-hessel"
 PROMPTS = ["two dogs", "a red cube", "two dogs"]
@@ -48,8 +48,7 @@ BODY = {"images": [coded(image) for image in IMAGES], "prompts": PROMPTS}
 
 
 @pytest.fixture(scope="module")
-def metric(tmp_path_factory: pytest.TempPathFactory) -> Metric:
-    clip = save_clip(tmp_path_factory.mktemp("clip"))
+def metric(clip: Path) -> Metric:
     return load_metric(NAME, checkpoints={"model": clip}, offline=True)
 
 

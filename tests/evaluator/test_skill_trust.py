@@ -9,6 +9,7 @@ import pytest
 from benchmarks.published import PublishedCell, papers, published
 from benchmarks.registry import load_registry
 from benchmarks.released.bundle import read_manifest, released_table
+from benchmarks.released.verification import references
 from evaluator.scorers.registry import load_rows
 from evaluator.skill_trust import _names, boards_at, trust_of
 from evaluator.submission.service import SubmissionService
@@ -30,11 +31,23 @@ def test_every_name_is_a_row_and_is_printed_or_released_under_it() -> None:
             assert (paper, metric) in printed | released, (row, paper, metric)
 
 
+def test_a_row_that_can_be_verified_has_the_figures_of_the_scores_that_it_is_compared_with() -> (
+    None
+):
+    papers_of = {scores.path: scores.paper for scores in read_manifest().scores}
+    both = references().keys() & _names().keys()
+    assert len(both) > 5
+    for row in both:
+        reference = references()[row]
+        named = _names()[row].get(papers_of[reference.table])
+        assert named in (None, reference.column), row
+
+
 def published_everywhere() -> list[PublishedCell]:
     return [cell for name in load_registry() for cell in published(name)]
 
 
-def test_released_scores_give_intervals_and_say_what_is_no_better_than_a_guess() -> None:
+def test_released_scores_give_intervals_and_say_what_is_not_better_than_chance() -> None:
     found = trust_of("clipscore-hessel")
     (whole,) = [one for one in found if one.skill == "all"]
     assert (whole.benchmark, whole.above_chance) == ("tifa160", True)

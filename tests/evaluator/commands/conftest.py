@@ -60,6 +60,13 @@ def run(
 
 
 @pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that nobody has fetched."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path))
+
+
+@pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     """Named by the environment; nobody rests between two tries."""
     monkeypatch.chdir(tmp_path)

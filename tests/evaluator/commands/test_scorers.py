@@ -14,21 +14,12 @@ from evaluator.scorers.registry import load_rows
 from leaderboard.trust import TrustReport
 from tests.conftest import REPOSITORY
 from tests.evaluator.commands.submitting import code_of, typed
-from tests.evaluator.scorers.tiny_models import save_clip
 
 NAME = "clipscore-hessel"
 REPO = "openai/clip-vit-base-patch32"
 
 
-@pytest.fixture(autouse=True)
-def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path))
-
-
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_clip(tmp_path_factory.mktemp("clip"))
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def said(*words: object) -> str:

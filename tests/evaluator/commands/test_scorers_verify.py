@@ -61,10 +61,8 @@ def known() -> Mapping[str, Benchmark]:
 
 
 @pytest.fixture(autouse=True)
-def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the Hub, a record and a folder of work for each test."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path))
+def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_cache: None) -> None:
+    """A record and a folder of work for each test."""
     monkeypatch.setattr(scorers_verify, "load_registry", known)
     records = tmp_path / "verified.toml"
     records.write_text("# Records.\n")

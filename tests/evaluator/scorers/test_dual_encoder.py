@@ -47,11 +47,6 @@ same = np.testing.assert_array_equal
 
 
 @pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_clip(tmp_path_factory.mktemp("clip"))
-
-
-@pytest.fixture(scope="module")
 def align(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_align(tmp_path_factory.mktemp("align"))
 
