@@ -1,6 +1,7 @@
-"""Registry of benchmarks: every folder with a `protocol.py` that defines `BENCHMARKS`.
+"""Registry of benchmarks: every folder with a card of a family, or with a `protocol.py`.
 
-Nothing is registered by hand, so a benchmark is added by adding one folder.
+A `protocol.py` defines `BENCHMARKS`. Nothing is registered by hand, so a benchmark is added by
+adding one folder.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.families import load_card
 from benchmarks.measures import load_further, with_further
 from benchmarks.schema import Benchmark
 
@@ -50,7 +52,12 @@ def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:
 
 
 def _benchmarks_below(root: Path) -> Iterator[Benchmark]:
-    for file in sorted(root.glob("*/protocol.py")):
+    for folder in sorted(place for place in root.iterdir() if place.is_dir()):
+        file, card = folder / "protocol.py", folder / "card.toml"
+        if not file.is_file():
+            if card.is_file():
+                yield load_card(card)
+            continue
         module = _import(file)
         declared = getattr(module, "BENCHMARKS", None)
         if not isinstance(declared, tuple) or not all(isinstance(b, Benchmark) for b in declared):

@@ -55,6 +55,8 @@ class DataFile(BaseModel):
     """A folder of files instead of one file."""
     unpack: bool = False
     """A tar archive that is unpacked beside itself after the download."""
+    beside: bool = False
+    """It also lies beside the card, under the last part of `path`."""
 
     @property
     def name_in_repo(self) -> str:
@@ -82,7 +84,8 @@ class DataFolder:
 
     Remembers which files were read, so that a result can name the hash of each.
 
-    `root`: folder of data (`--data` / `ASSAY_DATA`); None where none was given.
+    `root`: folder of data (`--data` / `ASSAY_DATA`); None where none was given. `home`: folder of
+    the card; None where nothing lies beside it.
     """
 
     def __init__(
@@ -91,8 +94,10 @@ class DataFolder:
         benchmark: str,
         files: Sequence[DataFile],
         counts: Mapping[str, int],
+        home: Path | None = None,
     ) -> None:
         self._root = root
+        self._home = home
         self._benchmark = benchmark
         self._files = {file.path: file for file in files}
         self._counts = counts
@@ -219,14 +224,14 @@ class DataFolder:
         )
 
     def _locate(self, file: DataFile) -> Path | None:
-        if self._root is None:
-            return None
         there = Path.is_dir if file.folder else Path.is_file
-        return next((p for p in self._places(self._root, file) if there(p)), None)
+        return next((place for place in self._places(file) if there(place)), None)
 
-    @staticmethod
-    def _places(root: Path, file: DataFile) -> Iterable[Path]:
-        return (root / name for name in (file.path, *file.also))
+    def _places(self, file: DataFile) -> Iterable[Path]:
+        if self._root is not None:
+            yield from (self._root / name for name in (file.path, *file.also))
+        if self._home is not None and file.beside:
+            yield self._home / PurePosixPath(file.path).name
 
     def _missing(self, file: DataFile) -> SubmitterError:
         if self._root is None:

@@ -1,0 +1,115 @@
+"""A benchmark that its card says in full; each family computes its own measures."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from benchmarks.errors import SubmitterError
+from benchmarks.families.card import FamilyCard
+from benchmarks.families.images import has_images, image_readers
+from benchmarks.families.items import Items, items_of, questions_of
+from benchmarks.families.tables import read_tables
+from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions
+from benchmarks.sources.folder import DataFolder
+
+
+@dataclass(frozen=True)
+class ItemAnswers(Answers):
+    """Answers of a card; a family adds what people said of its rows."""
+
+    items: Items
+
+    def counts(self) -> dict[str, int]:
+        """Pairs, prompts, images and models, and the rows of each skill."""
+        pairs = self.items.pairs
+        found = {"pairs": len(pairs), "prompts": len(self.clusters)}
+        found["images"] = pairs["image"].nunique()
+        models = pairs.loc[pairs["model"] != "", "model"].nunique()
+        if models:
+            found["models"] = models
+        dropped = sum(self.items.dropped.values())
+        if dropped:
+            found["rows left out"] = dropped
+        return found | {name: int(rows.sum()) for name, rows in self.items.skills().items()}
+
+
+class CardBenchmark(Benchmark):
+    """A benchmark whose data, protocol and measures its card says; a family is a subclass."""
+
+    infos: ClassVar[Mapping[str, MeasureInfo]]
+    """Measures of the family."""
+    card: FamilyCard
+
+    def __init__(self, card: FamilyCard, home: Path) -> None:
+        super().__init__(card)
+        self._home = home
+        self.asked_from = tuple(
+            dict.fromkeys(path for table in card.tables for path in table.paths)
+        )
+
+    def folder(self, data: Path | None) -> DataFolder:
+        """The files of the card: below a folder of data, or beside the card."""
+        return DataFolder(data, self.name, self.card.files, self.card.counts, self._home)
+
+    def items(self, folder: DataFolder) -> Items:
+        """The items that the tables name."""
+        return items_of(folder, self.card, read_tables(folder, self.card))
+
+    def answers(self, data: Path | None) -> Answers:
+        """Read the tables of the card, and what people said of each row."""
+        folder = self.folder(data)
+        found = self.labelled(folder, self.items(folder))
+        path = self.asked_from[0]
+        counted = found.counts()
+        for what in self.card.counts:
+            folder.check_count(path, what, counted.get(what, 0))
+        return found
+
+    @abstractmethod
+    def labelled(self, folder: DataFolder, items: Items) -> Answers:
+        """The answers of the family: what people said, row by row.
+
+        Raises:
+            SubmitterError: `data_malformed`, naming file, row and column.
+        """
+
+    def has_images(self, data: Path | None) -> bool:
+        """Whether the images are there, as far as their files tell; cheap."""
+        return has_images(self.folder(data), self.card)
+
+    def questions(self, data: Path | None) -> Questions:
+        """The images with their prompts, from where the card says that they are."""
+        folder = self.folder(data)
+        if self.card.images is None:
+            raise SubmitterError(
+                "images_missing",
+                f"The card of {self.name} does not say where its images are.",
+                f"Submit a scores file for {self.name} instead.",
+            )
+        items = self.items(folder)
+        return questions_of(items, image_readers(folder, self.card, items))
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """The prompts, each once; see `Benchmark.prompts`."""
+        items = self.items(self.folder(data))
+        texts = items.pairs.drop_duplicates("prompt_id").set_index("prompt_id")["text"]
+        first = items.rows.drop_duplicates("prompt_id")
+        return pd.DataFrame(
+            {
+                "prompt_id": first["prompt_id"].to_numpy(object),
+                "prompt": texts.loc[first["prompt_id"]].to_numpy(object),
+                "split": first["split"].to_numpy(object),
+                "skills": first["skills"].to_numpy(object),
+            }
+        )
+
+    def texts(self, data: Path | None) -> Mapping[str, str]:
+        """Prompt id to the prompt."""
+        found: dict[Any, str] = self.prompts(data).set_index("prompt_id")["prompt"].to_dict()
+        return found

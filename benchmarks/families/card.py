@@ -1,0 +1,512 @@
+"""Schema of a card that says a whole benchmark: its tables, their columns, items and protocol.
+
+A card is data, never code: a cell is taken from a column, mapped, put into a template or cut out by
+a regular expression of RE2, which runs in linear time; there are no expressions.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from benchmarks.errors import PlatformError
+from benchmarks.parsing import key_lines, line_of, syntax_fault
+from benchmarks.schema import Card, Frozen, MeasureInfo, Selector
+
+FamilyName = Literal["rating", "preference", "group", "element", "system"]
+FAMILIES: tuple[FamilyName, ...] = get_args(FamilyName)
+Kind = Literal["alignment", "preference", "quality"]
+Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
+CellType = Literal["str", "int", "float", "bool", "list_str", "list_int", "list_float"]
+Cell = str | int | float | bool
+ROW = "@row"
+"""Source of a column: number of the row in its table, from 0."""
+_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?))")
+_LARGEST_CARD = 1 << 20
+
+
+def with_named_group(pattern: str) -> str:
+    """A pattern of RE2 with its only group named `found`."""
+    groups = [match.start(1) for match in _GROUP.finditer(pattern) if match[1]]
+    if len(groups) != 1:
+        raise ValueError(f"{pattern!r} has {len(groups)} groups; exactly one is cut out")
+    named = f"{pattern[: groups[0]]}(?P<found>{pattern[groups[0] + 1 :]}"
+    try:
+        pc.extract_regex(pa.array([""]), named)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{pattern!r} is no regular expression of RE2: {error}") from error
+    return named
+
+
+def _plain_path(path: str) -> str:
+    """A relative path that stays below its folder."""
+    parts = PurePosixPath(path)
+    if not path or "\\" in path or parts.is_absolute() or ".." in parts.parts:
+        raise ValueError(f"{path!r} is no path below the folder of data")
+    return path
+
+
+PlainPath = Annotated[str, AfterValidator(_plain_path)]
+Pattern = Annotated[str, AfterValidator(lambda text: text and with_named_group(text) and text)]
+
+
+class Column(Frozen):
+    """What a column of a table is made of: one source, then `regex`, then `map`, then `type`."""
+
+    source: str = Field("", alias="from")
+    """Column of the file, or a path into a record: `response_a.content[0][1]`. `@1`, `@2`, ...: keys
+    that `records` passed; `@index`: place in a list; `@row`; `@file`: name without its suffix."""
+    template: str = ""
+    """Text with `{column}` or `{column:05d}`, of columns of the file."""
+    const: Cell | None = None
+    regex: Pattern = ""
+    """Regular expression (RE2) with one group, which is kept."""
+    map: dict[str, Cell] = Field(default_factory=dict)
+    """Text of a cell to what it means; any other text is an error."""
+    type: CellType = "str"
+    optional: bool = False
+    """Whether a cell may be empty, and the column absent."""
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Column:
+        if sum((bool(self.source), bool(self.template), self.const is not None)) != 1:
+            raise ValueError("needs exactly one of from, template and const")
+        return self
+
+
+def _as_column(given: object) -> object:
+    return {"from": given} if isinstance(given, str) else given
+
+
+class Table(Frozen):
+    """A table, or several files of one layout read as one table."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    path: PlainPath | tuple[PlainPath, ...]
+    """Declared files of role `answers` or `prompts`."""
+    format: Format | None = None
+    """None: by the suffix."""
+    records: str = ""
+    """Where the records of a JSON file lie: `pairs[*]`, `*.models.*`; empty: the file is a list."""
+    explode: str = ""
+    """Column of the file that holds lists: a row for each entry; `@index` is its place."""
+    where: dict[str, tuple[Cell, ...]] = Field(default_factory=dict)
+    """Column of the file to the values kept; other rows are dropped and counted."""
+    columns: dict[str, Column] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_columns(cls, given: Any) -> Any:
+        columns = given.get("columns") if isinstance(given, dict) else None
+        if not isinstance(columns, dict):
+            return given
+        return {**given, "columns": {key: _as_column(one) for key, one in columns.items()}}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The declared files, in order."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+
+class Join(Frozen):
+    """Columns of one table brought to the rows of another."""
+
+    left: str
+    right: str
+    on: str | tuple[str, ...] | dict[str, str]
+    """Columns of both, or columns of the left table to those of the right."""
+    how: Literal["one", "many"] = "one"
+    """`one`: at most one row of the right table fits; `many`: its columns become lists."""
+    unmatched: Literal["error", "ignore"] = "error"
+    """Whether rows of the right table that fit nowhere are an error."""
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Column of the left table to that of the right."""
+        if isinstance(self.on, dict):
+            return self.on
+        return {name: name for name in ((self.on,) if isinstance(self.on, str) else self.on)}
+
+
+class Sample(Frozen):
+    """A part of the items: whole units with the smallest SHA-256 of their names."""
+
+    by: str
+    """Column whose values are kept or left out as a whole, e.g. `prompt`."""
+    keep: float = Field(gt=0, le=1)
+    """Share of the units of each stratum, rounded up."""
+    strata: str = ""
+    """Column; the share is kept in each of its values."""
+
+
+class ItemColumns(Frozen):
+    """Columns of the joined table that make the items."""
+
+    pair: str = ""
+    """Id of a row; empty: its number."""
+    prompt: str = "prompt"
+    """Id of the prompt, which is the cluster."""
+    text: str | tuple[str, ...] = "text"
+    """The prompt itself; several columns for the texts of a group; empty where it is not released."""
+    image: str | tuple[str, ...] = "image"
+    """Name of the image; several columns, or one that holds lists, for several images in a row;
+    empty where images have no names."""
+    model: str | tuple[str, ...] = ""
+    """Who made the image; as many as there are images."""
+    shared: bool = False
+    """Whether an image with its prompt is one pair wherever it stands: then its name is its id."""
+    split: str = ""
+    skills: str = ""
+    """Column of a skill, or of a list of skills."""
+    sample: Sample | None = None
+
+
+class Images(Frozen):
+    """Where the images are."""
+
+    source: Literal["folder", "zip", "parquet", "url"]
+    path: str = ""
+    """Declared file or folder; a template for several: `set/{model}.zip`."""
+    name: str = "{image}"
+    """Template of the name inside it, of columns `image`, `prompt`, `model`, `pair`; for `url` the
+    address, and for `parquet` the name of the column with the images."""
+    key: str = "image"
+    """Column of the Parquet file whose cell is the image's name."""
+
+
+class Gold(Frozen):
+    """What people said of an item: one facet of a rating board."""
+
+    ratings: str = ""
+    """Column with lists of ratings."""
+    rating: str = ""
+    """Column with one rating, a row for each rater."""
+    rater: str = ""
+    mean: str = ""
+    """Column with a mean opinion score."""
+    sd: str = ""
+    n: int = Field(0, ge=0)
+    """Raters behind a mean."""
+    scale: tuple[float, float]
+    outside: Literal["error", "keep", "drop"] = "error"
+    """What becomes of ratings outside the scale."""
+    unsure: tuple[Cell, ...] = ()
+    """Ratings that mean no answer."""
+    aggregate: Literal["mean", "median"] | tuple[str, ...] = "mean"
+    """Or columns: nested means, the innermost first."""
+    round: int | None = None
+    min_raters: int = Field(1, ge=1)
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Gold:
+        if sum(map(bool, (self.ratings, self.rating, self.mean))) != 1:
+            raise ValueError("needs exactly one of ratings, rating and mean")
+        if (self.sd or self.n) and not self.mean:
+            raise ValueError("sd and n belong to a mean")
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError("scale needs its lower end first")
+        return self
+
+
+class Values(Frozen):
+    """Cells of a column of labels, by what they mean."""
+
+    a: Cell
+    b: Cell
+    tie: Cell | None = None
+    bad: Cell | None = None
+
+
+class Threshold(Frozen):
+    """A threshold of ties that is found on a split which is not evaluated."""
+
+    grid: tuple[float, ...] = Field(min_length=1)
+    calibrate: str
+    on: Literal["score", "softmax"] = "score"
+
+
+class Preference(Frozen):
+    """What people preferred, in one of five forms."""
+
+    label: str = ""
+    values: Values | None = None
+    votes: tuple[str, str] | None = None
+    weights: tuple[str, str] | None = None
+    ranks: str = ""
+    """Column with lists of ranks, `best` being the best; all pairs are compared."""
+    best: Literal["lowest", "highest"] = "lowest"
+    winner: Literal["a", "b"] | None = None
+    """The side that always won."""
+    human_ties: Literal["drop", "half", "class"] = "drop"
+    metric_ties: Literal["wrong", "half", "threshold"] = "wrong"
+    threshold: float | Threshold = 0.0
+    good: float | None = None
+    """Equal scores from here on say that both are good, below that both are bad: verdicts."""
+    min_votes: int = Field(1, ge=1)
+    min_gap: float = Field(0.0, ge=0)
+    average: Literal["micro", "macro"] = "micro"
+    weight: Literal["none", "gap"] = "none"
+    orders: Literal["both", "given"] = "both"
+    sides: Literal["hash", "given"] = "hash"
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Preference:
+        forms = (self.label, self.votes, self.weights, self.ranks, self.winner)
+        if sum(map(bool, forms)) != 1:
+            raise ValueError("needs exactly one of label, votes, weights, ranks and winner")
+        if bool(self.label) is not (self.values is not None):
+            raise ValueError("label needs values, and values a label")
+        if (self.metric_ties == "threshold") is not isinstance(self.threshold, Threshold):
+            if self.metric_ties == "threshold" and self.threshold:
+                return self
+            raise ValueError("metric_ties = threshold needs a threshold, and a threshold it")
+        return self
+
+
+class Rule(Frozen):
+    """A rule over the cells `c<caption>i<image>` of a group: all comparisons hold."""
+
+    name: str
+    all: tuple[Annotated[str, Field(pattern=r"^c\d+i\d+ [<>] c\d+i\d+$")], ...] = Field(
+        min_length=1
+    )
+
+
+class Group(Frozen):
+    """Truth between the texts and images of a group."""
+
+    rule: Literal["winoground", "caption_choice", "image_choice", "vqa_pairs", "best_of"] | None = (
+        None
+    )
+    rules: tuple[Rule, ...] = ()
+    size: tuple[int, ...] = ()
+    gold: str = ""
+    ties: tuple[Literal["average", "first"], ...] = ("average",)
+
+    @model_validator(mode="after")
+    def _has_one_rule(self) -> Group:
+        if bool(self.rule) is bool(self.rules):
+            raise ValueError("needs either rule or rules")
+        if (self.rule == "best_of") is not bool(self.size and self.gold):
+            raise ValueError("size and gold belong to the rule best_of, which needs both")
+        return self
+
+
+class Element(Frozen):
+    """Labels of parts of a prompt."""
+
+    element: Column
+    element_text: str = ""
+    label: Column
+    cut: float = 0.5
+    """An element is there where its mean label is at least this."""
+    threshold: float | Literal["held_out"] | dict[str, float] = 0.5
+    missing: Literal["0", "drop"] = "0"
+    of: Literal["elements", "prompts"] = "elements"
+    mean: Literal["am", "gm"] = "am"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_columns(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        short = {name: _as_column(given[name]) for name in ("element", "label") if name in given}
+        return {**given, **short}
+
+
+class System(Frozen):
+    """Values of models by people."""
+
+    source: str = Field("", alias="from")
+    """Another card whose ratings are averaged by model."""
+    facet: str = ""
+    human: str = ""
+    """Table with columns `model` and `value`."""
+    released: dict[str, str] = Field(default_factory=dict)
+    """Model to the date of its release, `2024-08-01`."""
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> System:
+        if bool(self.source) is bool(self.human):
+            raise ValueError("needs exactly one of from and human")
+        return self
+
+
+class Evaluation(Frozen):
+    """What is measured, and of which parts."""
+
+    measures: tuple[str, ...] = ()
+    """The first one is the headline; empty: all of the family."""
+    ties: tuple[Literal["calibrated", "equal", "ignore"], ...] = ("calibrated",)
+    pool: Literal["all", "prompt", "model"] = "all"
+    missing: Literal["drop", "wrong", "fail"] | None = None
+    slices: tuple[Literal["skills", "split"], ...] = ("skills", "split")
+    """Parts that have rows of their own."""
+    variant: str = "assay"
+    """Variant of the rows: `paper` where the protocol is the authors'."""
+
+
+class Controls(Frozen):
+    """Pseudo-metrics under the same protocol, shown and never ranked."""
+
+    run: tuple[str, ...] | None = None
+    """None: all that apply."""
+
+
+class Golden(Frozen):
+    """A figure that must come out, checked when the card is checked."""
+
+    metric: str
+    """A control, or a metric whose scores ship with the card."""
+    measure: str
+    value: float
+    tol: float = Field(gt=0)
+    variant: str | None = None
+    facet: str | None = None
+    split: str | None = None
+    skill: str | None = None
+
+
+class FamilyCard(Card):
+    """Card of a benchmark of a family; see `docs/bring-your-own-data.md`."""
+
+    family: FamilyName
+    kind: Kind
+    """An index never mixes kinds."""
+    headline: Selector
+    tables: tuple[Table, ...] = ()
+    joins: tuple[Join, ...] = ()
+    items: ItemColumns = ItemColumns()
+    images: Images | None = None
+    gold: dict[str, Gold] = Field(default_factory=dict)
+    preference: Preference | None = None
+    group: Group | None = None
+    element: Element | None = None
+    system: System | None = None
+    evaluation: Evaluation = Evaluation()
+    controls: Controls = Controls()
+    golden: dict[str, Golden] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> FamilyCard:
+        problems = list(self._problems())
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        yield from self._misplaced_sections()
+        yield from self._unknown_tables()
+        known = self.columns
+        for name in dict.fromkeys(self._named_columns()):
+            if name not in known:
+                yield f"column {name!r} is in no table ({', '.join(sorted(known)) or 'none'})"
+        measures = [("headline.measure", self.headline.measure)]
+        measures += [(f"golden.{label}", one.measure) for label, one in self.golden.items()]
+        measures += [("evaluation.measures", one) for one in self.evaluation.measures]
+        for place, measure in measures:
+            if measure not in self.measures:
+                yield f"{place}: {measure!r} is none of {', '.join(self.measures)}"
+        threshold = self.preference.threshold if self.preference else 0.0
+        if isinstance(threshold, Threshold) and self.headline.split == threshold.calibrate:
+            yield "the threshold is calibrated on the split that is evaluated"
+
+    def _misplaced_sections(self) -> Iterator[str]:
+        own = {"rating": "gold"}.get(self.family, self.family)
+        # A choice among rated images has a group, and ratings too.
+        also = "gold" if self.group and self.group.rule == "best_of" else own
+        for section in ("gold", "preference", "group", "element", "system"):
+            if section == own and not getattr(self, section):
+                yield f"a card of family {self.family} needs [{section}]"
+            if section not in (own, also) and getattr(self, section):
+                yield f"[{section}] belongs to another family than {self.family}"
+
+    def _unknown_tables(self) -> Iterator[str]:
+        if not self.tables and not (self.system and self.system.source):
+            yield "needs [[tables]]"
+        files = {file.path for file in self.files}
+        names = [table.name for table in self.tables]
+        yield from (
+            f"two tables are named {name}" for name in {n for n in names if names.count(n) > 1}
+        )
+        for table in self.tables:
+            for path in (path for path in table.paths if path not in files):
+                yield f"table {table.name}: {path} is no declared file"
+        for join in self.joins:
+            for name in (name for name in (join.left, join.right) if name not in names):
+                yield f"a join names a table {name!r}, which is not declared"
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """Columns of all tables."""
+        return frozenset(name for table in self.tables for name in table.columns)
+
+    def _named_columns(self) -> Iterator[str]:
+        items = self.items
+        for named in (items.prompt, items.text, items.image, items.model):
+            yield from filter(None, (named,) if isinstance(named, str) else named)
+        yield from filter(None, (items.pair, items.split, items.skills))
+        for gold in self.gold.values():
+            yield from filter(None, (gold.ratings, gold.rating, gold.rater, gold.mean, gold.sd))
+            yield from gold.aggregate if isinstance(gold.aggregate, tuple) else ()
+        if self.preference:
+            chosen = self.preference
+            yield from filter(None, (chosen.label, chosen.ranks))
+            yield from (*(chosen.votes or ()), *(chosen.weights or ()))
+
+
+def read_card(
+    path: Path, measures_of: Callable[[FamilyName], Mapping[str, MeasureInfo]]
+) -> FamilyCard:
+    """Read the card of a benchmark of a family.
+
+    `measures_of`: what the measures of a family mean.
+
+    Raises:
+        PlatformError: `invalid_benchmark`: every problem, each with its line.
+    """
+    try:
+        content = path.read_bytes()
+        if len(content) > _LARGEST_CARD:
+            raise ValueError(f"has {len(content):,} bytes; a card has at most {_LARGEST_CARD:,}")
+        text = content.decode("utf-8")
+        given = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        said = str(error) if isinstance(error, OSError) else syntax_fault(error)
+        raise PlatformError("invalid_benchmark", f"{path}: {said}.") from error
+    try:
+        return FamilyCard.model_validate({**given, "measures": _measures(given, measures_of)})
+    except ValidationError as error:
+        lines = key_lines(text)
+        said = "; ".join(
+            _placed(one["loc"], one["msg"], line_of(lines, one["loc"])) for one in error.errors()
+        )
+        raise PlatformError("invalid_benchmark", f"{path}: {said}.") from error
+
+
+def _placed(place: tuple[int | str, ...], message: str, line: int | None) -> str:
+    where = ".".join(map(str, place)) or "the card"
+    return f"{where}{f' (line {line})' if line else ''}: {message.removeprefix('Value error, ')}"
+
+
+def _measures(
+    given: Mapping[str, Any], measures_of: Callable[[FamilyName], Mapping[str, MeasureInfo]]
+) -> dict[str, MeasureInfo]:
+    """The measures that the card chooses among those of its family; all where it chooses none."""
+    family = given.get("family")
+    if family not in FAMILIES:
+        return {}
+    infos = dict(measures_of(family))
+    evaluation = given.get("evaluation")
+    chosen = evaluation.get("measures") if isinstance(evaluation, dict) else None
+    if not isinstance(chosen, list):
+        return infos
+    return {name: infos[name] for name in map(str, chosen) if name in infos}
