@@ -6,10 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 
+from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
 from benchmarks.families.card import FamilyCard
 from benchmarks.families.images import has_images, image_readers
@@ -37,6 +39,14 @@ class ItemAnswers(Answers):
         if dropped:
             found["rows left out"] = dropped
         return found | {name: int(rows.sum()) for name, rows in self.items.skills().items()}
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What people reach in the headline measure, and how that is known."""
+
+    value: float  # in the unit of the headline
+    meaning: str  # in a sentence
 
 
 class CardBenchmark(Benchmark):
@@ -78,6 +88,36 @@ class CardBenchmark(Benchmark):
         Raises:
             SubmitterError: `data_malformed`, naming file, row and column.
         """
+
+    def gold_of_pairs(self, answers: Any) -> FloatArray:
+        """What people said of each pair on the headline's facet, a better one higher.
+
+        A mean rating, the share of comparisons won (a tie is half), the share of true elements.
+
+        Returns: shape (pairs,), in the order of `items.pairs`; NaN where nobody said anything. The
+        default knows nothing.
+        """
+        return np.full(len(answers.pair_ids), np.nan)
+
+    def chance(self, answers: Any) -> float:
+        """Expected headline of random scores, which may depend on the labels; NaN where unknown."""
+        del answers
+        known = self.card.measures[self.card.headline.measure].chance
+        return np.nan if known is None else known
+
+    def ceiling(self, answers: Any) -> Ceiling | None:
+        """What people reach in the headline; None where the labels do not tell."""
+        del answers
+        return None
+
+    def labels(self, answers: Any) -> Mapping[str, int]:
+        """Labels by kind, e.g. `a`, `b`, `tie` or `yes`, `no`; none where there are no kinds."""
+        del answers
+        return {}
+
+    def with_half_credit(self) -> Self:
+        """This benchmark with half credit for a metric's ties, for controls; itself as a rule."""
+        return self
 
     def has_images(self, data: Path | None) -> bool:
         """Whether the images are there, as far as their files tell; cheap."""

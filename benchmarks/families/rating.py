@@ -52,6 +52,12 @@ class RatingBenchmark(CardBenchmark):
             items.pair_ids, items.clusters, items, means, {}, sources=folder.verified()
         )
 
+    def gold_of_pairs(self, answers: Any) -> FloatArray:
+        """Mean ratings on the facet of the headline."""
+        facet = self.card.headline.facet or next(iter(answers.means))
+        found: FloatArray = answers.means[facet]
+        return found
+
     def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
         """All measures of every metric, for each facet."""
         builder = MeasuredBuilder(plan.n_resamples)

@@ -100,3 +100,43 @@ def _one(
     one, others = table[:, column], np.delete(table, column, axis=1)
     rated = np.isfinite(one) & np.isfinite(others).any(axis=1)
     return agreement(one[rated], np.nanmean(others[rated], axis=1))
+
+
+def votes_ceiling(votes: ArrayLike) -> float:
+    """Accuracy of one voter against the majority of the others of the same comparison.
+
+    [a h(a-1, b) + b h(b-1, a)] / (a + b) for a and b votes, with h = 1, 0.5 or 0 where the first is
+    more, equal or less; the mean over comparisons. It is unbiased for a voter like these against
+    one voter less.
+
+    `votes` (n, 2), whole numbers; comparisons with fewer than two votes are left out.
+    Returns: in 0..1; NaN where no comparison has two votes.
+    """
+    table = np.asarray(votes, np.float64)
+    a, b = table[table.sum(axis=1) >= 2].T
+    if not a.size:
+        return math.nan
+    agreed = (a * (np.sign(a - 1 - b) + 1) + b * (np.sign(b - 1 - a) + 1)) / 2
+    return float((agreed / (a + b)).mean())
+
+
+def mean_ceilings(means: ArrayLike, deviations: ArrayLike, n_raters: int) -> tuple[float, float]:
+    """Correlations with mean ratings of which only the standard deviations were released.
+
+    With E the mean variance within images, V that of the means and S = V - E/n that of the truth
+    (Spearman's attenuation): one rater against the mean of the others reaches
+    S / sqrt((S + E)(S + E/(n-1))), a metric that knows the truth sqrt(S / V).
+
+    `means`, `deviations` (images,); `n_raters` n >= 2 behind every mean.
+    Returns: one rater, and the perfect metric, each in 0..1; NaN where the means vary no more than
+    raters disagree.
+    """
+    if n_raters < 2:
+        raise ValueError(f"{n_raters} raters have no others")
+    within = float(np.mean(np.square(deviations)))
+    between = float(np.var(np.asarray(means, np.float64), ddof=1))
+    truth = between - within / n_raters
+    if not truth > 0:
+        return math.nan, math.nan
+    one = truth / math.sqrt((truth + within) * (truth + within / (n_raters - 1)))
+    return one, math.sqrt(truth / between)
