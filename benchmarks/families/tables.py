@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from python_calamine import CalamineError
 
 from benchmarks.families.card import (
     ROW,
@@ -146,7 +147,7 @@ def _workbook(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
     del table
     try:
         return pd.read_excel(folder.path(path), engine="calamine", dtype=object)
-    except Exception as error:  # The reader has no class of its own for a broken workbook.
+    except (CalamineError, ValueError) as error:
         raise folder.malformed(path, f"cannot be read as a workbook: {error}") from error
 
 
