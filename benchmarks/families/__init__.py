@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks.families.benchmark import CardBenchmark
 from benchmarks.families.card import FamilyName, read_card
@@ -29,5 +30,5 @@ def _family(name: FamilyName) -> type[CardBenchmark]:
     return found
 
 
-def _measures_of(name: FamilyName) -> Mapping[str, MeasureInfo]:
-    return _family(name).infos
+def _measures_of(name: FamilyName, given: Mapping[str, Any]) -> Mapping[str, MeasureInfo]:
+    return _family(name).infos_of(given)

@@ -63,6 +63,12 @@ class CardBenchmark(Benchmark):
             dict.fromkeys(path for table in card.tables for path in table.paths)
         )
 
+    @classmethod
+    def infos_of(cls, given: Mapping[str, Any]) -> Mapping[str, MeasureInfo]:
+        """Measures that a card may choose, from its content as it was read; all where nothing tells."""
+        del given
+        return cls.infos
+
     def folder(self, data: Path | None) -> DataFolder:
         """The files of the card: below a folder of data, or beside the card."""
         return DataFolder(data, self.name, self.card.files, self.card.counts, self._home)

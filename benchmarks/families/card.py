@@ -350,6 +350,8 @@ class Evaluation(Frozen):
     missing: Literal["drop", "wrong", "fail"] | None = None
     slices: tuple[Literal["skills", "split"], ...] = ("skills", "split")
     """Parts that have rows of their own."""
+    pooled: bool = True
+    """Whether there are rows over all splits too, as split `all`; skills are then theirs alone."""
     variant: str = "assay"
     """Variant of the rows: `paper` where the protocol is the authors'."""
 
@@ -463,9 +465,11 @@ class FamilyCard(Card):
             yield from (*(chosen.votes or ()), *(chosen.weights or ()))
 
 
-def read_card(
-    path: Path, measures_of: Callable[[FamilyName], Mapping[str, MeasureInfo]]
-) -> FamilyCard:
+MeasuresOf = Callable[[FamilyName, Mapping[str, Any]], Mapping[str, MeasureInfo]]
+"""From a family and a card as it was read to what the measures mean that the card may choose."""
+
+
+def read_card(path: Path, measures_of: MeasuresOf) -> FamilyCard:
     """Read the card of a benchmark of a family.
 
     `measures_of`: what the measures of a family mean.
@@ -497,14 +501,12 @@ def _placed(place: tuple[int | str, ...], message: str, line: int | None) -> str
     return f"{where}{f' (line {line})' if line else ''}: {message.removeprefix('Value error, ')}"
 
 
-def _measures(
-    given: Mapping[str, Any], measures_of: Callable[[FamilyName], Mapping[str, MeasureInfo]]
-) -> dict[str, MeasureInfo]:
+def _measures(given: Mapping[str, Any], measures_of: MeasuresOf) -> dict[str, MeasureInfo]:
     """The measures that the card chooses among those of its family; all where it chooses none."""
     family = given.get("family")
     if family not in FAMILIES:
         return {}
-    infos = dict(measures_of(family))
+    infos = dict(measures_of(family, given))
     evaluation = given.get("evaluation")
     chosen = evaluation.get("measures") if isinstance(evaluation, dict) else None
     if not isinstance(chosen, list):
