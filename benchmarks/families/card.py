@@ -24,6 +24,16 @@ from benchmarks.schema import Card, Frozen, MeasureInfo, Selector
 FamilyName = Literal["rating", "preference", "group", "element", "system"]
 FAMILIES: tuple[FamilyName, ...] = get_args(FamilyName)
 Kind = Literal["alignment", "preference", "quality"]
+ControlName = Literal[
+    "constant",
+    "random",
+    "prompt_length",
+    "image_size",
+    "file_size",
+    "aspect",
+    "position",
+    "model_identity",
+]
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
 CellType = Literal["str", "int", "float", "bool", "list_str", "list_int", "list_float"]
 Cell = str | int | float | bool
@@ -359,7 +369,7 @@ class Evaluation(Frozen):
 class Controls(Frozen):
     """Pseudo-metrics under the same protocol, shown and never ranked."""
 
-    run: tuple[str, ...] | None = None
+    run: tuple[ControlName, ...] | None = None
     """None: all that apply."""
 
 

@@ -15,7 +15,7 @@ def by_hand(a: int, b: int) -> float:
     """Each voter in turn against the majority of the others, one vote after the other."""
     votes = [1] * a + [-1] * b
     found = []
-    for place, vote in enumerate(votes):
+    for vote in votes:
         others = sum(votes) - vote
         found.append(0.5 if others == 0 else float(np.sign(others) == vote))
     return sum(found) / len(found)
