@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from benchmarks.accumulation.question_scores import (
     AnsweredQuestions,
@@ -365,8 +365,10 @@ def ranks_of_equation_1(data: Path) -> Findings:
     """The worked example with the ranks of Eq. 1 (ties: the lowest) and with average ranks."""
     del data
     scores, errors = [1.0, 0.5, 0.5, 0.0], [0.0, 1.0, 1.0, 2.0]
-    lowest = np.corrcoef(stats.rankdata(scores, "min"), stats.rankdata(errors, "min"))[0, 1]
-    return {"correlation": Finding(float(lowest), float(stats.spearmanr(scores, errors)[0]))}
+    lowest = np.corrcoef(scipy.stats.rankdata(scores, "min"), scipy.stats.rankdata(errors, "min"))[
+        0, 1
+    ]
+    return {"correlation": Finding(float(lowest), float(scipy.stats.spearmanr(scores, errors)[0]))}
 
 
 def exchanged_halves(data: Path) -> Findings:

@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.gecko.load import (
@@ -248,7 +248,7 @@ def p_values(r: FloatArray, n: NDArray[np.int_]) -> FloatArray:
     """Two-sided p of correlations r (any shape) over n values each; NaN where undefined."""
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.abs(r) * np.sqrt((n - 2) / (1.0 - r**2))
-        p: FloatArray = 2.0 * stats.t.sf(t, n - 2)
+        p: FloatArray = 2.0 * scipy.stats.t.sf(t, n - 2)
     return np.where(np.isfinite(r) & (n > 2), p, np.nan)
 
 

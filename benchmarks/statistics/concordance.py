@@ -8,8 +8,8 @@ from itertools import combinations, permutations
 from statistics import fmean
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.correlation import kendall
@@ -76,7 +76,7 @@ def concordance(scores: ArrayLike) -> Concordance:
     return Concordance(
         w=w,
         chi_square=chi_square,
-        chi_square_p=float(stats.chi2.sf(chi_square, n - 1)),
+        chi_square_p=float(scipy.stats.chi2.sf(chi_square, n - 1)),
         permutation_p=_share_of_all(ranks) if exact else _share_of_drawn(ranks),
         exact=exact,
     )
@@ -107,7 +107,7 @@ def _centred_ranks(scores: FloatArray) -> FloatArray:
     """Average ranks less their mean: multiples of one half, exact."""
     if scores.size == 0:
         return np.zeros(scores.shape)
-    centred: FloatArray = stats.rankdata(scores, axis=-1) - (scores.shape[-1] + 1) / 2.0
+    centred: FloatArray = scipy.stats.rankdata(scores, axis=-1) - (scores.shape[-1] + 1) / 2.0
     return centred
 
 
@@ -191,7 +191,7 @@ def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArra
     if values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError(f"finite scores of shape (n,) are needed, not {values!r}")
     values = values if decimals is None else values.round(decimals)
-    return np.asarray(stats.rankdata(-values, method="min"), np.intp)
+    return np.asarray(scipy.stats.rankdata(-values, method="min"), np.intp)
 
 
 def order_signs(scores: FloatArray) -> NDArray[np.int8]:

@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.resampling import resampled_mean
@@ -37,7 +37,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rho of two finite samples (n,): Pearson's r of average ranks; NaN as there."""
     x, y = matched(x, y)
-    return pearson(stats.rankdata(x), stats.rankdata(y))
+    return pearson(scipy.stats.rankdata(x), scipy.stats.rankdata(y))
 
 
 def kendall(x: ArrayLike, y: ArrayLike) -> float:
@@ -45,7 +45,7 @@ def kendall(x: ArrayLike, y: ArrayLike) -> float:
     x, y = matched(x, y)
     if x.size < 2 or _is_constant(x) or _is_constant(y):
         return math.nan
-    return float(stats.kendalltau(x, y).statistic)
+    return float(scipy.stats.kendalltau(x, y).statistic)
 
 
 def _is_constant(values: FloatArray) -> bool:

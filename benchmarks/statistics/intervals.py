@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
@@ -169,9 +170,6 @@ def bca(
     lie on one side of the value or the correction leaves its range; none where `percentile` gives
     none.
     """
-    # Rows and boards are read without it, and `scipy` takes half a second to import.
-    from scipy.special import ndtr, ndtri  # noqa: PLC0415
-
     own = np.asarray(value, resamples.dtype)[:, None]
     # The value and its resamples are added up in different order: equal ones differ by rounding.
     least = max(_SAME, 8.0 * float(np.finfo(resamples.dtype).eps))
@@ -181,27 +179,25 @@ def bca(
     with np.errstate(invalid="ignore", divide="ignore"):
         equal = np.abs(resamples - own) <= least * size
         below = (~equal & (resamples < own)).sum(axis=1) + 0.5 * equal.sum(axis=1)
-        z0 = ndtri(below / np.isfinite(resamples).sum(axis=1))[:, None]
+        z0 = scipy.special.ndtri(below / np.isfinite(resamples).sum(axis=1))[:, None]
         z = z0 + _quantiles(len(resamples), level, n_clusters)
         slope = 1.0 - acceleration[:, None] * z
-        tails = ndtr(z0 + z / slope)
+        tails = scipy.special.ndtr(z0 + z / slope)
     usable = np.isfinite(tails).all(axis=1) & (slope > 0.0).all(axis=1)
     # What BCa cannot do is no reason to forget how few clusters there are.
-    plain = ndtr(_quantiles(len(resamples), level, n_clusters))
+    plain = scipy.special.ndtr(_quantiles(len(resamples), level, n_clusters))
     found = _between(resamples, np.where(usable[:, None], tails, plain))
     return Intervals(found.low, found.high, usable & np.isfinite(found.low))
 
 
 def _quantiles(n_rows: int, level: float, n_clusters: IntArray | None) -> FloatArray:
     """Quantiles z of both tails, shape (R, 2): normal, or expanded for few clusters."""
-    from scipy.special import ndtri, stdtrit  # noqa: PLC0415
-
     tails = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    found = np.tile(ndtri(tails), (n_rows, 1))
+    found = np.tile(scipy.special.ndtri(tails), (n_rows, 1))
     if n_clusters is not None:
         known = np.asarray(n_clusters) >= 2
         n = np.asarray(n_clusters)[known, None]
-        found[known] = np.sqrt(n / (n - 1.0)) * stdtrit(n - 1.0, tails)
+        found[known] = np.sqrt(n / (n - 1.0)) * scipy.special.stdtrit(n - 1.0, tails)
     return found
 
 

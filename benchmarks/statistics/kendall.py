@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.samples import (
@@ -97,7 +97,7 @@ def _between_ranges(
         reached += below[:, label]
         np.add(before, reached, out=below[:, label])
     below -= reached[:, None]
-    items = sparse.csr_array(
+    items = scipy.sparse.csr_array(
         (np.ones(scores.size, np.int32), (clusters, scores * n_labels + labels)),
         shape=(n_clusters, n_scores * n_labels),
     )
@@ -172,7 +172,7 @@ class Ties:
 
     sizes: FloatArray  # shape (C,), items of each cluster
     alone: FloatArray  # shape (C,), items whose value no other item has
-    shared: sparse.csr_array  # shape (C, V), items with each value that several have
+    shared: scipy.sparse.csr_array  # shape (C, V), items with each value that several have
 
     @classmethod
     def of(cls, values: FloatArray, clusters: IntArray, n_clusters: int) -> Ties:
@@ -181,7 +181,7 @@ class Ties:
         tied = times[value] > 1
         kinds = np.cumsum(times > 1) - 1
         shape = (n_clusters, int((times > 1).sum()))
-        shared = sparse.csr_array(
+        shared = scipy.sparse.csr_array(
             (np.ones(int(tied.sum())), (clusters[tied], kinds[value[tied]])), shape=shape
         )
         sizes, alone = (

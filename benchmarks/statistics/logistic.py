@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import least_squares
-from scipy.special import expit
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.correlation import pearson
@@ -34,7 +33,7 @@ class LogisticFit:
     def __call__(self, scores: ArrayLike) -> FloatArray:
         """The curve at these scores, same shape."""
         x = np.asarray(scores, np.float64)
-        curve: FloatArray = self.lower + (self.upper - self.lower) * expit(
+        curve: FloatArray = self.lower + (self.upper - self.lower) * scipy.special.expit(
             (x - self.midpoint) / max(self.width, _MIN_WIDTH)
         )
         return curve
@@ -70,7 +69,7 @@ def fit_logistic(
         raise ValueError("a four-parameter curve needs four points and scores that differ")
     mean, std = float(x.mean()), float(x.std())
     z = (x - mean) / std
-    found = least_squares(
+    found = scipy.optimize.least_squares(
         lambda b: _curve(b, z) - y,
         jac=lambda b: _slopes(b, z),
         x0=(y.max(), y.min(), 0.0, 1.0 if start_width is None else start_width / std),
@@ -109,7 +108,9 @@ def plcc(scores: ArrayLike, labels: ArrayLike, *, start_width: float | None = No
 
 
 def _curve(b: FloatArray, x: FloatArray) -> FloatArray:
-    curve: FloatArray = b[1] + (b[0] - b[1]) * expit((x - b[2]) / max(abs(b[3]), _MIN_WIDTH))
+    curve: FloatArray = b[1] + (b[0] - b[1]) * scipy.special.expit(
+        (x - b[2]) / max(abs(b[3]), _MIN_WIDTH)
+    )
     return curve
 
 
@@ -117,7 +118,7 @@ def _slopes(b: FloatArray, x: FloatArray) -> FloatArray:
     """Derivatives of the curve with respect to b1..b4, shape (n, 4)."""
     width = max(abs(b[3]), _MIN_WIDTH)
     z = (x - b[2]) / width
-    s = expit(z)
+    s = scipy.special.expit(z)
     steepness = (b[0] - b[1]) * s * (1.0 - s) / width
     slopes = np.empty((x.size, 4), order="F")
     slopes[:, 0], slopes[:, 1] = s, 1.0 - s
@@ -297,7 +298,7 @@ class _Outline:
 
     def _correlations(self, width: float, midpoints: FloatArray) -> FloatArray:
         """|Pearson| of each curve with the labels in outline, shape (len(midpoints),)."""
-        s = expit((self.z[:, None] - midpoints) / width)
+        s = scipy.special.expit((self.z[:, None] - midpoints) / width)
         share = self.sizes / self.sizes.sum()
         s -= share @ s
         deviation = self.y - share @ self.y
@@ -328,7 +329,7 @@ class _Grid:
 
     def correlations(self, width: float, midpoints: FloatArray) -> FloatArray:
         """|Pearson| of the labels with each curve, shape (B, len(midpoints)), or NaN."""
-        s = expit((self.z[:, None] - midpoints) / width)
+        s = scipy.special.expit((self.z[:, None] - midpoints) / width)
         s -= s.mean(axis=0)
         products = np.hstack([s, s**2, s * self.y[:, None]])
         sums = self.draws @ sum_by_cluster(products, self.clusters, self.draws.shape[1])

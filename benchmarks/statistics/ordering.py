@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.paired import wilcoxon
@@ -81,7 +81,7 @@ def resampled_relations(
         part = slice(first, first + _DRAWS_AT_A_TIME)
         # Whole numbers are added up several times as fast as doubles are.
         z[part] = _normal_scores(w[part].astype(np.int32)[:, kept], d[kept] > 0, starts)
-    significant = np.abs(z) > stats.norm.isf(level / 2.0)
+    significant = np.abs(z) > scipy.stats.norm.isf(level / 2.0)
     return np.where(significant, _sign_of_sums(w, known), 0).astype(np.int8)
 
 
@@ -129,7 +129,7 @@ def _hopeless(n: int, level: float) -> bool:
 
     The smallest exact p is 2^(1-n); the normal z is at most sqrt(n), where all are tied.
     """
-    return min(2.0 ** (1 - n), 2.0 * float(stats.norm.sf(math.sqrt(n)))) >= level
+    return min(2.0 ** (1 - n), 2.0 * float(scipy.stats.norm.sf(math.sqrt(n)))) >= level
 
 
 def _paired(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:

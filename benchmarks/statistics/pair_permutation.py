@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
@@ -273,7 +273,7 @@ class _Verdicts:
         won, lost = self.only[:, first, second], self.only[:, second, first]
         observed = self.weights @ (won - lost)
         if self.weights.size == 1:
-            tail = stats.binom.cdf(np.minimum(won, lost)[0], (won + lost)[0], 0.5)
+            tail = scipy.stats.binom.cdf(np.minimum(won, lost)[0], (won + lost)[0], 0.5)
             return observed, np.minimum(2.0 * tail, 1.0)
         counts = (won + lost).astype(np.int64)
         p_values = [

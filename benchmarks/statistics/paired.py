@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.intervals import acceleration, bca
@@ -97,7 +97,7 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> Test:
         return Test(0.0, 1.0)
     if np.ptp(difference) == 0.0:
         return Test(math.copysign(math.inf, float(difference[0])), 0.0)
-    found = stats.ttest_1samp(difference, 0.0)
+    found = scipy.stats.ttest_1samp(difference, 0.0)
     return Test(float(found.statistic), float(found.pvalue))
 
 
@@ -119,8 +119,11 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> Test:
         return Test(0.0, 1.0)
     if difference.size <= ENUMERATED:
         return _by_enumeration(difference[difference != 0])
-    found = stats.wilcoxon(difference, zero_method="wilcox")
-    return Test(float(found.statistic), float(found.pvalue))
+    ranks = signed_ranks(difference[None])
+    (w,), (p,) = _signed_rank_test(ranks)
+    if difference.size <= _EXACT_UP_TO and not (ranks.zeros[0] or ranks.ties[0]):
+        p = _untied(difference.size, int(w))
+    return Test(float(w), float(p))
 
 
 def dominance(a: ArrayLike, b: ArrayLike) -> tuple[float, float]:
@@ -133,12 +136,20 @@ def dominance(a: ArrayLike, b: ArrayLike) -> tuple[float, float]:
 
 def _by_enumeration(difference: FloatArray) -> Test:
     """The exact test: under the null hypothesis each sign is a toss of a coin."""
-    ranks = stats.rankdata(np.abs(difference))
+    ranks = scipy.stats.rankdata(np.abs(difference))
     positive, total = float(ranks[difference > 0].sum()), float(ranks.sum())
     patterns = np.arange(2**ranks.size)[:, None] >> np.arange(ranks.size) & 1
     sums = patterns @ ranks  # of halves: exact
     one_sided = min((sums <= positive).mean(), (sums >= positive).mean())
     return Test(min(positive, total - positive), min(1.0, 2.0 * float(one_sided)))
+
+
+def _untied(n: int, w: int) -> float:
+    """The exact p-value of n differences without ties: all sums of some of the ranks 1..n, counted."""
+    sums = np.ones(1)
+    for rank in range(1, n + 1):
+        sums = np.pad(sums, (0, rank)) + np.pad(sums, (rank, 0))
+    return min(1.0, 2.0 * float(sums[: w + 1].sum()) / 2.0**n)
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> FloatArray:
@@ -154,7 +165,7 @@ _ROUNDED = 1e-10
 """Where differences vary by less than this share of their squared mean, how a - b is rounded
 matters: such a pair is computed from its differences as well, to be what the single test is."""
 _EXACT_UP_TO = 50
-"""Up to so many prompts scipy may choose Wilcoxon's exact distribution."""
+"""Up to so many prompts Wilcoxon's exact distribution is taken where nothing is tied."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +270,7 @@ def t_statistics(x: FloatArray) -> TStatistics:
         difference[a, b] = d.mean() if d.size else math.nan
         t[a, b] = paired_t(d, np.zeros(d.size)).statistic
         difference[b, a], t[b, a] = -difference[a, b], -t[a, b]
-    p = 2.0 * special.stdtr(np.maximum(n - 1, 1), -np.abs(t))
+    p = 2.0 * scipy.special.stdtr(np.maximum(n - 1, 1), -np.abs(t))
     return TStatistics(n, difference, t, p)
 
 
@@ -321,7 +332,7 @@ def _signed_rank_test(ranks: SignedRanks) -> tuple[FloatArray, FloatArray]:
     variance = (n * (n + 1.0) * (2.0 * n + 1.0) - ranks.ties / 2.0) / 24.0
     with np.errstate(invalid="ignore"):
         z = (ranks.positive - total / 2.0) / np.sqrt(variance)
-    p = np.where(n == 0, 1.0, 2.0 * special.ndtr(-np.abs(z)))
+    p = np.where(n == 0, 1.0, 2.0 * scipy.special.ndtr(-np.abs(z)))
     return np.minimum(ranks.positive, total - ranks.positive), p
 
 
@@ -473,7 +484,7 @@ def unit_tests(a: FloatArray, b: FloatArray, members: BoolArray) -> UnitTests:
         test = wilcoxon(ranked, np.zeros(ranked.size))
         w[row], w_p[row] = test.statistic, test.p_value
     larger, smaller = (counted > 0).sum(axis=1), (counted < 0).sum(axis=1)
-    t_p = 2.0 * special.stdtr(np.maximum(n - 1, 1), -np.abs(t))
+    t_p = 2.0 * scipy.special.stdtr(np.maximum(n - 1, 1), -np.abs(t))
     return UnitTests(n, larger, n - larger - smaller, smaller, t, t_p, w, w_p, spread)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.correlation import Groups
@@ -344,8 +344,8 @@ class PairForms:
     # shape (C, C), symmetric: ordered pairs of items of equal label within the threshold, each item
     # with itself included
     tied: NDArray[np.int32]
-    labels: sparse.csr_array  # shape (C, L), items of each cluster with each distinct label
-    scores: sparse.csr_array  # shape (C, V), items of each cluster with each distinct score
+    labels: scipy.sparse.csr_array  # shape (C, L), items of each cluster with each distinct label
+    scores: scipy.sparse.csr_array  # shape (C, V), items of each cluster with each distinct score
     sizes: FloatArray  # shape (C,), items of each cluster
 
     @classmethod
@@ -455,13 +455,13 @@ def _summed(mask: NDArray[np.bool_], rows: IntArray, columns: IntArray) -> NDArr
     return np.asarray(np.add.reduceat(by_row, columns, axis=1, dtype=second), np.int32)
 
 
-def _by_cluster(clusters: IntArray, kinds: IntArray, n_clusters: int) -> sparse.csr_array:
+def _by_cluster(clusters: IntArray, kinds: IntArray, n_clusters: int) -> scipy.sparse.csr_array:
     """Items of each cluster of each kind, shape (C, kinds)."""
     shape = (n_clusters, int(kinds.max(initial=0)) + 1)
-    return sparse.csr_array((np.ones(kinds.size), (clusters, kinds)), shape=shape)
+    return scipy.sparse.csr_array((np.ones(kinds.size), (clusters, kinds)), shape=shape)
 
 
-def _resampled_pairs_within(counts: FloatArray, kinds: sparse.csr_array) -> FloatArray:
+def _resampled_pairs_within(counts: FloatArray, kinds: scipy.sparse.csr_array) -> FloatArray:
     """Pairs of draws of one kind in each resample, shape (B,); some resamples at a time."""
     pairs = np.zeros(counts.shape[0])
     step = max(_BLOCK_CELLS // kinds.shape[1], 1)

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse, stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.permutation import (
@@ -345,7 +345,7 @@ def _balance(x: IntArray, y: IntArray) -> float:
     classes = min(np.unique(x).size, np.unique(y).size)
     if classes < 2:
         return 0.0
-    tau = float(stats.kendalltau(x, y, variant="c").statistic)
+    tau = float(scipy.stats.kendalltau(x, y, variant="c").statistic)
     return math.floor(tau * x.size**2 * (classes - 1) / classes / 2.0 + 0.5)
 
 
@@ -358,7 +358,9 @@ class _Levels:
 
     keys: IntArray  # shape (L,), twice the average place of each run, ascending
     starts: IntArray  # shape (G,), the first level of each group
-    sums: sparse.csr_array  # shape (L * W, n), adds up W quantities of the items on each level
+    sums: (
+        scipy.sparse.csr_array
+    )  # shape (L * W, n), adds up W quantities of the items on each level
     totals: FloatArray  # shape (L, W, 1), these sums over all items
 
     @classmethod
@@ -368,7 +370,7 @@ class _Levels:
         width = int(kinds.max()) + 1
         items = np.broadcast_to(np.arange(sample.n_items), kinds.shape)
         cells = (level * width + kinds).ravel(), items.ravel()
-        sums = sparse.csr_array((weights.ravel(), cells), (keys.size * width, sample.n_items))
+        sums = scipy.sparse.csr_array((weights.ravel(), cells), (keys.size * width, sample.n_items))
         starts = np.searchsorted(keys, 2 * sample.starts)
         return cls(keys, starts, sums, np.asarray(sums.sum(axis=1)).reshape(-1, width, 1))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 
@@ -131,11 +131,11 @@ def unit_scaled(values: FloatArray) -> FloatArray:
     return centred / np.where(scale > 0, scale, 1.0)
 
 
-def membership(clusters: IntArray, n_clusters: int) -> sparse.csr_array:
+def membership(clusters: IntArray, n_clusters: int) -> scipy.sparse.csr_array:
     """Membership matrix of clusters, shape (C, n): times item values, it sums them by cluster."""
     items = np.arange(clusters.size)
     shape = (n_clusters, clusters.size)
-    return sparse.csr_array((np.ones(clusters.size), (clusters, items)), shape=shape)
+    return scipy.sparse.csr_array((np.ones(clusters.size), (clusters, items)), shape=shape)
 
 
 def sum_by_cluster(values: FloatArray, clusters: IntArray, n_clusters: int) -> FloatArray:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
@@ -15,26 +16,23 @@ from benchmarks.arrays import FloatArray, IntArray
 AT_A_TIME = 1 << 10
 """Patterns made together; a block of them stays in the cache of the processor."""
 _KEPT = 80
-"""Blocks remembered: two boards' worth, of 250 KB each for 250 units."""
+"""Blocks remembered: two boards' worth, of 32 KB each for 250 units."""
 
 
 def sign_patterns(n_units: int, seed: int, begin: int, end: int) -> Iterator[FloatArray]:
     """Patterns begin..end-1 of random signs, in blocks of shape (n_units, k)."""
     for block in range(begin // AT_A_TIME, -(-end // AT_A_TIME)):
-        signs = _block_of_signs(n_units, seed, block)
+        flips = np.unpackbits(np.frombuffer(_flips(n_units, seed, block), np.uint8))
+        signs = 1 - 2 * flips.view(np.int8).reshape(n_units, AT_A_TIME)
         offset = block * AT_A_TIME
         kept = signs[:, max(begin - offset, 0) : min(end - offset, AT_A_TIME)]
         yield kept.astype(np.float64)
 
 
 @lru_cache(maxsize=_KEPT)
-def _block_of_signs(n_units: int, seed: int, block: int) -> NDArray[np.int8]:
-    """Block of patterns; every slice of a board needs the same ones (10 MB for 250 units)."""
-    drawn = np.random.default_rng([seed, block]).bytes(n_units * AT_A_TIME // 8)
-    flips: NDArray[np.uint8] = np.unpackbits(np.frombuffer(drawn, np.uint8))
-    signs = 1 - 2 * flips.reshape(n_units, AT_A_TIME).astype(np.int8)
-    signs.flags.writeable = False
-    return signs
+def _flips(n_units: int, seed: int, block: int) -> bytes:
+    """The bits of a block of patterns; every slice of a board needs the same ones."""
+    return np.random.default_rng([seed, block]).bytes(n_units * AT_A_TIME // 8)
 
 
 FACTOR = 1.0 / (2.0 * math.erfc(1.0))
@@ -85,20 +83,15 @@ def flip_bound(difference: FloatArray, squares: FloatArray) -> FloatArray:
 
     `squares`: Σ d_g², of the same shape; 0 is no difference, NaN no test.
     """
-    # Pages start without `scipy`.
-    from scipy.special import erfc  # noqa: PLC0415
-
     with np.errstate(invalid="ignore", divide="ignore"):
         sizes = np.abs(difference) / np.sqrt(2.0 * squares)
-    bound = np.minimum(FACTOR * erfc(np.where(squares == 0.0, 0.0, sizes)), 1.0)
+    bound = np.minimum(FACTOR * scipy.special.erfc(np.where(squares == 0.0, 0.0, sizes)), 1.0)
     return np.asarray(bound, np.float64)
 
 
 def tightened(hoeffding: FloatArray) -> FloatArray:
     """The smaller of `flip_bound` and Hoeffding's bound, 2 exp(-t² / 2) in (0, 2], given the latter."""
-    from scipy.special import erfc  # noqa: PLC0415 (pages start without it)
-
-    gauss = FACTOR * erfc(np.sqrt(np.maximum(-np.log(hoeffding / 2.0), 0.0)))
+    gauss = FACTOR * scipy.special.erfc(np.sqrt(np.maximum(-np.log(hoeffding / 2.0), 0.0)))
     return np.asarray(np.minimum(np.minimum(hoeffding, gauss), 1.0), np.float64)
 
 
@@ -136,10 +129,10 @@ class PairTests:
     """Tests of p pairs of metrics; all arrays have shape (p,)."""
 
     p_value: FloatArray  # two-sided; NaN where a metric has no contributions
-    n_units: IntArray  # blocks of clusters in which the two differ
+    n_units: NDArray[np.int32]  # blocks of clusters in which the two differ
     # patterns of signs behind the p-value: all 2^n_units where `exact`, none where the p-value is
     # the upper bound
-    n_patterns: IntArray
+    n_patterns: NDArray[np.int32]
     exact: NDArray[np.bool_]  # whether every pattern was looked at
 
 
@@ -151,10 +144,11 @@ class FlipTests(PairTests):
 
     @classmethod
     def untested(cls, n_metrics: int) -> FlipTests:
-        """A table to be filled in: NaN and zeros."""
+        """A table to be filled in: NaN and zeros. Its differences take no memory and stay NaN."""
         shape = (n_metrics, n_metrics)
-        unknown, counts = np.full((2, *shape), np.nan), np.zeros((2, *shape), np.intp)
-        return cls(unknown[0], counts[0], counts[1], np.zeros(shape, bool), unknown[1])
+        unknown, counts = np.full(shape, np.nan), np.zeros((2, *shape), np.int32)
+        open_ = np.broadcast_to(np.nan, shape)
+        return cls(unknown, counts[0], counts[1], np.zeros(shape, bool), open_)
 
     def of(self, order: IntArray) -> FlipTests:
         """The same for some of the metrics, in the order given."""
@@ -169,8 +163,9 @@ class FlipTests(PairTests):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(int(getattr(self, field.name).nbytes) for field in fields(self))
+        """Bytes of the arrays; differences that were left open take none."""
+        arrays = (getattr(self, field.name) for field in fields(self))
+        return sum(int(array.nbytes) for array in arrays if all(array.strides))
 
 
 def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
@@ -195,7 +190,8 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     shares = np.asarray(contributions, np.float64)
     tests = FlipTests.untested(len(shares))
     able = np.flatnonzero(_testable(shares))
-    tests.difference[np.ix_(able, able)] = np.subtract.outer(*[shares[able].sum(axis=1)] * 2)
+    difference = np.full(tests.p_value.shape, np.nan)
+    difference[np.ix_(able, able)] = np.subtract.outer(*[shares[able].sum(axis=1)] * 2)
     tests.p_value[able, able] = 1.0
     a, b = (able[side] for side in np.triu_indices(able.size, 1))
     found = pair_tests(shares, a, b, seed)
@@ -204,7 +200,7 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
         tests.n_units[one, other] = found.n_units
         tests.n_patterns[one, other] = found.n_patterns
         tests.exact[one, other] = found.exact
-    return tests
+    return replace(tests, difference=difference)
 
 
 def pair_tests(
@@ -231,8 +227,8 @@ def pair_tests(
     size = np.asarray(first).size
     found = PairTests(
         np.full(size, np.nan),
-        np.zeros(size, np.intp),
-        np.zeros(size, np.intp),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
         np.zeros(size, bool),
     )
     whole = _testable(shares)

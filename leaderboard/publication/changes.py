@@ -7,6 +7,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import scipy
+
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Card, Selector
 from leaderboard.ledger.editions import Edition
@@ -223,9 +225,8 @@ def _kendall(moved: Sequence[MetricChange]) -> float | None:
     ]
     if len(both) < 2:
         return None
-    from scipy.stats import kendalltau  # noqa: PLC0415 (takes a second to import)
-
-    tau = float(kendalltau([then for then, _ in both], [now for _, now in both]).statistic)
+    found = scipy.stats.kendalltau([then for then, _ in both], [now for _, now in both])
+    tau = float(found.statistic)
     return None if math.isnan(tau) else tau
 
 

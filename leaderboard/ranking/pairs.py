@@ -7,7 +7,7 @@ forty-five thousand pairs: minutes to test, and one file to read.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 
@@ -141,9 +141,8 @@ def tests_of(
         found[name][~old] = own
     made = _symmetric(n, a, b, found)
     totals = np.where(able, contributions.sum(axis=1), np.nan)
-    made.difference[:] = np.subtract.outer(totals, totals)
     made.p_value[able, able] = 1.0
-    return made
+    return replace(made, difference=np.subtract.outer(totals, totals))
 
 
 def _symmetric(n: int, a: IntArray, b: IntArray, found: dict[str, NDArray[Any]]) -> FlipTests:

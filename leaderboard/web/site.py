@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import BlocksConfig
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
@@ -42,10 +43,24 @@ from leaderboard.web.widgets import (
 
 MAX_UPLOAD = "1gb"
 SESSIONS = 300
-"""Tabs whose state Gradio holds, at a third of a MiB each; one that was let go begins anew."""
+"""Tabs whose state Gradio holds; one that was let go begins anew."""
 UPLOADS_SWEPT_EVERY_S = 3600
 UPLOADS_KEPT_S = 7200
 """What was submitted is in the store by then; anyone can upload and never submit."""
+
+
+class _Components(BlocksConfig):
+    """The components of the site.
+
+    A tab's copy keeps no settings of each, a third of a MiB that only Gradio's deep links read: the
+    address of a page says all that it shows.
+    """
+
+    def __copy__(self) -> BlocksConfig:
+        found: BlocksConfig = super().__copy__()
+        nothing: dict[str, Any] = {}
+        found.config_for_block = lambda *_: nothing
+        return found
 
 
 def create_app(
@@ -80,12 +95,14 @@ def create_app(
         models=read.models,
     )
     first, *others = all_pages()
-    with gr.Blocks(
+    app = gr.Blocks(
         title="Assay",
         analytics_enabled=False,
         fill_width=True,
         delete_cache=(UPLOADS_SWEPT_EVERY_S, UPLOADS_KEPT_S),
-    ) as app:
+    )
+    app.default_config = _Components(app)
+    with app:
         _fill(first, context, read.static_copy)
         add_endpoints(read)
     for page in others:

@@ -141,9 +141,10 @@ def test_the_table_is_symmetric_with_ones_on_its_diagonal_and_weighs_its_arrays(
     np.testing.assert_array_equal(found.p_value, found.p_value.T)
     np.testing.assert_array_equal(np.diag(found.p_value), np.ones(6))
     np.testing.assert_allclose(found.difference, np.subtract.outer(totals, totals), atol=1e-15)
-    # Two arrays of doubles, two of 8-byte integers, one of booleans.
+    # Two arrays of doubles, two of 4-byte integers, one of booleans.
     weights = [found.nbytes, found.of(np.array([4, 1])).nbytes, flip_tests(BOARD[:0], 2).nbytes]
-    assert weights == [n * (4 * 8 + 1) for n in (36, 4, 0)]
+    assert weights == [n * (2 * 8 + 2 * 4 + 1) for n in (36, 4, 0)]
+    assert FlipTests.untested(6).nbytes == 36 * (8 + 2 * 4 + 1)  # differences left open take none
 
 
 def test_a_metric_without_contributions_is_not_tested() -> None:

@@ -117,7 +117,9 @@ def test_of_many_tabs_the_latest_hold_state_and_one_that_was_let_go_begins_anew(
         # A tab is told once; that it was is its state.
         assert [says_the_outage(first) for _ in range(2)] == [True, False]
         assert all(says_the_outage(tab) for tab in others)
-        assert len(app.app.state_holder.session_data) == 3
+        kept = app.app.state_holder.session_data
+        assert len(kept) == 3
+        assert not any(settings for tab in kept.values() for settings in tab.config_values.values())
         assert [says_the_outage(first) for _ in range(2)] == [True, False]
 
 
