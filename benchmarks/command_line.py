@@ -7,8 +7,12 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import typer
 from rich.console import Console
+from rich.text import Text
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from benchmarks.settings.model import load_process
@@ -21,9 +25,51 @@ NOBODY_READS = 141
 """As shells say of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
 
 
-def errors() -> Console:
+_MODULE_COMMAND = re.compile(r"python -m (evaluator|benchmarks)(?!\.?\w)")
+_INSTALLED_COMMAND = {"evaluator": "assay", "benchmarks": "assay bench"}
+
+
+def as_started(text: str) -> str:
+    """A text that names commands, by the name that this process was started with.
+
+    Messages and help say `python -m evaluator` and `python -m benchmarks`, which every checkout has;
+    who typed `assay` reads `assay` and `assay bench`.
+    """
+    if Path(sys.argv[0]).stem != "assay":
+        return text
+    return _MODULE_COMMAND.sub(lambda found: _INSTALLED_COMMAND[found[1]], text)
+
+
+class CommandConsole(Console):
+    """Console whose lines name commands `as_started`; what stands in tables stays as it is."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """See `Console.print`."""
+        super().print(*map(_renamed, objects), **how)
+
+
+def _renamed(printed: Any) -> Any:
+    if isinstance(printed, str):
+        return as_started(printed)
+    if isinstance(printed, Text) and as_started(printed.plain) != printed.plain:
+        return Text(as_started(printed.plain), printed.style)
+    return printed
+
+
+def with_help_as_started(app: typer.Typer) -> Callable[[], object]:
+    """A command line whose help names commands `as_started`."""
+    whole = typer.main.get_command(app)
+    waiting = [whole]
+    while waiting:
+        command = waiting.pop()
+        command.help = command.help and as_started(command.help)
+        waiting += getattr(command, "commands", {}).values()
+    return whole
+
+
+def errors() -> CommandConsole:
     """Console for errors and progress, apart from what programs read."""
-    return Console(stderr=True, soft_wrap=True, emoji=False)
+    return CommandConsole(stderr=True, soft_wrap=True, emoji=False)
 
 
 def shortened(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 
 from benchmarks.__main__ import command_line as benchmarks_command_line
-from benchmarks.command_line import run
+from benchmarks.command_line import run, with_help_as_started
 from evaluator.commands.check import check
 from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
@@ -101,7 +101,7 @@ def command_line() -> typer.Typer:
 
 def main() -> int:
     """Run the command line; returns the exit code (0, 1 their input, 2 usage, 3 ours)."""
-    return run(command_line())
+    return run(with_help_as_started(command_line()))
 
 
 if __name__ == "__main__":

@@ -29,13 +29,14 @@ from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, scorer_limits
 from evaluator.manifest import read_manifest
 from evaluator.scorers import device as model_device
-from evaluator.scorers.in_process import ModelClient, ModelSource
+from evaluator.scorers.in_process import ModelClient, ModelSource, check_installed
+from evaluator.scorers.questions.files import check_questions
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 from evaluator.scoring import batch_work
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
 from evaluator.scoring.batch_work import Room
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.images import DAMAGE, ImageError, as_png, decode, decode_opened
+from evaluator.scoring.images import DAMAGE, ImageError, as_bmp, check_header, decode_opened
 from evaluator.scoring.sandbox import StartedSandboxes
 from evaluator.submission.dry_run import Machine
 from evaluator.submission.manifest import Manifest
@@ -50,6 +51,7 @@ ImageReader = Callable[[], bytes]
 """Gives the bytes of an image when it is its turn: not all of them are in memory at once."""
 _BATCH_PAIRS = 64
 _THREADS = 2
+_MOST_TOLD = 10
 _CHANNELS = frozenset({1, 3, 4})
 
 
@@ -130,11 +132,11 @@ class Metric:
 
         Returns:
             Scores within `low` and `high`, shape (n,), or (n, m) with `cross`. NaN where the metric
-            gave no score, which a warning explains.
+            gave no score, or a file breaks off among its pixels, which a warning explains.
 
         Raises:
             SubmitterError: images and prompts are not equally many, or are not what they should
-                be; every image that cannot be scored is named at once.
+                be; every file that is missing or no image is named before anything is scored.
             PlatformError: the metric or its device failed.
         """
         texts = _checked_prompts(prompts)
@@ -249,9 +251,18 @@ def metric_source(
     rows = load_rows()
     if named in rows:
         row = rows[named]
-        source = ModelSource(row, runtime_for(row))
+        runtime = runtime_for(row)
+        check_installed()
+        model_device.check_device(runtime.device)
+        check_questions(row, runtime.questions)
         yield MetricSource(
-            row.name, row.title, row.low, row.high, row.higher_is_better, source, row
+            row.name,
+            row.title,
+            row.low,
+            row.high,
+            row.higher_is_better,
+            ModelSource(row, runtime),
+            row,
         )
         return
     place = _bundled(named) or Path(named)
@@ -444,11 +455,11 @@ def _readers(images: Sequence[Picture]) -> list[ImageReader]:
 def _reader(image: Picture) -> ImageReader:
     """What gives bytes that decode to the pixels that metrics see."""
     if isinstance(image, str | os.PathLike):
-        decode(Path(image).read_bytes())
+        check_header(Path(image))
         return Path(image).read_bytes
     opened = image if isinstance(image, Image.Image) else _of_array(image)
     decode_opened(opened.copy())
-    return lambda: as_png(decode_opened(opened.copy()).image)
+    return lambda: as_bmp(decode_opened(opened.copy()).image)
 
 
 def _of_array(image: Any) -> Image.Image:
@@ -466,8 +477,11 @@ def _of_array(image: Any) -> Image.Image:
 
 
 def _warn_of_none(verdicts: Sequence[Verdict], pairs: Sequence[tuple[int, str]]) -> None:
-    none = [n for n, verdict in enumerate(verdicts) if math.isnan(verdict.score)]
+    none = [
+        f"image {image} with {text[:80]!r}: {verdict.problem}"
+        for verdict, (image, text) in zip(verdicts, pairs, strict=True)
+        if math.isnan(verdict.score)
+    ]
     if none:
-        image, text = pairs[none[0]]
-        why = f"image {image} with {text[:80]!r}: {verdicts[none[0]].problem}"
+        why = "; ".join(none[:_MOST_TOLD]) + (" and so on" if len(none) > _MOST_TOLD else "")
         warnings.warn(f"{len(none)} of {len(pairs)} pairs have no score; {why}", stacklevel=3)

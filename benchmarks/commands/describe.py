@@ -18,6 +18,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from benchmarks.command_line import CommandConsole
 from benchmarks.commands.common import (
     AsJson,
     Data,
@@ -67,7 +68,7 @@ def list_benchmarks(data: Data = None, as_json: AsJson = False) -> None:
     table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
     for line in lines:
         table.add_row(*(_cell(line, key) for key in _LIST_COLUMNS))
-    console = Console()
+    console = CommandConsole()
     console.print(table)
     if sets:
         console.print(sets_table(sets))
@@ -146,7 +147,7 @@ def describe(
     else:
         _for_people(benchmark, files, counts, error)
         for title, of in facts.items():
-            _print_facts(title, of, Console())
+            _print_facts(title, of, CommandConsole())
     if error is not None and error.code not in _FILE_NOT_THERE:
         raise error
 
@@ -233,7 +234,7 @@ def _for_people(
     counts: dict[str, int],
     error: SubmitterError | None,
 ) -> None:
-    card, console = benchmark.card, Console()
+    card, console = benchmark.card, CommandConsole()
     console.print(f"[bold]{card.title}[/] ({card.name}, revision {card.revision})")
     if card.simulated:
         console.print("Its labels are simulated: they do not come from people.")

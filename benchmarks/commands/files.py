@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import CommandConsole, errors
 from benchmarks.commands.common import (
     AsJson,
     Data,
@@ -206,7 +206,7 @@ def _list(data: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(lines)
         return
-    console = Console()
+    console = CommandConsole()
     console.print(sets_table(lines))
     for line in lines:
         for fault in line["problems"].values():

@@ -14,12 +14,11 @@ from typing import Annotated, Literal
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import CommandConsole, errors
 from evaluator.isolation.availability import IsolationChoice
 from evaluator.isolation.backend import Layer
 from leaderboard.store.opening import StoreName
@@ -64,10 +63,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def console() -> Console:
+def console() -> CommandConsole:
     """Where people read; wide enough for a table when the output is not a terminal."""
     piped = not sys.stdout.isatty()
-    return Console(width=160 if piped and "COLUMNS" not in os.environ else None, emoji=False)
+    return CommandConsole(width=160 if piped and "COLUMNS" not in os.environ else None, emoji=False)
 
 
 @contextmanager
@@ -128,7 +127,7 @@ def table(
 
 Head = tuple[str, Literal["left", "right"]]
 """Name of a column, and on which side its cells stand."""
-_UNBOUNDED = Console(width=100_000)
+_UNBOUNDED = CommandConsole(width=100_000)
 
 
 def aligned_table(heads: Sequence[Head], rows: Iterable[Sequence[str]]) -> Table:

@@ -185,7 +185,7 @@ def needs(row: ScorerRow) -> list[str]:
     found = []
     if any(checkpoint.file.endswith(_PICKLES) for checkpoint in row.checkpoints.values()):
         found.append("--allow-pickle")
-    if "questions" in row.granularity:
+    if row.asks_questions:
         found.append("--questions")
     return found
 

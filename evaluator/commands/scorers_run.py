@@ -39,7 +39,7 @@ from evaluator.commands.scorer_options import (
     RuntimeOf,
     make_engine,
 )
-from evaluator.scorers.device import versions
+from evaluator.scorers.device import check_device, versions
 from evaluator.scorers.embeddings import trim
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
@@ -83,6 +83,8 @@ def run(
     check_out(out)
     runtime = runtime_of(row)
     refuse_numbered(runtime.device, engine)
+    if engine is EngineChoice.LOCAL:
+        check_device(runtime.device)
     asked = first_pairs(target.questions(data), limit)
     started = MetricRun(
         row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")

@@ -91,7 +91,7 @@ def verify(
     if record:
         _refuse_part(runtime, limit, released)
     theirs = _released(reference, released)
-    _refuse_missing(row, runtime, reference, target, data)
+    _refuse_missing(row, runtime, reference, target, data, engine)
     asked = first_pairs(target.questions(data), limit)
     started = MetricRun(row, target, asked, runtime, cache and cache.resolve(), work / row.name)
     column = started.column(engine, ray_address, actors)
@@ -170,10 +170,17 @@ def _table_of(path: Path) -> pd.DataFrame:
 
 
 def _refuse_missing(
-    row: ScorerRow, runtime: Runtime, reference: Reference, target: Benchmark, data: Path | None
+    row: ScorerRow,
+    runtime: Runtime,
+    reference: Reference,
+    target: Benchmark,
+    data: Path | None,
+    engine: EngineChoice,
 ) -> None:
     """Refuse to begin while something is missing, and tell all of it."""
     missing = list(_missing(row, runtime, reference, target, data))
+    if engine is EngineChoice.LOCAL:  # else it is the device of an actor
+        missing += _missing_device(runtime.device)
     if missing:
         raise SubmitterError(
             "verification_inputs_missing",
@@ -206,8 +213,11 @@ def _missing(
         for role, one in row.checkpoints.items():
             if role not in runtime.folders and cached(row, role) is None:
                 yield f"{one.id} ({role}) is not on this machine, and --offline forbids to fetch it."
+
+
+def _missing_device(device: str) -> Iterator[str]:
     try:
-        check_device(runtime.device)
+        check_device(device)
     except SubmitterError as error:
         yield str(error)
 

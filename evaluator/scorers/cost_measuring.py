@@ -38,7 +38,7 @@ def measured(
     Every try is made twice after one that does not count; the least and the most are kept. Reading
     and preparing the pictures is part of it.
     """
-    if "questions" in row.granularity:
+    if row.asks_questions:
         raise SubmitterError(
             "not_measurable",
             f"What {row.name} costs depends on its questions.",

@@ -24,6 +24,7 @@ from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.device import in_one_line, is_out_of_memory, versions
 from evaluator.scorers.embeddings import About, EmbeddingCache, digest_of_text
 from evaluator.scorers.fitting import missing_libraries
+from evaluator.scorers.questions.files import check_questions
 from evaluator.scorers.registry import Loaded, Runtime, ScorerRow, load_scorer
 from evaluator.scoring import images
 from evaluator.scoring.asking import (
@@ -544,7 +545,12 @@ class ModelSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `ClientSource`; worked out once, and then sent along to actors."""
+        """See `ClientSource`; worked out once, and then sent along to actors.
+
+        It is asked for first, and fetches weights: what would be refused after them is refused here.
+        """
+        check_installed()
+        check_questions(self.row, self.runtime.questions)
         return fingerprint_of(self.row, self.runtime)
 
     @contextmanager

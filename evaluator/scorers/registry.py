@@ -102,6 +102,11 @@ class ScorerRow(Frozen):
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     @property
+    def asks_questions(self) -> bool:
+        """Whether it is run with a question file: for its questions, or the elements they name."""
+        return "questions" in self.granularity or self.options.get("overall") == "elements_mean"
+
+    @property
     def revisions(self) -> dict[str, str]:
         """Role to the commit that the row names; roles without one are left out."""
         return {role: one.revision for role, one in self.checkpoints.items() if one.revision}

@@ -10,7 +10,10 @@ import io
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
@@ -113,6 +116,13 @@ def as_png(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
+def as_bmp(image: Image.Image) -> bytes:
+    """An RGB image in the form that is decoded soonest: nothing is compressed."""
+    buffer = io.BytesIO()
+    image.save(buffer, format="BMP")
+    return buffer.getvalue()
+
+
 _UPRIGHT = 1
 DAMAGE = (
     OSError,
@@ -148,9 +158,27 @@ def decode(data: bytes) -> Decoded:
     Sizes are checked before a pixel is decoded. Nothing is scaled while it is decoded, though JPEG
     would allow it: that changes pixels.
     """
+    with _opened(io.BytesIO(data)) as image:
+        return decode_opened(image)
+
+
+def check_header(file: Path) -> None:
+    """Refuse a file that is no image or has too many pixels; no pixel is decoded.
+
+    Raises:
+        ImageError: it is none that can be scored.
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as content, _opened(content) as image:
+        _check_size(image)
+
+
+@contextmanager
+def _opened(content: BinaryIO) -> Iterator[Image.Image]:
+    """An image, and in words what Pillow finds wrong with it meanwhile."""
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            return decode_opened(image)
+        with Image.open(content) as image:
+            yield image
     except ImageError:
         raise
     except UnidentifiedImageError as error:

@@ -30,7 +30,7 @@ from evaluator.scorers.fitting import (
     usual_device,
     wanted_bytes,
 )
-from evaluator.scorers.questions.files import load_questions
+from evaluator.scorers.questions.files import check_questions
 from evaluator.scorers.registry import Frozen, Runtime, ScorerRow, find_row, load_rows
 from leaderboard.records import BUILTIN, Submission
 from leaderboard.submission_service import BuiltinForm, Plan, ValidationReport
@@ -180,7 +180,8 @@ def examine(wanted: BuiltinForm, weights: WeightsLookup) -> ExaminedBuiltin:
         library_problem(row) if capacity.here else None,
     ]
     try:
-        manifest = BuiltinManifest.of(row, found.commits, _checked_questions(row, wanted.questions))
+        check_questions(row, wanted.questions)
+        manifest = BuiltinManifest.of(row, found.commits, wanted.questions)
     except SubmitterError as error:
         manifest = BuiltinManifest.of(row, found.commits)
         problems += problems_of(error)
@@ -198,22 +199,6 @@ def examine(wanted: BuiltinForm, weights: WeightsLookup) -> ExaminedBuiltin:
         ),
     )
     return ExaminedBuiltin(report, row, None if problems else manifest)
-
-
-def _checked_questions(row: ScorerRow, given: Path | None) -> Path | None:
-    asks = "questions" in row.granularity
-    if given is None and asks:
-        raise SubmitterError(
-            "questions_missing",
-            f"{row.name} asks questions, which are written before images are scored.",
-            "Write them (python -m evaluator questions write --help), look them over, and name "
-            "the file with --questions.",
-        )
-    if given is not None and not asks:
-        raise SubmitterError("no_questions", f"{row.name} asks no questions.", "Leave them out.")
-    if given is not None:
-        load_questions(given)
-    return given
 
 
 def _needs(row: ScorerRow, found: RowWeights, capacity: Capacity) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,8 @@ from markupsafe import Markup
 from leaderboard.views.addresses import address
 
 ROOT = Path(__file__).parents[2]
+INSTALLED = Path(sys.prefix) / "share/doc/assay"
+"""Documents outside of packages, where Assay is installed and there is no checkout."""
 FIRST = "README"
 """Name of the guide that leads to all others; a site without its documents has none."""
 FIGURES = "guide-figures"
@@ -44,7 +47,7 @@ def guides(root: Path = ROOT) -> Mapping[str, Guide]:
     waiting = [_DOCS + FIRST]
     while waiting:
         path = waiting.pop(0)
-        file = root / f"{path}{_SUFFIX}"
+        file = _place(f"{path}{_SUFFIX}", root)
         if _named(path) in found or not file.is_file():
             continue
         guide, linked = _read(file.read_text("utf-8"), path, root)
@@ -60,8 +63,13 @@ def guide_address(name: str, section: str = "") -> str:
 
 def figure(name: str, root: Path = ROOT) -> bytes | None:
     """A drawing of the guides; None where there is none of that name."""
-    known = {file.name: file for file in (root / _DOCS / "figures").glob("*.svg")}
+    known = {file.name: file for file in _place(f"{_DOCS}figures", root).glob("*.svg")}
     return known[name].read_bytes() if name in known else None
+
+
+def _place(path: str, root: Path) -> Path:
+    """Where a document or folder of the repository is."""
+    return root / path if (root / path).exists() else INSTALLED / path
 
 
 def _named(path: str) -> str:
@@ -114,7 +122,7 @@ def _lead_on(token: Token, path: str, root: Path, linked: list[str]) -> None:
     to = posixpath.normpath(beside) if parts.path else f"{path}{_SUFFIX}"
     if token.type == "image":
         token.attrs["src"] = f"./{FIGURES}/{posixpath.basename(to)}"
-    elif to.endswith(_SUFFIX) and not to.startswith("..") and (root / to).is_file():
+    elif to.endswith(_SUFFIX) and not to.startswith("..") and _place(to, root).is_file():
         token.attrs["href"] = guide_address(_named(to.removesuffix(_SUFFIX)), parts.fragment)
         linked.append(to.removesuffix(_SUFFIX))
     else:

@@ -15,9 +15,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import typer
+from rich.text import Text
 
 from benchmarks.__main__ import main
-from benchmarks.command_line import NOBODY_READS
+from benchmarks.command_line import NOBODY_READS, errors, run, with_help_as_started
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.schema import Answers, Benchmark
 from benchmarks.sources.folder import DataFile
@@ -366,6 +368,41 @@ def test_what_cannot_be_had_says_why(
     end = call(*words.split())
     assert (end.code, end.out, end.problem) == (code, "", problem)
     assert end.err
+
+
+@pytest.mark.parametrize(
+    ("started", "named"),
+    [
+        ("/usr/local/bin/assay", ("assay score", "assay bench list")),
+        ("/src/evaluator/__main__.py", ("python -m evaluator score", "python -m benchmarks list")),
+    ],
+)
+def test_help_and_messages_name_commands_as_they_were_started(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    started: str,
+    named: tuple[str, str],
+) -> None:
+    app = typer.Typer()
+    app.callback()(lambda: None)
+
+    @app.command()
+    def score() -> None:
+        """Example: python -m evaluator score"""
+        said = "`python -m benchmarks list` shows all; python -m benchmarks.errata does not."
+        errors().print(Text(said, style="dim"))
+        raise SubmitterError("none", said)
+
+    monkeypatch.setattr(sys, "argv", [started, "score"])
+    whole = with_help_as_started(app)
+    assert run(whole) == 1
+    message = capsys.readouterr().err
+    assert message.count(named[1]) == 2
+    assert message.count("python -m benchmarks.errata") == 2
+    monkeypatch.setattr(sys, "argv", [started, "score", "--help"])
+    with pytest.raises(SystemExit):
+        run(whole)
+    assert f"Example: {named[0]}" in capsys.readouterr().out
 
 
 COMMAND = """

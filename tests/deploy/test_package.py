@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
+import sysconfig
 import tomllib
 from collections.abc import Callable
 from email import message_from_bytes
 from pathlib import Path
 from subprocess import CompletedProcess
+from venv import EnvBuilder
 from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
 
 from evaluator.isolation import layout
+from leaderboard.web.guides import guides
 from tests.conftest import REPOSITORY
 from tests.docs.markdown_text import project_files
 from tests.processes import finished
 
+GUIDES = ".data/data/share/doc/assay/"
 OURS = ("app.py", "benchmarks/", "evaluator/", "leaderboard/")
 NEEDED = {
     "": ("requirements-app.in", "requirements-sandbox.in"),
@@ -46,16 +51,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def assay(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Assay:
-    """The installed command, run in an empty folder far from the checkout."""
-    site, folder = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("empty")
-    options = ["--no-deps", "--no-index", "--quiet", "--target", site]
-    done = finished([sys.executable, "-m", "pip", "install", *options, wheel], cwd=folder)
+    """A program of the environment that it is installed in, run in a folder far from the checkout."""
+    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("empty")
+    EnvBuilder(symlinks=True).create(home)
+    (site,) = home.glob("lib/python*/site-packages")
+    (site / "needed.pth").write_text(sysconfig.get_path("purelib"))
+    pip = [sys.executable, "-m", "pip", "--python", home / "bin/python", "install"]
+    done = finished([*pip, "--no-deps", "--no-index", "--quiet", wheel], cwd=folder)
     assert done.returncode == 0, done.stderr
-    own = {"PYTHONPATH": str(site), "HOME": str(folder), "COLUMNS": "120"}
+    own = {"HOME": str(folder), "COLUMNS": "120"}
     environment = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ} | own
 
-    def run(*words: object, program: object = site / "bin/assay") -> CompletedProcess[str]:
-        return finished([program, *words], cwd=folder, env=environment)
+    def run(*words: object, program: str = "assay") -> CompletedProcess[str]:
+        return finished([home / "bin" / program, *words], cwd=folder, env=environment)
 
     return run
 
@@ -64,7 +72,11 @@ def assay(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Assay:
 def test_a_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == {name for name in project_files() if name.startswith(OURS)}
+    guides = {name.partition(GUIDES)[2] for name in held if GUIDES in name}
+    assert {name for name in held if ".data/" not in name} == {
+        name for name in project_files() if name.startswith(OURS)
+    }
+    assert guides > {name for name in project_files() if name.startswith("docs/")}
 
 
 @pytest.mark.slow
@@ -97,6 +109,8 @@ def test_the_lists_are_all_that_is_locked() -> None:
         (["bench", "pairs", "tifa160"], "pair_id,image_id,prompt"),
         (["scorers", "describe", "clipscore-hessel"], "Hessel"),
         (["bench", "describe", "ts2", "--facts"], "ts2"),
+        (["score", "--help"], "Example: assay score "),
+        (["bench", "fetch", "--help"], "Example: assay bench fetch "),
     ],
 )
 def test_the_installed_command_finds_what_it_reads(
@@ -105,6 +119,41 @@ def test_the_installed_command_finds_what_it_reads(
     done = assay(*words)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
+
+
+@pytest.mark.slow
+def test_the_installed_site_has_the_guides(assay: Assay) -> None:
+    program = """if True:
+        from leaderboard.web.guides import figure, guides
+        print(*guides(), figure("tiers.svg") is not None)"""
+    done = assay("-c", program, program="python")
+    assert done.returncode == 0, done.stderr
+    shipped = [name for name in guides() if not name.startswith("tools/")]
+    assert done.stdout.split() == [*shipped, "True"]
+
+
+@pytest.mark.slow
+def test_the_installed_command_scores_a_folder_of_images(assay: Assay) -> None:
+    program = """if True:
+        from pathlib import Path
+        from PIL import Image
+        Path("images").mkdir()
+        for colour in ("red", "blue"):
+            Image.new("RGB", (32, 32), colour).save(f"images/{colour}.png")
+        Path("prompts.csv").write_text("id,prompt\\nred,a red wall\\nblue,a blue wall\\n")"""
+    assert assay("-c", program, program="python").returncode == 0
+    words = ["score", "colour-reader", "images", "--isolation", "none"]
+    done = assay(*words, "--prompts", "prompts.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    pairs = json.loads(done.stdout)["pairs"]
+    assert [(one["image"], one["prompt"]) for one in pairs] == [
+        ("red.png", "a red wall"),
+        ("blue.png", "a blue wall"),
+    ]
+    assert all(0 <= one["score"] <= 1 for one in pairs)
+    refused = assay("score", "clipscore-hesel", "images", "--prompt", "a wall")
+    assert refused.returncode == 1
+    assert "assay scorers list" in refused.stderr
 
 
 @pytest.mark.slow

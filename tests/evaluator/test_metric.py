@@ -130,7 +130,16 @@ def test_a_pair_without_a_score_is_nan_and_a_warning_says_why(
     assert np.isnan(scores).tolist() == [False, True]
 
 
-def test_files_are_read_when_it_is_their_turn(
+def test_a_file_that_breaks_off_costs_its_own_score_alone(metric: Metric, tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole.jpg", tmp_path / "cut.jpg"
+    pictures(1)[0].save(whole)
+    cut.write_bytes(whole.read_bytes()[:-200])
+    with pytest.warns(UserWarning, match="image 1 with 'a dog'.*damaged"):
+        scores = metric.score([whole, cut, whole], ["a dog"] * 3)
+    assert np.isnan(scores).tolist() == [False, True, False]
+
+
+def test_files_are_read_and_decoded_once_when_it_is_their_turn(
     metric: Metric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = [tmp_path / f"{n}.png" for n in range(5)]
@@ -147,7 +156,7 @@ def test_files_are_read_when_it_is_their_turn(
     )
     assert metric.score(places, ["a dog"] * 5) == pytest.approx(whole, abs=1e-6)
     names = [place.name for place in places]
-    assert reads == [*names, *names[:2], "asked", *names[2:4], "asked", names[4], "asked"]
+    assert reads == [*names[:2], "asked", *names[2:4], "asked", names[4], "asked"]
 
 
 @pytest.mark.isolation
@@ -162,6 +171,17 @@ def test_a_scoring_module_runs_in_its_sandbox_by_name_or_folder() -> None:
 def test_what_cannot_be_loaded_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with refusal("unknown_scorer", NAME):
         load_metric("clipscore-hesel")
+    for name, more, code in (
+        (NAME, {"device": "cuda:99"}, "device_missing"),
+        (NAME, {"questions": tmp_path / "any.jsonl"}, "no_questions"),
+        ("dsg-ts2-blip", {}, "questions_missing"),
+        ("fga-blip2-es-avg", {}, "questions_missing"),
+        ("bvqa", {"questions": tmp_path / "gone.jsonl"}, "questions_missing"),
+    ):
+        with refusal(
+            code
+        ):  # and not that its weights cannot be had, which would be looked for last
+            load_metric(name, offline=True, **more)
     with refusal("not_built_in"):
         load_metric("colour-reader", dtype="bfloat16")
     with refusal("unknown_isolation"):

@@ -21,7 +21,7 @@ from benchmarks.accumulation.question_scores import QuestionGraph
 from benchmarks.errors import SubmitterError
 from benchmarks.parsing import parse_json
 from benchmarks.sources.output import write_whole
-from evaluator.scorers.registry import Frozen
+from evaluator.scorers.registry import Frozen, ScorerRow
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]  # Any text but an empty one
 Review = Literal["", "accepted", "rejected"]
@@ -90,6 +90,25 @@ class Line:
 
     number: int
     record: Record
+
+
+def check_questions(row: ScorerRow, given: Path | None) -> None:
+    """Refuse a question file that a metric lacks, or that cannot be used or has no use.
+
+    Raises:
+        SubmitterError: `questions_missing`, `no_questions`, or what `load_questions` raises.
+    """
+    if given is None and row.asks_questions:
+        raise SubmitterError(
+            "questions_missing",
+            f"{row.name} asks questions, which are written before images are scored.",
+            "Write them (python -m evaluator questions write --help), look them over, and name "
+            "the file with --questions.",
+        )
+    if given is not None and not row.asks_questions:
+        raise SubmitterError("no_questions", f"{row.name} asks no questions.", "Leave them out.")
+    if given is not None:
+        load_questions(given)
 
 
 def read_lines(path: Path) -> tuple[list[Line], list[Problem]]:

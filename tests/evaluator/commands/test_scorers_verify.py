@@ -270,7 +270,7 @@ def test_references_are_of_rows_that_there_are() -> None:
     rows = load_rows()
     assert set(verification.references()) <= set(rows)
     for name, one in verification.references().items():
-        assert bool(one.questions) == ("questions" in rows[name].granularity)
+        assert bool(one.questions) == rows[name].asks_questions
 
 
 def digest(**changes: Any) -> str:

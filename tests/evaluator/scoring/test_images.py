@@ -6,6 +6,7 @@ import io
 import random
 import struct
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from PIL import Image, ImageFile, PngImagePlugin
 from evaluator.scoring import images
 from evaluator.scoring.images import (
     ImageError,
+    as_bmp,
     canonical_image,
     canonical_png,
     canonical_size,
+    check_header,
     decode,
     is_canonical,
 )
@@ -139,6 +142,21 @@ def test_of_several_frames_the_first_is_scored() -> None:
 def test_what_is_no_whole_image_is_refused(read: Any, data: bytes) -> None:
     with pytest.raises(ImageError):
         read(data)
+
+
+def test_a_file_is_known_by_its_header_before_it_is_its_turn(tmp_path: Path) -> None:
+    place = tmp_path / "one.png"
+    place.write_bytes(saved(noise())[:-60])
+    check_header(place)
+    place.write_bytes(b"not an image")
+    with pytest.raises(ImageError):
+        check_header(place)
+    with pytest.raises(FileNotFoundError):
+        check_header(tmp_path / "gone.png")
+
+
+def test_what_is_sent_uncompressed_has_the_same_pixels() -> None:
+    assert decode(as_bmp(noise())).image.tobytes() == noise().tobytes()
 
 
 def chunk(kind: bytes, body: bytes) -> bytes:
