@@ -178,9 +178,7 @@ def test_what_cannot_be_loaded_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ("fga-blip2-es-avg", {}, "questions_missing"),
         ("bvqa", {"questions": tmp_path / "gone.jsonl"}, "questions_missing"),
     ):
-        with refusal(
-            code
-        ):  # and not that its weights cannot be had, which would be looked for last
+        with refusal(code):  # before its weights are looked for
             load_metric(name, offline=True, **more)
     with refusal("not_built_in"):
         load_metric("colour-reader", dtype="bfloat16")
