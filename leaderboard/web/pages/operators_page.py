@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -89,22 +90,23 @@ class _OperatorsPage:
         with gr.Row(elem_classes="as-choosers"):
             self._metric = gr.Dropdown([], label="Metric", value=None, scale=3)
             self._machine = gr.Dropdown([], label="GPU of the worker", value=None, scale=2)
+            self._questions = gr.File(
+                label="Questions, for metrics that ask them", file_types=[".jsonl"], type="filepath",
+                height=76, scale=3, elem_classes=["as-drop-file", "as-small"],
+            )  # fmt: skip
             look = gr.Button("Check metric", size="sm", scale=0, min_width=120)
             put = gr.Button("Queue metric", size="sm", scale=0, min_width=120)
         result = html(elem_classes=["as-result"])
 
-        def checked(account: Account | None, metric: str | None, machine: str | None) -> str:
-            form = BuiltinForm(str(metric or ""), str(machine or ""))
-            return check_builtin(self._context, account, form)
+        def checked(account: Account | None, *inputs: str | None) -> str:
+            return check_builtin(self._context, account, _builtin_form(*inputs))
 
-        def queued(account: Account | None, metric: str | None, machine: str | None) -> str:
-            form = BuiltinForm(str(metric or ""), str(machine or ""))
-            return queue_builtin(self._context, account, form)
+        def queued(account: Account | None, *inputs: str | None) -> str:
+            return queue_builtin(self._context, account, _builtin_form(*inputs))
 
+        inputs = [self._metric, self._machine, self._questions]
         for button, handler in ((look, checked), (put, queued)):
-            button.click(
-                as_visitor(self._context, handler), [self._metric, self._machine], result, **DOING
-            )
+            button.click(as_visitor(self._context, handler), inputs, result, **DOING)
 
     def _build_bans(self) -> None:
         html(render("submit/heading.html", title="Bans"))
@@ -151,6 +153,11 @@ class _OperatorsPage:
             return set_policy(self._context, self._controls.acts, account, numbers, why or "")
 
         put.click(as_visitor(self._context, sent), [*self._policy, reason], result, **DOING)
+
+
+def _builtin_form(metric: str | None, machine: str | None, questions: str | None) -> BuiltinForm:
+    file = Path(questions) if questions else None
+    return BuiltinForm(metric or "", machine or "", questions=file)
 
 
 def _build(context: Context) -> None:

@@ -132,9 +132,9 @@ class Caller:
                     return json.dumps(message["output"])
         return ""
 
-    def upload(self, path: str) -> httpx.Response:
+    def upload(self, path: str, name: str = "left.zip") -> httpx.Response:
         """Leave a file, as the upload fields of a page do."""
-        files = {"files": ("left.zip", b"left behind")}
+        files = {"files": (name, b"left behind")}
         return self.client.post(f"{self.address}{path}", files=files, headers=dict(self.headers))
 
     def _post(self, path: str, body: dict[str, Any], query: dict[str, str]) -> httpx.Response:

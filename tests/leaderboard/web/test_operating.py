@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.problems import Problem
 from leaderboard.accounts import Account
+from leaderboard.governance.authentication import Authentication, AuthenticationMethod
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action, actions
 from leaderboard.ledger.audit_log import read_lines, verify
@@ -38,7 +39,8 @@ from tests.leaderboard.web.own_submissions import (
     give,
 )
 from tests.leaderboard.web.parsed import Node, parse, read
-from tests.leaderboard.web.synthetic import NASTY, StubDesk, fill, site_of
+from tests.leaderboard.web.serving import Caller, app_of, endpoints, served
+from tests.leaderboard.web.synthetic import NASTY, StubDesk, cards, fill, site_of
 
 
 @pytest.fixture
@@ -157,6 +159,24 @@ def test_an_operator_sees_what_a_metric_needs_and_all_that_stands_in_its_way() -
         assert found.all("[role=alert]")
     assert "Memory: about 4.9 GB." in check_builtin(site, OPERATOR, WANTED)
     assert desk.taken == ["examined pickscore"] * 2
+
+
+def test_the_form_sends_the_question_file_along() -> None:
+    desk = StubDesk()
+    here = Authentication(AuthenticationMethod.LOCAL, local="root")
+    app, options = app_of(fill(memory_store()), cards(), here, desk=desk)
+    page = [one for one in endpoints(app) if one.page == "operators"]
+    (queue,) = (one for one in page if one.clicked == "Queue metric")
+    with served(app, options) as address:
+        caller = Caller(address)
+        for opening in (one for one in page if not one.clicked and not one.inputs):
+            caller.by_queue(opening.number, [])  # fills the choices
+        (place,) = caller.upload("gradio_api/upload", "left.jsonl").json()
+        file = {"path": place, "meta": {"_type": "gradio.FileData"}}
+        assert "queued" in caller.by_queue(queue.number, ["pickscore", "l4", file])
+    wanted = desk.sent[0]["wanted"]
+    assert (wanted.name, wanted.gpu) == ("pickscore", "l4")
+    assert wanted.questions.name == "left.jsonl"
 
 
 def test_what_an_operator_queues_is_named_and_for_the_gpu_that_was_chosen() -> None:
