@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.published import PublishedCell, papers, published
 from benchmarks.registry import load_registry
 from benchmarks.released.bundle import ReleasedScores, read_manifest, released_bytes
+from benchmarks.released.verification import references
 from benchmarks.rows import Row
 from benchmarks.schema import Benchmark, Card, Selector
 from benchmarks.scores import parse_scores
@@ -107,7 +108,12 @@ def boards_at(benchmark: str) -> str:
 
 @cache
 def _names() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(NAMES.read_text("utf-8"))
+    """The names of each row in papers and in the scores that were released with them."""
+    found: dict[str, dict[str, str]] = tomllib.loads(NAMES.read_text("utf-8"))
+    for row, reference in references().items():
+        if not reference.figures_of:
+            found.setdefault(row, {})[reference.paper] = reference.column
+    return found
 
 
 def _on_boards(

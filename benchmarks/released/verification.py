@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import PlatformError
-from benchmarks.released.bundle import ReleasedFile, read_manifest
+from benchmarks.released.bundle import ReleasedFile, ReleasedScores, read_manifest
 from benchmarks.sources.output import write_whole
 
 REFERENCES = Path(__file__).parent / "references.toml"
@@ -42,6 +42,9 @@ class Reference(_Frozen):
     table: str
     """Below `benchmarks/released/`; it has source, commit and licence."""
     column: str
+    figures_of: str = ""
+    """The metric whose figures those of the column are, where several are compared with it; empty:
+    this one's."""
     needs: tuple[str, ...]
     """Files and folders of the benchmark that a run reads, below a folder of data."""
     questions: str = ""
@@ -67,7 +70,16 @@ class Reference(_Frozen):
     @property
     def benchmark(self) -> str:
         """Registry name of the benchmark whose images were scored."""
-        return next(one.benchmark for one in read_manifest().scores if one.path == self.table)
+        return self._scores.benchmark
+
+    @property
+    def paper(self) -> str:
+        """Key of the paper whose authors released the scores."""
+        return self._scores.paper
+
+    @property
+    def _scores(self) -> ReleasedScores:
+        return next(one for one in read_manifest().scores if one.path == self.table)
 
 
 class PairDifference(_Frozen):
