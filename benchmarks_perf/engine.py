@@ -121,7 +121,7 @@ def throughput(
     torch.set_num_threads(1)
     runtime = Runtime(device=device)
     with tempfile.TemporaryDirectory() as folder:
-        model, processor = _random_clip(Path(folder))
+        model, processor = random_clip(Path(folder))
         loaded = load_scorer(ROW, Runtime(device=device, folders={"model": Path(folder)}))
     questions = croc_like([partial(noise_jpeg, n) for n in range(images)])
     source = LoadedSource(loaded, runtime)
@@ -153,7 +153,7 @@ def throughput(
         yield times.compared(f"a pair, {name}", name, "ours", at_least=at_least)
 
 
-def _random_clip(folder: Path) -> tuple[CLIPModel, Any]:
+def random_clip(folder: Path) -> tuple[CLIPModel, Any]:
     """A CLIP ViT-B/32 with open_clip's vocabulary, saved as checkpoints are."""
     torch.manual_seed(0)
     plain = SimpleTokenizer()

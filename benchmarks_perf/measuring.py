@@ -41,6 +41,9 @@ _BY_MODULE = {
         "scoring_memory": "peak memory with four times as many images",
         "preprocessing": "decoding and resizing: against Pillow with open_clip's transform",
     },
+    "served": {
+        "service": "a metric asked over HTTP by several clients: against the metric called directly",
+    },
     "shared_images": {
         "itm_sharing": "several texts of one image by BLIP2-ITM: against a call a pair",
         "vlm_prefix": "several texts of one image by a chat VLM: against a call a pair",

@@ -196,6 +196,8 @@ class Verification(_Frozen):
     scorer: str
     row_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     """Of what the row computes."""
+    code_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Of the code that computes it."""
     benchmark: str
     revision: str
     """Of the benchmark."""
@@ -265,13 +267,14 @@ class VerificationStatus(_Frozen):
 
 
 def verification_status(
-    scorer: str, row_sha256: str, revisions: Mapping[str, str]
+    scorer: str, row_sha256: str, code_sha256: str, revisions: Mapping[str, str]
 ) -> VerificationStatus:
     """Whether a built-in metric, as it is now, was verified.
 
     Args:
         scorer: its name.
         row_sha256: of what its row computes now.
+        code_sha256: of the code that computes it now.
         revisions: role to commit, where the row names one.
     """
     reference = references().get(scorer)
@@ -283,7 +286,8 @@ def verification_status(
         return VerificationStatus(state=State.NOT_YET, text=text)
     held = {role: one.commit for role, one in found.weights.items()}
     other = any(commit != held.get(role) for role, commit in revisions.items() if commit)
-    if other or found.row_sha256 != row_sha256 or found.column != reference.column:
+    now = (row_sha256, code_sha256, reference.column)
+    if other or (found.row_sha256, found.code_sha256, found.column) != now:
         what = "verified" if found.agrees else "found to differ"
         text = f"{what} for an earlier version, not yet for this one: {found.sentence}"
         return VerificationStatus(state=State.EARLIER, text=text, record=found)

@@ -36,6 +36,7 @@ from evaluator.scorers.cost import (
     to_json,
     write_rates,
 )
+from evaluator.scorers.family_code import code_digest
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import (
     Checkpoint,
@@ -211,7 +212,7 @@ def row_json(row: ScorerRow) -> dict[str, Any]:
 
 def verification_of(row: ScorerRow) -> VerificationStatus:
     """Whether a row, as it is now, agreed with its authors' scores."""
-    return verification_status(row.name, row.digest, row.revisions)
+    return verification_status(row.name, row.digest, code_digest(row.family), row.revisions)
 
 
 def checkpoints_json(row: ScorerRow) -> dict[str, dict[str, Any]]:

@@ -40,6 +40,7 @@ from evaluator.commands.scorer_options import (
 from evaluator.commands.scorers_run import MetricRun, first_pairs, refuse_numbered
 from evaluator.scorers.checkpoints import cached
 from evaluator.scorers.device import check_device, versions
+from evaluator.scorers.family_code import code_digest
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 from evaluator.scoring.column import ScoreColumn
 
@@ -237,6 +238,7 @@ def _verification(
     return Verification(
         scorer=row.name,
         row_sha256=row.digest,
+        code_sha256=code_digest(row.family),
         benchmark=target.name,
         revision=target.card.revision,
         table=reference.table,

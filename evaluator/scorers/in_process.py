@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,10 +22,10 @@ from evaluator.scorers import device as model_device
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.device import in_one_line, is_out_of_memory, versions
 from evaluator.scorers.embeddings import About, EmbeddingCache, digest_of_text
+from evaluator.scorers.family_code import code_digest
 from evaluator.scorers.fitting import missing_libraries
 from evaluator.scorers.questions.files import check_questions
 from evaluator.scorers.registry import Loaded, Runtime, ScorerRow, load_scorer
-from evaluator.scoring import images
 from evaluator.scoring.asking import (
     Finding,
     Item,
@@ -224,8 +223,6 @@ def _pictures(items: Sequence[Item]) -> list[Picture]:
 
 CONTRACT_VERSION = 1  # Raised when the same scorer could be given other inputs for the same pair
 
-_SCORERS = Path(__file__).parent
-
 
 def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
     """SHA-256 over everything that can change a score or an embedding, as 64 hex digits.
@@ -247,7 +244,7 @@ def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
         "dtype": runtime.dtype or row.dtype,
         "device": runtime.device.split(":")[0],
         "packages": versions(),
-        "code": _code(row.family),
+        "code": code_digest(row.family),
     }
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -274,23 +271,6 @@ def _content(place: Path) -> str:
         name = path.relative_to(place).as_posix() if path != place else ""
         whole.update(f"{name}\0{digest}\0".encode())
     return whole.hexdigest()
-
-
-def _code(family: str) -> str:
-    whole = hashlib.sha256()
-    for path in _code_files(family):
-        whole.update(path.name.encode() + b"\0" + path.read_bytes())
-    return whole.hexdigest()
-
-
-def _code_files(family: str) -> Iterator[Path]:
-    found = find_spec(f"evaluator.scorers.families.{family}")  # found, but not imported
-    if found is None or found.origin is None:
-        raise PlatformError("bad_scorer_row", f"There is no family {family!r}.")
-    yield Path(found.origin)
-    yield from sorted((_SCORERS / "models").rglob("*.py"))
-    yield _SCORERS / "answering.py"
-    yield Path(images.__file__)
 
 
 _LOG = logging.getLogger(__name__)

@@ -26,6 +26,7 @@ from transformers.utils import logging
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.checkpoints import SAFE, Source, check_class, unsafe
+from evaluator.scorers.family_code import code_digest
 from evaluator.scorers.registry import Runtime, ScorerRow
 
 State = dict[str, Tensor]
@@ -136,6 +137,7 @@ def environment(
     """What a result records of how a metric was run."""
     return {
         "row": f"{row.name}@{row.digest}",
+        "code": code_digest(row.family),
         "device": runtime.device,
         "dtype": runtime.dtype or row.dtype,
         "torch": torch.__version__,

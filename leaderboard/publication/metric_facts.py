@@ -103,7 +103,7 @@ def verification_of(entry: Entry) -> VerificationStatus | None:
                 for role, named in found.environment.items()
                 if role.startswith(_CHECKPOINT)
             }
-            return verification_status(row, digest, commits)
+            return verification_status(row, digest, found.environment.get("code", ""), commits)
     return None
 
 

@@ -31,7 +31,7 @@ from benchmarks.released.verification import (
 from tests.benchmarks.checks import refused
 
 NAN = math.nan
-NAME, DIGEST, COMMIT = "clipscore-ts2", "a" * 64, "b" * 40
+NAME, DIGEST, CODE, COMMIT = "clipscore-ts2", "a" * 64, "f" * 64, "b" * 40
 
 
 def reference(**fields: Any) -> Reference:
@@ -139,7 +139,8 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def found(scorer: str = NAME, **fields: Any) -> Verification:
     given: dict[str, Any] = {
-        "scorer": scorer, "row_sha256": DIGEST, "benchmark": "ts2", "revision": "93ebf89",
+        "scorer": scorer, "row_sha256": DIGEST, "code_sha256": CODE, "benchmark": "ts2",
+        "revision": "93ebf89",
         "table": "ts2/scores.parquet", "column": "clipscore", "on": date(2026, 12, 1),
         "device": 'cuda (a "GPU")', "dtype": "float32", "pairs": 2839, "unscored": 1,
         "plcc": 0.9999, "srcc": None, "largest": 0.0125, "tolerance": 0.015, "share": 0.9999,
@@ -160,20 +161,21 @@ def test_a_record_is_read_as_it_was_written_and_replaces_the_one_before(records:
 
 
 def test_what_is_known_of_a_metric_follows_its_row_and_its_weights(records: Path) -> None:
-    now = (NAME, DIGEST, {"model": COMMIT})
-    assert verification_status("bvqa", DIGEST, {}).state is State.NONE_KNOWN
+    now = (NAME, DIGEST, CODE, {"model": COMMIT})
+    assert verification_status("bvqa", DIGEST, CODE, {}).state is State.NONE_KNOWN
     assert verification_status(*now).state is State.NOT_YET
     record(found())
     verified = verification_status(*now)
     assert (verified.state, verified.record) == (State.VERIFIED, found())
     for part in ("> 99.9 %", "2,840", "0.015", "0.9999", "0.0125", COMMIT[:12], "torch 2.9"):
         assert part in verified.text
-    assert verification_status(NAME, DIGEST, {}).state is State.VERIFIED
-    assert verification_status(NAME, "c" * 64, {}).state is State.EARLIER
-    assert verification_status(NAME, DIGEST, {"model": "d" * 40}).state is State.EARLIER
+    assert verification_status(NAME, DIGEST, CODE, {}).state is State.VERIFIED
+    assert verification_status(NAME, DIGEST, "e" * 64, {}).state is State.EARLIER
+    assert verification_status(NAME, "c" * 64, CODE, {}).state is State.EARLIER
+    assert verification_status(NAME, DIGEST, CODE, {"model": "d" * 40}).state is State.EARLIER
     record(found(agrees=False, share=0.2))
     assert verification_status(*now).state is State.DIFFERS
-    assert verification_status(NAME, "c" * 64, {}).state is State.EARLIER
+    assert verification_status(NAME, "c" * 64, CODE, {}).state is State.EARLIER
 
 
 @pytest.mark.parametrize(

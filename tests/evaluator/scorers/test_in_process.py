@@ -20,7 +20,7 @@ from PIL import Image
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.schema import Pair, Questions
 from evaluator.scorers.embeddings import About, EmbeddingCache
-from evaluator.scorers.in_process import ModelClient, ModelSource
+from evaluator.scorers.in_process import ModelClient, ModelSource, fingerprint_of
 from evaluator.scorers.registry import Checkpoint, Runtime
 from evaluator.scoring.asking import Item, OutOfMemoryError, Reply, ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder
@@ -587,7 +587,8 @@ def test_what_can_change_a_score_changes_the_fingerprint(checkpoint: Path, tmp_p
         ModelSource(row(formula="cos", prefix="A photo depicts "), mine),
         ModelSource(ROW.model_copy(update={"name": "another"}), mine),
     ]
-    assert len({source.fingerprint for source in variants}) == len(variants)
+    found = {fingerprint_of(source.row, source.runtime) for source in variants}
+    assert len(found) == len(variants)
 
 
 def test_what_cannot_change_a_score_does_not(checkpoint: Path, tmp_path: Path) -> None:

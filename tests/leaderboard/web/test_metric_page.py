@@ -228,12 +228,13 @@ def test_the_page_says_declared_or_not_declared(context: Context, metric: str, s
 
 
 def ran(row: str, digest: str, commit: str) -> Findings:
-    made_with = {"row": f"{row}@{digest}", "checkpoint_model": f"openai/clip@{commit}"}
+    weights = f"openai/clip@{commit}"
+    made_with = {"row": f"{row}@{digest}", "code": "f" * 64, "checkpoint_model": weights}
     return Findings(pairs=480, scored=480, environment=made_with)
 
 
 VERIFIED = Verification(
-    scorer="clipscore-ts2", row_sha256="a" * 64, benchmark="ts2", revision="1", table="ts2/scores",
+    scorer="clipscore-ts2", row_sha256="a" * 64, code_sha256="f" * 64, benchmark="ts2", revision="1", table="ts2/scores",
     column="clipscore", on=date(2026, 11, 1), device="cpu", dtype="float32", pairs=2840, unscored=0,
     plcc=0.999, largest=0.02, tolerance=0.015, share=0.998, wanted_share=0.95, agrees=True,
     weights={"model": Weights(id="openai/clip", commit="b" * 40)}, packages={"torch": "2"},
