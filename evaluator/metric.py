@@ -66,6 +66,7 @@ class MetricSource:
     higher_is_better: bool
     source: ClientSource  # opens it
     row: ScorerRow | None = None  # of a built-in metric
+    own_weights: bool = False  # whether the caller named its weights, by folder or commit
 
 
 class Metric:
@@ -263,6 +264,7 @@ def metric_source(
             row.higher_is_better,
             ModelSource(row, runtime),
             row,
+            own_weights=bool(runtime.folders or runtime.revisions),
         )
         return
     place = _bundled(named) or Path(named)

@@ -325,6 +325,7 @@ def _record(
         "higher_is_better": known.higher_is_better,
         "pairs": [pair.to_json() for pair in pairs],
         "environment": dict(column.environment),
+        "own_weights": known.own_weights,
         "trust": [one.to_json() for one in trust],
     }
 
@@ -376,6 +377,12 @@ def _trust_lines(known: MetricSource, trust: Sequence[SkillTrust]) -> Iterator[R
     yield table(
         heads, [one.cells for one in trust], f"How far {known.name} may be trusted, by skill"
     )
+    if known.own_weights:
+        yield Text(
+            f"These are figures of {known.name} with its authors' weights. Whether yours are the "
+            "same ones is not known.",
+            style="yellow",
+        )
     benchmarks = dict.fromkeys(one.benchmark for one in trust)
     yield Text("Boards: " + ", ".join(boards_at(name) for name in benchmarks), style="dim")
 

@@ -79,6 +79,8 @@ def test_a_pair_gets_the_score_of_the_scorer_itself(clip: Path, images: list[Pat
     assert (environment["checkpoint_model"], environment["dtype"]) == (str(clip), "float32")
     text = said(NAME, *images, "--prompt", "two dogs", "--checkpoint", clip, "--offline")
     assert text.count("two dogs") == 2 and "0..2.5" in text
+    assert content["own_weights"] and content["trust"], "figures of other weights are called so"
+    assert "its authors' weights" in text
 
 
 @pytest.mark.slow

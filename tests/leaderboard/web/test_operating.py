@@ -175,8 +175,8 @@ def test_the_form_sends_the_question_file_along() -> None:
         file = {"path": place, "meta": {"_type": "gradio.FileData"}}
         assert "queued" in caller.by_queue(queue.number, ["pickscore", "l4", file])
     wanted = desk.sent[0]["wanted"]
-    assert (wanted.name, wanted.gpu) == ("pickscore", "l4")
-    assert wanted.questions.name == "left.jsonl"
+    assert isinstance(wanted, BuiltinForm) and wanted.questions is not None
+    assert (wanted.name, wanted.gpu, wanted.questions.name) == ("pickscore", "l4", "left.jsonl")
 
 
 def test_what_an_operator_queues_is_named_and_for_the_gpu_that_was_chosen() -> None:
