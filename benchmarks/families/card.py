@@ -264,8 +264,14 @@ class Preference(Frozen):
     min_gap: float = Field(0.0, ge=0)
     average: Literal["micro", "macro"] = "micro"
     weight: Literal["none", "gap"] = "none"
-    orders: Literal["both", "given"] = "both"
+    """`gap`: a comparison counts by how far apart both sides are (votes: as a share of the votes)."""
     sides: Literal["hash", "given"] = "hash"
+    """How the images of a row are ordered and named: by hash, so that nothing tells where they were
+    in the released list, or as released."""
+    raters: str = ""
+    """Column with lists of single ratings of a comparison, for the ceiling."""
+    middle: float = 0.0
+    """Ratings above it are for a, below it for b."""
 
     @model_validator(mode="after")
     def _has_one_form(self) -> Preference:
@@ -471,7 +477,7 @@ class FamilyCard(Card):
             yield from gold.aggregate if isinstance(gold.aggregate, tuple) else ()
         if self.preference:
             chosen = self.preference
-            yield from filter(None, (chosen.label, chosen.ranks))
+            yield from filter(None, (chosen.label, chosen.ranks, chosen.raters))
             yield from (*(chosen.votes or ()), *(chosen.weights or ()))
 
 

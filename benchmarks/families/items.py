@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import IntArray
-from benchmarks.families.card import FamilyCard, ItemColumns, Sample
+from benchmarks.families.card import FamilyCard, Sample
 from benchmarks.families.tables import JoinedTable
 from benchmarks.schema import Pair, Questions
 from benchmarks.sources.folder import DataFolder
@@ -90,6 +90,9 @@ def items_of(folder: DataFolder, card: FamilyCard, table: JoinedTable) -> Items:
             path, f"compares {cells.loc[within, 'pair_id'].iloc[0]!r} with itself"
         )
     pairs = cells.drop_duplicates("pair_id", ignore_index=True)
+    if by_hash(card):
+        pairs = pairs.iloc[np.argsort([_digest(name) for name in pairs["pair_id"]])]
+        pairs = pairs.reset_index(drop=True)
     same = ["pair_id", "image", "prompt_id", "text"]
     unlike = cells[same].drop_duplicates()["pair_id"].duplicated()
     if unlike.any():
@@ -104,21 +107,48 @@ def items_of(folder: DataFolder, card: FamilyCard, table: JoinedTable) -> Items:
     return Items(rows, pairs[wanted], numbers, table.dropped)
 
 
+def by_hash(card: FamilyCard) -> bool:
+    """Whether order and ids of the images of a row must not tell where they were released."""
+    return card.preference is not None and card.preference.sides == "hash"
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+def _shown(rows: pd.DataFrame, row: np.ndarray, place: np.ndarray, card: FamilyCard) -> np.ndarray:
+    """Place that the id of an image tells: its own, or that of its hash among those of its row."""
+    if not by_hash(card):
+        return place
+    ids = rows["row_id"].to_numpy(object)[row]
+    named = zip(ids, place, strict=True)
+    digests = pd.Series([_digest(f"{one}/{at}") for one, at in named], dtype=object)
+    ordered = pd.DataFrame({"row": row, "digest": digests}).sort_values(["row", "digest"])
+    return ordered.groupby("row").cumcount().sort_index().to_numpy()
+
+
 def _cells(rows: pd.DataFrame, card: FamilyCard) -> pd.DataFrame:
     """One line for each pair of each row: `row`, `place`, and the columns of `Items.pairs`."""
     columns = card.items
     if columns.image and isinstance(columns.image, str) and _holds_lists(rows[columns.image]):
-        return _listed(rows, columns)
+        return _listed(rows, card)
     images = (columns.image,) if isinstance(columns.image, str) else columns.image
     texts = (columns.text,) if isinstance(columns.text, str) else columns.text
     models = (columns.model,) if isinstance(columns.model, str) else columns.model
     if images == ("",) and card.preference:
         images = ("", "")  # The two sides of a comparison whose images have no names.
+    n = len(rows)
+    every = np.repeat(np.arange(n), len(images)), np.tile(np.arange(len(images)), n)
+    shown = _shown(rows, *every, card).reshape(n, len(images))
     parts = []
     for k, text in enumerate(texts):
         for i, image in enumerate(images):
             place = k * len(images) + i
-            suffix = f"/c{k}i{i}" if len(texts) > 1 else f"/{LETTERS[i]}" if len(images) > 1 else ""
+            if len(texts) > 1:
+                suffix = np.array(f"/c{k}i{i}", object)
+            else:
+                letters = [f"/{LETTERS[at]}" if len(images) > 1 else "" for at in shown[:, i]]
+                suffix = np.array(letters, object)
             named = rows[image].astype(str) if image else rows["row_id"] + suffix
             model = models[min(i, len(models) - 1)]
             parts.append(
@@ -146,8 +176,9 @@ def _holds_lists(column: pd.Series) -> bool:
     return bool(len(column)) and isinstance(column.iloc[0], list)
 
 
-def _listed(rows: pd.DataFrame, columns: ItemColumns) -> pd.DataFrame:
+def _listed(rows: pd.DataFrame, card: FamilyCard) -> pd.DataFrame:
     """The same where a row has a list of images, and perhaps a list of who made them."""
+    columns = card.items
     image, text, model = str(columns.image), str(columns.text), str(columns.model)
     lengths = rows[image].map(len)
     row = np.repeat(np.arange(len(rows)), lengths)
@@ -158,9 +189,8 @@ def _listed(rows: pd.DataFrame, columns: ItemColumns) -> pd.DataFrame:
         models = [str(one) for cell in rows[model] for one in cell]
     else:
         models = list(of_row[model].astype(str)) if model else [""] * len(row)
-    numbered = of_row["row_id"].to_numpy(object) + np.char.add("/", place.astype(str)).astype(
-        object
-    )
+    shown = np.char.add("/", _shown(rows, row, place, card).astype(str)).astype(object)
+    numbered = of_row["row_id"].to_numpy(object) + shown
     return pd.DataFrame(
         {
             "row": row,

@@ -1,0 +1,881 @@
+"""Family of preferences: people compared images of one text, and a metric should side with them.
+
+What people said comes in five forms (label, votes, weights, ranks, a fixed winner) and becomes
+comparisons of two images with one of four golds: a is better, b is better, a tie (both good), or
+both bad. A metric has one score for each image with its text; its margin is the score of a less that
+of b. A judge that only gave verdicts is written as scores too: 1 and 0 for the better and the worse
+image, 1 and 1 where both are good, 0 and 0 where both are bad, none where nothing could be read; a
+judge asked in both orders as the mean of both.
+
+With w the weight of a comparison, an accuracy is sum(w credit) / sum(w) over all comparisons
+(micro), or the mean over prompts, or over lists that were ranked, of that quotient (macro).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.errors import PlatformError
+from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
+from benchmarks.families.card import FamilyCard, Preference, Threshold
+from benchmarks.families.items import Items, by_hash
+from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
+from benchmarks.schema import MeasureInfo, ScoreTable
+from benchmarks.sources.folder import DataFolder, data_row
+from benchmarks.statistics.margins import better_worse_auc, decided_tied_auc
+from benchmarks.statistics.raters import votes_ceiling
+from benchmarks.statistics.resampling import ResamplingPlan
+
+A, B, TIE, BAD = 1, -1, 0, 2
+"""Golds of a comparison; that of a decided one has the sign of the margin that agrees with it."""
+GOLDS = {"a": A, "b": B, "tie": TIE, "bad": BAD}
+
+MEASURES: dict[str, MeasureInfo] = {
+    "accuracy": MeasureInfo.share(
+        title="Accuracy",
+        meaning="Share of comparisons in which the image that people prefer has the higher score.",
+        chance=0.5,
+        source="pairwise accuracy",
+    ),
+    "accuracy_strict": MeasureInfo.share(
+        title="Accuracy, strict",
+        meaning="The same over comparisons that people decided, where equal scores and none are "
+        "wrong.",
+        chance=0.5,
+        source="pairwise accuracy, as ImageReward and Multimodal RewardBench 2 count it",
+    ),
+    "accuracy_half": MeasureInfo.share(
+        title="Accuracy, ties half",
+        meaning="The same over comparisons that people decided, where equal scores and none count "
+        "half, as if a coin were thrown.",
+        chance=0.5,
+        source="pairwise accuracy",
+    ),
+    "accuracy_micro": MeasureInfo.share(
+        title="Accuracy, pooled",
+        meaning="Accuracy over all comparisons alike, however many a prompt has.",
+        chance=0.5,
+        source="pairwise accuracy",
+    ),
+    "accuracy_macro": MeasureInfo.share(
+        title="Accuracy by prompt",
+        meaning="Mean over prompts, or over lists that were ranked, of the accuracy in each.",
+        chance=0.5,
+        source="pairwise accuracy, as the authors of HPSv2 count it on ImageReward's data",
+    ),
+    "accuracy_all": MeasureInfo.share(
+        title="Accuracy, close ones too",
+        meaning="The same over all decided comparisons, however small the lead.",
+        chance=0.5,
+        source="pairwise accuracy",
+    ),
+    "vote_accuracy": MeasureInfo.share(
+        title="Votes",
+        meaning="Share of all votes that are for the image with the higher score; equal scores get "
+        "half of the votes.",
+        chance=0.5,
+        source="pairwise accuracy weighted by votes",
+    ),
+    "exact_match": MeasureInfo.share(
+        title="Exact match",
+        meaning="Share of comparisons in which the verdict is the people's, of four: left, right, "
+        "both good, both bad. Scores that are never equal cannot say the last two.",
+        chance=0.25,
+        source="GenAI Arena, arXiv:2406.04485",
+    ),
+    "auc": MeasureInfo.share(
+        title="AUC of margins",
+        meaning="Chance that a margin seen from the side that people prefer exceeds one seen from "
+        "the other side: are clear margins right more often than close ones?",
+        chance=0.5,
+        source="Krasula et al., QoMEX 2016, better or worse",
+    ),
+    "auc_ties": MeasureInfo.share(
+        title="AUC of ties",
+        meaning="Chance that the two scores are further apart where people preferred an image than "
+        "where they called a tie.",
+        chance=0.5,
+        source="Krasula et al., QoMEX 2016, different or similar",
+    ),
+    "inversions": MeasureInfo.share(
+        title="Without inversions",
+        meaning="One less the share of a list's pairs that the metric orders against people, mean "
+        "over lists. Ties of people are never inverted, and equal scores are half an inversion.",
+        source="HPSv2, arXiv:2306.09341; there ties of a metric fall to the order of the list",
+    ),
+    "regret": MeasureInfo.share(
+        title="Best-of-N regret",
+        meaning="How far the image with the highest score falls short of the best one of its list, "
+        "as a share of the way from the best rank to the worst; the mean over equal scores.",
+        higher_is_better=False,
+        source="simple regret of choosing by the metric",
+    ),
+}
+NEEDS: Mapping[str, tuple[str, Callable[[Preference], object]]] = {
+    "accuracy_strict": (
+        "another rule for ties",
+        lambda one: (one.human_ties, one.metric_ties) != ("drop", "wrong"),
+    ),
+    "accuracy_micro": ("average = macro", lambda one: one.average == "macro"),
+    "accuracy_macro": ("average = micro", lambda one: one.average == "micro"),
+    "inversions": ("ranks", lambda one: one.ranks),
+    "regret": ("ranks", lambda one: one.ranks),
+    "vote_accuracy": ("votes or weights", lambda one: one.votes or one.weights),
+    "accuracy_all": ("min_gap", lambda one: one.min_gap),
+    "exact_match": (
+        "good, and values for tie and bad",
+        lambda one: one.good is not None and one.values and one.values.bad is not None,
+    ),
+    "auc_ties": ("ties of people", lambda one: not one.winner and _may_tie(one)),
+}
+"""Measure to what it needs of a card, in words and as a condition."""
+
+
+def _may_tie(said: Preference) -> bool:
+    return said.values is None or said.values.tie is not None or said.values.bad is not None
+
+
+@dataclass(frozen=True)
+class ComparedPairs:
+    """Comparisons of two images of one text, n of them.
+
+    Attributes:
+        row: shape (n,), row of `Items.rows`.
+        cluster: shape (n,), position of the prompt in `Answers.clusters`.
+        a, b: shape (n,), lines of `Items.pairs`.
+        gold: shape (n,), `A`, `B`, `TIE` or `BAD`.
+        votes: shape (n, 2), votes or weights of both; 1 and 0 where only the preference is known.
+        gap: shape (n,), how far apart both are: share of votes, weights, ranks; 1 where only the
+            preference is known, 0 for a tie.
+    """
+
+    row: IntArray
+    cluster: IntArray
+    a: IntArray
+    b: IntArray
+    gold: NDArray[np.int8]
+    votes: FloatArray
+    gap: FloatArray
+
+    @cached_property
+    def decided(self) -> BoolArray:
+        """Shape (n,): whether people preferred one."""
+        return np.asarray(np.abs(self.gold) == 1, bool)
+
+    def turned(self, which: BoolArray) -> ComparedPairs:
+        """The same with the sides of some exchanged."""
+        gold = np.where(which & self.decided, -self.gold, self.gold).astype(np.int8)
+        votes = np.where(which[:, None], self.votes[:, ::-1], self.votes)
+        a, b = np.where(which, self.b, self.a), np.where(which, self.a, self.b)
+        return replace(self, a=a, b=b, gold=gold, votes=votes)
+
+    def chosen(self, which: BoolArray) -> ComparedPairs:
+        """Some of them."""
+        names = ("row", "cluster", "a", "b", "gold", "votes", "gap")
+        return ComparedPairs(*(getattr(self, name)[which] for name in names))
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """Images of each row with their ranks, k in all; empty where people did not rank.
+
+    Attributes:
+        row: shape (k,), ascending row of `Items.rows`.
+        line: shape (k,), lines of `Items.pairs`.
+        regret: shape (k,), 0 for the best of the row and 1 for the worst; NaN where all are equal.
+    """
+
+    row: IntArray
+    line: IntArray
+    regret: FloatArray
+
+
+@dataclass(frozen=True)
+class PreferenceAnswers(ItemAnswers):
+    """What people preferred."""
+
+    compared: ComparedPairs
+    lists: RankedLists
+    # shape (rows, raters), above 0 for a; NaN where a comparison has fewer; empty where not released
+    raters: FloatArray
+    # position of the prompt of each row in `clusters`
+    cluster_of_row: IntArray
+    n_few: int = 0  # comparisons left out for want of votes
+
+    def counts(self) -> dict[str, int]:
+        """Comparisons, and how many people decided, beside those of the items."""
+        found = {"comparisons": len(self.compared.a), "decided": int(self.compared.decided.sum())}
+        if self.n_few:
+            found["comparisons left out for want of votes"] = self.n_few
+        return super().counts() | found
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Part of the comparisons that has rows of its own."""
+
+    split: str | None
+    skill: str | None
+    inside: BoolArray  # shape (n,), comparisons
+    rows: BoolArray  # shape (rows,), rows of the items
+    lines: IntArray  # lines of the pairs that are compared
+    members: IntArray  # positions of their prompts in the plan
+
+
+Level = Literal["micro", "prompt", "list"]
+Tally = tuple[FloatArray, FloatArray]
+"""Credit and weight of each comparison, or their sums by cluster."""
+
+
+class PreferenceBenchmark(CardBenchmark):
+    """Images of one text, compared by people."""
+
+    infos = MEASURES
+
+    def __init__(self, card: FamilyCard, home: Path) -> None:
+        super().__init__(_with_applicable_measures(card), home)
+        assert card.preference is not None
+        self.said: Preference = card.preference
+
+    def labelled(self, folder: DataFolder, items: Items) -> PreferenceAnswers:
+        """The comparisons that the rows hold."""
+        path = self.card.tables[0].paths[0]
+        cluster = pd.Index(items.clusters).get_indexer(pd.Index(items.rows["prompt_id"]))
+        lists = RankedLists(*(np.empty(0, np.intp),) * 2, np.empty(0))
+        if self.said.ranks:
+            compared, lists = _ranked(folder, path, items, self.said, cluster)
+        else:
+            compared = _two_sided(folder, path, items, self.said, cluster)
+        few = compared.votes.sum(axis=1) < self.said.min_votes if self.said.votes else None
+        if few is not None:
+            compared = compared.chosen(~few)
+        raters = _raters(items, self.said)
+        if by_hash(self.card):  # Lines are in the order of hashes.
+            compared = compared.turned(compared.a > compared.b)
+        return PreferenceAnswers(
+            items.pair_ids,
+            items.clusters,
+            items,
+            compared,
+            lists,
+            raters,
+            cluster,
+            0 if few is None else int(few.sum()),
+            sources=folder.verified(),
+        )
+
+    def measure(
+        self, scores: ScoreTable, answers: PreferenceAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """All measures of every metric, overall, by split and by skill."""
+        builder = MeasuredBuilder(plan.n_resamples)
+        table = scores.oriented().loc[list(answers.pair_ids)]
+        slices = list(self._slices(answers, plan))
+        row = Row(self.name, self.card.revision, "", "", math.nan)
+        row = replace(row, variant=self.card.evaluation.variant)
+        for metric in scores.metrics:
+            values = table[metric].to_numpy(np.float64) * scores.unit(metric)
+            work = _Metric(self.said, self._missing, answers, plan, values)
+            if isinstance(self.said.threshold, Threshold):
+                work.calibrate(self._calibrating(answers), self._level("accuracy"))
+            for part in slices:
+                found = replace(row, metric=metric, split=part.split, skill=part.skill)
+                for measure in self.card.measures:
+                    work.add(builder, replace(found, measure=measure), part, self._level(measure))
+        return builder.build()
+
+    @property
+    def _missing(self) -> str:
+        return self.card.evaluation.missing or "wrong"
+
+    def _level(self, measure: str) -> Level:
+        """Whether a measure is a mean over comparisons, or over lists or prompts of their means."""
+        units: Level = "list" if self.said.ranks else "prompt"
+        if measure in ("accuracy_macro", "inversions", "regret"):
+            return units
+        pooled = measure in ("accuracy_micro", "vote_accuracy") or self.said.average == "micro"
+        return "micro" if pooled else units
+
+    def _calibrating(self, answers: PreferenceAnswers) -> BoolArray:
+        """Shape (rows,): rows on which a threshold is found, which are not evaluated."""
+        threshold = self.said.threshold
+        name = threshold.calibrate if isinstance(threshold, Threshold) else None
+        found: BoolArray = (answers.items.rows["split"] == name).to_numpy(bool)
+        return found
+
+    def _slices(self, answers: PreferenceAnswers, plan: ResamplingPlan) -> Iterator[_Slice]:
+        rows, chosen = answers.items.rows, self.card.evaluation.slices
+        evaluated = ~self._calibrating(answers)
+        parts: list[tuple[str | None, str | None, BoolArray]] = [(None, None, evaluated)]
+        splits = rows.loc[evaluated, "split"].unique()
+        if "split" in chosen and len(splits) > 1:
+            parts += [(s, None, evaluated & (rows["split"] == s).to_numpy(bool)) for s in splits]
+        if "skills" in chosen:
+            parts += [(None, s, evaluated & of) for s, of in answers.items.skills().items()]
+        in_plan = plan.positions(answers.clusters)
+        compared = answers.compared
+        for split, skill, of_rows in parts:
+            inside = of_rows[compared.row]
+            used = np.zeros(len(answers.pair_ids), bool)
+            used[compared.a[inside]] = used[compared.b[inside]] = True
+            members = np.unique(in_plan[answers.cluster_of_row[of_rows]])
+            yield _Slice(split, skill, inside, of_rows, np.flatnonzero(used), members)
+
+    # What the labels alone say.
+
+    def gold_of_pairs(self, answers: PreferenceAnswers) -> FloatArray:
+        """Share of its comparisons that each pair won, a tie being half."""
+        said = answers.compared
+        won = np.where(said.decided, 0.5 + 0.5 * (said.gold == A) - 0.5 * (said.gold == B), 0.5)
+        size = len(answers.pair_ids)
+        total = np.bincount(said.a, won, size) + np.bincount(said.b, 1.0 - won, size)
+        number = np.bincount(said.a, minlength=size) + np.bincount(said.b, minlength=size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: FloatArray = total / number
+        return found
+
+    def chance(self, answers: PreferenceAnswers) -> float:
+        """Expected headline of random scores that are never equal."""
+        return self._of_random(answers, self.card.headline.measure)
+
+    def ceiling(self, answers: PreferenceAnswers) -> Ceiling | None:
+        """One voter or rater against the others."""
+        table = self._ceilings(answers)
+        if table.empty or not self.card.headline.measure.startswith("accuracy"):
+            return None
+        return Ceiling(float(table["value"].iloc[0]), str(table["who"].iloc[0]))
+
+    def labels(self, answers: PreferenceAnswers) -> Mapping[str, int]:
+        """Comparisons by gold."""
+        gold = answers.compared.gold
+        found = {name: int((gold == value).sum()) for name, value in GOLDS.items()}
+        return {name: n for name, n in found.items() if n or name in ("a", "b")}
+
+    def with_half_credit(self) -> Self:
+        """The same benchmark with half credit where a metric gives both images one score."""
+        found = copy.copy(self)
+        found.said = self.said.model_copy(update={"metric_ties": "half", "threshold": 0.0})
+        return found
+
+    def facts(self, answers: PreferenceAnswers) -> Mapping[str, pd.DataFrame]:
+        """What chance reaches by each measure, and people by the headline's."""
+        rows = [
+            {
+                "measure": info.title,
+                "random scores": self._of_random(answers, measure),
+                "equal scores": self._of_constant(answers, measure),
+            }
+            for measure, info in self.card.measures.items()
+        ]
+        found = {"What needs no look at an image": pd.DataFrame(rows)}
+        ceilings = self._ceilings(answers)
+        return found if ceilings.empty else found | {"How far people agree": ceilings}
+
+    def _of_random(self, answers: PreferenceAnswers, measure: str) -> float:
+        """The mean over both signs of a margin that is never 0: each is as likely."""
+        if measure in ("auc", "auc_ties"):
+            return 0.5
+        work = self._pseudo(answers, np.zeros(len(answers.pair_ids)))
+        if measure == "regret":
+            return work.value(measure, self._whole(answers), self._level(measure))
+        ends = []
+        for sign in (1.0, -1.0):
+            work.margin = np.full(len(answers.compared.a), math.inf * sign)
+            ends.append(work.value(measure, self._whole(answers), self._level(measure)))
+        return sum(ends) / 2
+
+    def _of_constant(self, answers: PreferenceAnswers, measure: str) -> float:
+        if measure in ("auc", "auc_ties"):
+            return 0.5
+        work = self._pseudo(answers, np.zeros(len(answers.pair_ids)))
+        return work.value(measure, self._whole(answers), self._level(measure))
+
+    def _pseudo(self, answers: PreferenceAnswers, values: FloatArray) -> _Metric:
+        plan = ResamplingPlan(answers.clusters, 0, 0)
+        work = _Metric(self.said, self._missing, answers, plan, values)
+        if isinstance(self.said.threshold, Threshold):
+            work.limits = np.array([min(self.said.threshold.grid)])
+        return work
+
+    def _whole(self, answers: PreferenceAnswers) -> _Slice:
+        return next(self._slices(answers, ResamplingPlan(answers.clusters, 0, 0)))
+
+    def _ceilings(self, answers: PreferenceAnswers) -> pd.DataFrame:
+        """Columns `who`, `value`, `comparisons`."""
+        found: list[tuple[str, float, int]] = []
+        if self.said.votes:
+            votes = answers.compared.votes
+            several = int((votes.sum(axis=1) >= 2).sum())
+            found.append(
+                ("one voter against the majority of the others", votes_ceiling(votes), several)
+            )
+        if answers.raters.shape[1] > 1:
+            found += _rater_ceilings(answers.raters)
+        kept = [one for one in found if not math.isnan(one[1])]
+        return pd.DataFrame(kept, columns=["who", "value", "comparisons"])
+
+    def cases(self, answers: PreferenceAnswers, data: Path | None) -> pd.DataFrame | None:
+        """The images of each comparison or list; none where the prompts are not at hand."""
+        del data
+        if not self.card.items.text:
+            return None
+        items, cells = answers.items, answers.items.cells
+        rows = items.rows.iloc[cells[:, 0]]
+        pairs = items.pairs.iloc[cells[:, 2]]
+        expected, said = self._said_of(answers)
+        found = pd.DataFrame(
+            {
+                "case_id": rows["row_id"].to_numpy(object),
+                "cluster": rows["prompt_id"].to_numpy(object),
+                "split": rows["split"].to_numpy(object),
+                "skills": rows["skills"].to_numpy(object),
+                "pair_id": pairs["pair_id"].to_numpy(object),
+                "image_id": pairs["image"].to_numpy(object),
+                "prompt": pairs["text"].to_numpy(object),
+                "expected": expected,
+                "said": said,
+            }
+        )
+        if by_hash(self.card):
+            order = np.lexsort((cells[:, 2], cells[:, 0]))
+            found = found.iloc[order].reset_index(drop=True)
+        kept: pd.DataFrame = found[np.isfinite(found["expected"])].reset_index(drop=True)
+        return kept
+
+    def _said_of(self, answers: PreferenceAnswers) -> tuple[FloatArray, list[str]]:
+        """What people expect of every cell, and the same in words."""
+        cells, compared = answers.items.cells, answers.compared
+        if self.said.ranks:
+            ranks = np.concatenate(answers.items.rows[self.said.ranks].tolist())
+            sign = -1.0 if self.said.best == "lowest" else 1.0
+            return sign * ranks, [f"rank {rank:g}" for rank in ranks]
+        expected = np.full(len(cells), np.nan)
+        said = np.full(len(cells), "", object)
+        cell = {(row, line): k for k, (row, _, line) in enumerate(cells.tolist())}
+        words = {A: ("preferred", "not preferred"), TIE: ("tie",) * 2, BAD: ("both bad",) * 2}
+        words[B] = words[A][::-1]
+        for k, (row, a, b, gold) in enumerate(
+            zip(compared.row, compared.a, compared.b, compared.gold, strict=True)
+        ):
+            for side, line in enumerate((a, b)):
+                at = cell[int(row), int(line)]
+                votes, total = compared.votes[k, side], compared.votes[k].sum()
+                of = f"{votes:g} of {total:g} votes" if self.said.votes else words[int(gold)][side]
+                said[at] = of
+                expected[at] = {A: 1.0 - side, B: float(side)}.get(int(gold), 0.5)
+        return expected, said.tolist()
+
+
+class _Metric:
+    """What one metric says of all comparisons, and its measures."""
+
+    def __init__(
+        self,
+        said: Preference,
+        missing: str,
+        answers: PreferenceAnswers,
+        plan: ResamplingPlan,
+        values: FloatArray,
+    ) -> None:
+        self._said, self._mode, self._answers, self._plan = said, missing, answers, plan
+        self._values = values
+        compared = answers.compared
+        self.margin = values[compared.a] - values[compared.b]
+        self._cluster = plan.positions(answers.clusters)[answers.cluster_of_row]
+        fixed = said.threshold if isinstance(said.threshold, float | int) else 0.0
+        self.limits = np.array([float(fixed)])
+        """Thresholds of ties that are tried; one as a rule."""
+        self._best, self._drawn_best = 0, np.zeros(plan.n_resamples, np.intp)
+
+    def calibrate(self, rows: BoolArray, level: Level) -> None:
+        """Find the threshold that is best on some rows (the first one), in the sample and each resample."""
+        assert isinstance(self._said.threshold, Threshold)
+        self.limits = np.array(self._said.threshold.grid)
+        inside = rows[self._answers.compared.row]
+        sums = [self._summed(*self._accuracy(limit), inside, level) for limit in self.limits]
+        right, number = (np.column_stack(one) for one in zip(*sums, strict=True))
+        self._best = int(np.argmax(right.sum(axis=0) / max(number[:, 0].sum(), 1.0)))
+        self._drawn_best = np.argmax(self._plan.counts @ right, axis=1)
+
+    def add(self, builder: MeasuredBuilder, row: Row, part: _Slice, level: Level) -> None:
+        """The row of one measure in one slice."""
+        if row.measure in ("auc", "auc_ties"):
+            found, drawn, used = self._area(row.measure, part)
+        else:
+            found, drawn, used = self._ratio(row.measure, part, level)
+        n_missing = int(np.isnan(self._values[part.lines]).sum())
+        row = replace(
+            row,
+            value=found,
+            n_items=len(used),
+            n_clusters=np.unique(used).size,
+            n_missing=n_missing,
+            note=self._note(row.measure, part, found, n_missing),
+        )
+        undefined = math.isnan(found)
+        builder.add(row, None if undefined else drawn, members=part.members)
+
+    def value(self, measure: str, part: _Slice, level: Level) -> float:
+        """The value in the sample of a measure that is a quotient of sums."""
+        return self._ratio(measure, part, level)[0]
+
+    def _note(self, measure: str, part: _Slice, value: float, n_missing: int) -> str:
+        unscored = int(np.isnan(self.margin[part.inside]).sum()) if n_missing else 0
+        mode = self._mode_of(measure)
+        if unscored and mode == "fail":
+            return f"withheld: comparisons without a score: {unscored}"
+        why = "" if not math.isnan(value) else "no comparison counts here"
+        if measure == "regret":
+            said = f"images without a score, never chosen: {n_missing}" if n_missing else ""
+        else:
+            said = f"comparisons without a score, {_MODES[mode]}: {unscored}" if unscored else ""
+        searched = len(self.limits) > 1 and measure in _BY_RULE
+        limit = f"scores no further apart than {self.limits[self._best]:g} are ties"
+        return notes(why, said, limit if searched else "")
+
+    def _ratio(
+        self, measure: str, part: _Slice, level: Level
+    ) -> tuple[float, FloatArray, IntArray]:
+        """Value, resamples and the cluster of each item of a quotient of sums over clusters."""
+        if self._mode == "fail" and np.isnan(self._values[part.lines]).any():
+            return math.nan, np.empty(0), np.empty(0, np.intp)
+        if measure == "regret":
+            credit, weight = self._regret(part.rows)
+            sums = _sums(self._cluster, credit * weight, weight, len(self._plan.clusters))
+            tallies, used = [sums], self._cluster[weight > 0]
+        else:
+            limits = self.limits if measure in _BY_RULE else self.limits[:1]
+            made = [self._credit(measure, limit) for limit in limits]
+            tallies = [self._summed(*one, part.inside, level) for one in made]
+            rows = self._answers.compared.row[part.inside & (made[0][1] > 0)]
+            used = self._cluster[np.unique(rows) if measure == "inversions" else rows]
+        best = self._best if len(tallies) > 1 else 0
+        total, weight = tallies[best]
+        if not weight.any():
+            return math.nan, np.empty(0), used
+        value = float(total.sum() / weight.sum())
+        totals = np.column_stack([one for one, _ in tallies])
+        drawn = self._plan.counts @ np.column_stack([totals, weight])
+        chosen = np.arange(len(drawn)), self._drawn_best if len(tallies) > 1 else 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return value, drawn[:, :-1][chosen] / drawn[:, -1], used
+
+    def _credit(self, measure: str, limit: float) -> Tally:
+        """Credit and weight of each comparison, shape (n,) each."""
+        compared, margin = self._answers.compared, self.margin
+        decided = compared.decided
+        wide = compared.gap >= self._said.min_gap
+        side = np.sign(margin)
+        if measure in _BY_RULE:
+            credit, weight = self._accuracy(limit)
+            if measure == "accuracy_all":
+                return credit, np.where(decided, weight, 0.0)
+            return credit, np.where(wide | ~decided, weight, 0.0)
+        if measure in ("accuracy_strict", "accuracy_half"):
+            ties = 0.5 if measure == "accuracy_half" else 0.0
+            credit = np.where(side == compared.gold, 1.0, np.where(side == 0, ties, 0.0))
+            return self._with_missing(credit, (decided & wide).astype(np.float64), measure)
+        if measure == "inversions":
+            right = np.where(side == compared.gold, 1.0, np.where(side == 0, 0.5, 0.0))
+            return self._with_missing(np.where(decided, right, 1.0), np.ones(len(margin)))
+        if measure == "vote_accuracy":
+            total = compared.votes.sum(axis=1)
+            share = np.divide(compared.votes[:, 0], total, where=total > 0, out=0.5 + 0.0 * total)
+            credit = np.where(side > 0, share, np.where(side < 0, 1.0 - share, 0.5))
+            return self._with_missing(credit, total)
+        # Exact match of four labels.
+        good = self._values[compared.a] >= (self._said.good or 0.0)
+        verdict = np.where(side == 0, np.where(good, TIE, BAD), side)
+        right = (verdict == compared.gold).astype(np.float64)
+        return self._with_missing(right, np.ones(len(margin)), measure)
+
+    def _accuracy(self, limit: float) -> Tally:
+        """Credit by the card's rules for ties of people and of the metric."""
+        said, compared, margin = self._said, self._answers.compared, self.margin
+        size = np.abs(margin)
+        softmax = isinstance(said.threshold, Threshold) and said.threshold.on == "softmax"
+        # |p0 - p1| of the softmax of two scores is the tanh of half their distance.
+        tied = (np.tanh(size / 2.0) if softmax else size) <= limit
+        side = np.where(tied, 0.0, np.sign(margin))
+        half = said.metric_ties == "half" or (
+            said.metric_ties == "threshold" and said.human_ties == "half"
+        )
+        right = np.where(side == compared.gold, 1.0, np.where(tied, 0.5 if half else 0.0, 0.0))
+        of_tie = np.where(tied, 1.0, 0.5 if said.human_ties == "half" else 0.0)
+        credit = np.where(compared.decided, right, of_tie)
+        weight = np.ones(len(margin)) if said.weight == "none" else compared.gap.copy()
+        if said.human_ties == "drop":
+            weight[~compared.decided] = 0.0
+        return self._with_missing(credit, weight)
+
+    def _mode_of(self, measure: str) -> str:
+        """What becomes of comparisons without a score: the card's rule, or the measure's own."""
+        return _MISSING.get(measure, self._mode)
+
+    def _with_missing(self, credit: FloatArray, weight: FloatArray, measure: str = "") -> Tally:
+        none, mode = np.isnan(self.margin), self._mode_of(measure)
+        credit = np.where(none, 0.5 if mode == "half" else 0.0, credit)
+        return credit, np.where(none & (mode == "drop"), 0.0, weight)
+
+    def _summed(
+        self, credit: FloatArray, weight: FloatArray, inside: BoolArray, level: Level
+    ) -> Tally:
+        """Sums of credit and weight by cluster, shape (C,), of comparisons or of the means of units."""
+        row = self._answers.compared.row[inside]
+        credit, weight = (weight * credit)[inside], weight[inside]
+        n_clusters = len(self._plan.clusters)
+        if level == "list":
+            n_rows = len(self._answers.cluster_of_row)
+            means, there = _quotients(*_sums(row, credit, weight, n_rows))
+            return _sums(self._cluster, means, there, n_clusters)
+        sums = _sums(self._cluster[row], credit, weight, n_clusters)
+        return _quotients(*sums) if level == "prompt" else sums
+
+    def _regret(self, rows: BoolArray) -> Tally:
+        """Regret of each row, and 1 where it has one, shape (rows,) each."""
+        lists = self._answers.lists
+        n_rows = len(self._answers.cluster_of_row)
+        score = np.nan_to_num(self._values[lists.line], nan=-np.inf)
+        best = np.full(n_rows, -np.inf)
+        np.maximum.at(best, lists.row, score)
+        chosen = (score == best[lists.row]) & np.isfinite(score)
+        number = np.bincount(lists.row, chosen, n_rows)
+        defined = np.zeros(n_rows, bool)
+        defined[lists.row[np.isfinite(lists.regret)]] = True
+        lost = np.bincount(lists.row, np.where(chosen, np.nan_to_num(lists.regret), 0.0), n_rows)
+        # Where no image has a score nothing is chosen, which is as bad as the worst.
+        regret = np.where(number > 0, lost / np.maximum(number, 1), 1.0)
+        return regret, (defined & rows).astype(np.float64)
+
+    def _area(self, measure: str, part: _Slice) -> tuple[float, FloatArray, IntArray]:
+        compared = self._answers.compared
+        none = np.isnan(self.margin)
+        used = part.inside & (compared.gap >= self._said.min_gap if measure == "auc" else True)
+        used = used & (compared.decided if measure == "auc" else True)
+        if self._mode == "fail" and none[part.inside].any():
+            return math.nan, np.empty(0), np.empty(0, np.intp)
+        if self._mode == "drop":
+            used = used & ~none
+        # A margin that is missing is as wrong as can be, and says nothing of ties.
+        worst = -np.inf if measure == "auc" else 0.0
+        margin = np.where(none, worst, self.margin * np.where(compared.decided, compared.gold, 1))
+        clusters = self._cluster[compared.row[used]]
+        once = np.ones((1, len(self._plan.clusters)))
+        if measure == "auc":
+            given: tuple[Any, ...] = margin[used], clusters
+            area: Callable[..., FloatArray] = better_worse_auc
+        else:
+            given, area = (margin[used], compared.decided[used], clusters), decided_tied_auc
+        value = float(area(*given, once)[0])
+        drawn = np.empty(0) if math.isnan(value) else area(*given, self._plan.counts)
+        return value, drawn, clusters
+
+
+_BY_RULE = frozenset({"accuracy", "accuracy_micro", "accuracy_macro", "accuracy_all"})
+"""Accuracies by the card's rules for ties."""
+_MISSING = {"accuracy_strict": "wrong", "exact_match": "wrong", "accuracy_half": "half"}
+"""Measure to its own rule for comparisons without a score."""
+_MODES = {"wrong": "counted as wrong", "half": "counted half", "drop": "left out"}
+
+
+def _quotients(total: FloatArray, weight: FloatArray) -> Tally:
+    """Means of units, and 1 where there is one."""
+    there = weight > 0
+    return np.divide(total, weight, where=there, out=np.zeros(len(total))), there.astype(float)
+
+
+def _sums(place: IntArray, credit: FloatArray, weight: FloatArray, n: int) -> Tally:
+    """Sums by place, shape (n,); `credit` is weighted already."""
+    found = np.zeros((2, n))
+    found[0], found[1] = np.bincount(place, credit, n), np.bincount(place, weight, n)
+    return found[0], found[1]
+
+
+def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
+    """The card with the measures that its form of labels allows, said with its rules.
+
+    Raises:
+        PlatformError: `invalid_benchmark`: it chooses a measure that needs something else.
+    """
+    said = card.preference
+    assert said is not None
+    lacking = {name: needs for name, (needs, has) in NEEDS.items() if not has(said)}
+    asked = [name for name in card.evaluation.measures if name in lacking]
+    asked += [card.headline.measure] if card.headline.measure in lacking else []
+    problems = [f"measure {name} needs {lacking[name]}" for name in dict.fromkeys(asked)]
+    if isinstance(said.threshold, Threshold) and not card.items.split:
+        problems.append("a threshold that is calibrated on a split needs items.split")
+    if problems:
+        raise PlatformError("invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}.")
+    rules = " ".join((_HUMAN_TIES[said.human_ties], _METRIC_TIES[said.metric_ties]))
+    measures = {
+        name: info.model_copy(update={"meaning": f"{info.meaning} {rules}"})
+        if name in _BY_RULE
+        else info
+        for name, info in card.measures.items()
+        if name not in lacking
+    }
+    return card.model_copy(update={"measures": measures})
+
+
+_HUMAN_TIES = {
+    "drop": "Comparisons that people tied are left out;",
+    "half": "A tie of people is worth 1 to a tie of the metric and a half to any order;",
+    "class": "A tie of people is right where the metric ties too;",
+}
+_METRIC_TIES = {
+    "wrong": "equal scores are wrong where people decided.",
+    "half": "equal scores count half where people decided.",
+    "threshold": "scores that differ by no more than a threshold are a tie.",
+}
+
+
+# From the rows of a table to comparisons.
+
+
+def _two_sided(
+    folder: DataFolder, path: str, items: Items, said: Preference, cluster: IntArray
+) -> ComparedPairs:
+    """Comparisons of rows with two images."""
+    n = len(items.rows)
+    if len(items.cells) != 2 * n or (items.cells[::2, 0] != np.arange(n)).any():
+        raise folder.malformed(path, "has rows that do not compare two images")
+    lines = items.cells[:, 2].reshape(n, 2)
+    if said.votes or said.weights:
+        names = said.votes or said.weights or ("", "")
+        votes = items.rows[list(names)].to_numpy(np.float64)
+        for name, column in zip(names, votes.T, strict=True):
+            right = pd.Series(np.isfinite(column) & (column >= 0))
+            folder.check_cells(path, items.rows[name], right, "votes of at least 0")
+        total = votes.sum(axis=1)
+        gap = np.abs(votes[:, 0] - votes[:, 1])
+        if said.votes:
+            gap = np.divide(gap, total, where=total > 0, out=np.zeros(n))
+        gold = np.sign(votes[:, 0] - votes[:, 1])
+    else:
+        gold = (
+            np.full(n, GOLDS[said.winner]) if said.winner else _of_labels(folder, path, items, said)
+        )
+        votes = np.column_stack([gold == A, gold == B]).astype(np.float64)
+        gap = votes.sum(axis=1)
+    return ComparedPairs(
+        np.arange(n), cluster, lines[:, 0], lines[:, 1], gold.astype(np.int8), votes, gap
+    )
+
+
+def _of_labels(folder: DataFolder, path: str, items: Items, said: Preference) -> NDArray[np.int8]:
+    """Golds of a column of labels."""
+    column = items.rows[said.label]
+    found = np.full(len(column), -9, np.int8)
+    known = {name: value for name, value in (said.values or {}) if value is not None}
+    for name, value in known.items():
+        wanted = str(value) if column.dtype == object else value
+        found[(column == wanted).to_numpy(bool)] = GOLDS[name]
+    strange = found == -9
+    if strange.any():
+        first = int(np.flatnonzero(strange)[0])
+        raise folder.malformed(
+            path,
+            f"has {str(column.iloc[first])[:80]!r} in column {said.label} ({data_row(first)}; "
+            f"{int(strange.sum())} such cells); expected {', '.join(map(str, known.values()))}",
+        )
+    return found
+
+
+def _ranked(
+    folder: DataFolder, path: str, items: Items, said: Preference, cluster: IntArray
+) -> tuple[ComparedPairs, RankedLists]:
+    """All pairs of each list, and the lists."""
+    ranks = items.rows[said.ranks]
+    sizes = np.bincount(items.cells[:, 0], minlength=len(ranks))
+    lengths = ranks.map(len).to_numpy()
+    if (lengths != sizes).any():
+        first = int(np.flatnonzero(lengths != sizes)[0])
+        raise folder.malformed(
+            path,
+            f"has {lengths[first]} ranks for {sizes[first]} images ({data_row(first)}; "
+            f"{int((lengths != sizes).sum())} such rows)",
+        )
+    flat = np.concatenate([*ranks.tolist(), []]).astype(np.float64)
+    flat = flat if said.best == "lowest" else -flat
+    row, line = items.cells[:, 0], items.cells[:, 2]
+    starts = np.cumsum(sizes) - sizes
+    firsts, seconds = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+    for size in np.unique(sizes):
+        i, j = np.triu_indices(int(size), 1)
+        of_size = starts[sizes == size][:, None]
+        firsts.append((of_size + i).ravel())
+        seconds.append((of_size + j).ravel())
+    a, b = np.concatenate(firsts), np.concatenate(seconds)
+    order = np.lexsort((b, a))
+    a, b = a[order], b[order]
+    gold = np.sign(flat[b] - flat[a])  # The lower rank is better.
+    compared = ComparedPairs(
+        row[a],
+        cluster[row[a]],
+        line[a],
+        line[b],
+        gold.astype(np.int8),
+        np.column_stack([gold == A, gold == B]).astype(np.float64),
+        np.abs(flat[a] - flat[b]),
+    )
+    low, high = np.full(len(sizes), np.inf), np.full(len(sizes), -np.inf)
+    np.minimum.at(low, row, flat)
+    np.maximum.at(high, row, flat)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        regret = (flat - low[row]) / (high - low)[row]
+    return compared, RankedLists(row, line, regret)
+
+
+def _raters(items: Items, said: Preference) -> FloatArray:
+    """Single ratings less the middle, shape (rows, most raters)."""
+    if not said.raters:
+        return np.empty((len(items.rows), 0))
+    lists = items.rows[said.raters].tolist()
+    found = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
+    for line, one in zip(found, lists, strict=True):
+        line[: len(one)] = one
+    return found - said.middle
+
+
+def _rater_ceilings(ratings: FloatArray) -> list[tuple[str, float, int]]:
+    """One rater against the mean of the others, with zero as half, and where the others agree."""
+    known = np.isfinite(ratings)
+    others = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
+    number = known.sum(axis=1, keepdims=True) - known
+    used = known & (number > 0) & (ratings != 0)
+    half = 0.5 + 0.5 * np.sign(ratings) * np.sign(others)
+    sides = np.nansum(np.sign(ratings), axis=1, keepdims=True) - np.nan_to_num(np.sign(ratings))
+    agreed = used & (np.abs(sides) == number)
+    majority = np.sign(np.nansum(np.sign(ratings), axis=1, keepdims=True))
+    decided = used & (majority != 0)
+    with_label = (
+        float((np.sign(ratings) == majority)[decided].mean()) if decided.any() else math.nan
+    )
+    return [
+        (
+            "one rater against the mean of the others, an even mean as half",
+            float(half[used].mean()) if used.any() else math.nan,
+            int(used.sum()),
+        ),
+        (
+            "one rater against the others where these agree",
+            float(half[agreed].mean()) if agreed.any() else math.nan,
+            int(agreed.sum()),
+        ),
+        ("one rater against the majority, itself among it", with_label, int(decided.sum())),
+    ]
+
+
+FAMILY = PreferenceBenchmark
