@@ -47,6 +47,15 @@ _DSG_SCORES: Mapping[str, tuple[str, Rule]] = {
     "vq2a": ("vq2a", "mean"),
 }
 """Name of a metric, before that of the answering model, to its questions and its rule."""
+_VERDICTS = {
+    "[[A>B]]": (1.0, 0.0),
+    "[[B>A]]": (0.0, 1.0),
+    "[[A=B=Good]]": (1.0, 1.0),
+    "[[A=B=Bad]]": (0.0, 0.0),
+    "[[A=B]]": (1.0, 1.0),
+}
+"""Verdict to the scores of the left and the right image; anything else is none. Two replies say that
+both are equal and no more: as ties they give the 44.67 % that was released of their judge."""
 
 
 def ts2_structure(data: Path) -> pa.Table:
@@ -149,6 +158,19 @@ def genai_1600_tags(data: Path) -> pa.Table:
     return pa.table({"prompt_id": [row[0] for row in rows], "tag": [row[1] for row in rows]})
 
 
+def genai_arena_verdicts(data: Path) -> pa.Table:
+    """The verdicts of 18 judges as scores of the left and the right image of each comparison."""
+    votes = _csv(data / "genai_arena" / "votes.csv")
+    judges = votes.columns.drop(["idx", "prompt_group", "human_vote"])
+    columns: dict[str, object] = {
+        "pair_id": [f"{one}/{side}" for one in votes["idx"] for side in "ab"]
+    }
+    for judge in judges:
+        scores = votes[judge].map(lambda verdict: _VERDICTS.get(verdict, (None, None)))
+        columns[str(judge)] = pa.array([one for pair in scores for one in pair], pa.float64())
+    return pa.table(columns)
+
+
 MAKERS: Mapping[str, Callable[[Path], pa.Table]] = {
     "ts2/structure.parquet": ts2_structure,
     "ts2/scores.parquet": ts2_scores,
@@ -159,6 +181,7 @@ MAKERS: Mapping[str, Callable[[Path], pa.Table]] = {
     "tifa160/dsg_scores.parquet": tifa160_dsg_scores,
     "genai_1600/ratings.parquet": genai_1600_ratings,
     "genai_1600/tags.parquet": genai_1600_tags,
+    "genai_arena/verdicts.parquet": genai_arena_verdicts,
 }
 """Path below `benchmarks/released/` to what makes the table from a folder of originals."""
 

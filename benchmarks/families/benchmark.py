@@ -143,6 +143,8 @@ class CardBenchmark(Benchmark):
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The prompts, each once; see `Benchmark.prompts`."""
+        if not self.card.items.text:
+            return super().prompts(data)
         items = self.items(self.folder(data))
         texts = items.pairs.drop_duplicates("prompt_id").set_index("prompt_id")["text"]
         first = items.rows.drop_duplicates("prompt_id")
@@ -156,6 +158,8 @@ class CardBenchmark(Benchmark):
         )
 
     def texts(self, data: Path | None) -> Mapping[str, str]:
-        """Prompt id to the prompt."""
+        """Prompt id to the prompt; none where the card has no texts."""
+        if not self.card.items.text:
+            return {}
         found: dict[Any, str] = self.prompts(data).set_index("prompt_id")["prompt"].to_dict()
         return found

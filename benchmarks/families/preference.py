@@ -17,29 +17,37 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.errors import PlatformError
 from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import FamilyCard, Preference, Threshold
+from benchmarks.families.comparisons import (
+    BAD,
+    GOLDS,
+    TIE,
+    A,
+    B,
+    ComparedPairs,
+    RankedLists,
+    ranked,
+    rater_ceilings,
+    rater_margins,
+    two_sided,
+)
 from benchmarks.families.items import Items, by_hash
+from benchmarks.families.slices import slices_of
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
-from benchmarks.sources.folder import DataFolder, data_row
+from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics.margins import better_worse_auc, decided_tied_auc
 from benchmarks.statistics.raters import votes_ceiling
 from benchmarks.statistics.resampling import ResamplingPlan
-
-A, B, TIE, BAD = 1, -1, 0, 2
-"""Golds of a comparison; that of a decided one has the sign of the margin that agrees with it."""
-GOLDS = {"a": A, "b": B, "tie": TIE, "bad": BAD}
 
 MEASURES: dict[str, MeasureInfo] = {
     "accuracy": MeasureInfo.share(
@@ -147,61 +155,6 @@ def _may_tie(said: Preference) -> bool:
 
 
 @dataclass(frozen=True)
-class ComparedPairs:
-    """Comparisons of two images of one text, n of them.
-
-    Attributes:
-        row: shape (n,), row of `Items.rows`.
-        cluster: shape (n,), position of the prompt in `Answers.clusters`.
-        a, b: shape (n,), lines of `Items.pairs`.
-        gold: shape (n,), `A`, `B`, `TIE` or `BAD`.
-        votes: shape (n, 2), votes or weights of both; 1 and 0 where only the preference is known.
-        gap: shape (n,), how far apart both are: share of votes, weights, ranks; 1 where only the
-            preference is known, 0 for a tie.
-    """
-
-    row: IntArray
-    cluster: IntArray
-    a: IntArray
-    b: IntArray
-    gold: NDArray[np.int8]
-    votes: FloatArray
-    gap: FloatArray
-
-    @cached_property
-    def decided(self) -> BoolArray:
-        """Shape (n,): whether people preferred one."""
-        return np.asarray(np.abs(self.gold) == 1, bool)
-
-    def turned(self, which: BoolArray) -> ComparedPairs:
-        """The same with the sides of some exchanged."""
-        gold = np.where(which & self.decided, -self.gold, self.gold).astype(np.int8)
-        votes = np.where(which[:, None], self.votes[:, ::-1], self.votes)
-        a, b = np.where(which, self.b, self.a), np.where(which, self.a, self.b)
-        return replace(self, a=a, b=b, gold=gold, votes=votes)
-
-    def chosen(self, which: BoolArray) -> ComparedPairs:
-        """Some of them."""
-        names = ("row", "cluster", "a", "b", "gold", "votes", "gap")
-        return ComparedPairs(*(getattr(self, name)[which] for name in names))
-
-
-@dataclass(frozen=True)
-class RankedLists:
-    """Images of each row with their ranks, k in all; empty where people did not rank.
-
-    Attributes:
-        row: shape (k,), ascending row of `Items.rows`.
-        line: shape (k,), lines of `Items.pairs`.
-        regret: shape (k,), 0 for the best of the row and 1 for the worst; NaN where all are equal.
-    """
-
-    row: IntArray
-    line: IntArray
-    regret: FloatArray
-
-
-@dataclass(frozen=True)
 class PreferenceAnswers(ItemAnswers):
     """What people preferred."""
 
@@ -222,7 +175,7 @@ class PreferenceAnswers(ItemAnswers):
 
 
 @dataclass(frozen=True)
-class _Slice:
+class _Part:
     """Part of the comparisons that has rows of its own."""
 
     split: str | None
@@ -254,13 +207,13 @@ class PreferenceBenchmark(CardBenchmark):
         cluster = pd.Index(items.clusters).get_indexer(pd.Index(items.rows["prompt_id"]))
         lists = RankedLists(*(np.empty(0, np.intp),) * 2, np.empty(0))
         if self.said.ranks:
-            compared, lists = _ranked(folder, path, items, self.said, cluster)
+            compared, lists = ranked(folder, path, items, self.said, cluster)
         else:
-            compared = _two_sided(folder, path, items, self.said, cluster)
+            compared = two_sided(folder, path, items, self.said, cluster)
         few = compared.votes.sum(axis=1) < self.said.min_votes if self.said.votes else None
         if few is not None:
             compared = compared.chosen(~few)
-        raters = _raters(items, self.said)
+        raters = rater_margins(items, self.said)
         if by_hash(self.card):  # Lines are in the order of hashes.
             compared = compared.turned(compared.a > compared.b)
         return PreferenceAnswers(
@@ -281,7 +234,7 @@ class PreferenceBenchmark(CardBenchmark):
         """All measures of every metric, overall, by split and by skill."""
         builder = MeasuredBuilder(plan.n_resamples)
         table = scores.oriented().loc[list(answers.pair_ids)]
-        slices = list(self._slices(answers, plan))
+        parts = list(self._parts(answers, plan))
         row = Row(self.name, self.card.revision, "", "", math.nan)
         row = replace(row, variant=self.card.evaluation.variant)
         for metric in scores.metrics:
@@ -289,7 +242,7 @@ class PreferenceBenchmark(CardBenchmark):
             work = _Metric(self.said, self._missing, answers, plan, values)
             if isinstance(self.said.threshold, Threshold):
                 work.calibrate(self._calibrating(answers), self._level("accuracy"))
-            for part in slices:
+            for part in parts:
                 found = replace(row, metric=metric, split=part.split, skill=part.skill)
                 for measure in self.card.measures:
                     work.add(builder, replace(found, measure=measure), part, self._level(measure))
@@ -314,23 +267,19 @@ class PreferenceBenchmark(CardBenchmark):
         found: BoolArray = (answers.items.rows["split"] == name).to_numpy(bool)
         return found
 
-    def _slices(self, answers: PreferenceAnswers, plan: ResamplingPlan) -> Iterator[_Slice]:
-        rows, chosen = answers.items.rows, self.card.evaluation.slices
+    def _parts(self, answers: PreferenceAnswers, plan: ResamplingPlan) -> Iterator[_Part]:
         evaluated = ~self._calibrating(answers)
-        parts: list[tuple[str | None, str | None, BoolArray]] = [(None, None, evaluated)]
-        splits = rows.loc[evaluated, "split"].unique()
-        if "split" in chosen and len(splits) > 1:
-            parts += [(s, None, evaluated & (rows["split"] == s).to_numpy(bool)) for s in splits]
-        if "skills" in chosen:
-            parts += [(None, s, evaluated & of) for s, of in answers.items.skills().items()]
         in_plan = plan.positions(answers.clusters)
         compared = answers.compared
-        for split, skill, of_rows in parts:
-            inside = of_rows[compared.row]
+        for part in slices_of(self.card, answers.items):
+            rows = part.rows & evaluated
+            if part.rows.any() and not rows.any():
+                continue
+            inside = rows[compared.row]
             used = np.zeros(len(answers.pair_ids), bool)
             used[compared.a[inside]] = used[compared.b[inside]] = True
-            members = np.unique(in_plan[answers.cluster_of_row[of_rows]])
-            yield _Slice(split, skill, inside, of_rows, np.flatnonzero(used), members)
+            members = np.unique(in_plan[answers.cluster_of_row[rows]])
+            yield _Part(part.split, part.skill, inside, rows, np.flatnonzero(used), members)
 
     # What the labels alone say.
 
@@ -408,8 +357,8 @@ class PreferenceBenchmark(CardBenchmark):
             work.limits = np.array([min(self.said.threshold.grid)])
         return work
 
-    def _whole(self, answers: PreferenceAnswers) -> _Slice:
-        return next(self._slices(answers, ResamplingPlan(answers.clusters, 0, 0)))
+    def _whole(self, answers: PreferenceAnswers) -> _Part:
+        return next(self._parts(answers, ResamplingPlan(answers.clusters, 0, 0)))
 
     def _ceilings(self, answers: PreferenceAnswers) -> pd.DataFrame:
         """Columns `who`, `value`, `comparisons`."""
@@ -421,7 +370,7 @@ class PreferenceBenchmark(CardBenchmark):
                 ("one voter against the majority of the others", votes_ceiling(votes), several)
             )
         if answers.raters.shape[1] > 1:
-            found += _rater_ceilings(answers.raters)
+            found += rater_ceilings(answers.raters)
         kept = [one for one in found if not math.isnan(one[1])]
         return pd.DataFrame(kept, columns=["who", "value", "comparisons"])
 
@@ -508,7 +457,7 @@ class _Metric:
         self._best = int(np.argmax(right.sum(axis=0) / max(number[:, 0].sum(), 1.0)))
         self._drawn_best = np.argmax(self._plan.counts @ right, axis=1)
 
-    def add(self, builder: MeasuredBuilder, row: Row, part: _Slice, level: Level) -> None:
+    def add(self, builder: MeasuredBuilder, row: Row, part: _Part, level: Level) -> None:
         """The row of one measure in one slice."""
         if row.measure in ("auc", "auc_ties"):
             found, drawn, used = self._area(row.measure, part)
@@ -526,11 +475,11 @@ class _Metric:
         undefined = math.isnan(found)
         builder.add(row, None if undefined else drawn, members=part.members)
 
-    def value(self, measure: str, part: _Slice, level: Level) -> float:
+    def value(self, measure: str, part: _Part, level: Level) -> float:
         """The value in the sample of a measure that is a quotient of sums."""
         return self._ratio(measure, part, level)[0]
 
-    def _note(self, measure: str, part: _Slice, value: float, n_missing: int) -> str:
+    def _note(self, measure: str, part: _Part, value: float, n_missing: int) -> str:
         unscored = int(np.isnan(self.margin[part.inside]).sum()) if n_missing else 0
         mode = self._mode_of(measure)
         if unscored and mode == "fail":
@@ -544,9 +493,7 @@ class _Metric:
         limit = f"scores no further apart than {self.limits[self._best]:g} are ties"
         return notes(why, said, limit if searched else "")
 
-    def _ratio(
-        self, measure: str, part: _Slice, level: Level
-    ) -> tuple[float, FloatArray, IntArray]:
+    def _ratio(self, measure: str, part: _Part, level: Level) -> tuple[float, FloatArray, IntArray]:
         """Value, resamples and the cluster of each item of a quotient of sums over clusters."""
         if self._mode == "fail" and np.isnan(self._values[part.lines]).any():
             return math.nan, np.empty(0), np.empty(0, np.intp)
@@ -658,7 +605,7 @@ class _Metric:
         regret = np.where(number > 0, lost / np.maximum(number, 1), 1.0)
         return regret, (defined & rows).astype(np.float64)
 
-    def _area(self, measure: str, part: _Slice) -> tuple[float, FloatArray, IntArray]:
+    def _area(self, measure: str, part: _Part) -> tuple[float, FloatArray, IntArray]:
         compared = self._answers.compared
         none = np.isnan(self.margin)
         used = part.inside & (compared.gap >= self._said.min_gap if measure == "auc" else True)
@@ -739,143 +686,6 @@ _METRIC_TIES = {
     "half": "equal scores count half where people decided.",
     "threshold": "scores that differ by no more than a threshold are a tie.",
 }
-
-
-# From the rows of a table to comparisons.
-
-
-def _two_sided(
-    folder: DataFolder, path: str, items: Items, said: Preference, cluster: IntArray
-) -> ComparedPairs:
-    """Comparisons of rows with two images."""
-    n = len(items.rows)
-    if len(items.cells) != 2 * n or (items.cells[::2, 0] != np.arange(n)).any():
-        raise folder.malformed(path, "has rows that do not compare two images")
-    lines = items.cells[:, 2].reshape(n, 2)
-    if said.votes or said.weights:
-        names = said.votes or said.weights or ("", "")
-        votes = items.rows[list(names)].to_numpy(np.float64)
-        for name, column in zip(names, votes.T, strict=True):
-            right = pd.Series(np.isfinite(column) & (column >= 0))
-            folder.check_cells(path, items.rows[name], right, "votes of at least 0")
-        total = votes.sum(axis=1)
-        gap = np.abs(votes[:, 0] - votes[:, 1])
-        if said.votes:
-            gap = np.divide(gap, total, where=total > 0, out=np.zeros(n))
-        gold = np.sign(votes[:, 0] - votes[:, 1])
-    else:
-        gold = (
-            np.full(n, GOLDS[said.winner]) if said.winner else _of_labels(folder, path, items, said)
-        )
-        votes = np.column_stack([gold == A, gold == B]).astype(np.float64)
-        gap = votes.sum(axis=1)
-    return ComparedPairs(
-        np.arange(n), cluster, lines[:, 0], lines[:, 1], gold.astype(np.int8), votes, gap
-    )
-
-
-def _of_labels(folder: DataFolder, path: str, items: Items, said: Preference) -> NDArray[np.int8]:
-    """Golds of a column of labels."""
-    column = items.rows[said.label]
-    found = np.full(len(column), -9, np.int8)
-    known = {name: value for name, value in (said.values or {}) if value is not None}
-    for name, value in known.items():
-        wanted = str(value) if column.dtype == object else value
-        found[(column == wanted).to_numpy(bool)] = GOLDS[name]
-    strange = found == -9
-    if strange.any():
-        first = int(np.flatnonzero(strange)[0])
-        raise folder.malformed(
-            path,
-            f"has {str(column.iloc[first])[:80]!r} in column {said.label} ({data_row(first)}; "
-            f"{int(strange.sum())} such cells); expected {', '.join(map(str, known.values()))}",
-        )
-    return found
-
-
-def _ranked(
-    folder: DataFolder, path: str, items: Items, said: Preference, cluster: IntArray
-) -> tuple[ComparedPairs, RankedLists]:
-    """All pairs of each list, and the lists."""
-    ranks = items.rows[said.ranks]
-    sizes = np.bincount(items.cells[:, 0], minlength=len(ranks))
-    lengths = ranks.map(len).to_numpy()
-    if (lengths != sizes).any():
-        first = int(np.flatnonzero(lengths != sizes)[0])
-        raise folder.malformed(
-            path,
-            f"has {lengths[first]} ranks for {sizes[first]} images ({data_row(first)}; "
-            f"{int((lengths != sizes).sum())} such rows)",
-        )
-    flat = np.concatenate([*ranks.tolist(), []]).astype(np.float64)
-    flat = flat if said.best == "lowest" else -flat
-    row, line = items.cells[:, 0], items.cells[:, 2]
-    starts = np.cumsum(sizes) - sizes
-    firsts, seconds = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
-    for size in np.unique(sizes):
-        i, j = np.triu_indices(int(size), 1)
-        of_size = starts[sizes == size][:, None]
-        firsts.append((of_size + i).ravel())
-        seconds.append((of_size + j).ravel())
-    a, b = np.concatenate(firsts), np.concatenate(seconds)
-    order = np.lexsort((b, a))
-    a, b = a[order], b[order]
-    gold = np.sign(flat[b] - flat[a])  # The lower rank is better.
-    compared = ComparedPairs(
-        row[a],
-        cluster[row[a]],
-        line[a],
-        line[b],
-        gold.astype(np.int8),
-        np.column_stack([gold == A, gold == B]).astype(np.float64),
-        np.abs(flat[a] - flat[b]),
-    )
-    low, high = np.full(len(sizes), np.inf), np.full(len(sizes), -np.inf)
-    np.minimum.at(low, row, flat)
-    np.maximum.at(high, row, flat)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        regret = (flat - low[row]) / (high - low)[row]
-    return compared, RankedLists(row, line, regret)
-
-
-def _raters(items: Items, said: Preference) -> FloatArray:
-    """Single ratings less the middle, shape (rows, most raters)."""
-    if not said.raters:
-        return np.empty((len(items.rows), 0))
-    lists = items.rows[said.raters].tolist()
-    found = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
-    for line, one in zip(found, lists, strict=True):
-        line[: len(one)] = one
-    return found - said.middle
-
-
-def _rater_ceilings(ratings: FloatArray) -> list[tuple[str, float, int]]:
-    """One rater against the mean of the others, with zero as half, and where the others agree."""
-    known = np.isfinite(ratings)
-    others = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
-    number = known.sum(axis=1, keepdims=True) - known
-    used = known & (number > 0) & (ratings != 0)
-    half = 0.5 + 0.5 * np.sign(ratings) * np.sign(others)
-    sides = np.nansum(np.sign(ratings), axis=1, keepdims=True) - np.nan_to_num(np.sign(ratings))
-    agreed = used & (np.abs(sides) == number)
-    majority = np.sign(np.nansum(np.sign(ratings), axis=1, keepdims=True))
-    decided = used & (majority != 0)
-    with_label = (
-        float((np.sign(ratings) == majority)[decided].mean()) if decided.any() else math.nan
-    )
-    return [
-        (
-            "one rater against the mean of the others, an even mean as half",
-            float(half[used].mean()) if used.any() else math.nan,
-            int(used.sum()),
-        ),
-        (
-            "one rater against the others where these agree",
-            float(half[agreed].mean()) if agreed.any() else math.nan,
-            int(agreed.sum()),
-        ),
-        ("one rater against the majority, itself among it", with_label, int(decided.sum())),
-    ]
 
 
 FAMILY = PreferenceBenchmark

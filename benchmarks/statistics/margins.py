@@ -9,7 +9,6 @@ similar)? Both are areas under a receiver operating characteristic, equal values
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 
@@ -51,6 +50,8 @@ def _won_by_size(
     sizes: FloatArray, won: FloatArray, rivals: FloatArray, clusters: IntArray, counts: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum of won_i rival_j [(s_i > s_j) + (s_i >= s_j)] in each resample; sums of both; (B,) each."""
+    from scipy import sparse  # noqa: PLC0415 (when it is used: the site keeps less in memory)
+
     levels, level = np.unique(sizes, return_inverse=True)
     shape = len(levels), counts.shape[1]
     winning, facing = (

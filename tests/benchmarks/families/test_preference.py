@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,15 +14,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.errors import PlatformError
-from benchmarks.families.preference import (
-    BAD,
-    MEASURES,
-    TIE,
-    A,
-    B,
-    PreferenceAnswers,
-    PreferenceBenchmark,
-)
+from benchmarks.families.comparisons import BAD, TIE, A, B
+from benchmarks.families.preference import MEASURES, PreferenceAnswers, PreferenceBenchmark
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.checks import refused
@@ -79,7 +73,7 @@ def measured(
 def values(one: PreferenceBenchmark, scores: Mapping[str, float]) -> dict[str, Row]:
     """The rows over all comparisons, by measure."""
     rows = measured(one, scores)[1].rows
-    return {row.measure: row for row in rows if row.skill is None and row.split is None}
+    return {row.measure: row for row in rows if row.skill is None and row.split in (None, "all")}
 
 
 def labelled(labels: str) -> list[dict[str, Any]]:
@@ -185,7 +179,7 @@ def test_neither_order_nor_ids_tell_where_an_image_was_released(
         assert 0.4 < (suffix == "a").mean() < 0.6
 
 
-RANKED = [
+RANKED: list[dict[str, Any]] = [
     {"p": "p0", "images": ["i0", "i1", "i2"], "ranks": [1, 2, 3]},
     {"p": "p1", "images": ["i3", "i4", "i5", "i6"], "ranks": [2, 1, 2, 4]},
     {"p": "p0", "images": ["i7", "i8"], "ranks": [1, 1]},
@@ -268,7 +262,9 @@ def test_verdicts_written_as_scores_match_four_labels(tmp_path: Path) -> None:
     said, verdicts = "xyt0xyt0x", "xyt0yxt0?"
     one = benchmark(tmp_path, labelled(said), {**LABEL, "good": 1.0}, COLUMN)
     found = values(one, scored(*[pairs[letter] for letter in verdicts]))["exact_match"]
-    assert found.value == pytest.approx(sum(map(str.__eq__, said, verdicts)) / len(said))
+    assert found.value == pytest.approx(
+        sum(a == b for a, b in zip(said, verdicts, strict=True)) / len(said)
+    )
     assert found.n_items == len(said)
 
 
@@ -320,7 +316,7 @@ def repeated(
         again = type(one)(one.card.model_copy(), folder)
         again._home = folder / str(draw)
         again._home.mkdir(parents=True)
-        (again._home / "labels.json").write_text(pd.Series(drawn).to_json(orient="values"))
+        (again._home / "labels.json").write_text(json.dumps(drawn))
         _, expected = measured(again, scores)
         value = {(row.measure, row.skill): row.value for row in expected.rows}
         for row, resamples in zip(found.rows, found.resamples, strict=True):
@@ -429,7 +425,7 @@ def test_chance_is_what_random_scores_reach(
         of = [row.value for row in found if row.measure == measure]
         expected = fact.loc[info.title, "random scores"]
         spread = np.std(of) / math.sqrt(len(of))
-        assert np.mean(of) == pytest.approx(expected, abs=4 * spread + 1e-9), measure
+        assert np.mean(of) == pytest.approx(expected, abs=float(4 * spread + 1e-9)), measure
     assert one.chance(answers) == fact.loc[MEASURES["accuracy"].title, "random scores"]
 
 
@@ -437,6 +433,7 @@ def test_pairs_have_the_share_that_they_won(tmp_path: Path) -> None:
     rows = [*labelled("xt"), {"p": "p0", "x": "x0", "y": "z", "label": "y"}]
     one = benchmark(tmp_path, rows, LABEL, COLUMN)
     answers = one.answers(None)
+    assert isinstance(answers, PreferenceAnswers)
     won = dict(zip(answers.pair_ids, one.gold_of_pairs(answers), strict=True))
     assert won == {"x0": 0.5, "y0": 0.0, "x1": 0.5, "y1": 0.5, "z": 1.0}
     assert (

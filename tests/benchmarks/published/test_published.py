@@ -39,7 +39,7 @@ COUNTS = {
     ("gecko", "SxS accuracy of templates"): 2 * 6 * 3,
     ("gecko", "SxS accuracy of templates (later version)"): 7 * 3,
     ("gecko", "SxS agreement"): 4 + 12, ("gecko", "Model relations"): 6 * (5 * 4 + 1 + 6),
-    ("genai_bench", "Text"): 1, ("ntire2025", "Track 2 baseline"): 6,
+    ("genai_arena", "Leaderboard"): 5, ("genai_bench", "Text"): 1, ("ntire2025", "Track 2 baseline"): 6,
     ("rethinking", "Table 1"): 4 * 3 * 3 * 2, ("rethinking", "Table 2"): 3 * 2,
     ("rethinking", "Text"): 1, ("tifa", "TIFA160 correlations"): 10 * 2,
     ("ts2", "Table 2"): 12 * 4 * 3,
