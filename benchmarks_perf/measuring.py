@@ -35,6 +35,9 @@ _BY_MODULE = {
     "evalmuse_protocol": {
         "evalmuse_protocol": "the protocol of EvalMuse: against a plain evaluation with scipy",
     },
+    "preferences": {
+        "preference_board": "a million comparisons, 20 metrics: against a loop with pandas, and memory",
+    },
     "engine": {
         "throughput": "CLIP over two texts an image: against published loops and the image tower",
         "overhead": "a scorer that does nothing: against a bare loop, in decodings of a JPEG",

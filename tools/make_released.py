@@ -54,7 +54,7 @@ _VERDICTS = {
     "[[A=B=Bad]]": (0.0, 0.0),
     "[[A=B]]": (1.0, 1.0),
 }
-"""Verdict to the scores of the left and the right image; anything else is none. Two replies say that
+"""Verdict to the scores of the left and the right image; anything else is -1 and -1. Two replies say that
 both are equal and no more: as ties they give the 44.67 % that was released of their judge."""
 
 
@@ -166,7 +166,7 @@ def genai_arena_verdicts(data: Path) -> pa.Table:
         "pair_id": [f"{one}/{side}" for one in votes["idx"] for side in "ab"]
     }
     for judge in judges:
-        scores = votes[judge].map(lambda verdict: _VERDICTS.get(verdict, (None, None)))
+        scores = votes[judge].map(lambda verdict: _VERDICTS.get(verdict, (-1.0, -1.0)))
         columns[str(judge)] = pa.array([one for pair in scores for one in pair], pa.float64())
     return pa.table(columns)
 

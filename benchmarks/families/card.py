@@ -259,7 +259,8 @@ class Preference(Frozen):
     metric_ties: Literal["wrong", "half", "threshold"] = "wrong"
     threshold: float | Threshold = 0.0
     good: float | None = None
-    """Equal scores from here on say that both are good, below that both are bad: verdicts."""
+    """For verdicts: equal scores from here on say that both are good, below it that both are bad,
+    and below 0 that the reply could not be read."""
     min_votes: int = Field(1, ge=1)
     min_gap: float = Field(0.0, ge=0)
     average: Literal["micro", "macro"] = "micro"

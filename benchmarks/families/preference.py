@@ -4,8 +4,8 @@ What people said comes in five forms (label, votes, weights, ranks, a fixed winn
 comparisons of two images with one of four golds: a is better, b is better, a tie (both good), or
 both bad. A metric has one score for each image with its text; its margin is the score of a less that
 of b. A judge that only gave verdicts is written as scores too: 1 and 0 for the better and the worse
-image, 1 and 1 where both are good, 0 and 0 where both are bad, none where nothing could be read; a
-judge asked in both orders as the mean of both.
+image, 1 and 1 where both are good, 0 and 0 where both are bad, -1 and -1 where its reply could not
+be read, which is as wrong as no score; a judge asked in both orders as the mean of both.
 
 With w the weight of a comparison, an accuracy is sum(w credit) / sum(w) over all comparisons
 (micro), or the mean over prompts, or over lists that were ranked, of that quotient (macro).
@@ -441,6 +441,8 @@ class _Metric:
         self._values = values
         compared = answers.compared
         self.margin = values[compared.a] - values[compared.b]
+        if said.good is not None:  # Of verdicts, equal and negative scores say that there is none.
+            self.margin[(self.margin == 0) & (values[compared.a] < 0)] = np.nan
         self._cluster = plan.positions(answers.clusters)[answers.cluster_of_row]
         fixed = said.threshold if isinstance(said.threshold, float | int) else 0.0
         self.limits = np.array([float(fixed)])
@@ -480,15 +482,16 @@ class _Metric:
         return self._ratio(measure, part, level)[0]
 
     def _note(self, measure: str, part: _Part, value: float, n_missing: int) -> str:
-        unscored = int(np.isnan(self.margin[part.inside]).sum()) if n_missing else 0
+        unscored = int(np.isnan(self.margin[part.inside]).sum())
+        none = "score" if self._said.good is None else "verdict"
         mode = self._mode_of(measure)
         if unscored and mode == "fail":
-            return f"withheld: comparisons without a score: {unscored}"
+            return f"withheld: comparisons without a {none}: {unscored}"
         why = "" if not math.isnan(value) else "no comparison counts here"
         if measure == "regret":
             said = f"images without a score, never chosen: {n_missing}" if n_missing else ""
         else:
-            said = f"comparisons without a score, {_MODES[mode]}: {unscored}" if unscored else ""
+            said = f"comparisons without a {none}, {_MODES[mode]}: {unscored}" if unscored else ""
         searched = len(self.limits) > 1 and measure in _BY_RULE
         limit = f"scores no further apart than {self.limits[self._best]:g} are ties"
         return notes(why, said, limit if searched else "")

@@ -258,14 +258,22 @@ def test_missing_scores(tmp_path: Path, missing: str, expected: float, n_items: 
 
 
 def test_verdicts_written_as_scores_match_four_labels(tmp_path: Path) -> None:
-    pairs = {"x": (1.0, 0.0), "y": (0.0, 1.0), "t": (1.0, 1.0), "0": (0.0, 0.0), "?": (NAN, NAN)}
-    said, verdicts = "xyt0xyt0x", "xyt0yxt0?"
+    pairs = {
+        "x": (1.0, 0.0),
+        "y": (0.0, 1.0),
+        "t": (1.0, 1.0),
+        "0": (0.0, 0.0),
+        "?": (NAN, NAN),
+        "!": (-1.0, -1.0),
+    }
+    said, verdicts = "xyt0xyt0x0t", "xyt0yxt0?!!"
     one = benchmark(tmp_path, labelled(said), {**LABEL, "good": 1.0}, COLUMN)
     found = values(one, scored(*[pairs[letter] for letter in verdicts]))["exact_match"]
     assert found.value == pytest.approx(
         sum(a == b for a, b in zip(said, verdicts, strict=True)) / len(said)
     )
-    assert found.n_items == len(said)
+    assert (found.n_items, found.n_missing) == (len(said), 2)
+    assert "without a verdict, counted as wrong: 3" in found.note
 
 
 def test_votes_weigh_and_few_votes_and_small_gaps_are_left_out(tmp_path: Path) -> None:
