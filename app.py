@@ -32,14 +32,13 @@ from benchmarks.registry import load_registry
 from benchmarks.settings.model import load_process
 from benchmarks.settings.model import read as read_settings
 from benchmarks.settings.rotation import SecretRotation
-from evaluator.commands.local_account import os_user
 from evaluator.isolation.availability import isolation_gate
 from evaluator.submission.service import SubmissionService
 from leaderboard.api.mcp import routes as mcp_routes
 from leaderboard.api.picture_routes import routes as picture_routes
 from leaderboard.api.routes import routes as api_routes
 from leaderboard.api.source import Source
-from leaderboard.governance.authentication import Authentication, read_sign_in
+from leaderboard.governance.authentication import Authentication, os_user, read_sign_in
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.reader import Reader

@@ -24,8 +24,7 @@ from leaderboard.models.board_types import BoardQuery as ModelQuery
 from leaderboard.models.reading import ModelReader, scores_path
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
-from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.publisher import Publisher, build_snapshot
 from leaderboard.publication.reader import View, view_of
 from leaderboard.publication.snapshot import (
     Board,

@@ -18,8 +18,7 @@ import numpy as np
 
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
-from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.ledger.private_records import submission_file
 from leaderboard.publication.results import Published
 from leaderboard.ranking.draws import Draws, draws_files

@@ -27,8 +27,7 @@ from benchmarks_perf.made_up_store import (
     submission_of,
 )
 from benchmarks_perf.measuring import MIB, Figure, alone, memory_bytes, seconds
-from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.ledger.private_records import submission_file
 from leaderboard.ledger.queue_file import QUEUE
 from leaderboard.publication.publisher import Publisher

@@ -32,10 +32,10 @@ from evaluator.scorers import device as model_device
 from evaluator.scorers.in_process import ModelClient, ModelSource, check_installed
 from evaluator.scorers.questions.files import check_questions
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
-from evaluator.scoring import batch_work
+from evaluator.scoring import engine
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
-from evaluator.scoring.batch_work import Room
 from evaluator.scoring.contract import Verdict
+from evaluator.scoring.engine import Room
 from evaluator.scoring.images import DAMAGE, ImageError, as_bmp, check_header, decode_opened
 from evaluator.scoring.sandbox import StartedSandboxes
 from evaluator.submission.dry_run import Machine
@@ -405,7 +405,7 @@ def _verdicts(
     for number, (image, text) in enumerate(pairs):
         asked.setdefault(image, []).append(PairRequest(str(number), text, text))
     items = tuple(RawItem(str(i), images[i](), tuple(of)) for i, of in asked.items())
-    reply = batch_work.answered(client, Batch(0, items), pool, room).reply
+    reply = engine.answered(client, Batch(0, items), pool, room).reply
     found = {
         int(pair.pair_id): verdict
         for item, verdicts in zip(items, reply.verdicts, strict=True)

@@ -17,7 +17,7 @@ from benchmarks.errors import AssayError
 from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
-from evaluator.scoring.batch_work import answered
+from evaluator.scoring.engine import answered
 from evaluator.scoring.images import ImageError, canonical_image
 from leaderboard.trust import LIMITS, Check, CheckName, Example, PrecisionBand, TrustReport
 

@@ -22,7 +22,6 @@ from evaluator.commands.common import (
     models_folder,
     table,
 )
-from evaluator.commands.local_account import os_user
 from evaluator.commands.worker_loop import scratch_of
 from evaluator.doctoring import (
     Row,
@@ -40,6 +39,7 @@ from evaluator.doctoring import (
 )
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.availability import machine_isolation
+from leaderboard.governance.authentication import os_user
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of
 from leaderboard.service.health import Health, Level

@@ -21,7 +21,7 @@ from evaluator.commands.common import (
     console,
     table,
 )
-from evaluator.commands.local_account import this_person
+from leaderboard.governance.authentication import this_person
 
 if TYPE_CHECKING:
     from leaderboard.ledger.judge_pins import Pin

@@ -16,8 +16,8 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
-from evaluator.commands.local_account import this_person
 from evaluator.submission.builtin import current_row
+from leaderboard.governance.authentication import this_person
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.audit_log import read_lines, verify

@@ -18,8 +18,8 @@ from evaluator.commands.common import (
     console,
     table,
 )
-from evaluator.commands.local_account import this_person
 from evaluator.reevaluating import outdated_builtins, renew_builtins
+from leaderboard.governance.authentication import this_person
 from leaderboard.governance.operator_actions import checked_reason
 from leaderboard.governance.rights import require_operator
 from leaderboard.publication.changes import BoardPlace, Compared, MetricChange, compared

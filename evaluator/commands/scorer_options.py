@@ -15,7 +15,7 @@ import typer
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.registry import Runtime, ScorerRow
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.batch_work import LocalEngine
+from evaluator.scoring.engine import LocalEngine
 
 
 class Precision(StrEnum):

@@ -27,7 +27,7 @@ from evaluator.commands.common import (
     console,
     stopped_in_words,
 )
-from evaluator.commands.local_account import this_person
+from leaderboard.governance.authentication import this_person
 from leaderboard.governance.rights import Own, owns
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.results import old_results, old_tags, read_results

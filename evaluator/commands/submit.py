@@ -24,7 +24,6 @@ from evaluator.commands.common import (
     stopped_in_words,
     store_words,
 )
-from evaluator.commands.local_account import this_person
 from evaluator.commands.progress import fetched_source, image_bar, run_bars
 from evaluator.commands.status import exit_code_of, watched
 from evaluator.commands.submit_builtin import WantedBuiltins, send_builtins, single
@@ -37,6 +36,7 @@ from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account
+from leaderboard.governance.authentication import this_person
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State

@@ -22,7 +22,6 @@ from benchmarks.prompt_sets.prompt_set import load_prompt_sets, with_prompt_sets
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import ENDING_SIGNALS, ended_in_order, models_folder
-from evaluator.commands.local_account import this_person
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.backend import IsolationStatus, Layer
 from evaluator.isolation.job import scorer_limits
@@ -30,7 +29,7 @@ from evaluator.isolation.plain import PlainProcess
 from evaluator.launching.planning import WORKER, JobSettings
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.batch_work import LocalEngine
+from evaluator.scoring.engine import LocalEngine
 from evaluator.worker.disk import DiskPlaces, DiskWatch
 from evaluator.worker.liveness import LEASE, LEASE_SLACK, RunProgress
 from evaluator.worker.logs import (
@@ -46,6 +45,7 @@ from evaluator.worker.logs import (
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
+from leaderboard.governance.authentication import this_person
 from leaderboard.ledger.cleanup import sweep, tidy_all
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import Publisher, cards_of

@@ -247,7 +247,7 @@ class ClientActor:
         # Libraries of linear algebra read this once, when they are loaded, and sums in another
         # number of threads may differ in their last bits. So nothing is loaded before.
         os.environ["OMP_NUM_THREADS"] = str(threads)
-        module = import_module("evaluator.scoring.batch_work")
+        module = import_module("evaluator.scoring.engine")
         self._host: Any = module.ClientHost(threads, ready_threads)
 
     def place(self) -> str:

@@ -31,7 +31,7 @@ from evaluator.isolation.backend import Backend
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Job, Limits, ModelFiles
 from evaluator.isolation.session import ScorerSession
-from evaluator.scoring.batch_work import LocalEngine
+from evaluator.scoring.engine import LocalEngine
 from evaluator.scoring.progress import Progress
 from evaluator.submission.costs import (
     Costs,
@@ -46,7 +46,7 @@ from evaluator.submission.costs import (
 from evaluator.submission.receipts import environment_versions
 from evaluator.submission.runs import ModuleRun, ModuleWork, Scored
 from evaluator.submission.validate import ScoringModule
-from leaderboard.publication.origins import scores_sha256
+from leaderboard.publication.results import scores_sha256
 from leaderboard.records import Kind, Receipt, Submission
 from leaderboard.trust import TrustReport
 

@@ -13,7 +13,7 @@ from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import check_metric_name, check_mostly_scored, load_bytes, parse_scores
 from evaluator.submission.intake import checked_description, checked_version, digest, name_from
-from leaderboard.publication.flags import AS_SUBMITTED
+from leaderboard.publication.entries import AS_SUBMITTED
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.submission_service import Plan, ScoresForm, ValidationReport
 

@@ -22,7 +22,7 @@ from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.cost import gpus
 from evaluator.scorers.fitting import WeightsLookup
 from evaluator.scorers.registry import ScorerRow, find_row, load_rows
-from evaluator.submission.archives.content import Content
+from evaluator.submission.archives.archive import Content
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.builtin import (
     BuiltinManifest,

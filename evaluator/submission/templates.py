@@ -17,7 +17,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.folder_template import FolderTemplate, template_files
 from evaluator.generation.prompts import ChosenPrompts
 from evaluator.manifest import FILE
-from evaluator.submission.archives.content import Content
+from evaluator.submission.archives.archive import Content
 
 MAX_BYTES = 1 << 20
 

@@ -15,10 +15,14 @@ from benchmarks.parsing import line_of
 from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.schema import Benchmark
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
-from evaluator.submission.archives.archive import Inspection, inspected
-from evaluator.submission.archives.content import Content
+from evaluator.submission.archives.archive import (
+    WEIGHTS,
+    Content,
+    Inspection,
+    inspected,
+    weights_problems,
+)
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.archives.refused import WEIGHTS, weights_problems
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.templates import template_notes, template_of
 from leaderboard.submission_service import ValidationReport

@@ -23,15 +23,14 @@ from benchmarks.errors import AssayError, PlatformError, SubmitterError, Transie
 from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST, Finalizer
 from evaluator.worker.handoff import Handoff
 from evaluator.worker.liveness import Liveness, LostClaim, WorkerPoll
-from evaluator.worker.publish_queue import PublishQueue
+from evaluator.worker.publishing import PublishQueue
 from evaluator.worker.scorer_role import CodeSlot
 from evaluator.worker.spool import RunSpool, UploadCache
 from evaluator.worker.tasks import Setting, Task, about
-from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.inbox import KEPT_FOR
-from leaderboard.ledger.ledger import Ledger, fault_of
+from leaderboard.ledger.ledger import Batch, Ledger, fault_of
 from leaderboard.ledger.policy import Ban, read_bans
 from leaderboard.ledger.private_records import BANNED
+from leaderboard.ledger.queue_file import KEPT_FOR
 from leaderboard.queueing import fair_order, fair_share
 from leaderboard.records import Event, Kind, Status, Submission
 from leaderboard.replay import asked_at

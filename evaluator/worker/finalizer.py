@@ -10,7 +10,7 @@ from benchmarks.errors import AssayError, PlatformError, TransientError
 from evaluator.isolation.failures import KILLED_FROM_OUTSIDE
 from evaluator.worker.spool import EventSpool, PendingEvent
 from evaluator.worker.tasks import Setting, Task, about
-from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.ledger import Batch
 from leaderboard.ledger.versions import superseding
 from leaderboard.records import Event, Status, Submission
 from leaderboard.replay import asked_at, attempts_of

@@ -39,8 +39,7 @@ from evaluator.submission.runs import Scored, Tell, cost_record
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.tasks import about
 from leaderboard.accounts import ASSAY
-from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.ledger.private_records import results_folder
 from leaderboard.models.grid import (
     PERTURBED,

@@ -22,8 +22,8 @@ from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import parse_scores, write_scores
 from evaluator.submission.runs import Scored
 from evaluator.worker.tasks import Finished, Setting, begun_events
-from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.cleanup import tidy
+from leaderboard.ledger.ledger import Batch
 from leaderboard.ledger.private_records import results_folder, scored_folder
 from leaderboard.publication.results import read_result
 from leaderboard.records import Cost, Event, FindingExample, Findings, JudgeRun, Kind, Submission

@@ -20,8 +20,7 @@ from typing import Self
 from benchmarks.errors import TransientError
 from evaluator.scoring.progress import Progress
 from evaluator.worker.tasks import Setting
-from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.records import Event, Status
 from leaderboard.states import RENEWED
 from leaderboard.store.live.interface import Heartbeat, Live

@@ -29,7 +29,7 @@ from evaluator.isolation.session import ScorerSession
 from evaluator.scorers.fitting import library_problem, this_machine
 from evaluator.scorers.registry import ScorerRow, load_rows
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.batch_work import LocalEngine
+from evaluator.scoring.engine import LocalEngine
 from evaluator.scoring.sandbox import SandboxClient
 from evaluator.submission import builtin
 from evaluator.submission.archives.archive import taken_in

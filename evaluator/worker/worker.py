@@ -47,8 +47,7 @@ from evaluator.worker.liveness import (
     RunProgress,
     StoreContact,
 )
-from evaluator.worker.publish_queue import PublishQueue
-from evaluator.worker.publishing import RunPublisher
+from evaluator.worker.publishing import PublishQueue, RunPublisher
 from evaluator.worker.scorer_role import CodeSlot, ScorerRole
 from evaluator.worker.spool import RunSpool, UploadCache, still_wanted
 from evaluator.worker.tasks import Finished, Setting, Task, WorkerRole, about

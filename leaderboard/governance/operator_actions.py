@@ -16,10 +16,9 @@ from benchmarks.schema import Card
 from leaderboard.accounts import ASSAY, Account, is_key
 from leaderboard.governance.rights import Action, Role, require, require_operator, roles
 from leaderboard.ledger.audit_log import BAN, JUDGES, POLICY, UNBAN, LogDraft
-from leaderboard.ledger.batch import Batch, nothing_further
 from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.judge_pins import ANY, OVERALL, PATH, Pin, Pins, read_pins
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger, nothing_further
 from leaderboard.ledger.policy import POLICY_PATH, Ban, Policy, bans_file, read_bans, rejection
 from leaderboard.ledger.private_records import submission_file
 from leaderboard.ledger.versions import Further, restoring, superseding

@@ -1,11 +1,19 @@
-"""Entries of the boards: one for each metric of each published submission."""
+"""Entries of the boards, one for each metric of each published submission; flags and identities.
+
+A flag says what a reader should know before taking an entry for a work of its own. Entries of
+several submissions that are one metric have one identity.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from benchmarks.schema import Card
+from leaderboard.accounts import ASSAY
+from leaderboard.ranking.cells import UNSANDBOXED, Cell
 from leaderboard.records import Cost, Findings, Flops, Kind, Provenance, RunResult, Submission
 from leaderboard.trust import TrustReport
 
@@ -133,3 +141,106 @@ def entries_of(submission: Submission, results: Sequence[RunResult]) -> dict[str
 def _in_short(findings: Findings) -> Findings:
     """With few enough examples for a file that every page reads; the result has more."""
     return findings.model_copy(update={"examples": findings.examples[:EXAMPLES_SHOWN]})
+
+
+RELEASED, AS_SUBMITTED = "released by the authors", "scores as submitted, not re-run"
+SAME_CONTENT, SAME_SCORES = "same content", "same scores"
+TEMPLATE = "template"
+MEANINGS = {
+    SAME_CONTENT: "the very same files as in an earlier submission by somebody else; both stand.",
+    SAME_SCORES: "the very same scores as in a submission by somebody else, to six digits.",
+    TEMPLATE: "a template of Assay’s, unchanged; it is not recommended and judges no models.",
+    UNSANDBOXED: "the operator ran code of their own without isolation; it gets no rank.",
+}
+"""Flag to what it says."""
+
+
+def origin(entry: Entry) -> str:
+    """Where scores come from that were not made here, in words; empty where Assay ran the metric."""
+    if entry.released_with:
+        return RELEASED
+    return AS_SUBMITTED if entry.kind is Kind.SCORES else ""
+
+
+def flags_of(
+    entries: Iterable[Entry], benchmarks: Collection[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Flag to the submissions it is about; none where it is about no other."""
+    content: list[str] = []
+    scores: list[str] = []
+    loose = template = False
+    for entry in entries:
+        template = template or bool(entry.template)
+        content += entry.same_content_as
+        for name, others in entry.same_scores_as.items():
+            scores += others if benchmarks is None or name in benchmarks else ()
+        loose = loose or any(
+            UNSANDBOXED in layers
+            for name, layers in entry.isolation.items()
+            if benchmarks is None or name in benchmarks
+        )
+    found = {SAME_CONTENT: tuple(dict.fromkeys(content)), SAME_SCORES: tuple(dict.fromkeys(scores))}
+    shown = {label: others for label, others in found.items() if others}
+    bare = ((TEMPLATE, template), (UNSANDBOXED, loose))
+    return {**shown, **{label: () for label, holds in bare if holds}}
+
+
+def is_trained_on(entry: Entry, card: Card) -> bool:
+    """Whether the author declared this benchmark, or the one it is modelled on."""
+    return bool({name.casefold() for name in entry.trained_on} & {card.name, card.family})
+
+
+def shown_account(key: str) -> str:
+    """The account as it is shown; empty for what is older than accounts, and for Assay's own."""
+    return "" if key == ASSAY.key else key
+
+
+def signature_text(entry: Entry) -> str:
+    """As plain text: `A group (hub:ada)`; not escaped."""
+    key = shown_account(entry.account)
+    return f"{entry.submitter} ({key})" if key else entry.submitter
+
+
+class Identity(NamedTuple):
+    """What makes entries of several submissions one metric.
+
+    A scores file is for one benchmark, so one metric comes in as many submissions; nobody else's
+    submission of the same name is mixed with it.
+    """
+
+    submitter: str
+    metric: str
+    version: str
+    kind: Kind
+    account: str = ""
+    """As it is shown: a signature alone makes nobody the author of somebody's metric."""
+
+    @classmethod
+    def of(cls, entry: Entry) -> Identity:
+        """The metric an entry belongs to."""
+        account = shown_account(entry.account)
+        return cls(entry.submitter, entry.metric, entry.version, entry.kind, account)
+
+
+def entries_of_each(entries: Iterable[Entry]) -> dict[Identity, tuple[Entry, ...]]:
+    """All published entries of every metric."""
+    found: dict[Identity, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(Identity.of(entry), []).append(entry)
+    return {who: tuple(own) for who, own in found.items()}
+
+
+def latest_entries(entries: Iterable[Entry]) -> dict[Identity, Entry]:
+    """The latest published entry of every metric."""
+    latest: dict[Identity, Entry] = {}
+    for entry in entries:
+        who = Identity.of(entry)
+        if who not in latest or latest[who].published_at < entry.published_at:
+            latest[who] = entry
+    return latest
+
+
+def latest_cells(cells: Iterable[Cell], entries: Mapping[str, Entry]) -> dict[Identity, Cell]:
+    """The cells of one slice by metric; of several of one metric the latest published."""
+    by_age = sorted(cells, key=lambda cell: entries[cell.entry_id].published_at)
+    return {Identity.of(entries[cell.entry_id]): cell for cell in by_age}

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.schema import Card, Scale
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.identities import (
+from leaderboard.publication.entries import (
+    Entry,
     Identity,
     entries_of_each,
     latest_cells,

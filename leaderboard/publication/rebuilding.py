@@ -12,8 +12,7 @@ from benchmarks.schema import Card
 from leaderboard.ledger.private_records import events_path
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes, read_queue
 from leaderboard.publication.model_entries import ModelEntry, entry_of, read_track
-from leaderboard.publication.publisher import Update, changes_of
-from leaderboard.publication.ranked_boards import DrawsCache
+from leaderboard.publication.publisher import DrawsCache, Update, changes_of
 from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell

@@ -11,7 +11,6 @@ from enum import StrEnum
 from benchmarks.schema import Card
 from leaderboard.accounts import ASSAY
 from leaderboard.ledger.audit_log import LogDraft
-from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.editions import (
     ANNOUNCED,
     NEW_PROTOCOL,
@@ -29,7 +28,7 @@ from leaderboard.ledger.editions import (
     read_looked,
     scores_stand,
 )
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.publication.earlier_boards import archived_board
 from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot import read_snapshot

@@ -25,7 +25,7 @@ from benchmarks.parquet import parquet_file
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.publication.entries import Entry, StoredEntries, stored
-from leaderboard.publication.origins import RANKED_BY, Origin
+from leaderboard.publication.results import RANKED_BY, Origin
 from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.store.interface import NotFoundError, Repository
 

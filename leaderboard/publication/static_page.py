@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import origin
-from leaderboard.publication.identities import latest_entries
+from leaderboard.publication.entries import Entry, latest_entries, origin
 from leaderboard.publication.index import IndexBase, index_boards, plain_index
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import BoardIndex, comparable

@@ -21,9 +21,8 @@ from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.store.copying import copy_store
 from leaderboard.store.disk import failing
 from leaderboard.store.folder import folder_store
-from leaderboard.store.interface import Changes, NotFoundError, Repository, Store
+from leaderboard.store.interface import Changes, NotFoundError, Repository, Store, check_path
 from leaderboard.store.live.interface import MemoryLive
-from leaderboard.store.paths import check_path
 
 MEMBER = "backup.json"
 LARGEST = 256 << 20  # Bytes of the manifest: about a million files

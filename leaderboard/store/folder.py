@@ -31,9 +31,17 @@ from leaderboard.store.disk import (
     replace_durably,
     write_durably,
 )
-from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store
-from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.paths import CONTROL, check_clashes, check_path, check_prefix
+from leaderboard.store.interface import (
+    CONTROL,
+    Changes,
+    ConflictError,
+    NotFoundError,
+    Store,
+    check_clashes,
+    check_path,
+    check_prefix,
+)
+from leaderboard.store.live.interface import FolderLive
 
 REFRESHED_EVERY_S = 2.0
 _SMOOTHED = timedelta(seconds=1)

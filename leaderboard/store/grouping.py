@@ -22,10 +22,11 @@ from leaderboard.store.interface import (
     Changes,
     ConflictError,
     Repository,
+    check_path,
+    entangled,
     rest_after,
     transact_alone,
 )
-from leaderboard.store.paths import check_path, entangled
 from leaderboard.store.pending_changes import PendingChanges
 
 FILES = 100  # As many files as the Hub wants in a commit at most

@@ -7,9 +7,17 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store, utc_now
+from leaderboard.store.interface import (
+    Changes,
+    ConflictError,
+    NotFoundError,
+    Store,
+    check_clashes,
+    check_path,
+    check_prefix,
+    utc_now,
+)
 from leaderboard.store.live.interface import MemoryLive
-from leaderboard.store.paths import check_clashes, check_path, check_prefix
 
 
 class MemoryRepository:

@@ -11,8 +11,7 @@ from typing import Any
 from benchmarks.errors import TransientError
 from leaderboard.ledger.audit_log import FIRST, Line, broken_links, segments, sha256, verify
 from leaderboard.ledger.editions import ANNOUNCED
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.identities import signature_text
+from leaderboard.publication.entries import Entry, signature_text
 from leaderboard.publication.reader import View, headline_cells
 from leaderboard.states import State
 from leaderboard.store.interface import Repository

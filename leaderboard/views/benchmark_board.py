@@ -15,8 +15,7 @@ import numpy as np
 
 from benchmarks.published import PublishedCell, published
 from benchmarks.schema import Card, Selector
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import is_trained_on
+from leaderboard.publication.entries import Entry, is_trained_on
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import BoardIndex, View

@@ -9,9 +9,13 @@ from urllib.parse import quote, quote_plus, unquote
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card, Selector
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import is_trained_on, origin
-from leaderboard.publication.identities import shown_account, signature_text
+from leaderboard.publication.entries import (
+    Entry,
+    is_trained_on,
+    origin,
+    shown_account,
+    signature_text,
+)
 from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, title, token
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import BoardIndex, View

@@ -21,17 +21,18 @@ from benchmarks.comparison import (
 )
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import (
+from leaderboard.publication.entries import (
     AS_SUBMITTED,
     MEANINGS,
     RELEASED,
     SAME_CONTENT,
     SAME_SCORES,
+    Entry,
+    Identity,
     flags_of,
     is_trained_on,
+    shown_account,
 )
-from leaderboard.publication.identities import Identity, shown_account
 from leaderboard.publication.measure_names import info, nearest, skill_title, title, token
 from leaderboard.publication.metric_facts import facts_of, metric_label, metric_name
 from leaderboard.publication.reader import View

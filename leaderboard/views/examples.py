@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.cases import BETWEEN_SKILLS
 from benchmarks.schema import Card
-from leaderboard.publication.identities import Identity
+from leaderboard.publication.entries import Identity
 from leaderboard.publication.item_scores import CaseSet, CaseSummary, ItemReader
 from leaderboard.publication.measure_names import in_order, skill_title
 from leaderboard.publication.reader import BoardIndex, View

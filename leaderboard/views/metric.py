@@ -14,9 +14,14 @@ import numpy as np
 
 from benchmarks.schema import Card, Selector
 from leaderboard.ledger.versions import standing_over, superseded_versions
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import flags_of, is_trained_on, origin
-from leaderboard.publication.identities import Identity, latest_cells
+from leaderboard.publication.entries import (
+    Entry,
+    Identity,
+    flags_of,
+    is_trained_on,
+    latest_cells,
+    origin,
+)
 from leaderboard.publication.index import rescaled
 from leaderboard.publication.item_scores import CaseSet, CaseSummary
 from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, title, token

@@ -10,11 +10,11 @@ from functools import cached_property
 from statistics import fmean
 
 from benchmarks.schema import Selector
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import flags_of
-from leaderboard.publication.identities import (
+from leaderboard.publication.entries import (
+    Entry,
     Identity,
     entries_of_each,
+    flags_of,
     latest_cells,
     latest_entries,
 )

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from urllib.parse import quote, unquote
 
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.identities import Identity, shown_account
+from leaderboard.publication.entries import Entry, Identity, shown_account
 from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.publication.metric_facts import metric_title
 from leaderboard.publication.reader import View

@@ -12,9 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import is_trained_on
-from leaderboard.publication.identities import Identity
+from leaderboard.publication.entries import Entry, Identity, is_trained_on
 from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.metric_facts import facts_of, metric_in_words

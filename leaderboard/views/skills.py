@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from benchmarks.schema import Card, Scale, Selector
 from leaderboard.cache import MemoryCache
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.identities import (
+from leaderboard.publication.entries import (
+    Entry,
     Identity,
     latest_cells,
 )

@@ -11,8 +11,7 @@ from typing import Literal
 
 from leaderboard.governance.rights import Action
 from leaderboard.ledger.versions import standing_over, superseded_versions
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.identities import shown_account
+from leaderboard.publication.entries import Entry, shown_account
 from leaderboard.queueing import expected_wait, fair_order, typical_s
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.replay import Attempt, attempts_of

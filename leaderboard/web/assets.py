@@ -17,7 +17,7 @@ from starlette.routing import Route
 from benchmarks.errors import TransientError
 from leaderboard.api.replies import Body, matches, response_of, takes_gzip
 from leaderboard.api.source import Source
-from leaderboard.publication.identities import latest_entries
+from leaderboard.publication.entries import latest_entries
 from leaderboard.publication.metric_facts import metric_label
 from leaderboard.text import clean
 from leaderboard.views.addresses import board_address, metric_address, model_address

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.schema import Card, MeasureInfo
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import (
+from leaderboard.publication.entries import (
     MEANINGS,
     SAME_CONTENT,
     SAME_SCORES,
+    Entry,
     flags_of,
     is_trained_on,
     origin,
+    signature_text,
 )
-from leaderboard.publication.identities import signature_text
 from leaderboard.publication.metric_facts import metric_name, metric_title
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS

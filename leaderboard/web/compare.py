@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from benchmarks.comparison import p_words
 from leaderboard.cache import MemoryCache
-from leaderboard.publication.flags import MEANINGS, flags_of
+from leaderboard.publication.entries import MEANINGS, flags_of
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View

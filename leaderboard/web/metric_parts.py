@@ -10,9 +10,16 @@ from dataclasses import replace
 from typing import Literal
 
 from benchmarks.schema import Card
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import MEANINGS, flags_of, is_trained_on, origin
-from leaderboard.publication.identities import Identity, shown_account, signature_text
+from leaderboard.publication.entries import (
+    MEANINGS,
+    Entry,
+    Identity,
+    flags_of,
+    is_trained_on,
+    origin,
+    shown_account,
+    signature_text,
+)
 from leaderboard.publication.measure_names import short_title
 from leaderboard.publication.metric_facts import (
     facts_of,

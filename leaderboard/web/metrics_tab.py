@@ -10,8 +10,7 @@ from benchmarks.errors import TransientError
 from benchmarks.schema import Card
 from leaderboard import text
 from leaderboard.ledger.audit_log import Line as LogLine
-from leaderboard.publication.flags import MEANINGS
-from leaderboard.publication.identities import Identity
+from leaderboard.publication.entries import MEANINGS, Identity
 from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.metric_facts import metric_name

@@ -26,7 +26,7 @@ from leaderboard.models.board_types import (
     SkillBoard,
 )
 from leaderboard.models.people import PeopleBoard, RatedSkill
-from leaderboard.publication.identities import shown_account
+from leaderboard.publication.entries import shown_account
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.records import ModelCard

@@ -11,7 +11,7 @@ from benchmarks.errors import AssayError
 from leaderboard.api.source import Source
 from leaderboard.api.tables import comparisons
 from leaderboard.models.people import rated_sets
-from leaderboard.publication.flags import origin
+from leaderboard.publication.entries import origin
 from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import MEANINGS, flags_of
-from leaderboard.publication.identities import Identity
+from leaderboard.publication.entries import MEANINGS, Entry, Identity, flags_of
 from leaderboard.publication.measure_names import info, short_title, skill_title, title
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View

@@ -20,7 +20,7 @@ from leaderboard.api.routes import DOCUMENTS
 from leaderboard.api.schemas import LONGEST_QUERY, MOST_PER_PAGE
 from leaderboard.api.source import AT_ONCE, IN_LINE, WAIT_S
 from leaderboard.store.hub.layout import part_of
-from leaderboard.store.paths import CONTROL
+from leaderboard.store.interface import CONTROL
 from leaderboard.thumbnails import WIDTHS
 from leaderboard.web.page import all_pages
 from leaderboard.web.site import add_endpoints

@@ -14,8 +14,7 @@ from evaluator.worker.claims import ClaimedJobs, Claims
 from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.spool import RunSpool
 from evaluator.worker.worker import Leftovers, Scoring
-from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.states import State
 
 

@@ -29,7 +29,7 @@ from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
 from leaderboard.store.interface import Store
-from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import FolderLive
 from tests.endurance.ladder import CallLog, Ladder, LoggedBackend
 from tests.endurance.stages import Board, tell_stages
 

@@ -29,8 +29,7 @@ from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
 from leaderboard.governance.operator_actions import OperatorActions
-from leaderboard.ledger.batch import Batch
-from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.ledger.private_records import private_id, public_record, submission_file
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell

@@ -16,7 +16,7 @@ from evaluator import Metric, load_metric
 from evaluator.bundled import FOLDER
 from evaluator.scorers import fitting
 from evaluator.scorers.registry import load_rows
-from evaluator.scoring import batch_work
+from evaluator.scoring import engine
 from tests.conftest import REPOSITORY
 from tests.evaluator.scorers.tiny_models import pictures
 
@@ -148,10 +148,10 @@ def test_files_are_read_and_decoded_once_when_it_is_their_turn(
     whole = metric.score(places, ["a dog"] * 5)
     monkeypatch.setattr("evaluator.metric._BATCH_PAIRS", 2)
     reads: list[str] = []
-    read, answered = Path.read_bytes, batch_work.answered
+    read, answered = Path.read_bytes, engine.answered
     monkeypatch.setattr(Path, "read_bytes", lambda one: reads.append(one.name) or read(one))  # type: ignore[func-returns-value]
     monkeypatch.setattr(
-        "evaluator.metric.batch_work.answered",
+        "evaluator.metric.engine.answered",
         lambda *given: reads.append("asked") or answered(*given),  # type: ignore[func-returns-value]
     )
     assert metric.score(places, ["a dog"] * 5) == pytest.approx(whole, abs=1e-6)

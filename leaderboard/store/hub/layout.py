@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from benchmarks.errors import PlatformError
-from leaderboard.store.paths import check_path
+from leaderboard.store.interface import check_path
 
 
 class Part(StrEnum):

@@ -37,8 +37,13 @@ from leaderboard.store.hub.layout import (
     was_in_scores,
 )
 from leaderboard.store.hub.repository import HubRepository
-from leaderboard.store.interface import Changes, ConflictError, NotFoundError
-from leaderboard.store.paths import check_path, check_prefix
+from leaderboard.store.interface import (
+    Changes,
+    ConflictError,
+    NotFoundError,
+    check_path,
+    check_prefix,
+)
 
 PINS = ".commits/pins.json"
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]

@@ -30,8 +30,15 @@ from leaderboard.store.hub.faults import (
 from leaderboard.store.hub.layout import CARD, check_hub_path, is_ours
 from leaderboard.store.hub.uploads import Operation, PendingCommit, describe, new_nonce, operations
 from leaderboard.store.hub.versions import FilesAtCommits
-from leaderboard.store.interface import Changes, ConflictError, NotFoundError
-from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
+from leaderboard.store.interface import (
+    Changes,
+    ConflictError,
+    NotFoundError,
+    check_clashes,
+    check_path,
+    check_prefix,
+    folders_of,
+)
 
 _COMMITS = 200  # Beyond so many commits, trees are compared
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 from benchmarks.settings.rotation import refresh
-from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.live.interface import Live
+from leaderboard.store.live.interface import FolderLive, Live
 
 LIVE = "ASSAY_LIVE"
 SECRET = "ASSAY_LIVE_SECRET"  # noqa: S105 (the name of a variable)

@@ -10,8 +10,7 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from leaderboard.ledger.versions import standing_over, superseded_versions
-from leaderboard.publication.flags import MEANINGS
-from leaderboard.publication.identities import shown_account
+from leaderboard.publication.entries import MEANINGS, shown_account
 from leaderboard.publication.reader import View
 from leaderboard.publication.results import read_results
 from leaderboard.records import Status

@@ -15,8 +15,7 @@ from typing import Any
 from playwright.sync_api import expect, sync_playwright
 
 from leaderboard.states import FINISHED
-from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.live.interface import Heartbeat
+from leaderboard.store.live.interface import FolderLive, Heartbeat
 from tests.end_to_end.trial.ground import STORE, Ground, clean_ground, fetched, told, until
 from tests.end_to_end.trial.submissions import MODEL, NAMES, write_all
 from tests.end_to_end.trial.traces import public_answers

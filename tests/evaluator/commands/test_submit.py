@@ -17,9 +17,9 @@ from benchmarks.schema import Benchmark
 from evaluator.commands import progress as sources
 from evaluator.commands import status as status_command
 from evaluator.commands import submit
-from evaluator.commands.local_account import os_user, this_person
 from evaluator.hub.source import HubSource
 from evaluator.worker.worker import Worker
+from leaderboard.governance.authentication import os_user, this_person
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Event, Kind, Status

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from benchmarks.schema import Element
 from evaluator.scoring.asking import Answered, Batch, Item, PairRequest, RawItem, Ready, Reply
-from evaluator.scoring.batch_work import LocalEngine, Room, answered
 from evaluator.scoring.contract import Verdict
+from evaluator.scoring.engine import LocalEngine, Room, answered
 from tests.evaluator.scoring.fakes import FakeClient, FakeSource, content_score, picture
 
 

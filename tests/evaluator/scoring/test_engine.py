@@ -25,10 +25,9 @@ from evaluator.scoring.asking import (
     Reply,
     ScoringPlan,
 )
-from evaluator.scoring.batch_work import LocalEngine, answered
 from evaluator.scoring.column import ShardFolder
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
+from evaluator.scoring.engine import EngineOptions, LocalEngine, ScoreColumn, answered, run_plan
 from evaluator.scoring.progress import Progress, Tracker
 from evaluator.scoring.sandbox import SandboxSource
 from tests.evaluator.scoring.fakes import (

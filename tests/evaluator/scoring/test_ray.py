@@ -17,9 +17,8 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.scoring.asking import Answered, Batch, Engine, PairRequest, RawItem, ScoringPlan
-from evaluator.scoring.batch_work import LocalEngine
 from evaluator.scoring.column import ScoreColumn, ShardFolder
-from evaluator.scoring.engine import EngineOptions, run_plan
+from evaluator.scoring.engine import EngineOptions, LocalEngine, run_plan
 from evaluator.scoring.progress import Progress
 from tests.evaluator.scorers.common import later
 from tests.evaluator.scoring.fakes import picture, questions_of

@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.registry import load_registry
-from evaluator.scoring.batch_work import LocalEngine
+from evaluator.scoring.engine import LocalEngine
 from evaluator.submission.service import SubmissionService
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State

@@ -18,9 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from evaluator.submission.archives.archive import taken_in
+from evaluator.submission.archives.archive import check_header, taken_in, weights_problems
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.archives.refused import check_header, weights_problems
 from tests.evaluator.submission.archives import FILES, contents, problems, refused, tarred, zipped
 
 OUT = ["../x.py", "/etc/x.py", "a/../../x.py", "./../x"]

@@ -36,7 +36,7 @@ from evaluator.submission.receipts import (
     written,
 )
 from evaluator.submission.validate import ScoringModule, validated_source
-from leaderboard.publication.origins import scores_sha256
+from leaderboard.publication.results import scores_sha256
 from leaderboard.records import Receipt
 from tests.evaluator.submission.archives import folder_of
 from tests.evaluator.submission.desks import refusing

@@ -22,8 +22,7 @@ from evaluator.reevaluating import outdated_builtins, renew_builtins
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.batch_work import LocalEngine
-from evaluator.scoring.engine import EngineOptions
+from evaluator.scoring.engine import EngineOptions, LocalEngine
 from evaluator.submission.builtin import LAYERS, digest_of
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.worker import Worker

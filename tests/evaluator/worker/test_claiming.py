@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from evaluator.worker.claims import AHEAD, OVERRUN, UNTIMED_AT_ONCE, done_soon
 from evaluator.worker.finalizer import MAX_LOST
 from evaluator.worker.liveness import RunProgress
-from evaluator.worker.publish_queue import SENT_AFTER
+from evaluator.worker.publishing import SENT_AFTER
 from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin

@@ -12,7 +12,7 @@ import pytest
 from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create, write_cards
-from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import FolderLive
 from tests.evaluator.rig import BOB, SCORES, Rig
 from tests.hub.server import running_hub
 

@@ -25,7 +25,7 @@ from evaluator.isolation.failures import box_not_ended
 from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.asking import Engine
-from evaluator.scoring.batch_work import LocalEngine
+from evaluator.scoring.engine import LocalEngine
 from evaluator.submission.archives.archive import content_hash, taken_in
 from evaluator.worker.scorer_role import OWN_CODE, PackedModule, Sandboxes, ScorerRole, unpacked
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking

@@ -31,7 +31,7 @@ from leaderboard.store.disk import write_durably
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, NotFoundError
-from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import FolderLive
 from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import (
     ADA,

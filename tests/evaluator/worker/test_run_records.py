@@ -18,7 +18,7 @@ from evaluator.submission.dry_run import USUAL_PAIRS, Drawn, agreement
 from evaluator.submission.receipts import environment_versions, written
 from evaluator.submission.runs import MOST_EXAMPLES, cost_record, findings_record
 from evaluator.worker.worker import LOG_CHARS, output_end
-from leaderboard.publication.origins import scores_sha256
+from leaderboard.publication.results import scores_sha256
 from leaderboard.records import Receipt, Status
 from leaderboard.states import State
 from leaderboard.submission_service import SubmissionReceipt

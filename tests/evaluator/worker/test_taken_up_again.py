@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.commands.local_account import this_person
 from evaluator.commands.worker_loop import stop_on_signals
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.session import BoundedLog
 from evaluator.worker.worker import LONGEST_LINE, LogTail, after
+from leaderboard.governance.authentication import this_person
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store

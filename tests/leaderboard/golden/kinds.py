@@ -18,13 +18,22 @@ from evaluator.worker.spool import PendingEvent
 from leaderboard.ledger import judge_pins as pins
 from leaderboard.ledger import policy
 from leaderboard.ledger.audit_log import Line, read_lines, segment_path
-from leaderboard.ledger.batch import event_line
 from leaderboard.ledger.editions import EDITIONS, Announced, history_file, read_history
-from leaderboard.ledger.inbox import INBOX, InboxReader, Received, line_bytes
 from leaderboard.ledger.judge_pins import Pins, read_pins
+from leaderboard.ledger.ledger import event_line
 from leaderboard.ledger.policy import Ban, Policy, bans_file, read_bans, read_policy
 from leaderboard.ledger.private_records import record_bytes
-from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, queue_bytes, read_queue
+from leaderboard.ledger.queue_file import (
+    INBOX,
+    OLD_QUEUE,
+    QUEUE,
+    InboxReader,
+    Queue,
+    Received,
+    line_bytes,
+    queue_bytes,
+    read_queue,
+)
 from leaderboard.publication.model_entries import ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.store.memory import MemoryRepository, memory_store

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from leaderboard.ledger.audit_log import verify
-from leaderboard.ledger.inbox import INBOX, KEPT_FOR, InboxReader
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import events_path
-from leaderboard.ledger.queue_file import QUEUE
+from leaderboard.ledger.queue_file import INBOX, KEPT_FOR, QUEUE, InboxReader
 from leaderboard.publication.rebuilding import queue_differences
 from leaderboard.states import State
 from leaderboard.store.hub.hub_store import HubParts, hub_store

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.cases import cases_path, image_cases, read_cases
 from benchmarks.schema import Answers
 from leaderboard.publication.item_scores import CaseFiles
-from leaderboard.publication.origins import scores_sha256
+from leaderboard.publication.results import scores_sha256
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import PAIRS, Toy
 

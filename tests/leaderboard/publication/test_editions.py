@@ -14,16 +14,14 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.changes import Movement, Ranking, movement
 from leaderboard.publication.earlier_boards import board_path, earlier_tags, read_board
 from leaderboard.publication.entries import Entry
-from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.publisher import Publisher, build_snapshot
 from leaderboard.publication.results import Published
 from leaderboard.publication.snapshot import Snapshot, parse_snapshot, read_snapshot, snapshot_bytes
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files
 from leaderboard.records import Cost, Kind, RunResult
-from leaderboard.store.interface import Store
+from leaderboard.store.interface import Store, check_path
 from leaderboard.store.memory import memory_store
-from leaderboard.store.paths import check_path
 from tests.benchmarks.toy import Toy
 from tests.leaderboard.governance.test_quota import PUBLISHED
 from tests.leaderboard.made_records import T0, an_event

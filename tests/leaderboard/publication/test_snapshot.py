@@ -19,9 +19,8 @@ from benchmarks.errors import PlatformError
 from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
 from leaderboard.publication import snapshot as snapshots
-from leaderboard.publication.origins import Origin, RunOrigin
-from leaderboard.publication.ranked_boards import build_snapshot
-from leaderboard.publication.results import Published
+from leaderboard.publication.publisher import build_snapshot
+from leaderboard.publication.results import Origin, Published, RunOrigin
 from leaderboard.publication.snapshot import (
     OLD_PATH,
     PATH,

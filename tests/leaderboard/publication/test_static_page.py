@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from leaderboard.api.source import Source
 from leaderboard.api.static_copy import static_address, static_route
 from leaderboard.publication.index import index_base
-from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.publisher import build_snapshot
 from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import PATH, Board, Snapshot, snapshot_bytes
 from leaderboard.publication.static_page import MOST_ROWS, STATIC_PATH, static_page

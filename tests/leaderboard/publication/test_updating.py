@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from benchmarks.statistics import sign_flips
-from leaderboard.publication import publisher, ranked_boards
-from leaderboard.publication.publisher import Publisher, Update
-from leaderboard.publication.ranked_boards import DrawsCache
+from leaderboard.publication import publisher
+from leaderboard.publication.publisher import DrawsCache, Publisher, Update
 from leaderboard.publication.rebuilding import differences, rebuilt
 from leaderboard.publication.snapshot import OLD_PATH, PATH
 from leaderboard.ranking import pairs
@@ -98,7 +97,7 @@ def test_threads_that_publish_at_the_same_time_make_the_boards_of_all_of_them() 
 def ranked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Boards that are ranked."""
     names: list[str] = []
-    rank = ranked_boards.ranked_board
+    rank = publisher.ranked_board
 
     def noted(card: Any, *words: Any) -> Any:
         names.append(card.name)

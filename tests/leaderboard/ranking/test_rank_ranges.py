@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 from benchmarks.arrays import FloatArray
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.sign_flips import flip_tests
-from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.publisher import build_snapshot
 from leaderboard.ranking.cells import UNSANDBOXED
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.pairs import Pairs, pairs_path, read_pairs

@@ -26,8 +26,7 @@ from benchmarks.settings.model import load
 from benchmarks.settings.rotation import SecretRotation
 from benchmarks.sources.client import httpx
 from leaderboard.service.live_routes import GRACE_S, MESSAGES_PER_S, routes
-from leaderboard.store.live.folder import FolderLive
-from leaderboard.store.live.interface import SAID_BYTES, Heartbeat, MemoryLive
+from leaderboard.store.live.interface import SAID_BYTES, FolderLive, Heartbeat, MemoryLive
 from leaderboard.store.live.opening import live_of
 from leaderboard.store.live.relay import RelayLive
 from leaderboard.store.live.wire import (

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.interface import (
     MOST_SAID,
     SAID_BYTES,
+    FolderLive,
     Heartbeat,
     Live,
     MemoryLive,
@@ -156,7 +156,7 @@ def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:
 def test_processes_that_say_at_once_lose_no_line(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path\n"
-        "from leaderboard.store.live.folder import FolderLive\n"
+        "from leaderboard.store.live.interface import FolderLive\n"
         "live = FolderLive(Path(sys.argv[1]))\n"
         "for n in range(150): live.say('metric-0001', f'{sys.argv[2]} {n}\\n')\n"
     )

@@ -19,7 +19,7 @@ from leaderboard.publication.index import (
     plain_index,
     rescaled,
 )
-from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.publisher import build_snapshot
 from leaderboard.publication.reader import PerView, View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store

@@ -16,7 +16,7 @@ from leaderboard.ledger.editions import (
 )
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.earlier_boards import board_path
-from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.publisher import build_snapshot
 from leaderboard.publication.results import Published
 from leaderboard.publication.snapshot import snapshot_bytes
 from leaderboard.records import Submission

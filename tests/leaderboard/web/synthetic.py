@@ -27,7 +27,7 @@ from leaderboard.governance.authentication import Authentication, Authentication
 from leaderboard.governance.rights import require_operator
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Ban, bans_file
-from leaderboard.publication.ranked_boards import build_snapshot
+from leaderboard.publication.publisher import build_snapshot
 from leaderboard.publication.reader import Reader, View, view_of
 from leaderboard.publication.results import Published
 from leaderboard.publication.snapshot import PATH, Snapshot, snapshot_bytes

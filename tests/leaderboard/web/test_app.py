@@ -13,7 +13,7 @@ import pytest
 from app import Settings
 from benchmarks.errors import SubmitterError
 from leaderboard.governance.authentication import Authentication, AuthenticationMethod
-from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import FolderLive
 from leaderboard.store.live.relay import RelayLive
 from leaderboard.store.live.wire import SECRET_HEADER
 from leaderboard.store.opening import StoreName

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.ledger.inbox import INBOX
-from leaderboard.ledger.queue_file import QUEUE
+from leaderboard.ledger.queue_file import INBOX, QUEUE
 from leaderboard.publication import reader as reading
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.publication.snapshot import PATH

@@ -12,9 +12,16 @@ import pytest
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
-from leaderboard.publication.entries import Entry
-from leaderboard.publication.flags import MEANINGS, SAME_CONTENT, SAME_SCORES, TEMPLATE, flags_of
-from leaderboard.publication.identities import Identity, latest_entries
+from leaderboard.publication.entries import (
+    MEANINGS,
+    SAME_CONTENT,
+    SAME_SCORES,
+    TEMPLATE,
+    Entry,
+    Identity,
+    flags_of,
+    latest_entries,
+)
 from leaderboard.publication.measure_names import VARIANTS
 from leaderboard.publication.reader import View
 from leaderboard.records import Status
