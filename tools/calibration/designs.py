@@ -16,6 +16,7 @@ from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics import correlation, samples, thresholds
 from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
 from benchmarks.statistics.kendall import resampled_kendall
+from benchmarks.statistics.margins import better_worse_auc
 from benchmarks.statistics.pairwise_accuracy import PairForms, tie_calibrated
 from benchmarks.statistics.perm_both import Statistic
 from benchmarks.statistics.resampling import resampled_mean
@@ -145,6 +146,12 @@ def accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
     return share
 
 
+def margin_auc(sample: Sample, counts: FloatArray) -> FloatArray:
+    """Area under the curve of margins seen from the better side, as on boards of preferences."""
+    drawn = (better_worse_auc(one, sample.clusters, counts) for one in sample.scores.T)
+    return np.column_stack(list(drawn))
+
+
 def chain_rank(sample: Sample, counts: FloatArray) -> FloatArray:
     """Mean over clusters of Spearman's rho of scores and places, as for the graphs of TS2."""
     return resampled_mean(_rho_by_cluster(sample), counts)
@@ -181,6 +188,7 @@ MEASURES: Mapping[str, Draws] = MappingProxyType(
         "Spearman": spearman,
         "Kendall": kendall,
         "accuracy": accuracy,
+        "AUC of margins": margin_auc,
         "chain rank": chain_rank,
         "tie-calibrated": tie_calibrated_accuracy,
         "element accuracy": element_accuracy,
@@ -302,6 +310,9 @@ def _nonlinear() -> Iterator[Scenario]:
         for n_clusters in (30, 100, 300):
             yield Scenario("element accuracy", Design(n_clusters, _SIZES, noises, "label"))
     for n_clusters in (30, 100):
+        for noises in (SAME, DIFFERENT):
+            margins = Design(n_clusters, _SIZES, noises, "margin", score_levels=9)
+            yield Scenario("AUC of margins", margins)
         yield Scenario("tie-calibrated", _tied(n_clusters, _SMALL, SAME))
 
 

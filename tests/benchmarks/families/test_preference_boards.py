@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.families.controls import run_controls
+from benchmarks.families.controls import control_scores, run_controls
 from benchmarks.families.preference import PreferenceAnswers, PreferenceBenchmark
 from benchmarks.registry import BUILT_IN, load_registry
 from benchmarks.released.bundle import released_table
@@ -147,6 +147,16 @@ def test_mmrb2_has_the_figures_of_its_raters_and_of_its_judge(assay_data: Path) 
         "oneigbench": 60.79, "r2ibench": 50.00, "evalmuse": 51.28, "wise": 49.55,
         "realunify_ueg": 47.31,
     }  # fmt: skip
+
+
+@pytest.mark.paper
+def test_knowing_the_model_tells_most_where_the_models_differ(assay_data: Path) -> None:
+    one, answers = board("mmrb2", assay_data)
+    identity = control_scores(one, answers).overall["model_identity"].to_numpy(np.float64)
+    said, model = answers.compared, answers.items.pairs["model"].to_numpy(object)
+    margin = ((identity[said.a] - identity[said.b]) * said.gold)[model[said.a] != model[said.b]]
+    assert margin.size == 427
+    assert 50 + 50 * np.sign(margin).mean() == pytest.approx(70.26, abs=0.005)
 
 
 SUPPLIED: dict[str, tuple[str, list[dict[str, Any]]]] = {
