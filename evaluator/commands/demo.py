@@ -65,9 +65,9 @@ def demo(
 ) -> None:
     """Publish released results, evaluate the bundled scorers on the demo split, serve the app.
 
-    The boards of TS2 and TIFA160 are made from scores that authors released; those of the demo split
-    show how a submission is run. Needs no network, GPU or token. What is published already is not
-    computed again.
+    The boards of TS2, TIFA160 and GenAI Arena are made from scores that authors released; those of
+    the demo split show how a submission is run. Needs no network, GPU or token. What is published
+    already is not computed again.
 
     Example: python -m evaluator demo --no-serve
     """
