@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from evaluator.isolation.bubblewrap import Bubblewrap
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -46,6 +49,19 @@ def chromium() -> str:
         if found:
             return found
     pytest.skip("no browser: install chromium to run the browser tests")
+
+
+@cache
+def no_isolation() -> str:
+    """Why this machine cannot run code in a sandbox of bubblewrap; empty where it can."""
+    probe = Bubblewrap().probe()
+    return "" if probe.ok else f"no isolation here: {probe.reason} {probe.remedy}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that is marked `isolation` is skipped where nothing can be isolated."""
+    if item.get_closest_marker("isolation") and no_isolation():
+        pytest.skip(no_isolation())
 
 
 @pytest.hookimpl(trylast=True)

@@ -18,6 +18,7 @@ from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation.asking import boxes_known_to
 from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment
+from tests.processes import open_files
 
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
@@ -91,14 +92,14 @@ def test_nothing_stays_of_a_box_that_could_not_be_attached_to(
 
     own = f"assay-start-{container_sweep.this_supervisor()}-*"
     before = set(Path(tempfile.gettempdir()).glob(own))
-    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    descriptors = open_files()
     with monkeypatch.context() as patch:
         patch.setattr(Engine, "attached", fail)
         with pytest.raises(PlatformError, match="no room for another process"):
             docker_backend.start(Job(submit("class Scorer: pass")))
     assert boxes_known_to(engine) == []
     assert set(Path(tempfile.gettempdir()).glob(own)) <= before
-    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    assert not open_files() - descriptors
 
 
 def test_nothing_stays_of_a_box_whose_start_is_interrupted(

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.registry import load_registry
-from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher
 from evaluator.launching.planning import JobSettings
@@ -51,13 +50,6 @@ python -m evaluator worker --store hub:OWNER/NAME --launcher jobs --job-image IM
 """As docs/gpu-and-cluster.md has it."""
 
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _bubblewrap() -> None:
-    probe = Bubblewrap().probe()
-    if not probe.ok:
-        pytest.skip(f"no isolation here: {probe.reason} {probe.remedy}")
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from tests.evaluator.submission.archives import (
     within,
     zipped,
 )
+from tests.processes import open_files
 
 HASH = "c6ea794fd5a724642372a3c43090ad19ca31edfab67fe3b014b0a7578b21de43"
 """Of FILES; submissions in stores are named by it."""
@@ -270,10 +271,11 @@ def test_a_folder_that_becomes_a_link_is_not_gone_into(until: str, given: Path) 
 
 
 def test_no_folder_is_held_open_once_reading_ends(given: Path) -> None:
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_files()
     _, rest = first(given, "a.py")
+    assert open_files() - before
     assert rest() == ["sub", "sub/a.py"]
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not open_files() - before
 
 
 # Nothing of an archive is ever held whole; `benchmarks_perf.archives` has the large ones -------
