@@ -124,9 +124,11 @@ _ENDS = {'"""': re.compile(r'(?:\\.|[^\\])*?"""'), "'''": re.compile(r".*?'''")}
 def key_lines(text: str) -> Mapping[Key, int]:
     """Every key and table of a TOML file to its line, from 1.
 
-    Keys inside an inline table are not told apart from the table.
+    Keys inside an inline table are not told apart from the table. What stands in `[[list]]` is found
+    twice: as `list` (the first that has it), and as `list`, `0`, ... (its own).
     """
     found: dict[Key, int] = {}
+    tables: dict[Key, int] = {}
     table: Key = ()
     inside, depth = "", 0
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
@@ -134,21 +136,33 @@ def key_lines(text: str) -> Mapping[Key, int]:
         if not inside and not depth:
             if header := _TABLE.match(line):
                 table = _key(header[1])
-                found.setdefault(table, number)
+                if line.lstrip().startswith("[["):
+                    tables[table] = tables.get(table, -1) + 1
+                _note(found, tables, table, number)
                 continue
             if value := _VALUE.match(line):
-                found.setdefault((*table, *_key(value[1])), number)
+                _note(found, tables, (*table, *_key(value[1])), number)
                 at = value.end()
         inside, depth = _after(line, at, inside, depth)
     return found
 
 
+def _note(found: dict[Key, int], tables: Mapping[Key, int], key: Key, number: int) -> None:
+    found.setdefault(key, number)
+    numbered: list[str] = []
+    for end, part in enumerate(key, start=1):
+        numbered.append(part)
+        if key[:end] in tables:
+            numbered.append(str(tables[key[:end]]))
+    found.setdefault(tuple(numbered), number)
+
+
 def line_of(lines: Mapping[Key, int], place: Sequence[str | int]) -> int | None:
     """The line of a value, or of the nearest key around it."""
-    names = [part for part in place if isinstance(part, str)]
-    for end in range(len(names), 0, -1):
-        if (line := lines.get(tuple(names[:end]))) is not None:
-            return line
+    for names in (tuple(map(str, place)), tuple(part for part in place if isinstance(part, str))):
+        for end in range(len(names), 0, -1):
+            if (line := lines.get(names[:end])) is not None:
+                return line
     return None
 
 

@@ -107,7 +107,7 @@ class Scale(Frozen):
 class Card(Frozen):
     """Description of a benchmark, read from the `card.toml` of its folder."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_]*$")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=60)
     title: str
     family: str
     """The protocol it follows: `croc`, `ts2`, `evalmuse`, `gecko`, ..."""

@@ -19,7 +19,7 @@ def load_card(path: Path) -> CardBenchmark:
     """The benchmark that a card says, with files that may lie beside it.
 
     Raises:
-        PlatformError: `invalid_benchmark`: every problem of the card, each with its line.
+        ProblemsError: `invalid_benchmark`: every problem of the card, each with its line.
     """
     card = read_card(path, _measures_of)
     return _family(card.family)(card, path.parent)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from benchmarks.errors import PlatformError
-from benchmarks.parsing import key_lines, line_of, syntax_fault
+from benchmarks.families.untrusted import Place, odd_values, plain_path
+from benchmarks.parsing import Key, key_lines, line_of, syntax_fault
+from benchmarks.problems import Problem, ProblemsError
 from benchmarks.schema import Card, Frozen, MeasureInfo, Selector
 
 FamilyName = Literal["rating", "preference", "group", "element", "system"]
@@ -41,6 +42,7 @@ ROW = "@row"
 """Source of a column: number of the row in its table, from 0."""
 _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?))")
 _LARGEST_CARD = 1 << 20
+_SYNTAX_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 def with_named_group(pattern: str) -> str:
@@ -56,15 +58,7 @@ def with_named_group(pattern: str) -> str:
     return named
 
 
-def _plain_path(path: str) -> str:
-    """A relative path that stays below its folder."""
-    parts = PurePosixPath(path)
-    if not path or "\\" in path or parts.is_absolute() or ".." in parts.parts:
-        raise ValueError(f"{path!r} is no path below the folder of data")
-    return path
-
-
-PlainPath = Annotated[str, AfterValidator(_plain_path)]
+PlainPath = Annotated[str, AfterValidator(plain_path)]
 Pattern = Annotated[str, AfterValidator(lambda text: text and with_named_group(text) and text)]
 
 
@@ -184,7 +178,7 @@ class Images(Frozen):
 
     source: Literal["folder", "zip", "parquet", "url"]
     path: str = ""
-    """Declared file or folder; a template for several: `set/{model}.zip`."""
+    """Declared file or folder; a template for several: `set/{model}.zip`; empty for `url`."""
     name: str = "{image}"
     """Template of the name inside it, of columns `image`, `prompt`, `model`, `pair`; for `url` the
     address, and for `parquet` the name of the column with the images."""
@@ -414,72 +408,103 @@ class FamilyCard(Card):
     controls: Controls = Controls()
     golden: dict[str, Golden] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> FamilyCard:
-        problems = list(self._problems())
-        if problems:
-            raise ValueError("; ".join(problems))
-        return self
-
-    def _problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[tuple[Place, str]]:
+        """What does not fit together, each with its place."""
         yield from self._misplaced_sections()
+        yield from self._unknown_files()
         yield from self._unknown_tables()
         known = self.columns
-        for name in dict.fromkeys(self._named_columns()):
+        for place, name in self._named_columns():
             if name not in known:
-                yield f"column {name!r} is in no table ({', '.join(sorted(known)) or 'none'})"
-        measures = [("headline.measure", self.headline.measure)]
-        measures += [(f"golden.{label}", one.measure) for label, one in self.golden.items()]
-        measures += [("evaluation.measures", one) for one in self.evaluation.measures]
+                yield (
+                    place,
+                    f"column {name!r} is in no table ({', '.join(sorted(known)) or 'none'})",
+                )
+        measures: list[tuple[Place, str]] = [(("headline", "measure"), self.headline.measure)]
+        measures += [(("golden", key, "measure"), one.measure) for key, one in self.golden.items()]
+        measures += [(("evaluation", "measures"), one) for one in self.evaluation.measures]
         for place, measure in measures:
             if measure not in self.measures:
-                yield f"{place}: {measure!r} is none of {', '.join(self.measures)}"
+                yield place, f"{measure!r} is none of {', '.join(self.measures)}"
         threshold = self.preference.threshold if self.preference else 0.0
         if isinstance(threshold, Threshold) and self.headline.split == threshold.calibrate:
-            yield "the threshold is calibrated on the split that is evaluated"
+            place = ("preference", "threshold")
+            yield place, "the threshold is calibrated on the split that is evaluated"
 
-    def _misplaced_sections(self) -> Iterator[str]:
+    def _misplaced_sections(self) -> Iterator[tuple[Place, str]]:
         own = {"rating": "gold"}.get(self.family, self.family)
         # A choice among rated images has a group, and ratings too.
         also = "gold" if self.group and self.group.rule == "best_of" else own
         for section in ("gold", "preference", "group", "element", "system"):
             if section == own and not getattr(self, section):
-                yield f"a card of family {self.family} needs [{section}]"
+                yield ("family",), f"a card of family {self.family} needs [{section}]"
             if section not in (own, also) and getattr(self, section):
-                yield f"[{section}] belongs to another family than {self.family}"
+                yield (section,), f"[{section}] belongs to another family than {self.family}"
 
-    def _unknown_tables(self) -> Iterator[str]:
+    def _unknown_files(self) -> Iterator[tuple[Place, str]]:
+        for number, file in enumerate(self.files):
+            for path in (file.path, *file.also):
+                try:
+                    plain_path(path)
+                except ValueError as error:
+                    yield ("files", number, "path"), str(error)
+            if file.url and not file.url.startswith("https://"):
+                yield ("files", number, "url"), f"{file.url[:80]!r} does not begin with https://"
+        images = self.images
+        if images is None:
+            return
+        if images.source == "url":
+            if not images.name.startswith("https://"):
+                yield ("images", "name"), f"{images.name[:80]!r} does not begin with https://"
+        elif "{" not in images.path and images.path not in {file.path for file in self.files}:
+            yield ("images", "path"), f"{images.path!r} is no declared file"
+
+    def _unknown_tables(self) -> Iterator[tuple[Place, str]]:
         if not self.tables and not (self.system and self.system.source):
-            yield "needs [[tables]]"
+            yield (), "needs [[tables]]"
         files = {file.path for file in self.files}
         names = [table.name for table in self.tables]
-        yield from (
-            f"two tables are named {name}" for name in {n for n in names if names.count(n) > 1}
-        )
-        for table in self.tables:
+        for number, table in enumerate(self.tables):
+            if table.name in names[:number]:
+                yield ("tables", number, "name"), f"two tables are named {table.name}"
             for path in (path for path in table.paths if path not in files):
-                yield f"table {table.name}: {path} is no declared file"
-        for join in self.joins:
-            for name in (name for name in (join.left, join.right) if name not in names):
-                yield f"a join names a table {name!r}, which is not declared"
+                place = ("tables", number, "path")
+                yield place, f"table {table.name}: {path} is no declared file"
+        for number, join in enumerate(self.joins):
+            for side, name in (("left", join.left), ("right", join.right)):
+                if name not in names:
+                    place = ("joins", number, side)
+                    yield place, f"a join names a table {name!r}, which is not declared"
 
     @cached_property
     def columns(self) -> frozenset[str]:
         """Columns of all tables."""
         return frozenset(name for table in self.tables for name in table.columns)
 
-    def _named_columns(self) -> Iterator[str]:
-        items = self.items
-        for named in (items.prompt, items.text, items.image, items.model):
-            yield from filter(None, (named,) if isinstance(named, str) else named)
-        yield from filter(None, (items.pair, items.split, items.skills))
-        for gold in self.gold.values():
-            yield from filter(None, (gold.ratings, gold.rating, gold.rater, gold.mean, gold.sd))
-            yield from gold.aggregate if isinstance(gold.aggregate, tuple) else ()
-        if self.preference:
-            chosen = self.preference
-            yield from filter(None, (chosen.label, chosen.ranks, chosen.raters))
-            yield from (*(chosen.votes or ()), *(chosen.weights or ()))
+    def _named_columns(self) -> Iterator[tuple[Place, str]]:
+        """Columns that the card uses, with their places."""
+        sections: list[tuple[Place, Any, tuple[str, ...]]] = [
+            (
+                ("items",),
+                self.items,
+                ("prompt", "text", "image", "model", "pair", "split", "skills"),
+            ),
+            (
+                ("preference",),
+                self.preference,
+                ("label", "ranks", "raters", "votes", "weights"),
+            ),
+        ]
+        for facet, gold in self.gold.items():
+            place = ("gold", facet)
+            sections.append((place, gold, ("ratings", "rating", "rater", "mean", "sd")))
+            if isinstance(gold.aggregate, tuple):
+                sections.append((place, gold, ("aggregate",)))
+        for inside, section, keys in sections:
+            for key in keys if section is not None else ():
+                named = getattr(section, key) or ()
+                for name in filter(None, (named,) if isinstance(named, str) else named):
+                    yield (*inside, key), name
 
 
 MeasuresOf = Callable[[FamilyName, Mapping[str, Any]], Mapping[str, MeasureInfo]]
@@ -492,7 +517,7 @@ def read_card(path: Path, measures_of: MeasuresOf) -> FamilyCard:
     `measures_of`: what the measures of a family mean.
 
     Raises:
-        PlatformError: `invalid_benchmark`: every problem, each with its line.
+        ProblemsError: `invalid_benchmark`: every problem, each with its line.
     """
     try:
         content = path.read_bytes()
@@ -502,20 +527,42 @@ def read_card(path: Path, measures_of: MeasuresOf) -> FamilyCard:
         given = tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         said = str(error) if isinstance(error, OSError) else syntax_fault(error)
-        raise PlatformError("invalid_benchmark", f"{path}: {said}.") from error
+        raise _refusal(path, [((), said)], {}) from error
+    lines = key_lines(text)
+    if odd := list(odd_values(given)):
+        raise _refusal(path, odd, lines)
     try:
-        return FamilyCard.model_validate({**given, "measures": _measures(given, measures_of)})
+        card = FamilyCard.model_validate({**given, "measures": _measures(given, measures_of)})
     except ValidationError as error:
-        lines = key_lines(text)
-        said = "; ".join(
-            _placed(one["loc"], one["msg"], line_of(lines, one["loc"])) for one in error.errors()
-        )
-        raise PlatformError("invalid_benchmark", f"{path}: {said}.") from error
+        found = [(one["loc"], one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+        raise _refusal(path, found, lines) from error
+    if unfit := list(card.problems()):
+        raise _refusal(path, unfit, lines)
+    return card
 
 
-def _placed(place: tuple[int | str, ...], message: str, line: int | None) -> str:
-    where = ".".join(map(str, place)) or "the card"
-    return f"{where}{f' (line {line})' if line else ''}: {message.removeprefix('Value error, ')}"
+def _refusal(
+    path: Path, found: Sequence[tuple[Place, str]], lines: Mapping[Key, int]
+) -> ProblemsError:
+    """One error of all problems of a card."""
+    problems = tuple(
+        Problem("invalid_benchmark", _placed(place, message), file=str(path), line=line)
+        for place, message in dict.fromkeys(found)
+        for line in (_line_of_fault(place, message, lines),)
+    )
+    said = (f"{one.message}{f' (line {one.line})' if one.line else ''}" for one in problems)
+    return ProblemsError("invalid_benchmark", f"{path}: {'; '.join(said)}.", "", problems)
+
+
+def _line_of_fault(place: Place, message: str, lines: Mapping[Key, int]) -> int | None:
+    in_syntax = None if place else _SYNTAX_LINE.search(message)
+    return int(in_syntax[1]) if in_syntax else line_of(lines, place)
+
+
+def _placed(place: Place, message: str) -> str:
+    # Pydantic names the forms of a value that has several, as `function-after[...]`.
+    names = [str(part) for part in place if "[" not in str(part)]
+    return f"{'.'.join(names)}: {message}" if names else message
 
 
 def _measures(given: Mapping[str, Any], measures_of: MeasuresOf) -> dict[str, MeasureInfo]:

@@ -86,10 +86,17 @@ def test_keys_are_found_and_what_looks_like_one_is_not() -> None:
         "name": 2, "description": 3, "authors": 7, "text": 12, "inline": 14,
         "quoted key / and literal / bare": 15, "links": 17, "links / home page": 18,
         "a / b.c / d": 19, "a / b.c / d / e": 20, "list": 21, "list / f": 22,
+        "list / 0": 21, "list / 0 / f": 22,
     }  # fmt: skip
     assert tomllib.loads(TEXT.removeprefix("\ufeff"))["inline"] == {"a": 1, "b": "}"}
     around = [("authors", 2, 0), ("inline", "a"), ("links", "home page"), ("missing",), ()]
     assert [line_of(lines, key) for key in around] == [7, 14, 18, None, None]
+
+
+def test_what_stands_in_one_of_several_tables_is_found_there() -> None:
+    lines = key_lines("[[t]]\na = 1\n[t.c]\nx = 1\n[[t]]\na = 2\n[t.c]\nx = 2\ny = 3\n")
+    places = [("t", 0, "a"), ("t", 1, "a"), ("t", 1, "c", "x"), ("t", 1, "z"), ("t", "c", "y")]
+    assert [line_of(lines, place) for place in places] == [2, 6, 8, 5, 9]
 
 
 LEAVES = st.one_of(
