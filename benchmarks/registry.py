@@ -1,30 +1,42 @@
 """Registry of benchmarks: every folder with a card of a family, or with a `protocol.py`.
 
 A `protocol.py` defines `BENCHMARKS`. Nothing is registered by hand, so a benchmark is added by
-adding one folder.
+adding one folder. The setting `benchmarks` names further cards, of which no code is run.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.families import load_card
+from benchmarks.families.benchmark import CardBenchmark
 from benchmarks.measures import load_further, with_further
+from benchmarks.named_cards import named_benchmarks
+from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.schema import Benchmark
+from benchmarks.settings.model import value_of
 
 BUILT_IN = Path(__file__).parent
 
 
-def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
+def load_registry(
+    extra: Sequence[Path] = (), cards: Sequence[str] | None = None
+) -> Mapping[str, Benchmark]:
     """All benchmarks of this package and of further folders of benchmark folders, by name.
 
     Those with simulated ratings come last.
+
+    `cards`: places of cards, see `named_cards`; None: those of the setting `benchmarks`.
+
+    Raises:
+        AssayError: `duplicate_benchmark`, `invalid_benchmark`.
     """
     found: dict[str, Benchmark] = {}
     for root in (BUILT_IN, *extra):
@@ -36,8 +48,24 @@ def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
                     "Rename one of them in its card.toml.",
                 )
             found[benchmark.name] = benchmark
+    places = value_of("benchmarks", os.environ) if cards is None else cards
+    if places:
+        _add_named(found, named_benchmarks(places))
     ordered = dict(sorted(found.items(), key=lambda named: named[1].card.simulated))
     return MappingProxyType(with_further(ordered, load_further()))
+
+
+def _add_named(found: dict[str, Benchmark], named: Iterable[CardBenchmark]) -> None:
+    taken = {*found, *load_prompt_sets()}
+    for benchmark in named:
+        if benchmark.name in taken:
+            raise SubmitterError(
+                "duplicate_benchmark",
+                f"{benchmark.home}: there is a benchmark or prompt set {benchmark.name!r} already.",
+                "Give it another name in its card.toml.",
+            )
+        taken.add(benchmark.name)
+        found[benchmark.name] = benchmark
 
 
 def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:

@@ -58,7 +58,7 @@ class CardBenchmark(Benchmark):
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
         super().__init__(card)
-        self._home = home
+        self.home = home
         self.asked_from = tuple(
             dict.fromkeys(path for table in card.tables for path in table.paths)
         )
@@ -71,7 +71,7 @@ class CardBenchmark(Benchmark):
 
     def folder(self, data: Path | None) -> DataFolder:
         """The files of the card: below a folder of data, or beside the card."""
-        return DataFolder(data, self.name, self.card.files, self.card.counts, self._home)
+        return DataFolder(data, self.name, self.card.files, self.card.counts, self.home)
 
     def items(self, folder: DataFolder) -> Items:
         """The items that the tables name."""

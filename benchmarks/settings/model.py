@@ -174,6 +174,9 @@ class Settings(BaseSettings):
     """The store: a folder, or hub:OWNER/NAME."""
     data: Annotated[str | None, Setting("data", path=True)] = None
     """Folder of benchmark data files. Without it, what needs none works."""
+    benchmarks: Annotated[Names, Setting("benchmarks", path=True)] = ()
+    """Cards of benchmarks of your own: folders with a card.toml or with folders that have one, and
+    hub:OWNER/NAME@COMMIT. Each is a board; code beside them is never run."""
     models: Annotated[str, Setting("models", _RUNNERS, path=True)] = ".assay/models"
     """Folder of the Hub's models that modules name."""
     scratch: Annotated[str | None, Setting("scratch", _WORKER, path=True)] = None
@@ -466,9 +469,13 @@ class SettingsFile(TomlConfigSettingsSource):
         setting = KEYS.get(key) or FILE_KEYS[key]
         # A store is a folder or not; ./a:b is one, and must stay as it is written.
         is_home = setting.name == "store" and str(value).startswith("~")
-        if isinstance(value, str) and (setting.path or is_home or key in FILE_KEYS):
+        if setting.path or is_home or key in FILE_KEYS:
+            where = f"{self._place(key)}: {key}"
             try:
-                value = str(_expanded(value, f"{self._place(key)}: {key}"))
+                if isinstance(value, str):
+                    value = str(_expanded(value, where))
+                elif isinstance(value, list):
+                    value = [str(_expanded(str(part), where)) for part in value]
             except SubmitterError as error:
                 self._problems.append(error)
                 return

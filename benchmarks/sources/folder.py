@@ -230,10 +230,28 @@ class DataFolder:
     def _places(self, file: DataFile) -> Iterable[Path]:
         if self._root is not None:
             yield from (self._root / name for name in (file.path, *file.also))
-        if self._home is not None and file.beside:
-            yield self._home / PurePosixPath(file.path).name
+        beside = self._beside(file)
+        if beside is not None and not self._leads_out(beside):
+            yield beside
+
+    def _beside(self, file: DataFile) -> Path | None:
+        """Where a file lies beside the card; None where it does not."""
+        if self._home is None or not file.beside:
+            return None
+        return self._home / PurePosixPath(file.path).name
+
+    def _leads_out(self, place: Path) -> bool:
+        """Whether a file beside the card is a link to somewhere else."""
+        return not place.resolve().is_relative_to(place.parent.resolve())
 
     def _missing(self, file: DataFile) -> SubmitterError:
+        beside = self._beside(file)
+        if beside is not None and self._leads_out(beside):
+            return SubmitterError(
+                "data_malformed",
+                f"{beside} is a link that leads out of the folder of the card.",
+                "Put the file itself there.",
+            )
         if self._root is None:
             return SubmitterError(
                 "data_missing",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from re import fullmatch
 from typing import TypeVar
 from urllib.parse import quote
@@ -260,6 +260,21 @@ class Hub:
             )
             for entry in sorted(found, key=lambda entry: entry.path)
         ]
+
+    def keep(self, repo: str, name: str, commit: str, folder: Path, most: int) -> Path:
+        """A file of at most so many bytes in a folder of this machine; the Hub is asked once.
+
+        `commit`: the whole id, so that what is kept never changes.
+        """
+        kept = folder / safe_name(name, repo)
+        if not kept.is_file():
+            _, expected = self.file(repo, name, commit)
+            if (expected.size or 0) > most:
+                raise SubmitterError(
+                    "too_large", f"{repo}/{name} has {expected.size:,} bytes, more than {most:,}."
+                )
+        ask = partial(self._api.hf_hub_download, repo, name, repo_type="dataset", local_dir=folder)
+        return Path(self._retry(lambda: ask(revision=commit), f"{repo}/{name}", repo, commit))
 
     def files(self) -> HfFileSystem:
         """The repositories as a file system, for reading parts of files."""

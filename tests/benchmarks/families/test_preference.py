@@ -322,9 +322,9 @@ def repeated(
         times = dict(zip(answers.clusters, weights.astype(int), strict=True))
         drawn = [row | {"p": f"{row['p']}"} for row in rows for _ in range(times[str(row["p"])])]
         again = type(one)(one.card.model_copy(), folder)
-        again._home = folder / str(draw)
-        again._home.mkdir(parents=True)
-        (again._home / "labels.json").write_text(json.dumps(drawn))
+        again.home = folder / str(draw)
+        again.home.mkdir(parents=True)
+        (again.home / "labels.json").write_text(json.dumps(drawn))
         _, expected = measured(again, scores)
         value = {(row.measure, row.skill): row.value for row in expected.rows}
         for row, resamples in zip(found.rows, found.resamples, strict=True):
