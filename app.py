@@ -13,10 +13,11 @@ visitors from this machine are known, as the local account; all others may read.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -175,8 +176,16 @@ def patiently(
     raise AssertionError("counting ended")
 
 
-def main() -> int:
-    """Serve until interrupted."""
+def main(words: Sequence[str] = ()) -> int:
+    """Serve until interrupted.
+
+    `words`: of the command line; `--help` alone is one.
+    """
+    argparse.ArgumentParser(
+        prog="python app.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args(words)
     keep_small()
     try:
         for warning in load_process():
@@ -227,4 +236,4 @@ def _generations(source: Source) -> ModelPictures | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

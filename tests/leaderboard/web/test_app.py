@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app import Settings
+from app import Settings, main
 from benchmarks.errors import SubmitterError
 from leaderboard.governance.authentication import Authentication, AuthenticationMethod
 from leaderboard.store.live.interface import FolderLive
@@ -51,6 +51,13 @@ def settings(store: str, *more: Any, operators: frozenset[str] = frozenset()) ->
 )  # fmt: skip
 def test_settings_come_from_the_environment(given: dict[str, str], expected: Settings) -> None:
     assert Settings.read(given, "me") == expected
+
+
+@pytest.mark.parametrize(("words", "status"), [(["--help"], 0), (["--store", "s"], 2), (["s"], 2)])
+def test_words_are_no_settings(words: list[str], status: int) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == status
 
 
 @pytest.mark.parametrize(
