@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from benchmarks.arrays import FloatArray
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.inference import infer
 from benchmarks.rows import Measured, Row, concatenate
@@ -274,6 +276,23 @@ class ScoreTable:
         """
         table = self.elements[metric]
         return table.assign(score=table["score"] * self.directions.get(metric, 1))
+
+
+def scores_of_elements(table: pd.DataFrame, keys: pd.DataFrame) -> tuple[FloatArray, int]:
+    """A metric's scores of elements in the order of the benchmark's.
+
+    `table`: columns `pair_id`, `element_id`, `score`; `keys`: columns `pair_id`, `element_id`, E rows.
+    Returns: shape (E,), NaN where the metric gives none; and how many scores belong to no key.
+    """
+    names = ["pair_id", "element_id"]
+    if table[names].reset_index(drop=True).equals(keys[names].reset_index(drop=True)):
+        # In the order of the keys, which spares looking up every pair of names.
+        return table["score"].to_numpy(np.float64), 0
+    joined = keys[names].merge(
+        table[[*names, "score"]], on=names, how="left", validate="one_to_one", indicator=True
+    )
+    known = int((joined["_merge"] == "both").sum())
+    return joined["score"].to_numpy(np.float64), len(table) - known
 
 
 def _usable_unit(largest: float) -> float:

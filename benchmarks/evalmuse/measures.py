@@ -138,21 +138,6 @@ class ElementTable:
     splits: tuple[Slice, ...]  # as of the images
     skills: tuple[Slice, ...]  # each reported skill
 
-    def scores_from(self, table: pd.DataFrame) -> tuple[FloatArray, int]:
-        """A metric's scores in the order of the keys.
-
-        Returns shape (E,), NaN where the metric gives none; and how many scores belong to no label.
-        """
-        names = ["pair_id", "element_id"]
-        if table[names].reset_index(drop=True).equals(self.keys):
-            # In the order of the labels, which spares looking up every pair of names.
-            return table["score"].to_numpy(np.float64), 0
-        joined = self.keys.merge(
-            table[[*names, "score"]], on=names, how="left", validate="one_to_one", indicator=True
-        )
-        labelled = int((joined["_merge"] == "both").sum())
-        return joined["score"].to_numpy(np.float64), len(table) - labelled
-
 
 def tables_of(answers: EvalMuseAnswers, plan: ResamplingPlan) -> tuple[ImageTable, ElementTable]:
     """Both tables."""

@@ -29,7 +29,7 @@ from benchmarks.evalmuse.measures import (
 )
 from benchmarks.pooled import ManyPools
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable, scores_of_elements
 from benchmarks.statistics.resampling import ResamplingPlan
 
 TRACK1_WEIGHTS: dict[str, float] = {"srcc": 0.25, "plcc": 0.25, "element_accuracy": 0.5}
@@ -56,7 +56,8 @@ def estimates(
         row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="paper")
         found = list(overall_estimates(row, column, pools, images))
         if metric in scores.elements:
-            of_elements, n_unlabelled = elements.scores_from(scores.oriented_elements(metric))
+            given = scores.oriented_elements(metric)
+            of_elements, n_unlabelled = scores_of_elements(given, elements.keys)
             sign = scores.directions.get(metric, 1)
             scored = ScoredElements(of_elements, elements, n_unlabelled, plan, sign)
             found += element_estimates(row, scored)

@@ -125,6 +125,13 @@ class CardBenchmark(Benchmark):
         """This benchmark with half credit for a metric's ties, for controls; itself as a rule."""
         return self
 
+    def elements_of_controls(
+        self, overall: pd.DataFrame, answers: Any
+    ) -> Mapping[str, pd.DataFrame]:
+        """Element scores of controls, from their scores of pairs; see `ScoreTable.elements`."""
+        del overall, answers
+        return {}
+
     def has_images(self, data: Path | None) -> bool:
         """Whether the images are there, as far as their files tell; cheap."""
         return has_images(self.folder(data), self.card)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -311,43 +312,57 @@ class Group(Frozen):
         return self
 
 
+class Search(Frozen):
+    """A threshold that is found on a split which is not evaluated."""
+
+    search: float = Field(gt=0, le=0.5)
+    """Step between thresholds that are tried, as a share of the scores: 0.01 tries every percentile."""
+    on: str
+    """The split."""
+
+
 class Element(Frozen):
-    """Labels of parts of a prompt."""
+    """Labels of parts of a prompt: words, objects, questions."""
 
-    element: Column
+    element: str = ""
+    """Column of the part's id; empty: each pair is one part, `whole`."""
     element_text: str = ""
-    label: Column
-    cut: float = 0.5
-    """An element is there where its mean label is at least this."""
-    threshold: float | Literal["held_out"] | dict[str, float] = 0.5
-    missing: Literal["0", "drop"] = "0"
+    """Column of what a scorer is asked of the part."""
+    label: str
+    """Column: whether it is there, or the share of raters who say so, or a list of either; the rows of
+    one part are averaged."""
+    cut: float = Field(0.5, ge=0, le=1)
+    """A part is there where its mean label is at least this."""
+    threshold: float | Literal["held_out"] | Search = "held_out"
+    """From which score on a metric says that a part is there."""
     of: Literal["elements", "prompts"] = "elements"
+    """What is counted: each part, or each image by the mean of its parts, true where all are there."""
     mean: Literal["am", "gm"] = "am"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_columns(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        short = {name: _as_column(given[name]) for name in ("element", "label") if name in given}
-        return {**given, **short}
+    """Mean of the scores of an image's parts: arithmetic, or geometric."""
 
 
 class System(Frozen):
     """Values of models by people."""
 
     source: str = Field("", alias="from")
-    """Another card whose ratings are averaged by model."""
+    """Another benchmark, whose ratings are averaged by model."""
     facet: str = ""
+    """Facet of its ratings; empty: that of its headline."""
     human: str = ""
     """Table with columns `model` and `value`."""
-    released: dict[str, str] = Field(default_factory=dict)
+    scale: tuple[float, float] = (0.0, 1.0)
+    """What counts as a rate of 0 and of 1 among the values of people."""
+    released: dict[str, date] = Field(default_factory=dict)
     """Model to the date of its release, `2024-08-01`."""
 
     @model_validator(mode="after")
     def _has_one_source(self) -> System:
         if bool(self.source) is bool(self.human):
             raise ValueError("needs exactly one of from and human")
+        if self.facet and not self.source:
+            raise ValueError("facet belongs to from")
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError("scale needs its lower end first")
         return self
 
 
@@ -358,7 +373,8 @@ class Evaluation(Frozen):
     """The first one is the headline; empty: all of the family."""
     ties: tuple[Literal["calibrated", "equal", "ignore"], ...] = ("calibrated",)
     pool: Literal["all", "prompt", "model"] = "all"
-    missing: Literal["drop", "wrong", "fail"] | None = None
+    missing: Literal["drop", "wrong", "absent", "fail"] | None = None
+    """What becomes of items without a score; `absent`: they say that an element is not there."""
     slices: tuple[Literal["skills", "split"], ...] = ("skills", "split")
     """Parts that have rows of their own."""
     pooled: bool = True
@@ -430,6 +446,15 @@ class FamilyCard(Card):
         if isinstance(threshold, Threshold) and self.headline.split == threshold.calibrate:
             place = ("preference", "threshold")
             yield place, "the threshold is calibrated on the split that is evaluated"
+        search = self.element.threshold if self.element else 0.0
+        if isinstance(search, Search):
+            place = ("element", "threshold")
+            if self.headline.split == search.on:
+                yield place, "the threshold is searched on the split that is evaluated"
+            if not self.items.split:
+                yield place, "a threshold that is searched on a split needs items.split"
+        if self.evaluation.missing == "absent" and not self.element:
+            yield ("evaluation", "missing"), "absent belongs to family element"
 
     def _misplaced_sections(self) -> Iterator[tuple[Place, str]]:
         own = {"rating": "gold"}.get(self.family, self.family)
@@ -494,6 +519,7 @@ class FamilyCard(Card):
                 self.preference,
                 ("label", "ranks", "raters", "votes", "weights"),
             ),
+            (("element",), self.element, ("element", "element_text", "label")),
         ]
         for facet, gold in self.gold.items():
             place = ("gold", facet)

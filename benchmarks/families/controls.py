@@ -96,7 +96,8 @@ def control_scores(
         columns[name] = scores
         if name != "constant":
             columns[REVERSED + name] = -scores
-    return ScoreTable(pd.DataFrame(columns, index=pd.Index(answers.pair_ids, name="pair_id")))
+    overall = pd.DataFrame(columns, index=pd.Index(answers.pair_ids, name="pair_id"))
+    return ScoreTable(overall, benchmark.elements_of_controls(overall, answers))
 
 
 def tells_apart(scores: FloatArray, items: Items) -> bool:

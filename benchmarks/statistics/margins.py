@@ -11,9 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-
-_CELLS_AT_ONCE = 1 << 22
-"""Draws of margins held at a time: 32 MiB."""
+from benchmarks.statistics.detection import auroc, ratio, won_by_level
 
 
 def better_worse_auc(margins: FloatArray, clusters: IntArray, counts: FloatArray) -> FloatArray:
@@ -28,8 +26,8 @@ def better_worse_auc(margins: FloatArray, clusters: IntArray, counts: FloatArray
     Returns: shape (B,), 0..1; NaN where a resample holds none.
     """
     won = 0.5 * ((margins > 0).astype(np.float64) + (margins >= 0))
-    found, _, total = _won_by_size(np.abs(margins), won, np.ones(won.size), clusters, counts)
-    return _share(found, total**2)
+    found, _, total = won_by_level(np.abs(margins), won, np.ones(won.size), clusters, counts)
+    return ratio(found, total**2)
 
 
 def decided_tied_auc(
@@ -40,36 +38,4 @@ def decided_tied_auc(
     `margins` (n,), not NaN; `decided` (n,); the others as for `better_worse_auc`.
     Returns: shape (B,), 0..1; NaN where a resample lacks decided or tied comparisons.
     """
-    apart = decided.astype(np.float64)
-    sizes = np.abs(margins)
-    found, n_decided, n_tied = _won_by_size(sizes, apart, 1.0 - apart, clusters, counts)
-    return _share(found, 2.0 * n_decided * n_tied)
-
-
-def _won_by_size(
-    sizes: FloatArray, won: FloatArray, rivals: FloatArray, clusters: IntArray, counts: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sum of won_i rival_j [(s_i > s_j) + (s_i >= s_j)] in each resample; sums of both; (B,) each."""
-    from scipy import sparse  # noqa: PLC0415 (when it is used: the site keeps less in memory)
-
-    levels, level = np.unique(sizes, return_inverse=True)
-    shape = len(levels), counts.shape[1]
-    winning, facing = (
-        sparse.csr_array((values, (level, clusters)), shape) for values in (won, rivals)
-    )
-    found = np.empty((3, len(counts)))
-    width = max(1, _CELLS_AT_ONCE // max(len(levels), 1))
-    for start in range(0, len(counts), width):
-        drawn = np.ascontiguousarray(counts[start : start + width].T)
-        mine, theirs = winning @ drawn, facing @ drawn
-        up_to = np.cumsum(theirs, axis=0)
-        sums = np.einsum("gb,gb->b", mine, 2.0 * up_to - theirs), mine.sum(axis=0), up_to[-1:]
-        for line, values in zip(found, sums, strict=True):
-            line[start : start + width] = values if np.size(values) else 0.0
-    return found[0], found[1], found[2]
-
-
-def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share: FloatArray = part / whole
-    return share
+    return auroc(np.abs(margins), decided, clusters, counts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, IntArray
 
 STEPS_PER_UNIT = 100
 MAX_SPAN = 100
@@ -67,6 +67,21 @@ def correct_by_cluster(
     positives = np.bincount(index, weights=is_positive, minlength=n_clusters)
     correct: FloatArray = positives[:, None] + np.cumsum(change, axis=1)[:, :-1]
     return correct
+
+
+def reaching_by_cluster(
+    scores: FloatArray, clusters: IntArray, n_clusters: int, thresholds: FloatArray
+) -> FloatArray:
+    """How many items of each cluster reach each threshold.
+
+    `scores` (n,), not NaN, may be infinite; `clusters` (n,); `thresholds` (K,), ascending.
+    Returns: shape (C, K), number of items with score >= threshold.
+    """
+    reached = np.searchsorted(thresholds, scores, side="right")
+    width = thresholds.size + 1
+    by_number = np.bincount(clusters * width + reached, minlength=n_clusters * width)
+    passing = np.cumsum(by_number.reshape(n_clusters, width)[:, :0:-1], axis=1)[:, ::-1]
+    return passing.astype(np.float64)
 
 
 def best_index(correct: FloatArray) -> NDArray[np.intp]:
