@@ -1,4 +1,4 @@
-"""Registry of benchmarks: every folder with a card of a family, or with a `protocol.py`.
+"""Registry of benchmarks: every folder with cards of families (`card*.toml`), or with a `protocol.py`.
 
 A `protocol.py` defines `BENCHMARKS`. Nothing is registered by hand, so a benchmark is added by
 adding one folder. The setting `benchmarks` names further cards, of which no code is run.
@@ -81,10 +81,9 @@ def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:
 
 def _benchmarks_below(root: Path) -> Iterator[Benchmark]:
     for folder in sorted(place for place in root.iterdir() if place.is_dir()):
-        file, card = folder / "protocol.py", folder / "card.toml"
+        file = folder / "protocol.py"
         if not file.is_file():
-            if card.is_file():
-                yield load_card(card)
+            yield from map(load_card, sorted(folder.glob("card*.toml")))
             continue
         module = _import(file)
         declared = getattr(module, "BENCHMARKS", None)

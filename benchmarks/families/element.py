@@ -345,7 +345,7 @@ class ElementBenchmark(CardBenchmark):
     ) -> Mapping[str, pd.DataFrame]:
         """To every part of a pair the control's score of the pair."""
         keys = answers.labels.keys[["pair_id", "element_id"]]
-        values = overall.to_numpy(np.float64)[answers.labels.line]
+        values = overall.loc[list(answers.pair_ids)].to_numpy(np.float64)[answers.labels.line]
         return {str(name): keys.assign(score=values[:, k]) for k, name in enumerate(overall)}
 
 

@@ -1,0 +1,97 @@
+"""Boards of elements: released labels, and figures computed apart from the same files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmarks.families.element import ElementAnswers, ElementBenchmark
+from benchmarks.registry import BUILT_IN, load_registry
+from benchmarks.schema import ScoreTable
+from tools import make_geneval
+
+REGISTRY = load_registry()
+
+
+def board(name: str, data: Path | None = None) -> tuple[ElementBenchmark, ElementAnswers]:
+    found = REGISTRY[name]
+    assert isinstance(found, ElementBenchmark)
+    answers = found.answers(data)
+    assert isinstance(answers, ElementAnswers)
+    return found, answers
+
+
+def test_geneval_needs_no_data_and_says_that_the_labels_of_its_successor_were_not_released() -> (
+    None
+):
+    one, answers = board("geneval_elements")
+    assert one.labels(answers) == {"yes": 2022, "no": 774}
+    assert "GenEval 2 were never released" in one.card.description
+    rows = pd.read_csv(BUILT_IN / "geneval" / "elements.csv")
+    labels = rows["labels"].map(json.loads)
+    there = labels.map(np.mean) >= 0.5
+    others = [
+        ((sum(votes) - one) / (len(votes) - 1) >= 0.5) == bool(one)
+        for votes in labels
+        for one in votes
+    ]
+    ceiling = one.facts(answers)["How far people agree"].set_index("measure")["one rater"]
+    assert ceiling["accuracy"] == pytest.approx(np.mean(others))
+    assert int(there.sum()) == 2022
+    asked = rows.set_index(["image", "element"])["question"]
+    assert asked["clip/220_2", "count-0"] == "Are there exactly four donuts?"
+    position = asked["clip/417_0", "position-0"]
+    assert position == "Is the bicycle above the parking meter?"
+
+
+@pytest.mark.paper
+def test_the_labels_of_geneval_are_those_of_its_raters(assay_data: Path) -> None:
+    for name, content in make_geneval.tables(assay_data).items():
+        assert (BUILT_IN / "geneval" / name).read_text("utf-8") == content
+    raw = pd.concat(
+        pd.read_csv(assay_data / "geneval" / f"annotations_{model}.csv", dtype=str,
+                    keep_default_na=False).assign(model=model)
+        for model in make_geneval.MODELS
+    )  # fmt: skip
+    rows = pd.read_csv(BUILT_IN / "geneval" / "elements.csv").set_index(["image", "element"])
+    for (model, index), answers in raw.groupby(["model", "Input.index"]):
+        if len(answers) != 5:
+            assert (f"{model}/{index}", "object-0") not in rows.index
+            continue
+        labels = json.loads(str(rows.loc[(f"{model}/{index}", "object-0"), "labels"]))
+        assert labels == [int(count != "0") for count in answers["Answer.task-count-0"]]
+
+
+@pytest.mark.paper
+def test_evalmi_against_a_plain_computation(assay_data: Path) -> None:
+    one, answers = board("evalmi_elements", assay_data)
+    table = pd.read_excel(assay_data / "evalmi" / "AIGI2025_MOS_yn.xlsx", engine="calamine")
+    table = table.set_index("ImageName").loc[list(answers.pair_ids)]
+    yes = table["Y/N"].to_numpy(bool)
+    assert one.labels(answers) == {"yes": 28931, "no": 21469}
+    assert stats.spearmanr(table["MOS2"], yes).statistic == pytest.approx(0.851358, abs=5e-7)
+    scores = ScoreTable(table[["MOS2"]].astype(float))
+    rows = one.measure(scores, answers, one.plan(answers, 0)).rows
+    found = {row.measure: row.value for row in rows if row.skill is None}
+    ranks = stats.rankdata(table["MOS2"])
+    u = ranks[yes].sum() - yes.sum() * (yes.sum() + 1) / 2
+    assert found["auroc"] == pytest.approx(u / (yes.sum() * (~yes).sum()))
+    best = max(((table["MOS2"] >= limit) == yes).mean() for limit in np.arange(45, 56, 0.05))
+    assert best - 0.002 < found["accuracy"] <= best + 1e-9
+    skills = {row.skill for row in rows if row.skill}
+    assert skills == set(one.card.skills)
+
+
+def test_prompts_of_evalmi_are_numbered_as_its_images() -> None:
+    prompts = pd.read_csv(BUILT_IN / "evalmi" / "prompts.csv", dtype=str)
+    assert prompts["number"].tolist() == [f"{k:03d}" for k in range(1, 2101)]
+    assert prompts["prompt"].nunique() == 2090
+    named = {skill for cell in prompts["skills"] for skill in json.loads(cell)}
+    assert (
+        named == set(REGISTRY["evalmi_elements"].card.skills) == set(REGISTRY["evalmi"].card.skills)
+    )
