@@ -7,6 +7,7 @@ import sys
 import typer
 
 from benchmarks.command_line import run
+from benchmarks.commands.check_card import check
 from benchmarks.commands.describe import describe, list_benchmarks
 from benchmarks.commands.files import fetch, pairs, prompts, questions
 
@@ -20,7 +21,7 @@ def command_line() -> typer.Typer:
         add_completion=False,
     )
     app.command("list")(list_benchmarks)
-    for command in (describe, fetch, pairs, prompts, questions):
+    for command in (check, describe, fetch, pairs, prompts, questions):
         app.command()(command)
     return app
 

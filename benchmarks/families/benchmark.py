@@ -77,7 +77,7 @@ class CardBenchmark(Benchmark):
         """The items that the tables name."""
         return items_of(folder, self.card, read_tables(folder, self.card))
 
-    def answers(self, data: Path | None) -> Answers:
+    def answers(self, data: Path | None) -> ItemAnswers:
         """Read the tables of the card, and what people said of each row."""
         folder = self.folder(data)
         found = self.labelled(folder, self.items(folder))
@@ -88,7 +88,7 @@ class CardBenchmark(Benchmark):
         return found
 
     @abstractmethod
-    def labelled(self, folder: DataFolder, items: Items) -> Answers:
+    def labelled(self, folder: DataFolder, items: Items) -> ItemAnswers:
         """The answers of the family: what people said, row by row.
 
         Raises:

@@ -561,10 +561,33 @@ def read_card(path: Path, measures_of: MeasuresOf) -> FamilyCard:
         card = FamilyCard.model_validate({**given, "measures": _measures(given, measures_of)})
     except ValidationError as error:
         found = [(one["loc"], one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+        found += _further_problems(given, {str(place[0]) for place, _ in found}, measures_of)
         raise _refusal(path, found, lines) from error
     if unfit := list(card.problems()):
         raise _refusal(path, unfit, lines)
     return card
+
+
+_STAND_INS = dict.fromkeys(
+    ("name", "title", "summary", "description", "revision", "cluster"), "x"
+) | {"kind": "alignment"}
+"""Required keys that say nothing of other keys."""
+_TOGETHER = (
+    frozenset(FamilyCard.model_fields) - _STAND_INS.keys() - {"licence", "citation", "links"}
+)
+"""Keys that must be right before it can be told whether they fit together."""
+
+
+def _further_problems(
+    given: Mapping[str, Any], wrong: set[str], measures_of: MeasuresOf
+) -> list[tuple[Place, str]]:
+    """What does not fit together in a card of which other keys are wrong."""
+    if wrong & _TOGETHER:
+        return []
+    right = {key: value for key, value in given.items() if key not in wrong}
+    measures = _measures(given, measures_of)
+    card = FamilyCard.model_validate({**_STAND_INS, **right, "measures": measures})
+    return list(card.problems())
 
 
 def _refusal(

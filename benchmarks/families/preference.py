@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.errors import PlatformError
+from benchmarks.errors import SubmitterError
 from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import FamilyCard, Preference, Threshold
 from benchmarks.families.comparisons import (
@@ -656,7 +656,7 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     """The card with the measures that its form of labels allows, said with its rules.
 
     Raises:
-        PlatformError: `invalid_benchmark`: it chooses a measure that needs something else.
+        SubmitterError: `invalid_benchmark`: it chooses a measure that needs something else.
     """
     said = card.preference
     assert said is not None
@@ -667,7 +667,9 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     if isinstance(said.threshold, Threshold) and not card.items.split:
         problems.append("a threshold that is calibrated on a split needs items.split")
     if problems:
-        raise PlatformError("invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}.")
+        raise SubmitterError(
+            "invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}."
+        )
     rules = " ".join((_HUMAN_TIES[said.human_ties], _METRIC_TIES[said.metric_ties]))
     measures = {
         name: info.model_copy(update={"meaning": f"{info.meaning} {rules}"})

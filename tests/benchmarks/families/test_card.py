@@ -77,6 +77,15 @@ def test_all_problems_are_said_at_once_each_with_its_line(tmp_path: Path) -> Non
         assert f"(line {lines.index(key) + 1})" in caught.value.message
 
 
+def test_what_does_not_fit_together_is_said_beside_a_key_that_is_wrong(tmp_path: Path) -> None:
+    wrong = with_keys(RATED, {"kind": "beauty", "titel": "x", "gold": {"mean": {"mean": "mos"}}})
+    with refused("invalid_benchmark", "kind: ", "titel: ", "gold.mean.mean: column 'mos'"):
+        load_card(write_card(tmp_path, wrong))
+    with refused("invalid_benchmark", "headline.measure", "kind: ") as caught:
+        load_card(write_card(tmp_path, with_keys(wrong, {"headline": {"measure": 1}})))
+    assert "mos" not in caught.value.message
+
+
 @pytest.mark.parametrize("content", [b"name = ", b"\xff", b"a = " + b"[" * 9000, b"x = 1\n" * 2])
 def test_what_is_not_toml_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "card.toml").write_bytes(content)

@@ -39,7 +39,7 @@ LABELS = """id,image,prompt,model,mean
 
 def scores_of(folder: Path, images: Any = None, **keys: Any) -> pd.DataFrame:
     board = benchmark_of(folder, with_keys(MODELS, keys), labels_csv=LABELS)
-    return control_scores(board, board.answers(folder), images).overall  # type: ignore[arg-type]
+    return control_scores(board, board.answers(folder), images).overall
 
 
 def encoded(width: int, height: int) -> bytes:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.errors import PlatformError
+from benchmarks.errors import SubmitterError
 from benchmarks.families.comparisons import BAD, TIE, A, B
 from benchmarks.families.preference import MEASURES, PreferenceAnswers, PreferenceBenchmark
 from benchmarks.rows import Measured, Row
@@ -491,7 +491,7 @@ def test_labels_that_say_nothing_are_refused(
     "measure", ["regret", "vote_accuracy", "exact_match", "accuracy_all", "accuracy_micro"]
 )
 def test_a_measure_that_the_labels_do_not_allow_is_refused(tmp_path: Path, measure: str) -> None:
-    with pytest.raises(PlatformError, match=f"{measure} needs"):
+    with pytest.raises(SubmitterError, match=f"{measure} needs"):
         benchmark(
             tmp_path, labelled("x"), LABEL, COLUMN,
             evaluation={"measures": ["accuracy", measure]},
