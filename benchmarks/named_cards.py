@@ -19,7 +19,7 @@ from benchmarks.families.benchmark import CardBenchmark
 from benchmarks.problems import Problem, ProblemsError, problems_of
 from benchmarks.sources.remote import Hub, safe_name
 
-CARD = "card.toml"
+CARD, CARDS = "card.toml", "card*.toml"
 _ON_HUB = re.compile(r"hub:(?P<repo>[\w.-]+/[\w.-]+)@(?P<commit>[0-9a-f]{40})(?:/(?P<folder>.+))?")
 _HOW = "Name a folder with a card.toml, or hub:OWNER/NAME@COMMIT with the 40 digits of the commit."
 _LARGEST_FILE = 256 << 20
@@ -86,10 +86,7 @@ def _cards_at(place: str, hub: Hub | None) -> Iterator[Path]:
     if path.is_file():
         yield path
         return
-    if (path / CARD).is_file():
-        yield path / CARD
-        return
-    inside = sorted(path.glob(f"*/{CARD}")) if path.is_dir() else []
+    inside = sorted(path.glob(CARDS)) or sorted(path.glob(f"*/{CARDS}"))
     if not inside or len(inside) > _MOST:
         said = f"holds {len(inside):,} cards" if inside else "holds no card.toml"
         raise SubmitterError("no_card", f"{place} {said}.", _HOW)

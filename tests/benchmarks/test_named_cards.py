@@ -85,6 +85,12 @@ def test_a_link_beside_a_card_that_leads_out_of_its_folder_is_not_read(tmp_path:
         benchmark.answers(None)
 
 
+def test_a_folder_may_hold_several_cards(tmp_path: Path) -> None:
+    named(tmp_path, "one").rename(tmp_path / "card_first.toml")
+    named(tmp_path, "two")
+    assert [one.name for one in named_benchmarks([str(tmp_path)])] == ["two", "one"]
+
+
 def test_several_cards_are_not_one(tmp_path: Path) -> None:
     paths = [named(tmp_path / name, name) for name in ("a", "b")]
     assert card_at(str(tmp_path / "b")) == paths[1]
