@@ -1,21 +1,28 @@
-"""Pooled images, each with a score and a mean rating, and the correlation of the two."""
+"""Pooled images, each with a score and a mean rating, and how far the two agree."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Self, TypeVar
+from functools import cached_property, partial
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.rows import PooledSample, Row, notes
-from benchmarks.statistics import correlation, kendall
-from benchmarks.statistics.logistic import plcc_with_draws
-from benchmarks.statistics.pairwise_accuracy import PairForms
-from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.statistics import correlation, kendall, logistic
+from benchmarks.statistics.correlation import BY_GROUP, Groups
+from benchmarks.statistics.logistic import BestCurves, Plcc
+from benchmarks.statistics.pairwise_accuracy import (
+    DrawnPairs,
+    GroupedPairs,
+    PairForms,
+    Pairs,
+    calibrated,
+)
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 
 MIN_IMAGES = 3
 """Fewer images than this make no correlation."""
@@ -23,6 +30,10 @@ Pool = TypeVar("Pool", bound="PooledImages")
 
 SAME_SCORE = "the metric gives every image the same score"
 SAME_RATING = "every image has the same rating"
+
+Ties = Literal["calibrated", "equal", "ignore"]
+"""What pairwise accuracy calls tied: scores up to the best threshold, or equal ones only; or pairs
+that people tie are left out."""
 
 _Coefficient = Callable[[FloatArray, FloatArray], float]
 _Resampled = Callable[[FloatArray, FloatArray, FloatArray, IntArray], FloatArray]
@@ -42,6 +53,8 @@ class Estimate:
     value: float = math.nan
     note: str = ""
     resamples: FloatArray | None = None
+    # values of the clusters whose mean it is, shape (C,) for those of the plan; None for other ones
+    of_clusters: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,8 @@ class PooledImages:
     # gives the resamples of a measure where they are found for many metrics at once, as `ManyPools`
     # does
     shared: Callable[[str], FloatArray] | None = None
+    # gives the pairs of a wider pool at threshold 0, where this one is all images of some clusters
+    wider: Callable[[], PairForms] | None = None
 
     @classmethod
     def of(
@@ -137,15 +152,134 @@ class PooledImages:
         n_clusters = len(self.plan.clusters)
         return PairForms.of(self.scores, self.ratings, self.clusters, n_clusters, threshold)
 
+    def drawn_pairs(self, threshold: float) -> DrawnPairs:
+        """Pairs of draws in each resample, scores that far apart or closer being tied."""
+        if not self.plan.n_resamples:  # Comparing all pairs for no resample would take long.
+            return DrawnPairs(*(np.empty(0),) * 5)
+        if threshold == 0.0:
+            return self._equal_pairs
+        return self._drawn(self.pair_forms(threshold))
+
+    @cached_property
+    def _equal_pairs(self) -> DrawnPairs:
+        return self._drawn(self.wider() if self.wider else self.pair_forms(0.0))
+
+    def _drawn(self, forms: PairForms) -> DrawnPairs:
+        present = np.unique(self.clusters)
+        return forms.among(present).drawn(self.plan.counts[:, present])
+
+    @cached_property
+    def fit(self) -> Plcc:
+        """PLCC and RMSE of the logistic curve from scores to ratings."""
+        return logistic.plcc(self.scores, self.ratings)
+
+    @cached_property
+    def to_ratings(self) -> BestCurves:
+        """Best curves from scores to ratings, in every resample."""
+        return BestCurves(self.scores, self.ratings, self.plan.counts, self.clusters)
+
     def correlation(self, measure: str) -> Estimate:
-        """One of `CORRELATIONS` or `plcc`, with its note and resamples."""
+        """One of `CORRELATIONS`, `plcc` or `rmse`, with its note and resamples."""
         if self.undefined:
             return Estimate(note=notes(self.undefined, self.remark))
-        if measure != "plcc":
-            return Estimate(self.value(measure), self.remark, self.resamples(measure))
-        found = plcc_with_draws(self.scores, self.ratings, self.plan.counts, self.clusters)
-        note = notes(found.fitted.note, found.doubt, self.remark)
-        return Estimate(found.fitted.value, note, found.draws)
+        if measure in ("plcc", "rmse"):
+            return self._after_fit(measure)
+        return Estimate(self.value(measure), self.remark, self.resamples(measure))
+
+    def _after_fit(self, measure: str) -> Estimate:
+        fit = self.fit
+        if math.isnan(fit.value):
+            return Estimate(note=notes(fit.note, self.remark))
+        value = fit.value if measure == "plcc" else fit.rmse
+        doubt = self.to_ratings.doubt(fit)
+        drawn = None
+        if not doubt:
+            drawn = self.to_ratings.plcc if measure == "plcc" else self.to_ratings.rmse
+        return Estimate(value, notes(fit.note, doubt, self.remark), drawn)
+
+    def pairwise_accuracy(self, ties: Ties, unit: float = 1.0) -> Estimate:
+        """Share of pairs of images that scores and ratings order alike, or both call tied.
+
+        Defined for constant scores too, which call every pair tied. The resamples keep the
+        threshold that is best in the sample.
+
+        `unit`: of the scores in units of the metric's own, for the threshold in the note.
+        """
+        if self.too_few:
+            return Estimate(note=notes(self.too_few, self.remark))
+        pairs = Pairs.of(self.scores, self.ratings)
+        said = notes(SAME_SCORE if np.ptp(self.scores) == 0 else "", self.remark)
+        if ties == "equal":
+            return Estimate(pairs.accuracy(0.0), said, self.drawn_pairs(0.0).accuracy)
+        if ties == "ignore":
+            value = pairs.accuracy_ignoring_ties
+            if math.isnan(value):
+                return Estimate(note=notes(SAME_RATING, said))
+            return Estimate(value, said, self.drawn_pairs(0.0).accuracy_ignoring_ties)
+        best = calibrated(pairs)
+        note = notes(tied_up_to(unit * best.threshold), said)
+        return Estimate(best.accuracy, note, self.drawn_pairs(best.threshold).accuracy)
+
+    def estimate(self, measure: str, ties: Ties, unit: float = 1.0) -> Estimate:
+        """A measure of this pool; `ties` and `unit` are for pairwise accuracy."""
+        if measure == "pairwise_accuracy":
+            return self.pairwise_accuracy(ties, unit)
+        return self.correlation(measure)
+
+    def within_clusters(self, measure: str, ties: Ties, unit: float = 1.0) -> Estimate:
+        """The same within each cluster, and the mean over those where it is defined.
+
+        One threshold of ties serves all clusters (Deutsch et al. 2023, section 5).
+        """
+        groups = Groups.of(self.clusters, len(self.plan.clusters))
+        said = ""
+        if measure != "pairwise_accuracy":
+            of_clusters = BY_GROUP[measure](self.scores, self.ratings, groups)
+        else:
+            pairs = GroupedPairs.of(self.ratings, groups)
+            if ties == "ignore":
+                of_clusters = pairs.accuracy_ignoring_ties(self.scores)
+            else:
+                best = pairs.tie_calibrated(self.scores).threshold if ties == "calibrated" else 0.0
+                said = tied_up_to(unit * best) if ties == "calibrated" else ""
+                of_clusters = pairs.accuracy(self.scores, 0.0 if math.isnan(best) else best)
+        defined = np.isfinite(of_clusters)
+        if not defined.any():
+            return Estimate(note=notes(NOWHERE, self.remark))
+        undefined = int(np.count_nonzero(groups.sizes[~defined]))
+        left_out = f"prompts left out, where it is undefined: {undefined}" if undefined else ""
+        return Estimate(
+            float(of_clusters[defined].mean()),
+            notes(said, left_out, self.remark),
+            resampled_mean(of_clusters, self.plan.counts),
+            of_clusters,
+        )
+
+
+NOWHERE = "it is defined nowhere"
+
+
+def mean_of_pools(pools: Sequence[PooledImages], measure: str, ties: Ties) -> Estimate:
+    """Mean over pools of a measure of each, where it is defined; each has a threshold of ties."""
+    found = [pool.estimate(measure, ties) for pool in pools]
+    defined = [one for one in found if not math.isnan(one.value)]
+    remark = missing_scores(sum(pool.n_missing for pool in pools))
+    if not defined:
+        return Estimate(note=notes(NOWHERE, remark))
+    undefined = len(found) - len(defined)
+    left_out = f"models left out, where it is undefined: {undefined}" if undefined else ""
+    drawn = [one.resamples for one in defined if one.resamples is not None]
+    whole = len(drawn) == len(defined)
+    return Estimate(
+        sum(one.value for one in defined) / len(defined),
+        notes(left_out, "" if whole else "no interval: it lacks one for a model", remark),
+        mean_of_defined(np.stack(drawn)) if whole else None,
+    )
+
+
+def tied_up_to(difference: float) -> str:
+    """Says up to which difference scores are called tied."""
+    return f"scores tied up to a difference of {difference:.6g}"
 
 
 class ManyPools:

@@ -218,11 +218,6 @@ class ScoredImages(PooledImages):
         return Estimate(row, lambda: _drawn(row.measure, fitted, curves), self.members)
 
     @cached_property
-    def to_labels(self) -> BestCurves:
-        """Curves from scores to ratings, as the paper fits them."""
-        return BestCurves(self.scores, self.ratings, self.plan.counts, self.clusters)
-
-    @cached_property
     def to_scores(self) -> BestCurves:
         """Curves from ratings to scores, as the released NTIRE script fits them."""
         return BestCurves(self.ratings, self.scores, self.plan.counts, self.clusters)
@@ -244,11 +239,10 @@ def overall_estimates(
         in_split = replace(row, split=split, variant="paper")
         for name in ("srcc", "krcc"):
             yield part.plain(replace(in_split, measure=name))
-        fitted = logistic.plcc(part.scores, part.ratings)
-        yield part.after_fit(replace(in_split, measure="plcc"), fitted, part.to_labels)
+        yield part.after_fit(replace(in_split, measure="plcc"), part.fit, part.to_ratings)
         if split == "all":
             yield from _challenge_plcc(in_split, part)
-        yield part.after_fit(replace(in_split, measure="rmse"), fitted, part.to_labels)
+        yield part.after_fit(replace(in_split, measure="rmse"), part.fit, part.to_ratings)
         yield part.plain(replace(in_split, measure="pearson"))
     for skill, members in images.skills:
         part = pools.pool(metric, members, ScoredImages)
@@ -261,7 +255,7 @@ def _challenge_plcc(row: Row, part: ScoredImages) -> Iterator[Estimate]:
     swapped = logistic.plcc(part.ratings, part.scores)
     yield part.after_fit(replace(row, variant="ntire_code"), swapped, part.to_scores)
     page = logistic.plcc(part.scores, part.ratings, start_width=PAGE_START_WIDTH)
-    yield part.after_fit(replace(row, variant="ntire_page"), page, part.to_labels)
+    yield part.after_fit(replace(row, variant="ntire_page"), page, part.to_ratings)
 
 
 # Accuracy of element scores under three rules for the threshold.

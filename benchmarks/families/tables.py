@@ -94,7 +94,7 @@ def _read(folder: DataFolder, table: Table) -> tuple[pd.DataFrame, int]:
         kept = raw
         for column, values in table.where.items():
             wanted = {str(value) for value in values}
-            kept = kept[_source(folder, path, kept, column).map(_text).isin(wanted)]
+            kept = kept[_source(folder, path, kept, column).map(text_of).isin(wanted)]
         n_dropped += len(raw) - len(kept)
         parts.append(_made(folder, path, kept, table))
     return pd.concat(parts, ignore_index=True), n_dropped
@@ -254,7 +254,7 @@ def _cells(folder: DataFolder, path: str, frame: pd.DataFrame, column: Column) -
     if column.regex:
         known = _cut(known, column.regex)
     if column.map:
-        texts = known.map(_text)
+        texts = known.map(text_of)
         strange = ~texts.isin(list(column.map))
         if strange.any():
             raise _CellsError(f"{_found(texts, strange)}; expected one of {', '.join(column.map)}")
@@ -264,7 +264,7 @@ def _cells(folder: DataFolder, path: str, frame: pd.DataFrame, column: Column) -
 
 
 def _cut(cells: pd.Series, pattern: str) -> pd.Series:
-    texts = pa.array(cells.map(_text), pa.string())
+    texts = pa.array(cells.map(text_of), pa.string())
     found = pc.extract_regex(texts, with_named_group(pattern))
     cut = pd.Series(pc.struct_field(found, "found").to_pylist(), cells.index, dtype=object)
     if cut.isna().any():
@@ -274,7 +274,7 @@ def _cut(cells: pd.Series, pattern: str) -> pd.Series:
 
 def _typed(cells: pd.Series, kind: CellType) -> pd.Series:
     if kind == "str":
-        return cells.map(_text).astype(object)
+        return cells.map(text_of).astype(object)
     if kind.startswith("list_"):
         lists = cells.map(_as_list)
         if lists.isna().any():
@@ -285,7 +285,7 @@ def _typed(cells: pd.Series, kind: CellType) -> pd.Series:
         grouped = typed.groupby(level=0).agg(list)
         return grouped.reindex(cells.index).map(lambda one: one if isinstance(one, list) else [])
     if kind == "bool":
-        truth = cells.map(lambda cell: _TRUTH.get(_text(cell).lower()))
+        truth = cells.map(lambda cell: _TRUTH.get(text_of(cell).lower()))
         if truth.isna().any():
             raise _CellsError(f"{_found(cells, truth.isna())}; expected true or false")
         return truth.astype(bool)
@@ -350,7 +350,8 @@ def _as_list(cell: Any) -> list[Any] | None:
     return list(cell) if isinstance(cell, list | tuple | np.ndarray) else None
 
 
-def _text(cell: Any) -> str:
+def text_of(cell: Any) -> str:
+    """A cell as text, whole numbers without a decimal point."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool | np.bool_):
@@ -367,7 +368,7 @@ def _is_empty(cell: Any) -> bool:
 def _found(cells: pd.Series, wrong: pd.Series) -> str:
     """Which cells are wrong, and where; `wrong` has the index of `cells`."""
     bad = cells[wrong.to_numpy(bool)]
-    shown = ", ".join(repr(_text(cell)[:60]) for cell in bad.iloc[:_SHOWN])
+    shown = ", ".join(repr(text_of(cell)[:60]) for cell in bad.iloc[:_SHOWN])
     return f"{len(bad)} cells are {shown}{', …' if len(bad) > _SHOWN else ''} ({_where(wrong)})"
 
 

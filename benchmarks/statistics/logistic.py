@@ -177,31 +177,6 @@ class BestCurves:
         return ""
 
 
-@dataclass(frozen=True)
-class PlccDraws:
-    """A PLCC with its resamples."""
-
-    fitted: Plcc  # the PLCC of the sample
-    # shape (B,); None where the PLCC is undefined or `doubt` says something
-    draws: FloatArray | None = None
-    doubt: str = ""  # why a PLCC that is defined has no resamples; empty as a rule
-
-
-def plcc_with_draws(
-    scores: ArrayLike, labels: ArrayLike, counts: FloatArray, clusters: IntArray
-) -> PlccDraws:
-    """PLCC of the fit, and of the best curve in each resample where the fit is the best curve.
-
-    Arguments as in `resampled_plcc`.
-    """
-    fitted = plcc(scores, labels)
-    if math.isnan(fitted.value):
-        return PlccDraws(fitted)
-    curves = BestCurves(np.asarray(scores, float), np.asarray(labels, float), counts, clusters)
-    doubt = curves.doubt(fitted)
-    return PlccDraws(fitted, None if doubt else curves.plcc, doubt)
-
-
 def resampled_plcc(
     scores: ArrayLike, labels: ArrayLike, counts: ArrayLike, clusters: ArrayLike
 ) -> FloatArray:

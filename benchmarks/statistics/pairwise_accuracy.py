@@ -540,6 +540,15 @@ class GroupedPairs:
             share: FloatArray = right / self.pairs
         return share
 
+    def accuracy_ignoring_ties(self, scores: ArrayLike) -> FloatArray:
+        """Concordant pairs over pairs of different labels in each group, shape (G,), or NaN."""
+        leading = self.ordered_groups[self._differences(scores)[1] > 0.0]
+        size = self.pairs.size
+        ordered = np.bincount(self.ordered_groups, minlength=size)
+        with np.errstate(invalid="ignore"):
+            share: FloatArray = np.bincount(leading, minlength=size) / ordered
+        return share
+
     def tie_calibrated(self, scores: ArrayLike) -> Calibrated:
         """The best mean accuracy over the groups with pairs, and its smallest threshold.
 

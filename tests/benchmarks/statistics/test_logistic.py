@@ -18,7 +18,6 @@ from benchmarks.statistics.logistic import (
     LogisticFit,
     Plcc,
     plcc,
-    plcc_with_draws,
     resampled_plcc,
     resampled_rmse,
 )
@@ -129,9 +128,8 @@ def test_constant_scores_or_labels_have_no_curve_and_no_resample() -> None:
         logistic.fit_logistic(same, rising)
     with pytest.raises(ValueError, match="constant"):
         resampled_plcc(same, rising, np.ones((1, 5)), np.arange(5))
-    none = plcc_with_draws(same, rising, np.ones((2, 5)), np.arange(5))
-    assert np.isnan([none.fitted.value, none.fitted.rmse]).all()
-    assert (none.draws, none.doubt) == (None, "")
+    none = plcc(same, rising)
+    assert np.isnan([none.value, none.rmse]).all()
     drawn = resampled_plcc(
         rising, [1.0, 1.0, 2.0, 3.0, 4.0], [[2, 2, 0, 0, 0], [1, 1, 1, 1, 1]], np.arange(5)
     )
@@ -140,13 +138,9 @@ def test_constant_scores_or_labels_have_no_curve_and_no_resample() -> None:
     np.testing.assert_array_equal(rmse, [np.nan, 0.0])
 
 
-def test_only_a_fit_that_is_the_best_curve_has_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_fit_that_is_the_best_curve_has_resamples() -> None:
     made = case()
-    found = plcc_with_draws(*made)
-    assert (found.fitted, found.doubt) == (plcc(*made[:2]), "")
-    assert found.draws is not None
-    np.testing.assert_array_equal(found.draws, resampled_plcc(*made)[1:])
-    monkeypatch.setattr(logistic, "plcc", lambda *_: Plcc(0.1, "falls"))
-    elsewhere = plcc_with_draws(*made)
-    assert (elsewhere.fitted.value, elsewhere.draws) == (0.1, None)
-    assert "not the best" in elsewhere.doubt
+    curves = BestCurves(*made)
+    assert curves.doubt(plcc(*made[:2])) == ""
+    np.testing.assert_array_equal(curves.plcc, resampled_plcc(*made)[1:])
+    assert "not the best" in curves.doubt(Plcc(0.1, "falls"))
