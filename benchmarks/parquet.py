@@ -1,4 +1,4 @@
-"""Parquet files that are in memory, read by this thread alone, and the form of stored scores.
+"""Parquet files, read by this thread alone, and the form of stored scores.
 
 Arrow's own threads, and what they fetch ahead, may outlive the interpreter and end a program that
 has done its work with an abort; whatever is read here is small enough for one thread.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -35,6 +36,14 @@ def parquet_table(content: bytes, columns: Sequence[str] | None = None) -> pa.Ta
 def parquet_frame(content: bytes, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """The table of a file, as pandas has it."""
     frame: pd.DataFrame = parquet_table(content, columns).to_pandas(use_threads=False)
+    return frame
+
+
+def parquet_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Some columns of a file on the disk, which is not read otherwise: it may hold images."""
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        table = file.read(columns=list(columns), use_threads=False)
+    frame: pd.DataFrame = table.to_pandas(use_threads=False)
     return frame
 
 

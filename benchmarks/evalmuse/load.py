@@ -15,7 +15,7 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Answers, Element, Pair, Questions
 from benchmarks.sources.archives import ZipImages
-from benchmarks.sources.folder import DataFolder, Reader, folder_images, zip_images
+from benchmarks.sources.folder import DataFolder, Reader, folder_images, packed_images
 
 # Element keys such as `two cups (counting)`: the element's text and its type.
 
@@ -428,7 +428,7 @@ def _image_readers(folder: DataFolder, names: Iterable[str]) -> dict[str, Reader
     if folder.has(IMAGES):
         return folder_images("evalmuse", folder.path(IMAGES), {name: name for name in names})
     archive = ZipImages(*map(folder.path, IMAGE_PARTS))
-    return zip_images("evalmuse", archive, {name: f"images/{name}" for name in names})
+    return packed_images("evalmuse", archive, {name: f"images/{name}" for name in names})
 
 
 def _prompt_elements(folder: DataFolder, text: str, entry: Any) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
 from benchmarks.families.card import FamilyCard
-from benchmarks.families.images import has_images, image_readers
+from benchmarks.families.images import has_images, image_readers, names_at_url
 from benchmarks.families.items import Items, items_of, questions_of
 from benchmarks.families.tables import read_tables
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions
@@ -62,6 +62,11 @@ class CardBenchmark(Benchmark):
         self.asked_from = tuple(
             dict.fromkeys(path for table in card.tables for path in table.paths)
         )
+
+    @classmethod
+    def of(cls, card: FamilyCard, home: Path) -> CardBenchmark:
+        """The benchmark of a card, with the folder of files that may lie beside it."""
+        return cls(card, home)
 
     @classmethod
     def infos_of(cls, given: Mapping[str, Any]) -> Mapping[str, MeasureInfo]:
@@ -135,6 +140,13 @@ class CardBenchmark(Benchmark):
     def has_images(self, data: Path | None) -> bool:
         """Whether the images are there, as far as their files tell; cheap."""
         return has_images(self.folder(data), self.card)
+
+    def remote_names(self, path: str, data: Path | None) -> tuple[str, ...]:
+        """Names of the images behind a declared address; see `Benchmark.remote_names`."""
+        images = self.card.images
+        if images is None or images.path != path:
+            return ()
+        return names_at_url(self.card, self.items(self.folder(data)))
 
     def questions(self, data: Path | None) -> Questions:
         """The images with their prompts, from where the card says that they are."""

@@ -179,12 +179,39 @@ class Images(Frozen):
 
     source: Literal["folder", "zip", "parquet", "url"]
     path: str = ""
-    """Declared file or folder; a template for several: `set/{model}.zip`; empty for `url`."""
-    name: str = "{image}"
+    """Declared file or folder; a template for several: `set/{model}.zip`. For `url` the declared
+    folder with a `url`, into which `fetch` brings them. Empty for `parquet`: the files of the first
+    table."""
+    name: str | tuple[str, ...] = "{image}"
     """Template of the name inside it, of columns `image`, `prompt`, `model`, `pair`; for `url` the
-    address, and for `parquet` the name of the column with the images."""
-    key: str = "image"
-    """Column of the Parquet file whose cell is the image's name."""
+    name behind the folder's address. For `parquet` the column with the images, of bytes or of
+    `{bytes, path}`, or as many as a row has images."""
+    key: str | tuple[str, ...] = "image"
+    """Columns of the Parquet files whose cells are the names of the images, one for each column of
+    images; or `@row`, where a row of the first table is a row of the files."""
+
+    @model_validator(mode="after")
+    def _has_columns(self) -> Images:
+        if self.source != "parquet":
+            if not isinstance(self.name, str):
+                raise ValueError("several names belong to images in Parquet files")
+        elif self.key != ROW and len(_each(self.key)) != len(_each(self.name)):
+            raise ValueError("key needs one column for each column of images, or to be @row")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of a Parquet file with images."""
+        return _each(self.name)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns of a Parquet file with their names; none where rows tell."""
+        return () if self.key == ROW else _each(self.key)
+
+
+def _each(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
 
 
 class Gold(Frozen):
@@ -284,9 +311,9 @@ class Preference(Frozen):
 
 
 class Rule(Frozen):
-    """A rule over the cells `c<caption>i<image>` of a group: all comparisons hold."""
+    """A rule over the cells `c<text>i<image>` of a group: all comparisons hold."""
 
-    name: str
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     all: tuple[Annotated[str, Field(pattern=r"^c\d+i\d+ [<>] c\d+i\d+$")], ...] = Field(
         min_length=1
     )
@@ -299,9 +326,14 @@ class Group(Frozen):
         None
     )
     rules: tuple[Rule, ...] = ()
-    size: tuple[int, ...] = ()
+    threshold: float = 0.5
+    """For `vqa_pairs`: scores above it answer yes, scores below it no."""
+    size: tuple[Annotated[int, Field(ge=2)], ...] = ()
+    """For `best_of`: images of one choice, in the order of the rows."""
     gold: str = ""
+    """For `best_of`: section of `[gold]` whose ratings say which image is the best."""
     ties: tuple[Literal["average", "first"], ...] = ("average",)
+    """For `best_of`: the mean over images of equal best score, or the first of them."""
 
     @model_validator(mode="after")
     def _has_one_rule(self) -> Group:
@@ -310,6 +342,14 @@ class Group(Frozen):
         if (self.rule == "best_of") is not bool(self.size and self.gold):
             raise ValueError("size and gold belong to the rule best_of, which needs both")
         return self
+
+    @property
+    def n_images(self) -> int:
+        """Images of a row, where no columns name them."""
+        if self.rules:
+            cells = (cell for rule in self.rules for one in rule.all for cell in one.split()[::2])
+            return 1 + max(int(cell.rpartition("i")[2]) for cell in cells)
+        return 1 if self.rule in ("caption_choice", "best_of") else 2
 
 
 class Search(Frozen):
@@ -478,9 +518,11 @@ class FamilyCard(Card):
         images = self.images
         if images is None:
             return
-        if images.source == "url":
-            if not images.name.startswith("https://"):
-                yield ("images", "name"), f"{images.name[:80]!r} does not begin with https://"
+        at_url = [file.path for file in self.files if file.url and file.folder]
+        if images.source == "url" and images.path not in at_url:
+            yield ("images", "path"), f"{images.path!r} is no declared folder with a url"
+        elif images.source == "parquet" and not images.path:
+            return
         elif "{" not in images.path and images.path not in {file.path for file in self.files}:
             yield ("images", "path"), f"{images.path!r} is no declared file"
 

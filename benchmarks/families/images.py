@@ -4,34 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from benchmarks.families.card import FamilyCard, Images
 from benchmarks.families.items import Items
 from benchmarks.families.tables import filled
 from benchmarks.sources.archives import ZipImages
-from benchmarks.sources.folder import DataFolder, Reader, folder_images, zip_images
+from benchmarks.sources.folder import DataFolder, Reader, folder_images, packed_images
+from benchmarks.sources.parquet_images import ParquetImages
 
 
 def image_readers(folder: DataFolder, card: FamilyCard, items: Items) -> dict[str, Reader]:
     """Name of an image to a function that reads it as it is kept.
 
     Raises:
-        SubmitterError: `images_missing`, with how many and which.
+        SubmitterError: `images_missing`, with how many and which; `data_malformed`: an archive or a
+            Parquet file cannot be read.
     """
     images = card.images
     if images is None:
         return {}
+    if images.source == "parquet":
+        return _in_parquet(folder, card, items)
     found: dict[str, Reader] = {}
     for path, names in _by_path(images, items.pairs).items():
         found |= _READERS[images.source](folder, card, path, names)
     return found
 
 
+def names_at_url(card: FamilyCard, items: Items) -> tuple[str, ...]:
+    """Names behind the declared address of the images that `fetch` brings."""
+    images = card.images
+    if images is None or images.source != "url":
+        return ()
+    by_path = _by_path(images, items.pairs)
+    return tuple(dict.fromkeys(name for names in by_path.values() for name in names.values()))
+
+
 def has_images(folder: DataFolder, card: FamilyCard) -> bool:
     """Whether the declared files of images are there."""
     if card.images is None:
         return False
+    if card.images.source == "parquet" and not card.images.path:
+        return all(folder.has(path) for path in card.tables[0].paths)
     return all(folder.has(file.path) for file in card.files if file.role == "images")
 
 
@@ -44,7 +60,7 @@ def _by_path(images: Images, pairs: pd.DataFrame) -> dict[str, dict[str, str]]:
     for values in zip(*columns, strict=True):
         cells = dict(zip(names, values, strict=True))
         path = filled(images.path, cells)
-        found.setdefault(path, {})[cells["image"]] = filled(images.name, cells)
+        found.setdefault(path, {})[cells["image"]] = filled(str(images.name), cells)
     return found
 
 
@@ -57,7 +73,30 @@ def _in_folder(
 def _in_archive(
     folder: DataFolder, card: FamilyCard, path: str, names: Mapping[str, str]
 ) -> dict[str, Reader]:
-    return zip_images(card.name, ZipImages(folder.path(path)), names)
+    return packed_images(card.name, ZipImages(folder.path(path)), names)
 
 
-_READERS = {"folder": _in_folder, "zip": _in_archive}
+def _in_parquet(folder: DataFolder, card: FamilyCard, items: Items) -> dict[str, Reader]:
+    """Readers of images in columns of Parquet files, by their names or by the rows of the table."""
+    images = card.images
+    assert images is not None
+    paths = (images.path,) if images.path else card.tables[0].paths
+    table = ParquetImages([folder.path(path) for path in paths], images.columns, images.keys)
+    lines = items.pairs.drop_duplicates("image").index.to_numpy()
+    names = items.pairs["image"].loc[lines]
+    if images.keys:
+        return packed_images(card.name, table, {name: name for name in names})
+    if table.n_rows != len(items.rows):
+        raise folder.malformed(
+            paths[0],
+            f"holds {table.n_rows} rows of images for {len(items.rows)} rows of the table; @row "
+            "needs the rows of the files as they are",
+        )
+    _, first = np.unique(items.cells[:, 2], return_index=True)
+    row, place, _ = items.cells[first[lines]].T
+    column = place % len(images.columns)  # Places go text by text, and image by image within.
+    where = zip(names, row, column, strict=True)
+    return packed_images(card.name, table, {name: f"{at}/{image}" for name, at, image in where})
+
+
+_READERS = {"folder": _in_folder, "zip": _in_archive, "url": _in_folder}

@@ -84,7 +84,7 @@ def items_of(folder: DataFolder, card: FamilyCard, table: JoinedTable) -> Items:
     if repeats.any() and not (columns.shared or one_each or card.family == "element"):
         twice = cells.loc[repeats, "pair_id"].iloc[0]
         raise folder.malformed(path, f"has pair {twice!r} twice ({int(repeats.sum())} such pairs)")
-    within = cells.duplicated(["row", "pair_id"])
+    within = cells.duplicated(["row", "image", "text"])
     if within.any():
         raise folder.malformed(
             path, f"compares {cells.loc[within, 'pair_id'].iloc[0]!r} with itself"
@@ -108,7 +108,9 @@ def items_of(folder: DataFolder, card: FamilyCard, table: JoinedTable) -> Items:
 
 
 def by_hash(card: FamilyCard) -> bool:
-    """Whether order and ids of the images of a row must not tell where they were released."""
+    """Whether order and ids of the pairs of a row must not tell where they were released."""
+    if card.group is not None:
+        return card.group.rule != "best_of"
     return card.preference is not None and card.preference.sides == "hash"
 
 
@@ -116,13 +118,15 @@ def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()
 
 
-def _shown(rows: pd.DataFrame, row: np.ndarray, place: np.ndarray, card: FamilyCard) -> np.ndarray:
-    """Place that the id of an image tells: its own, or that of its hash among those of its row."""
+def _shown(
+    rows: pd.DataFrame, row: np.ndarray, place: np.ndarray, card: FamilyCard, kind: str = ""
+) -> np.ndarray:
+    """Place that the id of an image, or of a text, tells: its own, or that of its hash in its row."""
     if not by_hash(card):
         return place
     ids = rows["row_id"].to_numpy(object)[row]
     named = zip(ids, place, strict=True)
-    digests = pd.Series([_digest(f"{one}/{at}") for one, at in named], dtype=object)
+    digests = pd.Series([_digest(f"{one}/{kind}{at}") for one, at in named], dtype=object)
     ordered = pd.DataFrame({"row": row, "digest": digests}).sort_values(["row", "digest"])
     return ordered.groupby("row").cumcount().sort_index().to_numpy()
 
@@ -135,21 +139,21 @@ def _cells(rows: pd.DataFrame, card: FamilyCard) -> pd.DataFrame:
     images = (columns.image,) if isinstance(columns.image, str) else columns.image
     texts = (columns.text,) if isinstance(columns.text, str) else columns.text
     models = (columns.model,) if isinstance(columns.model, str) else columns.model
-    if images == ("",) and card.preference:
-        images = ("", "")  # The two sides of a comparison whose images have no names.
+    if images == ("",):  # Images without names: the sides of a comparison, or those of a group.
+        images *= 2 if card.preference else card.group.n_images if card.group else 1
     n = len(rows)
-    every = np.repeat(np.arange(n), len(images)), np.tile(np.arange(len(images)), n)
-    shown = _shown(rows, *every, card).reshape(n, len(images))
+    shown = _shown(rows, *_every(n, len(images)), card).reshape(n, len(images))
+    of_text = _shown(rows, *_every(n, len(texts)), card, "c").reshape(n, len(texts))
     parts = []
     for k, text in enumerate(texts):
         for i, image in enumerate(images):
             place = k * len(images) + i
-            if len(texts) > 1:
-                suffix = np.array(f"/c{k}i{i}", object)
-            else:
-                letters = [f"/{LETTERS[at]}" if len(images) > 1 else "" for at in shown[:, i]]
-                suffix = np.array(letters, object)
+            letters = [f"/{LETTERS[at]}" if len(images) > 1 else "" for at in shown[:, i]]
+            suffix = np.array(letters, object)
             named = rows[image].astype(str) if image else rows["row_id"] + suffix
+            if len(texts) > 1:
+                both = zip(of_text[:, k], shown[:, i], strict=True)
+                suffix = np.array([f"/c{text}i{at}" for text, at in both], object)
             model = models[min(i, len(models) - 1)]
             parts.append(
                 pd.DataFrame(
@@ -170,6 +174,11 @@ def _cells(rows: pd.DataFrame, card: FamilyCard) -> pd.DataFrame:
         # Where each row is one image, the list it stands in is that of its prompt.
         found["position"] = found.groupby("prompt_id").cumcount()
     return found
+
+
+def _every(n: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row and place of each of n rows of one size."""
+    return np.repeat(np.arange(n), size), np.tile(np.arange(size), n)
 
 
 def _holds_lists(column: pd.Series) -> bool:

@@ -25,7 +25,7 @@ from benchmarks.families.card import (
     Table,
     with_named_group,
 )
-from benchmarks.parquet import parquet_frame
+from benchmarks.parquet import parquet_columns
 from benchmarks.parsing import parse_json
 from benchmarks.sources.folder import DataFolder, data_row
 
@@ -138,7 +138,7 @@ def _json_lines(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
 
 def _parquet(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
     try:
-        return parquet_frame(folder.path(path).read_bytes(), _wanted(table))
+        return parquet_columns(folder.path(path), _wanted(table))
     except (pa.ArrowException, KeyError) as error:
         raise folder.malformed(path, f"cannot be read as Parquet: {error}") from error
 

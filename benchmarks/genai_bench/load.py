@@ -15,7 +15,7 @@ from benchmarks.arrays import FloatArray
 from benchmarks.released.bundle import released_table, sources_of
 from benchmarks.schema import Answers, Pair, Questions
 from benchmarks.sources.archives import ZipImages
-from benchmarks.sources.folder import DataFolder, Reader, folder_images, zip_images
+from benchmarks.sources.folder import DataFolder, Reader, folder_images, packed_images
 
 LOWEST, HIGHEST = 1, 5
 """Ends of the rating scale."""
@@ -308,7 +308,7 @@ def questions_of(
     for model, names in files.items():
         packed = archive(benchmark, model)
         if folder.has(packed) or not is_unpacked(folder, packed, model):
-            images |= zip_images(benchmark, ZipImages(folder.path(packed)), names)
+            images |= packed_images(benchmark, ZipImages(folder.path(packed)), names)
         else:
             images |= folder_images(benchmark, folder.beside(packed), names)
     return Questions(images, texts, tuple(Pair(pair, pair, prompt) for pair, prompt in asked))

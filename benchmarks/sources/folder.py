@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from benchmarks.errors import SubmitterError
 from benchmarks.parsing import parse_json
 from benchmarks.sources.archives import ZipImages
+from benchmarks.sources.parquet_images import ParquetImages
 from benchmarks.sources.pins import Pin, Pins, sha256_of
 
 Role = Literal["answers", "prompts", "images"]
@@ -298,8 +299,10 @@ def folder_images(
     return {image: (folder / name).read_bytes for image, name in names.items()}
 
 
-def zip_images(benchmark: str, archive: ZipImages, names: Mapping[str, str]) -> dict[str, Reader]:
-    """Readers of images inside a zip archive; like `folder_images`."""
+def packed_images(
+    benchmark: str, archive: ZipImages | ParquetImages, names: Mapping[str, str]
+) -> dict[str, Reader]:
+    """Readers of images inside a zip archive or Parquet files; like `folder_images`."""
     _check_complete(benchmark, archive, names, archive.names, "")
     return {image: partial(archive.read, name) for image, name in names.items()}
 

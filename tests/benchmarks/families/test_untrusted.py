@@ -39,8 +39,8 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
     "file outside": (file(path="../../labels.csv"), "files.0.path: '../../labels.csv'"),
     "copy outside": (file(also=["/etc/passwd"]), "files.0.path: '/etc/passwd'"),
     "file on this machine": (file(supplied="", url="file:///etc/passwd"), "files.0.url"),
-    "images on this machine": (
-        {"images": {"source": "url", "name": "file:///{image}"}}, "images.name",
+    "images at an address that is not declared": (
+        {"images": {"source": "url", "path": "x", "name": "file:///{image}"}}, "images.path: 'x'",
     ),
     "images of a folder that is not declared": (
         {"images": {"source": "folder", "path": "/etc"}}, "images.path: '/etc'",
