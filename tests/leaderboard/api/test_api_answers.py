@@ -33,11 +33,7 @@ from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, colu
 from leaderboard.views.comparison import COLUMNS, CompareQuery, comparison_page, opponents
 from leaderboard.views.index import index_table, resolve_index
 from leaderboard.views.metrics import MetricsQuery
-from leaderboard.views.skills import (
-    SkillsQuery,
-    found_for,
-    resolve,
-)
+from leaderboard.views.skills import SkillsQuery, found_for, resolve
 from leaderboard.views.submissions import Moment, queue_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.metrics_tab import metrics_tab
@@ -46,7 +42,7 @@ from tests.leaderboard.house import ADA, CARDS, House
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 from tests.leaderboard.web import index_fixture
 from tests.leaderboard.web.moved_fixture import BEFORE, fill_moved
-from tests.leaderboard.web.synthetic import METRICS, NOW, cards, fill, site_of
+from tests.leaderboard.web.synthetic import METRICS, NOW, cards, site_of
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
@@ -85,6 +81,7 @@ def parquet_of(api: Asking, address: str) -> Any:
         "", "measure=accuracy~paper", "skill=counting", "kind=scores", "search=clip,tifa",
         "skill=counting,colour&measure=accuracy~assay", "skill=counting&skill=colour",
         "untrained=1&search=clip", "search=nobody-is-called-so", "search=clip,tifa&within=1",
+        "within=1",
     ],
 )  # fmt: skip
 def test_a_board_is_the_one_that_its_page_offers(api: Asking, query: str) -> None:
@@ -95,53 +92,28 @@ def test_a_board_is_the_one_that_its_page_offers(api: Asking, query: str) -> Non
     places = None if kept is None else ranks_among(found.shown)
     table = board_table(found.shown, view.entries, choice.board, places=places)
     assert csv_of(api, f"{BOARD}?{query}") == to_csv(table)
-    among = None if choice.filters.within else kept
-    tests = pairs(ranking_with_tests(choice, view), None, among)
+    tests = pairs(ranking_with_tests(choice, view), None, None if choice.filters.within else kept)
     assert csv_of(api, f"{BOARD}/pairs?{query}") == to_csv(pairs_table(tests, view.entries))
+    told = api.table(f"{BOARD}/pairs?{query}")["about"]
+    assert told["n_tests"] == (found.basis.n_pairs if found.shown else 0)
+    assert told["filters"].get("within") == ("1" if choice.filters.within else None)
 
 
-@pytest.mark.parametrize("query", ["search=clip,tifa,dsg", "kind=scores", "untrained=1"])
-@pytest.mark.parametrize("of", ["", "measure=accuracy~paper&", "skill=counting,spatial&"])
-def test_a_filter_changes_no_rank_tier_or_p_value_unless_tests_within_are_asked_for(
-    api: Asking, of: str, query: str
-) -> None:
-    whole = {row["entry_id"]: row for row in api.rows(f"{BOARD}?{of}")}
-    part = api.table(f"{BOARD}?{of}{query}")
-    assert 1 < len(part["rows"]) < len(whole)
-    assert [{k: v for k, v in row.items() if k != "rank_in_filter"} for row in part["rows"]] == [
-        whole[row["entry_id"]] for row in part["rows"]
-    ]
-    ranked = [row for row in part["rows"] if row["rank"] is not None]
-    by_rank = sorted(ranked, key=lambda row: row["rank"])
-    assert [row["rank_in_filter"] for row in by_rank] == list(range(1, len(ranked) + 1))
-    assert not any("rank_in_filter" in row for row in whole.values())
-    of_whole = {(r["entry_a"], r["entry_b"]): r for r in api.rows(f"{BOARD}/pairs?{of}")}
-    tests = api.table(f"{BOARD}/pairs?{of}{query}")
-    assert tests["rows"] == [of_whole[r["entry_a"], r["entry_b"]] for r in tests["rows"]]
-    assert tests["about"]["n_tests"] == len(of_whole) > len(tests["rows"])
-
-    within = api.table(f"{BOARD}?{of}{query}&within=1")
-    assert within["about"]["filters"]["within"] == "1"
-    ranks = sorted(row["rank"] for row in within["rows"] if row["rank"] is not None)
-    assert ranks == list(range(1, len(ranked) + 1))
-    again = api.table(f"{BOARD}/pairs?{of}{query}&within=1")
-    assert again["about"]["n_tests"] == len(again["rows"]) == len(tests["rows"])
-
-
-def test_tests_by_skill_are_those_of_all_metrics_unless_asked_for_within_a_filter(
-    api: Asking,
-) -> None:
-    whole = {(r["entry_id"], r["skill"]): r for r in api.rows(f"{BOARD}/skills")}
-    part = api.rows(f"{BOARD}/skills?search=tifa,dsg")
-    assert part == [whole[row["entry_id"], row["skill"]] for row in part]
-    within = api.rows(f"{BOARD}/skills?search=tifa,dsg&within=1")
-    assert [r["value"] for r in within] == [r["value"] for r in part]
-    assert [r["p_against_best"] for r in within] != [r["p_against_best"] for r in part]
-
-
-def test_within_without_a_filter_is_the_whole_board(api: Asking) -> None:
-    found = api.table(f"{BOARD}?within=1")
-    assert found["rows"] == api.rows(BOARD) and found["about"]["filters"] == {}
+@pytest.mark.parametrize("query", ["", "search=tifa,dsg", "search=tifa,dsg&within=1"])
+def test_the_values_by_skill_are_those_of_the_heatmap(api: Asking, query: str) -> None:
+    heat = skill_heat(api.choice(f"?benchmark=ratings&{query}"), api.source.reader.view())
+    assert heat is not None
+    shown = {
+        (entry_id, column.skill): (cell.value, column.may_be_best(cell))
+        for column in heat.columns
+        for entry_id, cell in column.cells.items()
+        if cell.value is not None and entry_id in heat.entry_ids
+    }
+    rows = [row for row in api.rows(f"{BOARD}/skills?{query}") if row["value"] is not None]
+    assert len(shown) > (0 if query else 30)
+    assert shown == {
+        (row["entry_id"], row["skill"]): (row["value"], row["maybe_best"]) for row in rows
+    }
 
 
 def laid_out(api: Asking, query: str) -> tuple[list[str], list[dict[str, Any]]]:
@@ -157,73 +129,34 @@ def laid_out(api: Asking, query: str) -> tuple[list[str], list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("sort", ["", "plcc~paper", "-plcc~paper", "srcc~assay@counting",
                                   "cost:seconds", "-cost:seconds"])  # fmt: skip
-@pytest.mark.parametrize("more", ["", "&kind=metric", "&search=clip,tifa"])
+@pytest.mark.parametrize(
+    "more", ["", "&kind=metric", "&search=clip,tifa", "&pin=made-up-0003/PickScore"]
+)
 def test_a_download_has_columns_and_order_of_its_page(api: Asking, sort: str, more: str) -> None:
     query = f"columns={FURTHER}{more}" + (f"&sort={sort}" if sort else "")
     on_page, rows = laid_out(api, query)
-    assert [row["entry_id"] for row in rows] == on_page
+    pinned = [e for e in on_page if "pin=" in more and e.endswith("/PickScore")]
+    assert on_page[: len(pinned)] == pinned  # For the eye: the data have no pins.
+    order = [row["entry_id"] for row in rows]
+    assert [e for e in order if e not in pinned] == on_page[len(pinned) :]
     view, board = api.source.reader.view(), api.choice(f"?benchmark=ratings&{query}").board
     columns = [values_of(board, one, view.entries) for one in columns_of(board, FURTHER.split(","))]
-    assert len(columns) == 3
+    names = []
     for values in columns:
         key = values.column.key
+        names += [key] if key.startswith("cost:") else [key, f"{key}.ci_low", f"{key}.ci_high"]
         for row in rows:
             assert row[key] == values.of(row["entry_id"])
             cell = values.cells.get(row["entry_id"])
             if cell is not None:
                 assert (row[f"{key}.ci_low"], row[f"{key}.ci_high"]) == (cell.ci_low, cell.ci_high)
-    assert "cost:seconds.ci_low" not in rows[0]
-
-
-def test_chosen_columns_come_last_in_every_format_and_say_what_they_mean(api: Asking) -> None:
-    address = f"{BOARD}?columns={FURTHER}"
-    names = csv_of(api, address).splitlines()[0].split(",")
-    plcc, srcc, cost = FURTHER.split(",")
-    low_high = ("", ".ci_low", ".ci_high")
-    assert names[-7:] == [*(f"{one}{end}" for one in (plcc, srcc) for end in low_high), cost]
-    parquet = parquet_of(api, address)
-    assert parquet.column_names == names
-    assert "Pearson" in parquet.schema.field(plcc).metadata[b"meaning"].decode()
-    assert parquet[cost].type == "double"
-    assert "columns" not in api.table(address)["about"]["filters"]
-
-
-def test_pins_and_pages_are_for_the_eye_and_leave_the_data_as_they_are(api: Asking) -> None:
-    pin = "pin=made-up-0003/PickScore,made-up-0002/VQAScore"
-    on_page, rows = laid_out(api, pin)
-    assert [e.rpartition("/")[2] for e in on_page[:2]] == ["PickScore", "VQAScore"]
-    assert rows == api.rows(BOARD)
-    assert api.refused(f"{BOARD}?{pin}", 400) == "unknown_parameter"
-
-
-@pytest.mark.parametrize("query", ["columns=nothing", "sort=nothing", "sort=-nothing"])
-def test_a_column_that_is_not_there_is_refused_and_named(api: Asking, query: str) -> None:
-    assert api.refused(f"{BOARD}?{query}", 400) == "bad_query"
-    assert "“nothing”" in api.choice(f"?benchmark=ratings&{query}").remarks[0]
+    assert list(rows[0])[-7:] == names
 
 
 def test_as_many_columns_as_a_page_may_have_fit_into_the_address_of_its_data() -> None:
     longest = ["accuracy~as_printed~held_out~direction@" + "x" * 40 for _ in range(MOST_COLUMNS)]
     query = BoardQuery("ratings", arranged=Arrangement(columns=tuple(longest)))
     assert len(query.to_query()) < LONGEST_QUERY
-
-
-def test_the_values_by_skill_are_those_of_the_heatmap(api: Asking) -> None:
-    choice = api.choice("?benchmark=ratings")
-    assert choice.selector is not None
-    heat = skill_heat(choice, api.source.reader.view())
-    assert heat is not None
-    shown = {
-        (cell.entry_id, column.skill): (cell.value, column.may_be_best(cell))
-        for column in heat.columns
-        for cell in column.cells.values()
-        if cell.value is not None
-    }
-    values = [row for row in api.rows(f"{BOARD}/skills") if row["value"] is not None]
-    assert len(shown) == len(values) > 30
-    assert shown == {
-        (row["entry_id"], row["skill"]): (row["value"], row["maybe_best"]) for row in values
-    }
 
 
 def test_every_row_says_whether_its_scores_were_computed_here(api: Asking) -> None:
@@ -281,14 +214,6 @@ def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
         assert {name: row[name] for name in known} == known
 
 
-def test_of_four_metrics_each_two_are_compared(api: Asking) -> None:
-    ids = [row["entry_id"] for row in api.rows(BOARD)[:4]]
-    query = "&".join(f"{name}={one}" for name, one in zip("abcd", ids, strict=True))
-    rows = api.rows(f"/v1/compare?benchmark=ratings&{query}")
-    chosen = {(row["entry_a"], row["entry_b"]) for row in rows if row["shown_as"] == "chosen"}
-    assert len(chosen) == 6
-
-
 @pytest.mark.parametrize(
     "query", ["", "w=rated:2,scaled:1&order=borda", "order=name", "order=rated"]
 )
@@ -321,6 +246,7 @@ def test_benchmarks_and_entries_lead_to_everything_that_is_published(api: Asking
     view = api.source.reader.view()
     benchmarks = {row["name"]: row["n_entries"] for row in api.rows("/v1/benchmarks")}
     assert (list(benchmarks), benchmarks["unused"]) == (list(view.boards), 0)
+    assert [api.rows(f"/v1/boards/unused{part}") for part in ("", "/pairs", "/skills")] == [[]] * 3
     assert {row["entry_id"] for row in api.rows("/v1/entries?per_page=1000")} == set(view.entries)
     for one in view.entries:
         entry = api.table(f"/v1/entries/{quote(one, safe='')}")["about"]["entry"]
@@ -404,11 +330,6 @@ def test_names_of_strangers_are_no_formula_in_csv_and_escaped_in_json(api: Askin
     assert {row["metric"] for row in answer.json()["rows"]} <= set(METRICS)
 
 
-@pytest.mark.parametrize("part", ["", "/pairs", "/skills"])
-def test_a_board_without_results_is_an_empty_table(api: Asking, part: str) -> None:
-    assert api.rows(f"/v1/boards/unused{part}") == []
-
-
 A = entry_id(NOISY)
 ITEMS = "/v1/items?benchmark=ratings"
 
@@ -431,6 +352,11 @@ def test_the_items_are_those_of_all_pages_in_order(api: Asking, state: dict[str,
             break
     assert shown == listed
     assert told["about"]["a"] == state["a"] and told["about"]["simulated"]
+    first = told["rows"][0]
+    assert (
+        api.rows(f"{ITEMS}&a={state['a']}&case={first['case_id']}")[0]["case_id"]
+        == first["case_id"]
+    )
 
 
 def test_the_page_offers_exactly_its_own_items(api: Asking) -> None:
@@ -440,28 +366,6 @@ def test_the_page_offers_exactly_its_own_items(api: Asking) -> None:
     told = api.table("/" + address[1].replace("&amp;", "&"))
     assert {row["split"] for row in told["rows"]} == {"real"}
     assert (told["about"]["split"], told["about"]["show"]) == ("real", "failures")
-
-
-def test_one_case_is_answered_by_itself(api: Asking) -> None:
-    case = api.rows(f"{ITEMS}&a={A}")[0]
-    assert api.rows(f"{ITEMS}&a={A}&case={case['case_id']}") == [case]
-    assert case["a_share"] < 1
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "benchmark=nothing", "a=nothing", f"a={A}&b={A}", "skill=nothing", "split=nothing",
-        "show=nothing", "show=disagreements", "case=nothing",
-    ],
-)  # fmt: skip
-def test_what_the_browser_would_remark_on_is_refused(api: Asking, query: str) -> None:
-    address = ITEMS.replace("benchmark=ratings", query) if "benchmark" in query else ITEMS
-    assert api.refused(f"{address}&{query}", 400) == "bad_query"
-
-
-def test_a_benchmark_without_published_cases_has_no_items() -> None:
-    assert asking(fill(memory_store())).refused(ITEMS, 404) == "no_cases"
 
 
 def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:

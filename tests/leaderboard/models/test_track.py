@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.memory import MemoryRepository, memory_store
 from tests.leaderboard.models.made_up_models import judge_run
+from tests.leaderboard.web.failing_store import Switch, failing
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -90,19 +90,6 @@ def test_a_metric_that_failed_is_not_missing() -> None:
 
 
 # What pages read: once per change, and as before while the store is away
-@dataclass
-class Away:
-    """A repository that goes away."""
-
-    public: MemoryRepository
-    away: bool = False
-
-    def read(self, path: str) -> bytes:
-        if self.away:
-            raise TransientError("away", "No answer.")
-        return self.public.read(path)
-
-
 def test_a_file_is_parsed_again_only_when_it_has_changed() -> None:
     store, parsed = MemoryRepository(), list[bytes]()
 
@@ -120,14 +107,16 @@ def test_a_file_is_parsed_again_only_when_it_has_changed() -> None:
 
 
 def test_while_the_store_is_away_what_was_read_last_stays() -> None:
-    store = Away(MemoryRepository(), away=True)
-    kept: KeptFile[bytes] = KeptFile(store, "f", bytes, b"none")  # type: ignore[arg-type]
+    switch, store = Switch(), memory_store()
+    public = failing(store, switch).public
+    kept: KeptFile[bytes] = KeptFile(public, "f", bytes, b"none")
+    switch.out = True
     with pytest.raises(TransientError):
         kept.now()
-    store.away = False
+    switch.out = False
     transact(store.public, lambda: {"f": b"one"}, "one")
     assert kept.now() == b"one"
-    store.away = True
+    switch.out = True
     assert kept.now() == b"one"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,10 +22,11 @@ from leaderboard.service.metrics import metrics_text
 from leaderboard.service.polling import ChronicleCounts, HealthWatch, StorePoll
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
-from leaderboard.store.interface import Repository, Store, transact
+from leaderboard.store.interface import transact
 from leaderboard.store.live.interface import Heartbeat, MemoryLive
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import OLGA, T0, House
+from tests.leaderboard.web.failing_store import Switch, failing
 
 ROOMY = DiskSpace(free_bytes=100 << 30, total_bytes=200 << 30)
 
@@ -228,34 +230,20 @@ def test_commits_that_are_used_up_are_told(left: int, told: set[str]) -> None:
 # A store that fails, and how often it is asked
 
 
-@dataclass
-class Failing:
-    """A repository that fails, and counts how often it is asked."""
-
-    under: Repository
-    asked: list[str] = field(default_factory=list)
-    broken: bool = False
-
-    def __getattr__(self, name: str) -> object:
-        self.asked.append(name)
-        if self.broken:
-            raise TransientError("store_failed", "The Hub answers with 503.", "Wait.")
-        return getattr(self.under, name)
-
-
-def watched(house: House, public: Failing, **more: object) -> HealthWatch:
-    store = Store(public, house.store.private, house.store.live, house.clock)  # type: ignore[arg-type]
-    return HealthWatch(store, Path("/"), disk=lambda _: ROOMY, **more)  # type: ignore[arg-type]
+def watched(house: House, switch: Switch | None = None, **more: Any) -> tuple[HealthWatch, Any]:
+    """What watches a house, and its public repository, which says what it was asked."""
+    store = failing(replace(house.store, clock=house.clock), switch or Switch())
+    return HealthWatch(store, Path("/"), disk=lambda _: ROOMY, **more), store.public
 
 
 def test_a_store_that_fails_is_down_in_the_stores_own_words_until_it_is_back() -> None:
-    house = House()
-    public = Failing(house.store.public, broken=True)
-    watch = watched(house, public, fresh_for_s=0.0)
+    switch = Switch()
+    watch, _ = watched(House(), switch, fresh_for_s=0.0)
+    switch.out = True
     health = watch.health()
     assert (health.status, health.store) == (Level.DOWN, None)
-    assert ("503" in health.problems[0].message, health.problems[0].remedy) == (True, "Wait.")
-    public.broken = False
+    assert "503" in health.problems[0].message and health.problems[0].remedy == "Try again later."
+    switch.out = False
     assert watch.health().status is Level.OK
 
 
@@ -275,8 +263,7 @@ def test_where_workers_tell_nobody_it_is_not_said_that_there_are_none() -> None:
 def test_a_burst_of_questions_reads_the_store_once_and_then_only_its_version() -> None:
     house, seconds = House(), [0.0]
     house.done()
-    public = Failing(house.store.public)
-    watch = watched(house, public, monotonic=lambda: seconds[0], fresh_for_s=5.0)
+    watch, public = watched(house, monotonic=lambda: seconds[0], fresh_for_s=5.0)
     first = watch.health()
     public.asked.clear()
     assert all(watch.health() is first for _ in range(100))
@@ -289,9 +276,9 @@ def test_a_burst_of_questions_reads_the_store_once_and_then_only_its_version() -
 def test_a_worker_that_answers_and_does_not_beat_is_down() -> None:
     house = House()
     beat(house, "w1")
-    public = Failing(house.store.public)
-    assert watched(house, public, own="w1").health().status is Level.OK
-    assert codes(watched(house, public, own="w2").health()) == {"this_worker_silent"}
+    first, second = (watched(house, own=name)[0] for name in ("w1", "w2"))
+    assert first.health().status is Level.OK
+    assert codes(second.health()) == {"this_worker_silent"}
 
 
 @pytest.fixture
@@ -305,8 +292,8 @@ def test_full_segments_of_the_ledger_are_read_once() -> None:
     house = House()
     for number in range(4):
         house.send(name=f"m{number}")
-    public = Failing(house.store.public)
-    counts = ChronicleCounts(public)  # type: ignore[arg-type]
+    _, public = watched(house)
+    counts = ChronicleCounts(public)
     assert counts.read()[0] == {"began": 1, "received": 4, "queued": 4}
     assert public.asked.count("read") > 1
     public.asked.clear()
@@ -326,10 +313,10 @@ def test_a_ledger_begun_again_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(new, "clock", lambda: at)
     for number in range(3):
         new.done(name=f"n{number}")
-    public = Failing(old.store.public)
-    counts = ChronicleCounts(public)  # type: ignore[arg-type]
+    _, public = watched(old)
+    counts = ChronicleCounts(public)
     for house in (old, new):
-        public.under = house.store.public
+        public.inner = house.store.public
         assert counts.read() == ChronicleCounts(house.store.public).read()
     assert counts.read()[0]["published"] == 3
 

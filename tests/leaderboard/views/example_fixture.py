@@ -1,17 +1,25 @@
-"""A made-up site whose ratings board has cases and scores to look at."""
+"""A made-up site whose ratings board has cases and scores to look at, and its Compare place."""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.cases import cases_path, image_cases, of_five, write_cases
 from benchmarks.parquet import write_stored
-from benchmarks.schema import ScoreTable
-from leaderboard.publication.item_scores import CaseSet
+from benchmarks.schema import Card, ScoreTable
+from leaderboard.publication.item_scores import CaseSet, ItemReader
+from leaderboard.publication.reader import View
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
+from leaderboard.views.comparison import Behind, ClusterReader, CompareQuery, PairScoreReader
+from leaderboard.web.compare import ComparePlace
 from leaderboard.web.page import Context
+from tests.leaderboard.web.parsed import Node, harmless, read
 from tests.leaderboard.web.synthetic import (
     METRICS,
     NASTY,
@@ -23,7 +31,7 @@ from tests.leaderboard.web.synthetic import (
     site_of,
 )
 
-__all__ = ["REVISION", "context", "entry_id", "filled", "rated", "scores_of"]
+__all__ = ["REVISION"]
 N_PROMPTS, N_IMAGES = 30, 4
 RIGHT, NOISY, TURNED, LACKS = 0, 2, 3, 5
 """Places of metrics: always right, often wrong, upside down, and with few scores."""
@@ -86,3 +94,50 @@ def context(store: Store | None = None, *, withheld: bool = False) -> Context:
     if withheld:
         shown["ratings"] = shown["ratings"].model_copy(update={"answers_public": False})
     return site_of(store or filled(), cards_=shown)
+
+
+# The Compare place over it.
+
+
+@dataclass(frozen=True)
+class MadeUpImages:
+    """Images and prompts that are here, by id and cluster."""
+
+    ids: Collection[str] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+
+    def available(self, benchmark: str) -> Collection[str]:
+        return self.ids if benchmark == "ratings" else ()
+
+    def texts(self, benchmark: str) -> Mapping[str, str]:
+        return self.prompts
+
+
+def behind_of(
+    store: Any, here: Mapping[str, Card] | None = None, lower: Any = None, images: Any = None
+) -> Behind:
+    public = store.public
+    return Behind(
+        ItemReader(public), images or MadeUpImages(), cards() if here is None else here,
+        lambda: lower or {}, ClusterReader(public), PairScoreReader(public),
+    )  # fmt: skip
+
+
+def place_of(
+    view: View, store: Any, here: Mapping[str, Card] | None = None, images: Any = None
+) -> ComparePlace:
+    return ComparePlace(lambda: view, behind_of(store, here, images=images))
+
+
+def html(place: ComparePlace, **params: str) -> str:
+    found = place.answer(CompareQuery.from_params(params)).html
+    harmless(found)
+    return found
+
+
+def page(place: ComparePlace, **params: str) -> Node:
+    return read(html(place, **params))
+
+
+def withheld() -> dict[str, Card]:
+    return {k: card.model_copy(update={"answers_public": False}) for k, card in cards().items()}

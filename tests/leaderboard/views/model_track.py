@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -217,11 +216,3 @@ def context_of(store: Store) -> Context:
 def source_of(store: Store) -> Source:
     """What programs read of a store."""
     return source_over(store, cards(), models=reader_of(store), wait_s=0.2)
-
-
-def app() -> Any:
-    """The site of the models with their pictures."""
-    from tests.leaderboard.web.serving import app_of
-
-    store = filled()
-    return app_of(store, cards(), models=reader_of(store))

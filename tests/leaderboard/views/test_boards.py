@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import parse_qsl
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,15 +170,6 @@ def test_tests_within_are_asked_for_anew_whenever_a_filter_changes() -> None:
     assert not any(left.within for _, left in filters.parts())
     assert Filters(within=True).known() == (Filters(), ())
     assert Filters.from_params(Filters(within=True).to_params()) == Filters()
-
-
-def test_a_filter_that_keeps_everybody_changes_no_rank(view: View) -> None:
-    board = view.boards["ratings"]
-    cells = [board.cells(board.card.headline, None)]
-    everybody = view.orders.ranked(board.card, cells)
-    kept = view.orders.ranked(board.card, cells, {cell.entry_id for cell in cells[0]})
-    assert kept.cells == everybody.cells
-    np.testing.assert_array_equal(kept.ordering.corrected, everybody.ordering.corrected)
 
 
 def kept(view: View, filters: Filters) -> frozenset[str]:

@@ -21,7 +21,7 @@ from leaderboard.publication.reader import BoardIndex, View, view_of
 from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, TOO_FEW
 from leaderboard.ranking.orders import Orders
-from leaderboard.store.interface import NotFoundError, Store
+from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views import comparison as pair_scores
 from leaderboard.views.addresses import compare_address, items_address, params_of, query_string
@@ -49,10 +49,19 @@ from leaderboard.views.comparison import (
     opponents,
     sampled,
 )
+from tests.leaderboard.publication.counting import Counting
 from tests.leaderboard.views import example_fixture
-from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id, filled
-from tests.leaderboard.web.compare_fixture import behind_of, withheld
-from tests.leaderboard.web.synthetic import METRICS, cards, snapshot
+from tests.leaderboard.views.example_fixture import (
+    LACKS,
+    NOISY,
+    RIGHT,
+    TURNED,
+    behind_of,
+    entry_id,
+    filled,
+    withheld,
+)
+from tests.leaderboard.web.synthetic import METRICS, cards, keep, snapshot
 
 FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
 LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))
@@ -279,30 +288,16 @@ def test_nothing_of_clusters_is_read_where_either_card_withholds_answers(
     assert behind.scores.values(card, [view.entries[e] for e in pair.options], {}) is None
 
 
-class Files:
-    """A repository that says what was read of it."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner, self.asked = inner, list[str]()
-        self.public = self
-
-    def read(self, path: str) -> bytes:
-        self.asked.append(path)
-        if isinstance(self.inner, dict) and path not in self.inner:
-            raise NotFoundError(path)
-        return bytes(self.inner[path] if isinstance(self.inner, dict) else self.inner.read(path))
-
-
 def test_the_clusters_of_a_run_are_read_once_for_one_version(view: View, store: Store) -> None:
-    files = Files(store.public)
-    reader = ClusterReader(files)  # type: ignore[arg-type]
+    files: Any = Counting(store.public)
+    reader = ClusterReader(files)
     choice = asked(view, FIRST, SECOND, board="graphs").choice
     cells, card = choice.slices()[0][:3], choice.board.card
     first, again = (reader.values(card, cells, "one") for _ in range(2))
-    assert first is not None and again is not None and len(files.asked) == 3
+    assert first is not None and again is not None and len(files.paths) == 3
     np.testing.assert_array_equal(first.values, again.values)
     reader.values(card, cells, "two")
-    assert len(files.asked) == 6
+    assert len(files.paths) == 6
 
 
 # By a measure without values of clusters, agreement is that of the published scores of pairs.
@@ -337,7 +332,7 @@ def test_metrics_are_compared_over_the_pairs_that_both_scored(view: View, store:
     assert set(shown_.entries) == {entry_id(k) for k in (RIGHT, NOISY, TURNED, LACKS)}
     # Scores of two metrics have no common scale.
     assert compare_clusters(pair, view, behind_of(store)).missing == "no_clusters"
-    none = agreement(asked(view, FIRST, THIRD), view, behind_of(Files({})))
+    none = agreement(asked(view, FIRST, THIRD), view, behind_of(memory_store()))
     assert none.missing == "no_clusters"
 
 
@@ -353,7 +348,7 @@ def test_of_very_many_pairs_the_same_are_taken_of_every_metric_and_read_once(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pair_scores, "MOST_PAIRS", 50)
-    stored = {}
+    stored: dict[str, bytes] = {}
     for place in (RIGHT, NOISY):
         own, metric = entry_id(place).split("/")
         pairs = pd.Index([f"pair {k}" for k in range(500)], name="pair_id")
@@ -362,14 +357,16 @@ def test_of_very_many_pairs_the_same_are_taken_of_every_metric_and_read_once(
             ScoreTable(table), submission_id=own, benchmark="ratings",
             revision=example_fixture.REVISION,
         )  # fmt: skip
-    files = Files(stored)
-    reader = PairScoreReader(files)  # type: ignore[arg-type]
+    store = memory_store()
+    keep(store, stored)
+    files: Any = Counting(store.public)
+    reader = PairScoreReader(files)
     entries = [view.entries[entry_id(place)] for place in (RIGHT, NOISY)]
     found, again = (reader.values(cards()["ratings"], entries, {}) for _ in range(2))
     assert found is not None and again is not None and again.clusters == found.clusters
     assert found.values.shape == (50, 2) and not np.isnan(found.values).any()
     numbers = sorted(int(pair.split()[1]) for pair in found.clusters)
-    assert numbers[0] < 100 and numbers[-1] > 400 and len(files.asked) == 2  # From everywhere.
+    assert numbers[0] < 100 and numbers[-1] > 400 and len(files.paths) == 2  # From everywhere.
     every = {f"p{k}": 0 for k in range(500)}
     lacks = dict.fromkeys(list(every)[5:], 0)  # A sample of what some lack is still the same.
     assert len(set(sampled(every)) & set(sampled(lacks))) >= 45
@@ -394,11 +391,10 @@ def read_back(link: str) -> CompareQuery:
         CompareQuery("pairs", benchmark="ts2"), CompareQuery("skills", of="models"),
     ],
 )  # fmt: skip
-def test_a_link_of_the_place_restores_its_state(state: CompareQuery) -> None:
+def test_a_link_of_the_place_restores_its_state_and_leaves_out_what_is_the_default(
+    state: CompareQuery,
+) -> None:
     assert read_back(state.to_link()) == state
-
-
-def test_what_is_the_default_is_left_out_of_the_address() -> None:
     assert CompareQuery().to_link() == "./compare"
     assert CompareQuery(benchmark="b", before="x", seek=True).to_link() == "./compare?benchmark=b"
 
@@ -413,22 +409,6 @@ def test_what_is_the_default_is_left_out_of_the_address() -> None:
 )  # fmt: skip
 def test_an_address_is_not_trusted(params: dict[str, str], state: CompareQuery) -> None:
     assert CompareQuery.from_params(params) == state
-
-
-def test_addresses_of_before_have_the_same_parameters() -> None:
-    """What led to the item browser, and to the page that compared, is a state of the place."""
-    items = {"benchmark": "b", "skill": "s", "split": "x", "a": "1/m", "b": "2/n", "show": "all",
-             "case": "c", "page": "2", "view": "examples"}  # fmt: skip
-    found = CompareQuery.from_params(items)
-    assert {name: str(getattr(found, name)) for name in items} == items
-    compared = {
-        "benchmark": "b",
-        "skill": "s,t",
-        "measure": "m",
-        **dict(zip("abcd", "1234", strict=True)),
-    }
-    found = CompareQuery.from_params(compared)
-    assert {name: getattr(found, name) for name in compared} == compared
 
 
 def test_links_from_other_pages_lead_to_the_place() -> None:

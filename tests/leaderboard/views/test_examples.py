@@ -40,6 +40,7 @@ from leaderboard.views.examples import (
 from leaderboard.web.page import Context
 from tests.benchmarks.checks import agreement
 from tests.leaderboard.api.asking import asking
+from tests.leaderboard.publication.counting import Counting
 from tests.leaderboard.slow_making import Slow
 from tests.leaderboard.views.example_fixture import (
     LACKS,
@@ -47,14 +48,16 @@ from tests.leaderboard.views.example_fixture import (
     NOISY,
     RIGHT,
     TURNED,
+    MadeUpImages,
+    behind_of,
     case_set,
     context,
     entry_id,
     filled,
     rated,
     scores_of,
+    withheld,
 )
-from tests.leaderboard.web.compare_fixture import MadeUpImages, behind_of, withheld
 from tests.leaderboard.web.synthetic import REVISION, cards, keep, site_of
 
 AT_ONCE = 6
@@ -389,20 +392,13 @@ def test_prompts_of_a_bundled_benchmark_come_from_the_folder_of_data(
 
 
 def test_cases_and_scores_are_read_once(site: Context) -> None:
-    paths: list[str] = []
-    public = site.store.public
-
-    class Counting:
-        def read(self, path: str) -> bytes:
-            paths.append(path)
-            return public.read(path)
-
-    reader, view = ItemReader(Counting()), site.reader.view()  # type: ignore[arg-type]
+    public: Any = Counting(site.store.public)
+    reader, view = ItemReader(public), site.reader.view()
     for _ in range(3):
         cases = reader.cases(view.boards["ratings"].card)
         assert cases is not None
         reader.summaries([view.entries[entry_id(p)] for p in (RIGHT, NOISY)], cases, {})
-    assert len(paths) == len(set(paths)) == 3
+    assert len(public.paths) == len(set(public.paths)) == 3
 
 
 def test_cold_requests_parse_the_cases_once_and_hold_no_turn_meanwhile(

@@ -20,22 +20,15 @@ from leaderboard.publication.index import (
     rescaled,
 )
 from leaderboard.publication.publisher import build_snapshot
-from leaderboard.publication.reader import PerView, View, view_of
+from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
 from leaderboard.text import clean
-from leaderboard.views.index import (
-    HEAVIEST,
-    INDEX,
-    IndexChoice,
-    index_table,
-    resolve_index,
-)
+from leaderboard.views.index import HEAVIEST, INDEX, IndexChoice, index_table, resolve_index
 from tests.leaderboard.web.index_fixture import NASTY, NOW, REAL, cards, index_view_of, runs_of
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
-ZERO = ",".join(f"{name}:0" for name in REAL)
 
 
 def boards_of(view: View) -> tuple[dict[str, IndexBoard], dict[str, str]]:
@@ -184,13 +177,6 @@ def test_too_much_in_a_link_is_cut_and_it_is_said(base: IndexBase) -> None:
     assert 1 < len(many.remarks) <= 6
     unknown = choice_of(base, "", NASTY)
     assert (unknown.order, len(unknown.remarks)) == ("index", 1)
-
-
-def test_what_no_weight_changes_is_made_once_per_view(view: View) -> None:
-    prepared = PerView(index_base)
-    assert prepared.of(view) is prepared.of(view)
-    other = View(view.entries, view.boards, view.orders)
-    assert prepared.of(other) is not prepared.of(view)
 
 
 # The download.

@@ -6,26 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-import gradio as gr
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from leaderboard.store.memory import memory_store
-from tests.leaderboard.views import example_fixture, model_track
-from tests.leaderboard.web import index_fixture, moved_fixture, skills_fixture
-from tests.leaderboard.web.serving import app_of, served
-from tests.leaderboard.web.synthetic import cards
+from tests.leaderboard.web.serving import served
+from tests.leaderboard.web.sites import SITES, App
 
 PATIENCE_MS = 30_000
 """For what a page is expected to show, on a machine that has other work."""
-App = tuple[gr.Blocks, dict[str, Any]]
-SITES: dict[str, Callable[[], App]] = {
-    "boards": lambda: app_of(example_fixture.filled(), cards()),
-    "index": index_fixture.app,
-    "skills": skills_fixture.app,
-    "models": model_track.app,
-    "moved": lambda: app_of(moved_fixture.fill_moved(memory_store()), cards()),
-}
 Serve = Callable[[App], str]
 
 

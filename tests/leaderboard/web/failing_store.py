@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 from benchmarks.errors import TransientError
-from leaderboard.store.interface import Changes, Repository, Store
+from leaderboard.store.interface import Repository, Store
 
 
 class Switch:
@@ -22,38 +23,22 @@ class Switch:
 
 
 class Failing:
-    """A repository that fails with its medium."""
+    """A repository that fails with its medium, and says how often it was asked."""
 
     def __init__(self, inner: Repository, switch: Switch) -> None:
-        self._inner, self._switch = inner, switch
+        self.inner, self.asked, self._switch = inner, list[str](), switch
 
-    def head(self) -> str:
-        self._switch.check()
-        return self._inner.head()
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def answer(*words: Any, **more: Any) -> Any:
+            self.asked.append(name)
+            self._switch.check()
+            return getattr(self.inner, name)(*words, **more)
 
-    def read(self, path: str) -> bytes:
-        self._switch.check()
-        return self._inner.read(path)
-
-    def fetch(self, path: str, target: Path) -> None:
-        self._switch.check()
-        self._inner.fetch(path, target)
-
-    def has(self, path: str) -> bool:
-        self._switch.check()
-        return self._inner.has(path)
-
-    def list(self, prefix: str = "") -> tuple[str, ...]:
-        self._switch.check()
-        return self._inner.list(prefix)
-
-    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-        self._switch.check()
-        return self._inner.commit(changes, parent=parent, message=message)
+        return answer
 
 
 def failing(store: Store, switch: Switch) -> Store:
     """The store, over a medium that the switch puts out."""
-    return replace(
-        store, public=Failing(store.public, switch), private=Failing(store.private, switch)
-    )
+    public: Any = Failing(store.public, switch)
+    private: Any = Failing(store.private, switch)
+    return replace(store, public=public, private=private)

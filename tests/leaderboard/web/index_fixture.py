@@ -107,9 +107,3 @@ def fill(store: Store, metrics: dict[str, tuple[str, ...]] | None = None) -> Sto
 def index_view_of(metrics: dict[str, tuple[str, ...]] | None = None) -> View:
     """What the pages see of it."""
     return view_over(fill(memory_store(), metrics), cards(), runs_of(metrics))
-
-
-def app() -> Any:
-    from tests.leaderboard.web.serving import app_of
-
-    return app_of(fill(memory_store()), cards())

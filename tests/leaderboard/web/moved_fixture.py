@@ -90,9 +90,3 @@ def fill_moved(store: Store, done: int = DONE) -> Store:
 def moved_site(done: int = DONE) -> Context:
     """The site without a server."""
     return site_of(fill_moved(memory_store(), done))
-
-
-def app() -> Any:
-    from tests.leaderboard.web.serving import app_of
-
-    return app_of(fill_moved(memory_store()), cards())

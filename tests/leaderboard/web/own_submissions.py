@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,10 @@ from leaderboard.ledger.private_records import results_folder
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from tests.leaderboard.web.synthetic import (
     NASTY,
     NOW,
-    cards,
     event,
-    fill,
     published,
     pulse,
     submission,
@@ -115,11 +111,3 @@ def run_one(store: Store, account: Account) -> Store:
     )  # fmt: skip
     store.live.say(RUNNING, SAID)
     return store
-
-
-def app() -> Any:
-    """The site of everything that happens to a submission, for `synthetic`."""
-    from tests.leaderboard.web.serving import app_of
-
-    ada = Account(origin=Origin.LOCAL, name="ada")
-    return app_of(run_one(give(fill(memory_store()), ada), ada), cards())

@@ -139,10 +139,7 @@ class Caller:
 
     def _post(self, path: str, body: dict[str, Any], query: dict[str, str]) -> httpx.Response:
         return self.client.post(
-            f"{self.address}gradio_api/{path}",
-            json=body,
-            params=query,
-            headers=dict(self.headers),
+            f"{self.address}gradio_api/{path}", json=body, params=query, headers=dict(self.headers)
         )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from benchmarks.schema import Card, MeasureInfo, Scale, Selector
@@ -136,9 +134,3 @@ def fill(store: Store) -> Store:
 def skills_view_of() -> View:
     """What the pages see of it."""
     return view_over(fill(memory_store()), cards(), runs_of())
-
-
-def app() -> Any:
-    from tests.leaderboard.web.serving import app_of
-
-    return app_of(fill(memory_store()), cards())

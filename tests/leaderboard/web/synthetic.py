@@ -1,16 +1,10 @@
-"""A made-up store for tests of the pages, with everything a board can hold; parts of others.
-
-Run it to look at the pages, of this store or of another one that is made up:
-`python -m tests.leaderboard.web.synthetic [queue|index|skills|models|moved] [PORT]`.
-"""
+"""A made-up store for tests of the pages, with everything a board can hold; parts of others."""
 
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -417,8 +411,7 @@ class StubDesk:
         self, wanted: BuiltinForm, account: Account | None = None
     ) -> ValidationReport:
         require_operator(account, "submit a built-in metric")
-        self.taken.append(f"examined {wanted.name}")
-        return self.found
+        return self._examine(wanted.name)
 
     def submit_builtin(self, wanted: BuiltinForm, *, account: Account) -> SubmissionReceipt:
         require_operator(account, "submit a built-in metric")
@@ -429,28 +422,27 @@ class StubDesk:
         return self._take(Path(wanted.name), own, account, False)
 
     def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
-        self.taken.append(f"examined {path.name}")
-        return self.found
+        return self._examine(path.name)
 
     def examine_scores(
         self, path: Path, form: ScoresForm, account: Account | None = None
     ) -> ValidationReport:
-        self.taken.append(f"examined {path.name}")
-        self.sent.append({"form": form})
-        return self.found
+        return self._examine(path.name, form=form)
 
     def examine_repository(self, source: str, account: Account | None = None) -> ValidationReport:
-        self.taken.append(f"examined {source}")
-        return self.found
+        return self._examine(source)
 
     def examine_generations(
         self, where: Path | str, said: ManifestOverrides | None = None, tell: Tell | None = None,
         account: Account | None = None,
     ) -> ValidationReport:  # fmt: skip
-        self.taken.append(f"examined {where if isinstance(where, str) else where.name}")
-        self.sent.append({"said": said})
         if tell is not None:
             tell(CheckProgress(1, 2, 1.0))
+        return self._examine(where if isinstance(where, str) else where.name, said=said)
+
+    def _examine(self, named: str, **sent: object) -> ValidationReport:
+        self.taken.append(f"examined {named}")
+        self.sent += [sent] if sent else []
         return self.found
 
     def submit_metric(
@@ -508,18 +500,3 @@ class StubDesk:
         return SubmissionReceipt(
             Ledger(self._store).receive(own, b"upload", events), False, self.notes
         )
-
-
-def main() -> None:
-    """Serve a made-up store."""
-
-    name, port = (*sys.argv[1:], "", "")[:2]
-    modules = {"index": "pages.index.index_fixture", "skills": "pages.skills.skills_fixture",
-               "models": "pages.models.made_up", "moved": "pages.moved.moved_fixture"}  # fmt: skip
-    where = modules.get(name, "web.running_submission")
-    app, options = import_module(f"tests.leaderboard.{where}").app()
-    app.launch(server_name="127.0.0.1", server_port=int(port or 7861), **options)
-
-
-if __name__ == "__main__":
-    main()

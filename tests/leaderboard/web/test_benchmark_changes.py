@@ -88,9 +88,7 @@ def test_who_waits_is_told_from_who_left_and_who_came(site: Context) -> None:
     assert names == [{"withdrawn-metric"}, {"TIFA", "DSG", NASTY}, {"always-half"}]
 
 
-def test_the_whole_earlier_board_is_on_the_page_but_for_what_an_operator_hid(
-    site: Context,
-) -> None:
+def test_the_whole_earlier_board_is_on_the_page_but_for_what_an_operator_hid(site: Context) -> None:
     page = page_of(site, "earlier")
     assert "withdrawn-metric" in page.names and len(page.all("tbody .as-rk")) >= 12
     assert f"--revision {BEFORE}" in page and "200 bootstrap resamples" in page

@@ -151,8 +151,7 @@ def test_too_few_items_are_shown_without_an_order_the_better_value_first(view: V
 
 
 @pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.0, "0%"), (0.001, "<1%"), (0.5, "50%"), (0.999, ">99%"), (1.0, "100%")],
+    ("share", "text"), [(0.0, "0%"), (0.001, "<1%"), (0.5, "50%"), (0.999, ">99%"), (1.0, "100%")]
 )
 def test_a_chance_is_never_rounded_to_none_or_all(share: float, text: str) -> None:
     assert percent(share) == text
@@ -345,9 +344,7 @@ def test_the_tab_of_a_benchmark_is_its_board_by_either_name(site: Context) -> No
     assert by_tab.query == "?tab=benchmark:graphs&measure=rank~paper~all"
 
 
-def test_every_benchmark_is_a_tab_that_keeps_the_filter_but_not_tests_within_it(
-    view: View,
-) -> None:
+def test_every_benchmark_is_a_tab_that_keeps_the_filter_but_not_tests_within_it(view: View) -> None:
     every = metric_tabs(view, "benchmark:graphs", filters=Filters(kind="metric", within=True))
     tabs = [tab for tab in every if tab.group == "Benchmark"]
     assert [tab.title for tab in tabs if tab.current] == ["Error graphs"]

@@ -29,12 +29,16 @@ from tests.leaderboard.views.example_fixture import (
     NOISY,
     RIGHT,
     TURNED,
+    MadeUpImages,
     entry_id,
     filled,
+    html,
+    page,
+    place_of,
     rated,
     scores_of,
+    withheld,
 )
-from tests.leaderboard.web.compare_fixture import MadeUpImages, html, page, place_of, withheld
 from tests.leaderboard.web.parsed import Node, named, read
 from tests.leaderboard.web.synthetic import NASTY, cards, keep, site_of, snapshot
 
@@ -245,9 +249,7 @@ def examples(place: ComparePlace, *metrics: int | str, **more: str) -> Node:
     return page(place, **sides(*metrics, view="examples", **more))
 
 
-def test_failures_are_listed_page_by_page_with_what_the_metric_prefers(
-    place: ComparePlace,
-) -> None:
+def test_failures_are_listed_page_by_page_with_what_the_metric_prefers(place: ComparePlace) -> None:
     found = examples(place, TURNED)
     named(found)
     assert len(cases(found)) == len(found.all(".as-mistake")) == 12

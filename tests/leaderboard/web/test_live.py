@@ -127,9 +127,7 @@ def test_typing_is_never_lost_and_the_last_text_is_what_is_shown(page: Page) -> 
     assert len(_asked) < 11, "a pause of typing asks, not each key"
 
 
-def test_the_fields_of_a_form_make_the_state_and_several_of_one_name_are_joined(
-    page: Page,
-) -> None:
+def test_the_fields_of_a_form_make_the_state_and_several_of_one_name_are_joined(page: Page) -> None:
     page.get_by_role("checkbox", name="A").check()
     expect(page.locator("#state")).to_have_text("|a||0")
 

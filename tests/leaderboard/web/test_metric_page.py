@@ -137,9 +137,7 @@ def test_the_page_shows_trust_cost_records_and_provenance(context: Context) -> N
     assert "<img src=x" in page_of(context, STRANGER).text
 
 
-def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(
-    context: Context,
-) -> None:
+def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(context: Context) -> None:
     for entry_id in (SIGLIP, STRANGER):
         assert page_of(context, entry_id).links("./v1/", "a[download]") == [
             f"./v1/entries/{quote(entry_id)}?elsewhere=1&format={kind}"

@@ -261,9 +261,7 @@ def test_the_gallery_has_a_prompt_for_each_skill_and_leads_to_all_its_images(
 # Two models, one prompt, seeds, judges.
 
 
-def test_two_models_that_metrics_order_in_opposite_ways_get_both_verdicts(
-    context: Context,
-) -> None:
+def test_two_models_that_metrics_order_in_opposite_ways_get_both_verdicts(context: Context) -> None:
     page = shown(context, view="two", skill="count", a=IDS[0], b=IDS[1])
     said = page.one(".as-two-said").text
     assert "By BLIP2-ITM 1.1 Aurora XL 0.1 is significantly better" in said

@@ -233,9 +233,7 @@ def requests_of_a_cold_board(hub: HubServer, folder: Path, submissions: int) -> 
     return hub.tally.requests()
 
 
-def test_a_board_costs_the_hub_the_same_however_many_submissions_there_are(
-    tmp_path: Path,
-) -> None:
+def test_a_board_costs_the_hub_the_same_however_many_submissions_there_are(tmp_path: Path) -> None:
     counted: list[int] = []
     for submissions in (1, 6):
         folder = tmp_path / str(submissions)

@@ -36,9 +36,9 @@ from leaderboard.views.comparison import CompareQuery
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.model_parts import signature
+from tests.leaderboard.views.example_fixture import place_of
 from tests.leaderboard.views.model_track import entry
 from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.compare_fixture import place_of
 from tests.leaderboard.web.parsed import Node, read
 from tests.leaderboard.web.synthetic import (
     ACCOUNTS,
@@ -111,10 +111,6 @@ def compared(view: View, one: int, other: int) -> str:
     place = place_of(view, memory_store())
     a, b = (entry_at(view, k).entry_id for k in (one, other))
     return place.answer(CompareQuery(benchmark="ratings", a=a, b=b)).html
-
-
-def accounts(row: Node) -> list[str]:
-    return row.texts(".as-account")
 
 
 def with_flags(view: View, entry_id: str, **flags: object) -> View:

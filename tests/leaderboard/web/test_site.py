@@ -148,12 +148,7 @@ def test_an_act_says_that_it_failed_and_nothing_is_changed(switch: Switch) -> No
     switch.out = True
     for action, own in ((Action.WITHDRAW, QUEUED), (Action.HIDE, NEW)):
         said = act_on(
-            context,
-            OperatorActions(store, cards(), lambda: NOW),
-            ROOT,
-            action,
-            own,
-            reason="why",
+            context, OperatorActions(store, cards(), lambda: NOW), ROOT, action, own, reason="why"
         )
         assert "outside failed" in said and OUT in said
     switch.out = False
