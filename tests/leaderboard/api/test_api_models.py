@@ -20,8 +20,6 @@ from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from leaderboard.views.models import PlaceQuery
-from leaderboard.web.model_place import place_html
 from tests.leaderboard.api.asking import Asking, asking_of
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
@@ -37,7 +35,6 @@ from tests.leaderboard.views.model_track import (
     JUDGES,
     N_PROMPTS,
     SET,
-    context_of,
     filled,
     source_of,
 )  # fmt: skip
@@ -83,26 +80,6 @@ def test_the_models_are_listed_with_what_is_declared_and_found(api: Asking) -> N
     assert [one["name"] for one in found["about"]["prompt_sets"]] == [EMPTY, SET]
     assert found["about"]["as_of"]
     assert api.rows(f"/v1/models?prompt_set={EMPTY}") == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "query", ["", "skill=count", "seed=2", f"judge={JUDGES[2]}", "words=box&split=real",
-              f"models={IDS[0]},{IDS[3]}"]
-)  # fmt: skip
-def test_a_board_has_the_figures_of_its_page(api: Asking, store: Store, query: str) -> None:
-    found = api.table(f"{BOARD}?{query}")
-    params = dict(part.split("=", 1) for part in query.split("&") if part)
-    # The page keeps the whole board's tests unless the chosen models alone are asked for.
-    asked = PlaceQuery.from_params({"set": SET, **params, "alone": "1"})
-    context = context_of(store)
-    assert context.models is not None
-    page, _, _ = place_html(asked, context.models, context.reader.view())
-    leading = [row for row in found["rows"] if row["lead"] and row["value"] is not None]
-    assert leading
-    assert all(f"<b>{row['value']:.3f}</b>" in page for row in leading)
-    assert all(f"{title}<" in page for title in {row["skill_title"] for row in found["rows"]})
-    assert found["about"]["page"].startswith(f"./models?set={SET}")
 
 
 def test_a_row_has_ranks_tiers_and_who_is_better(api: Asking) -> None:

@@ -25,9 +25,9 @@ from leaderboard.views.benchmark_board import (
     verdict_of,
 )
 from leaderboard.views.board_tables import pairs
-from leaderboard.views.boards import Arrangement, BoardQuery, Choice, Filters, resolve
+from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
 from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.synthetic import SKILLS
+from tests.leaderboard.web.synthetic import SKILLS, chosen, entry_of
 
 LOW_THREE = "tifa,dsg,siglip"
 
@@ -35,15 +35,6 @@ LOW_THREE = "tifa,dsg,siglip"
 @pytest.fixture(scope="module")
 def view() -> View:
     return synthetic.view()
-
-
-def chosen(view: View, benchmark: str = "ratings", skill: str = "", measure: str = "",
-           **more: object) -> Choice:  # fmt: skip
-    return resolve(BoardQuery(benchmark, skill, measure, **more), view.boards)  # type: ignore[arg-type]
-
-
-def entry_of(view: View, metric: str) -> str:
-    return next(e for e, entry in view.entries.items() if entry.metric == metric)
 
 
 FILTERS = [Filters(LOW_THREE), Filters(kind="scores"), Filters(untrained=True), Filters("clip")]

@@ -26,7 +26,6 @@ from leaderboard.views.boards import (
     MOST_SEARCHED,
     Arrangement,
     BoardQuery,
-    Choice,
     Filters,
     columns_of,
     every_key,
@@ -34,7 +33,7 @@ from leaderboard.views.boards import (
     resolve,
 )
 from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.synthetic import METRICS, NASTY, cards
+from tests.leaderboard.web.synthetic import METRICS, NASTY, cards, chosen, entry_of
 
 PLCC, SECONDS = "plcc~paper", "cost:seconds"
 KEYS = st.text(st.sampled_from("ab,:@~/ %&=+é“"), min_size=1, max_size=12)
@@ -49,15 +48,6 @@ FILTERS = st.builds(
 @pytest.fixture(scope="module")
 def view() -> View:
     return synthetic.view()
-
-
-def chosen(view: View, benchmark: str = "ratings", skill: str = "", measure: str = "",
-           **more: object) -> Choice:  # fmt: skip
-    return resolve(BoardQuery(benchmark, skill, measure, **more), view.boards)  # type: ignore[arg-type]
-
-
-def entry_of(view: View, metric: str) -> str:
-    return next(e for e, entry in view.entries.items() if entry.metric == metric)
 
 
 # The link.

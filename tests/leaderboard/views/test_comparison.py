@@ -102,6 +102,7 @@ def test_each_two_have_the_test_of_the_board(view: View, skill: str) -> None:
     assert tests is not None
     found = several_compared(pair, view)
     assert found["pairs"] == tuple(combinations(pair.chosen, 2)) and len(found["rows"]) == 6
+    assert found["n_significant"] == sum(bool(row.better) for row in found["table"].rows)
     for (a, b), row in zip(found["pairs"], found["rows"], strict=True):
         assert row == comparison_page(pair.choice, a, b, view).chosen
         assert row.p_value == tests.p_value[at[a], at[b]]
@@ -170,17 +171,6 @@ def test_without_published_draws_there_are_values_and_no_test() -> None:
     assert found["evidence"] == NO_CONTRIBUTIONS
     (row, *_) = found["by_measure"].rows
     assert (row.p, row.interval, row.better, row.tested) == ("", "", "", False)
-
-
-def test_of_several_each_two_have_interval_corrected_p_and_dominance(view: View) -> None:
-    pair = asked(view, FIRST, THIRD, FOURTH)
-    found = several_compared(pair, view)
-    assert found["of_entries"].keys() == set(pair.chosen) and len(found["table"].rows) == 3
-    assert found["n_tests"] == 45 and not found["unpublished"]
-    assert found["n_significant"] == sum(bool(row.better) for row in found["table"].rows)
-    for row in found["table"].rows:
-        assert row.interval and row.corrected and row.tally and row.dominance
-        assert row.dominance[0] == row.tally[0] / sum(row.tally)
 
 
 def test_values_by_skill_are_those_of_the_board(view: View) -> None:

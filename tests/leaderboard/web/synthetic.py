@@ -43,6 +43,7 @@ from leaderboard.submission_service import (
     ValidationReport,
 )
 from leaderboard.trust import TITLES, Check, CheckName, Example, TrustReport
+from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.web.page import Context
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -376,6 +377,18 @@ def fill(store: Store, entries: int = len(METRICS)) -> Store:
 def view(entries: int = len(METRICS)) -> View:
     """What pages see of it."""
     return view_over(fill(memory_store(), entries), cards(), runs_of(entries))
+
+
+def chosen(
+    view: View, benchmark: str = "ratings", skill: str = "", measure: str = "", **more: Any
+) -> Choice:
+    """What a query chooses of its boards."""
+    return resolve(BoardQuery(benchmark, skill, measure, **more), view.boards)
+
+
+def entry_of(view: View, metric: str) -> str:
+    """The id of the entry of a metric."""
+    return next(e for e, entry in view.entries.items() if entry.metric == metric)
 
 
 class StubDesk:

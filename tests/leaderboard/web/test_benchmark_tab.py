@@ -22,10 +22,8 @@ from leaderboard.views.addresses import params_of
 from leaderboard.views.boards import (
     Arrangement,
     BoardQuery,
-    Choice,
     Filters,
     columns_of,
-    resolve,
     values_of,
 )
 from leaderboard.web.benchmark_below import below_of
@@ -36,7 +34,16 @@ from leaderboard.web.page import Context
 from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import Node, harmless, named, parse, read
-from tests.leaderboard.web.synthetic import METRICS, NASTY, cards, fill, keep, snapshot
+from tests.leaderboard.web.synthetic import (
+    METRICS,
+    NASTY,
+    cards,
+    chosen,
+    entry_of,
+    fill,
+    keep,
+    snapshot,
+)
 
 CARD = cards()["ratings"]
 PLCC, COUNTING, SECONDS = "plcc~paper", "srcc~assay@counting", "cost:seconds"
@@ -49,20 +56,11 @@ def view() -> View:
     return synthetic.view()
 
 
-def chosen(view: View, benchmark: str = "ratings", skill: str = "", measure: str = "",
-           **more: object) -> Choice:  # fmt: skip
-    return resolve(BoardQuery(benchmark, skill, measure, **more), view.boards)  # type: ignore[arg-type]
-
-
 def body(view: View, arranged: Arrangement | None = None, filters: Filters | None = None,
          benchmark: str = "ratings", skill: str = "") -> Node:  # fmt: skip
     choice = chosen(view, benchmark, skill, filters=filters or Filters(),
                     arranged=arranged or Arrangement())  # fmt: skip
     return read(board_html(choice, view))
-
-
-def entry_of(view: View, metric: str) -> str:
-    return next(e for e, entry in view.entries.items() if entry.metric == metric)
 
 
 def opened(view: View, metric: str) -> Node:

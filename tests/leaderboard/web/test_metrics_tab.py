@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 from starlette.datastructures import QueryParams
 
@@ -21,8 +20,6 @@ from leaderboard.publication.results import Published
 from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
-from leaderboard.ranking.orders import Orders
-from leaderboard.ranking.slices import Slice
 from leaderboard.records import RunResult
 from leaderboard.store.memory import memory_store
 from leaderboard.text import clean, number
@@ -194,22 +191,6 @@ def test_what_cannot_be_shown_or_misleads_is_said(
     page = shown(indexed, address)
     assert said in " ".join(page.texts(".as-note")) and page.all(".as-board")
     assert not shown(indexed).all(".as-note")
-
-
-def test_without_contributions_there_are_no_tiers_of_the_index(indexed: Context) -> None:
-    view = indexed.reader.view().group()
-
-    class WithoutContributions(Orders):
-        def slice(self, card: Any, cells: Any) -> Slice:
-            found = view.orders.slice(card, cells)
-            none = np.full((len(found.cells), 0), np.nan)
-            return Slice(found.cells, Draws(found.draws.resamples, none))
-
-    untested = View(view.entries, view.boards, WithoutContributions.__new__(WithoutContributions))
-    found = metrics_view(query_of(), MetricTable.of(untested), indexed.prepared.of(untested))
-    assert found.lead is not None and found.lead.tested == 0 and found.lead.ranked
-    assert [group.tier for group in found.groups] == [None, None]
-    assert "significantly" not in verdict(found.lead).sentence
 
 
 # Rows and their order.

@@ -14,7 +14,6 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from benchmarks.genai_bench.load import GenAiAnswers
-from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks.rethinking.measures import MetricScores, stability
 from benchmarks.statistics.resampling import ResamplingPlan
 from leaderboard.api.source import Source
@@ -32,20 +31,16 @@ from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.records import ModelCard
 from leaderboard.store.memory import memory_store
-from leaderboard.views.models import PER_PAGE, VIEWS, Drawn, ModelQuery, ModelsQuery, PlaceQuery
+from leaderboard.views.models import PER_PAGE, VIEWS, ModelQuery, ModelsQuery, PlaceQuery
 from leaderboard.web.components import HeatCell
 from leaderboard.web.middleware import redirected
 from leaderboard.web.model_detail import command, model_html
 from leaderboard.web.model_parts import (
     MOST_MODELS,
     MOST_PAIRED,
-    MOST_SEEDS,
-    NO_SCORE,
     HeatTable,
     Ranks,
     bump_of,
-    by_model,
-    by_seed,
     fine_percent,
     model_matrix,
     p_value,
@@ -176,8 +171,7 @@ def test_the_skills_view_has_every_part_with_models_in_order_leading_to_their_im
     rows = [link for row in page.one("#board").all("tbody tr") for link in row.links("./model?id=")]
     assert list(dict.fromkeys(re.findall(r"drawn-\d+", " ".join(rows)))) == list(IDS)
     assert any(f"id={IDS[0]}&skill=count&judge={JUDGES[0]}" in link for link in rows)
-    part = shown(context, words="cup", seed="1").one("#disagreements")
-    (link,) = part.links("./models?set")
+    (link,) = shown(context, words="cup", seed="1").one("#disagreements").links("./models?set")
     assert f"a={IDS[0]}&b={IDS[1]}" in link and "skill=count&words=cup" in link
     assert f"./v1/models/{SET}?format=csv" in page.links()
 
@@ -269,18 +263,6 @@ def test_two_models_that_metrics_order_in_opposite_ways_get_both_verdicts(contex
     assert len(page.one("#deciding").all("article")) > DECIDING
     assert page.all("#matrix td a") and page.all("#tests table")
     assert "No metric is qualified" in shown(context, view="two", skill="lang").one("h1")
-
-
-def test_swapping_turns_the_signs(context: Context) -> None:
-    there, back = (
-        shown(context, view="two", a=a, b=b) for a, b in (IDS[:2], IDS[1::-1])
-    )  # fmt: skip
-    signs = [page.texts("td.as-difference b")[0] for page in (there, back)]
-    assert signs[0][0] == "+" and signs[1] == signs[0].replace("+", "−")
-    assert any(f"a={IDS[1]}&b={IDS[0]}" in link for link in there.links())
-    links = shown(context, view="two", models=",".join(IDS[:3]), alone="1").links("./v1/models/")
-    assert any("/pairs?" in link and f"models={','.join(IDS[:3])}" in link for link in links)
-    assert {one["value"] for one in there.all("option[selected]")} >= set(IDS[:2])
 
 
 def test_a_prompt_is_text_beside_the_images_of_all_models_best_first(context: Context) -> None:
@@ -630,20 +612,6 @@ def test_an_order_is_called_stable_only_where_models_differ_and_keep_it(
 
 
 # Images and commands.
-
-
-def test_images_name_model_seed_and_prompt_and_say_what_is_not_there() -> None:
-    prompt = SetPrompt(HOSTILE_ID, NASTY)
-    found = by_seed(Drawn(entry(0, NASTY), (7, 8), (0.5, NAN)), prompt)
-    assert [tile.score for tile in found["tiles"]] == ["0.500", NO_SCORE]
-    assert found["tiles"][0].model.endswith("seed 7") and found["tiles"][0].prompt == NASTY
-    assert found["tiles"][0].src.startswith(
-        "./v1/generations/drawn-00000/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D/7"
-    )
-    unpublished = by_model([Drawn(entry(4, "x"), (7,), (0.5,))], prompt)
-    assert [tile.src for tile in unpublished] == [""]
-    many = by_seed(Drawn(entry(0, "x"), tuple(range(99)), (0.1,) * 99), prompt)
-    assert len(many["tiles"]) == MOST_SEEDS and many["left"] == 99 - MOST_SEEDS
 
 
 def test_a_command_generates_the_images_again_and_a_shell_can_take_nothing_amiss() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -63,21 +62,6 @@ def test_a_filter_keeps_every_rank_and_its_link_restores_it(
     expect(search).to_have_value("tifa, dsg, siglip")
     page.get_by_role("link", name="Clear all").click()
     page.wait_for_url(re.compile(r"benchmark:ratings&measure=srcc~paper$"))
-
-
-def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
-    sites: Sites, open_page: Opener
-) -> None:
-    page = open_page(f"{sites('boards')}?tab=benchmark:ratings&measure=accuracy")
-    page.locator("summary", has_text="Skills").click()
-    for skill in ("Counting", "Colour"):
-        page.get_by_label(skill, exact=True).check()
-        expect(page.locator("h1")).to_contain_text(skill)
-    expect(page.locator("h1")).to_contain_text("mean of Counting and Colour")
-    expect(page.get_by_label("Colour", exact=True)).to_be_visible()  # The list stays open.
-    page.wait_for_url(re.compile(r"skill=counting,colour&measure=accuracy~assay$"))
-    page.reload()
-    expect(page.locator("h1")).to_contain_text("mean of Counting and Colour")
 
 
 def test_columns_are_added_and_every_heading_sorts(sites: Sites, open_page: Opener) -> None:
@@ -253,34 +237,6 @@ def test_nothing_moves_once_painted(browser: Browser, sites: Sites, width: int) 
 # Metrics.
 
 
-def test_weights_make_a_link_that_restores_them(sites: Sites, open_page: Opener) -> None:
-    page = open_page(sites("index"), ".as-board")
-    lacking = page.locator(".as-board tr", has_text="HPSv2").first
-    expect(lacking.locator(".as-rk")).to_have_text("–")
-    page.get_by_text("Weights").first.click()
-    page.locator("#as-w-accuracy").fill("0")
-    expect(lacking.locator(".as-rk")).not_to_have_text("–")
-    page.wait_for_url(re.compile(r"/\?w=.*accuracy:0"))
-    page.locator("#as-w-graphs").fill("2.5")
-    page.wait_for_url(re.compile(r"graphs:2\.5"))
-
-    other = open_page(page.url, ".as-board")
-    expect(other.locator("#as-w-graphs")).to_have_value("2.5")
-    first = page.locator(".as-board tr[data-row]").first
-    expect(other.locator(".as-board tr[data-row]").first).to_have_text(first.text_content() or "")
-
-    page.get_by_role("link", name="Equal weights").click()
-    page.wait_for_url(re.compile(r":[0-9]+/$"))
-    expect(page.locator("#as-w-graphs")).to_have_value("1")
-    expect(page.locator("#as-w-genai_527")).to_have_value("0")
-
-
-def test_an_unusable_link_is_answered_with_remarks(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('index')}index?w=graphs:nan,<b>x</b>:1&order=nothing", ".as-board")
-    expect(page.locator(".as-note[role=status]")).to_have_count(3)
-    expect(page.locator("#as-w-graphs")).to_have_value("1")
-
-
 def test_a_heading_sorts_and_a_filter_keeps_the_ranks_of_the_whole_board(
     sites: Sites, open_page: Opener
 ) -> None:
@@ -304,20 +260,6 @@ def test_a_heading_sorts_and_a_filter_keeps_the_ranks_of_the_whole_board(
     assert page.evaluate("window.asSame") is True
 
 
-def test_the_download_is_the_table_with_its_weights(
-    sites: Sites, open_page: Opener, tmp_path: Path
-) -> None:
-    page = open_page(f"{sites('index')}?w=graphs:3", ".as-board")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download CSV").click()
-    assert download.value.suggested_filename == "index.csv"
-    saved = tmp_path / "index.csv"
-    download.value.save_as(saved)
-    lines = saved.read_text("utf-8").splitlines()
-    assert lines[0].startswith("metric,version,submitter")
-    assert any(",graphs," in line and ",3.0," in line for line in lines)
-
-
 def test_a_typed_word_gives_an_answer_whose_link_restores_it(
     sites: Sites, open_page: Opener
 ) -> None:
@@ -334,19 +276,6 @@ def test_a_typed_word_gives_an_answer_whose_link_restores_it(
 
     other = open_page(page.url, ".as-skill-parts article")
     expect(other.locator(".as-picks dd b").nth(1)).to_have_text(best or "")
-
-
-def test_three_presses_lead_from_the_front_page_to_images_where_the_affordable_metric_fails(
-    sites: Sites, open_page: Opener
-) -> None:
-    page = open_page(sites("skills"), ".as-board")
-    page.get_by_role("tab", name="Counting").click()
-    answer = page.locator(".as-picks div", has_text="Best affordable")
-    link = answer.get_by_role("link", name="Images where it fails")
-    expect(link).to_have_attribute("href", re.compile(r"a=.+&skill=.+&show=failures&view=examples"))
-    page.wait_for_url(re.compile(r"tab=skill:counting"))
-    page.go_back()
-    expect(page.get_by_role("tab", name="Overall")).to_have_attribute("aria-selected", "true")
 
 
 def test_a_weight_moves_the_list_and_the_link(sites: Sites, open_page: Opener) -> None:
@@ -453,20 +382,6 @@ def test_a_board_leads_to_its_changes_and_back_and_nothing_runs_over_the_edge(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.go_back()
     expect(page.locator(".as-ranking")).to_be_visible()
-
-
-def test_another_measure_is_chosen_and_the_earlier_board_is_a_press_away(
-    sites: Sites, open_page: Opener
-) -> None:
-    page = open_page(f"{sites('moved')}?tab=benchmark:ratings&view=changes")
-    expect(page.locator(".as-moved tbody tr")).to_have_count(DONE)
-    page.get_by_label("Measure").select_option("accuracy~paper")
-    page.wait_for_url("**measure=accuracy~paper**")
-    expect(page.locator(".as-moved thead")).to_contain_text("Pairwise accuracy")
-    page.get_by_role("link", name=f"Board of {BEFORE}").click()
-    expect(page.locator("#earlier .as-ranking")).to_be_visible()
-    page.wait_for_url(re.compile("view=earlier"))
-    assert "measure=accuracy~paper" in page.url
 
 
 def test_the_table_of_changes_is_reached_by_keyboard(sites: Sites, open_page: Opener) -> None:
