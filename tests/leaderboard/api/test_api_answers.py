@@ -212,6 +212,10 @@ def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
         assert set(row) == set(COLUMNS)
         known = {name: _plain(value) for name, value in right.to_json().items() if name in row}
         assert {name: row[name] for name in known} == known
+    ids = [row["entry_id"] for row in api.rows(BOARD)[:4]]
+    query = "&".join(f"{name}={one}" for name, one in zip("abcd", ids, strict=True))
+    rows = api.rows(f"/v1/compare?benchmark=ratings&{query}")
+    assert len([row for row in rows if row["shown_as"] == "chosen"]) == 6  # Of four, each two.
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,7 @@ def test_failures_are_listed_page_by_page_with_what_the_metric_prefers(place: Co
     right = examples(place, RIGHT)
     assert not cases(right) and not right.one(".as-empty").links(), "it fails on no benchmark"
     assert "112 pairs" in examples(place, LACKS), "missing scores are in sight"
+    assert "12 missing" in page(place, **sides(NOISY, LACKS)).one(".as-sides")
 
 
 def test_a_link_to_failures_goes_to_the_first_benchmark_that_has_some() -> None:

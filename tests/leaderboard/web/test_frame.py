@@ -25,7 +25,7 @@ from leaderboard.web.middleware import (
     redirected,
     unknown_address,
 )
-from leaderboard.web.page import PLACES, all_pages, navigation
+from leaderboard.web.page import PLACES, all_pages, navigation, place_of
 from tests.conftest import REPOSITORY
 from tests.leaderboard.views import model_track
 from tests.leaderboard.web.failing_store import Switch, failing
@@ -70,6 +70,7 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
 def test_a_page_marks_its_place_and_itself(
     path: str, place: tuple[str, str], within: dict[str, str]
 ) -> None:
+    assert place_of("counts") is None  # No place lists it.
     here = navigation(PAGES, path)
     assert [(one.title, one.current) for one in here.places if one.current] == [place]
     assert {one.title: one.current for one in here.within} == within

@@ -25,6 +25,7 @@ from leaderboard.models.board_types import (
     ModelBoard,
     ModelSummary,
     PairMatrix,
+    PairTest,
     SkillBoard,
 )
 from leaderboard.models.people import PeopleBoard, people_boards
@@ -41,6 +42,7 @@ from leaderboard.web.model_parts import (
     HeatTable,
     Ranks,
     bump_of,
+    dominance,
     fine_percent,
     model_matrix,
     p_value,
@@ -71,6 +73,7 @@ from tests.leaderboard.views.model_track import (
     SET,
     context_of,
     entry,
+    fill_models,
     filled,
     keep_models,
     prompt_sets,
@@ -206,6 +209,16 @@ def test_tests_inside_a_choice_are_asked_for_and_marked_as_chosen_after_seeing_t
     assert "Chosen after seeing the data." in shown(context, words="box")
 
 
+@pytest.mark.slow
+def test_models_of_an_earlier_revision_are_named_apart_and_very_many_are_cut() -> None:
+    old = entry(3, "Old one")
+    old = old.model_copy(update={"images": old.images.model_copy(update={"revision": "2023"})})
+    page = shown(context_of(keep_models(filled(2), entry(0, "Aurora"), entry(1, "B"), old)))
+    assert "Left out" in page and "Old one" in page
+    many = shown(context_of(fill_models(fill(memory_store()), 50)), words="box")
+    assert len(many.one("#board").names) >= 50
+
+
 # People's ratings, apart from metrics, with their sources.
 
 
@@ -270,6 +283,7 @@ def test_a_prompt_is_text_beside_the_images_of_all_models_best_first(context: Co
     assert "a cup <img" in page and "(Counting)" in page.one("[aria-label=Elements]")
     quoted = "v1/models/made_up_prompts/prompts/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D?"
     assert any(quoted in link for link in page.links())
+    assert "not among" in shown(context, view="prompt", prompt="p001", skill="count")
     part = shown(context, view="prompt", prompt="p001", judge=JUDGES[1]).one("#images")
     assert len(part.all("article")) == 5 and "VQAScore 1.0" in part
     assert len(part.all(".as-tile")) == 2 * 3  # Of the two that published their images.
@@ -519,6 +533,14 @@ def test_figures_of_models_are_short_and_hide_no_size(
     written: Callable[[Any], str], values: tuple[Any, ...], texts: list[str]
 ) -> None:
     assert [written(value) for value in values] == texts
+
+
+def test_who_is_better_on_how_many_prompts_is_told_where_it_is_known() -> None:
+    test = PairTest(
+        JUDGES[0], None, 40, 1, 0.1, 0.05, 0.15, 3.0, 0.001, 0.01, 12.0, 0.002, 0.7, 0.2
+    )
+    assert dominance(test, "A", "B") == "A is better on 70%, B on 20%, equal on 10%"
+    assert dominance(replace(test, dominance=NAN), "A", "B") == ""
 
 
 # People's ratings.

@@ -68,6 +68,7 @@ def test_the_table_has_mean_parts_and_costs_and_says_who_is_at_chance(site: Cont
     chance = [r.one("bdi").text for r in rows if "at chance" in r.texts(".as-tag")]
     assert chance == ["always-half"] and clean(NASTY) in names(page)
     assert page.texts("tr.as-tier b") == ["Without a rank"] and names(page)[-1] == "PickScore"
+    assert "PickScore" in names(shown(site, "tab=skill:counting&w=gecko:0"))[:8]
     data = [link for link in page.links("./v1/skills") if "format=csv" in link]
     assert data == ["./v1/skills?skill=counting&format=csv"]
     (fails,) = answers(page)["Best affordable"].links("./compare")
