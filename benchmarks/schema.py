@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ from benchmarks.rows import Measured, Row, concatenate
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
+
+Kind = Literal["alignment", "preference", "quality"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Frozen(BaseModel):
@@ -124,6 +127,9 @@ class Card(Frozen):
     same_questions_as: tuple[str, ...] = ()
     """Earlier revisions with the very same images, texts and pairs: scores made for them stand, and
     only measures are computed again."""
+    kind: Kind = "alignment"
+    """What people judged: whether image and text fit, which image they prefer, or how good it is. An
+    index never mixes kinds."""
     simulated: bool = False
     """True where ratings or labels do not come from people: every page says so."""
     answers_public: bool = True

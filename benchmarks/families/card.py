@@ -21,11 +21,10 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from benchmarks.families.untrusted import Place, odd_values, plain_path
 from benchmarks.parsing import Key, key_lines, line_of, syntax_fault
 from benchmarks.problems import Problem, ProblemsError
-from benchmarks.schema import Card, Frozen, MeasureInfo, Selector
+from benchmarks.schema import Card, Frozen, Kind, MeasureInfo, Selector
 
 FamilyName = Literal["rating", "preference", "group", "element", "system"]
 FAMILIES: tuple[FamilyName, ...] = get_args(FamilyName)
-Kind = Literal["alignment", "preference", "quality"]
 ControlName = Literal[
     "constant",
     "random",
@@ -449,7 +448,6 @@ class FamilyCard(Card):
 
     family: FamilyName
     kind: Kind
-    """An index never mixes kinds."""
     headline: Selector
     tables: tuple[Table, ...] = ()
     joins: tuple[Join, ...] = ()

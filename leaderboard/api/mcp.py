@@ -26,12 +26,11 @@ from leaderboard.api.replies import refusal
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons, models
 from leaderboard.publication.measure_names import skill_title
-from leaderboard.publication.reader import View
+from leaderboard.publication.reader import View, known_group
 from leaderboard.publication.recommending import leading_cells, nobody
 from leaderboard.service.bodies import HANG_UP, body_of
 from leaderboard.tables import Table
 from leaderboard.text import clean
-from leaderboard.views.index import SIMULATED
 
 if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
@@ -237,12 +236,13 @@ class Tools:
 
         Args:
             skill: key or name of a skill, or a part of it, such as `counting`.
-            ratings: `simulated` for the boards of simulated ratings, which stand apart.
+            ratings: `preference` or `quality` for the boards of these alone, `simulated` for those
+                of simulated ratings, which stand apart.
         """
         wanted = clean(skill)[:_LONGEST_WORDS].casefold().strip()
         if not wanted:
             raise SubmitterError("no_skill", "No skill was named.", "Name one, such as counting.")
-        view = self.source.reader.view().group(simulated=ratings == SIMULATED)
+        view = self.source.reader.view().group(known_group(ratings))
         having: dict[str, list[str]] = {}
         for name, board in view.boards.items():
             titles = {s: skill_title(board.card, s) for s in board.skills() if ":" not in s}

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from leaderboard.publication.reader import GROUPS, SIMULATED
 from leaderboard.tables import Type, Value
-from leaderboard.views.index import SIMULATED
 
 LONGEST_QUERY = 8192  # Characters; a page with all the columns it can have stays below
 MOST_PER_PAGE = 1000
@@ -64,16 +64,13 @@ class Parameters(BaseModel):
 
 
 class Rated(Parameters):
-    """Parameters of tables over boards: those of people's ratings, or of simulated ones."""
+    """Parameters of tables over boards: all of people's ratings, those of a kind, or simulated ones."""
 
     ratings: str = text(
-        f"`{SIMULATED}`: the boards of simulated ratings, which stand apart.", options=(SIMULATED,)
+        f"`preference` or `quality`: the boards of these alone; `{SIMULATED}`: those of simulated "
+        "ratings, which stand apart. Without it, means are over the boards of alignment.",
+        options=GROUPS[1:],
     )
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the boards of simulated ratings are asked for."""
-        return self.ratings == SIMULATED
 
 
 class Paged(Parameters):

@@ -19,7 +19,7 @@ from leaderboard.publication.entries import (
     latest_cells,
     latest_entries,
 )
-from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.publication.reader import BoardIndex, View, boards_of_one_kind
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.index import Comparison, Headlines, IndexRank, Interval
 
@@ -65,8 +65,12 @@ def index_boards(
     """The benchmarks of the index, and those left out with the reason."""
     boards: dict[str, IndexBoard] = {}
     left_out: dict[str, str] = {}
+    of_one_kind = boards_of_one_kind(every)
+    kind = next((one.card.kind for one in of_one_kind.values()), "")
     for name, board in every.items():
         found = _board(board, entries)
+        if name not in of_one_kind and not board.empty:
+            found = f"it is of {board.card.kind}, and this index of {kind}"
         if isinstance(found, str):
             left_out[name] = found
         else:

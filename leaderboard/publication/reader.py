@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from benchmarks.errors import TransientError
-from benchmarks.schema import Card, Selector
+from benchmarks.schema import KINDS, Card, Selector
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Ban, Policy, read_bans, read_policy
 from leaderboard.publication.entries import Entry
@@ -109,31 +109,23 @@ class View:
     # when the snapshot was made; None likewise
     built_at: datetime | None = field(default=None, compare=False)
 
-    def group(self, *, simulated: bool = False) -> View:
-        """The boards that may be compared with each other, and the metrics on them.
+    def group(self, ratings: str = "") -> View:
+        """The boards that are shown together, and the metrics on them.
 
-        Simulated ratings say how Assay works, not how good a metric is: they are never weighed
-        beside real ones.
+        `ratings`: a key of `GROUPS`; see `group_of`.
         """
-        chosen = comparable(self.boards, simulated=simulated)
-        return next(of for of in (self._real, self._simulated) if of.boards.keys() == chosen.keys())
+        return self._groups[shown_group(self.boards, ratings)]
 
     @property
-    def has_both(self) -> bool:
-        """Whether there are results on real boards, and on simulated ones too."""
-        groups = self._real, self._simulated
-        return all(any(not one.empty for one in of.boards.values()) for of in groups)
+    def groups(self) -> tuple[str, ...]:
+        """The groups that may be chosen: those with results, unless another shows the same."""
+        return groups_with_results(self.boards)
 
     @cached_property
-    def _real(self) -> View:
-        return self._of(simulated=False)
+    def _groups(self) -> Mapping[str, View]:
+        return {ratings: self._of(group_of(self.boards, ratings)) for ratings in GROUPS}
 
-    @cached_property
-    def _simulated(self) -> View:
-        return self._of(simulated=True)
-
-    def _of(self, *, simulated: bool) -> View:
-        boards = {n: one for n, one in self.boards.items() if one.card.simulated is simulated}
+    def _of(self, boards: Mapping[str, BoardIndex]) -> View:
         if len(boards) == len(self.boards):
             return self
         entries = {
@@ -148,7 +140,7 @@ _Made = TypeVar("_Made")
 
 
 class PerView(Generic[_Made]):
-    """What is made of a view at its first use, kept for two: of real data, and of simulated."""
+    """What is made of a view at its first use, kept for the groups of one version."""
 
     def __init__(self, make: Callable[[View], _Made]) -> None:
         self._make = make
@@ -162,20 +154,57 @@ class PerView(Generic[_Made]):
             found = next((one for one in self._kept if one[0] is view), None)
             if found is None:
                 found = view, self._make(view)
-            self._kept = [found, *(one for one in self._kept if one is not found)][:2]
+            self._kept = [found, *(one for one in self._kept if one is not found)][: len(GROUPS)]
             return found[1]
 
 
-def comparable(
-    boards: Mapping[str, BoardIndex], *, simulated: bool = False
-) -> Mapping[str, BoardIndex]:
-    """The boards that may be compared with each other; see `View.group`."""
-    groups = {
-        kind: {name: one for name, one in boards.items() if one.card.simulated is kind}
-        for kind in (False, True)
+SIMULATED = "simulated"
+GROUPS = ("", *KINDS[1:], SIMULATED)
+"""Groups of boards, as addresses name them in `ratings`: all real ones, those of a kind of their own,
+and the simulated ones."""
+
+
+def group_of(boards: Mapping[str, BoardIndex], ratings: str) -> Mapping[str, BoardIndex]:
+    """The boards of a group, a key of `GROUPS`.
+
+    Simulated ratings say how Assay works, not how good a metric is: they never stand beside real
+    ones. What is averaged over real boards is over those of one kind, `boards_of_one_kind`.
+    """
+    return {
+        name: one
+        for name, one in boards.items()
+        if one.card.simulated is (ratings == SIMULATED)
+        and (ratings in ("", SIMULATED) or one.card.kind == ratings)
     }
-    filled = {kind: any(not one.empty for one in of.values()) for kind, of in groups.items()}
-    return groups[simulated or (filled[True] and not filled[False])]
+
+
+def known_group(asked: str) -> str:
+    """What is asked for, where there is such a group; else that of all real boards."""
+    return asked if asked in GROUPS else ""
+
+
+def groups_with_results(boards: Mapping[str, BoardIndex]) -> tuple[str, ...]:
+    """The groups that have results and do not show what a group before them shows."""
+    filled = {name: one for name, one in boards.items() if not one.empty}
+    found: dict[tuple[str, ...], str] = {}
+    for ratings in GROUPS:
+        names = tuple(group_of(filled, ratings))
+        if names:
+            found.setdefault(names, ratings)
+    return tuple(found.values())
+
+
+def shown_group(boards: Mapping[str, BoardIndex], ratings: str) -> str:
+    """The group that is asked for; where all real boards are, but none has results, another."""
+    there = groups_with_results(boards)
+    return ratings if ratings or "" in there or not there else there[0]
+
+
+def boards_of_one_kind(boards: Mapping[str, BoardIndex]) -> Mapping[str, BoardIndex]:
+    """Those of the first kind that has results: alignment, preference and quality never share a mean."""
+    kinds = {one.card.kind for one in boards.values() if not one.empty}
+    first = next((kind for kind in KINDS if kind in kinds), KINDS[0])
+    return {name: one for name, one in boards.items() if one.card.kind == first}
 
 
 class Reader:

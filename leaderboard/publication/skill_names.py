@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.schema import Card
 from leaderboard.publication.measure_names import short_title, skill_title
-from leaderboard.publication.reader import BoardIndex
+from leaderboard.publication.reader import BoardIndex, boards_of_one_kind
 
 _NOT_IN_A_KEY = re.compile(r"[^A-Za-z0-9_.]+")
 _MOST_WORDS = 120
@@ -67,10 +67,10 @@ def common_names() -> Mapping[str, CommonName]:
 
 
 def skills_of(boards: Mapping[str, BoardIndex]) -> dict[str, Skill]:
-    """Every skill that has results, by key: those with a common name first, then the others."""
+    """Every skill with results on boards of one kind, by key: those with a common name come first."""
     parts: dict[str, list[Part]] = {key: [] for key in common_names()}
     titles = {key: one.title for key, one in common_names().items()}
-    for name, board in boards.items():
+    for name, board in boards_of_one_kind(boards).items():
         for skill in board.skills():
             key = common_key(board.card, skill)
             if key is None:

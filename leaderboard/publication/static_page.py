@@ -11,7 +11,7 @@ from benchmarks.schema import Card
 from leaderboard.publication.entries import Entry, latest_entries, origin
 from leaderboard.publication.index import IndexBase, index_boards, plain_index
 from leaderboard.publication.measure_names import info
-from leaderboard.publication.reader import BoardIndex, comparable
+from leaderboard.publication.reader import BoardIndex, group_of, shown_group
 from leaderboard.publication.recommending import leading_cells
 from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
@@ -96,8 +96,8 @@ def _static_board(board: Board, snapshot: Snapshot) -> _StaticBoard:
 
 def _plain_index(snapshot: Snapshot) -> _ShownIndex:
     entries = dict(snapshot.entries)
-    boards = comparable({name: BoardIndex(board) for name, board in snapshot.boards.items()})
-    indexed, _ = index_boards(boards, entries)
+    boards = {name: BoardIndex(board) for name, board in snapshot.boards.items()}
+    indexed, _ = index_boards(group_of(boards, shown_group(boards, "")), entries)
     weighty = [board for board in indexed.values() if board.weight]
     whole = {
         who: index.value

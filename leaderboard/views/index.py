@@ -19,7 +19,6 @@ from leaderboard.views.figures import by_value
 HEAVIEST = 5.0  # Only ratios of weights matter, so a small range says everything
 BY_INDEX, BY_BORDA, BY_NAME = "index", "borda", "name"
 ORDERS = {BY_INDEX: "Index", BY_BORDA: "Borda", BY_NAME: "Name"}
-SIMULATED = "simulated"  # In a link: the boards of simulated ratings, which stand apart
 WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
 _MOST_PARTS = 200
 _MOST_REMARKS = 6

@@ -31,7 +31,7 @@ from leaderboard.publication.metric_facts import (
     metric_name,
     verification_of,
 )
-from leaderboard.publication.reader import BoardIndex, View, headline_cells
+from leaderboard.publication.reader import SIMULATED, BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import common_key, common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
 from leaderboard.ranking.index import Interval
@@ -46,7 +46,6 @@ from leaderboard.views.addresses import (
     skills_address,
 )
 from leaderboard.views.figures import estimate, rank_range
-from leaderboard.views.index import SIMULATED
 from leaderboard.views.skills import (
     DECLARED,
     GIGA,
@@ -509,7 +508,7 @@ def metric_page(
         "profile": profile(boards, view),
         "skill_links": {
             skill.title: skills_address(key, ratings=ratings)
-            for key, skill in skills_of(view.group(simulated=simulated).boards).items()
+            for key, skill in skills_of(view.group(ratings).boards).items()
         },
         "costs": [(title_of(name), cost) for name, cost in sorted(entry.cost.items())],
         "findings": [

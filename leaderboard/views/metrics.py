@@ -12,12 +12,12 @@ from urllib.parse import quote, unquote
 from leaderboard.publication.entries import Entry, Identity, shown_account
 from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.publication.metric_facts import metric_title
-from leaderboard.publication.reader import View
+from leaderboard.publication.reader import View, known_group
 from leaderboard.ranking.index import IndexRank
 from leaderboard.text import clean, count
 from leaderboard.views.addresses import items_address, page_number, query_of
 from leaderboard.views.figures import by_value
-from leaderboard.views.index import SIMULATED, IndexChoice, resolve_index
+from leaderboard.views.index import IndexChoice, resolve_index
 from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
 from leaderboard.views.rankings import INDEX, MEAN, Ranking, index_ranking, skill_ranking
 from leaderboard.views.skills import (
@@ -65,7 +65,7 @@ class MetricsQuery:
     weights: str = ""  # as `ts2:1,gecko:2`, of benchmarks and skills; empty: those to begin with
     open: tuple[str, ...] = ()  # entry ids of the rows that are unfolded
     chart: str = ""  # a key of `CHARTS`
-    ratings: str = ""  # `simulated` for the boards of simulated ratings
+    ratings: str = ""  # the group of boards, a key of `GROUPS`
     page: int = 1  # of the rows, from 1
 
     @classmethod
@@ -97,7 +97,7 @@ class MetricsQuery:
             weights=text("w") or _weights(params),
             open=tuple(unquote(one) for one in _parts(text("open")))[:MOST_OPEN],
             chart=chart if chart in CHARTS else "",
-            ratings=SIMULATED if text("ratings") == SIMULATED else "",
+            ratings=known_group(text("ratings")),
             page=page_number(params),
         )
 
@@ -135,11 +135,6 @@ class MetricsQuery:
     def named(self) -> str:
         """Which skill or benchmark."""
         return self.tab.partition(":")[2]
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the boards of simulated ratings are asked for."""
-        return self.ratings == SIMULATED
 
     @property
     def sorted_by(self) -> str:

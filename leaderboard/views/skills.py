@@ -22,7 +22,14 @@ from leaderboard.publication.entries import (
 )
 from leaderboard.publication.index import INSIDE, Scaled, WeighedBase, weighed_base
 from leaderboard.publication.measure_names import info, nearest
-from leaderboard.publication.reader import BoardIndex, View, comparable
+from leaderboard.publication.reader import (
+    SIMULATED,
+    BoardIndex,
+    View,
+    group_of,
+    known_group,
+    shown_group,
+)
 from leaderboard.publication.recommending import is_above_chance, is_recommended
 from leaderboard.publication.skill_names import Part, Skill, common_names, found_by, skills_of
 from leaderboard.ranking.cells import Cell, too_few
@@ -30,7 +37,7 @@ from leaderboard.ranking.index import IndexRank
 from leaderboard.tables import Column, Table, Type, Value, columns_of
 from leaderboard.views.addresses import query_of
 from leaderboard.views.figures import in_words, named
-from leaderboard.views.index import HEAVIEST, SIMULATED, WEIGHT, few, plain
+from leaderboard.views.index import HEAVIEST, WEIGHT, few, plain
 
 NO_SCALE = "its card states no chance level and bound of this measure"
 NOBODY = "no metric has a rank on it"
@@ -256,17 +263,14 @@ class SkillsQuery:
     weights: str = ""  # `counting:2,gecko:0`, of skills and of benchmarks
     cost: str = ""  # one of `COSTS`; empty: seconds
     budget: str = ""  # most that may be spent, in the unit of the cost; empty: no matter
-    ratings: str = ""  # `simulated` for the boards of simulated ratings
+    ratings: str = ""  # the group of boards, a key of `GROUPS`
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> SkillsQuery:
         """Read from the query parameters of a request; unknown parameters are left alone."""
-        return cls(*(params.get(name, "") for name in ("skill", "w", "cost", "budget", "ratings")))
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the boards of simulated ratings are asked for."""
-        return self.ratings == SIMULATED
+        given = {"skill": "skill", "weights": "w", "cost": "cost", "budget": "budget"}
+        read = {name: params.get(key, "") for name, key in given.items()}
+        return cls(**read, ratings=known_group(params.get("ratings", "")))
 
     def to_query(self) -> str:
         """The query string of the link to this state, with its question mark."""
@@ -342,8 +346,8 @@ class SkillsChoice:
 
 def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoice:
     """Find what a query asks for, saying so wherever something could not be done."""
-    simulated = skills_of(comparable(boards, simulated=True))
-    boards = comparable(boards, simulated=query.simulated)
+    simulated = skills_of(group_of(boards, SIMULATED))
+    boards = group_of(boards, shown_group(boards, query.ratings))
     known = skills_of(boards)
     remarks: list[str] = []
     given = _weights(query.weights, known, boards, remarks)
@@ -370,7 +374,7 @@ def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoic
         began=began,
         cost=cost,
         budget=_budget(query.budget, remarks),
-        ratings=SIMULATED if query.simulated else "",
+        ratings=query.ratings,
         remarks=few(remarks),
     )
 

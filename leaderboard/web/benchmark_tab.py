@@ -12,7 +12,7 @@ from benchmarks.schema import Card
 from leaderboard.publication.earlier_boards import Progress
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.metric_facts import metric_name
-from leaderboard.publication.reader import View
+from leaderboard.publication.reader import SIMULATED, View
 from leaderboard.ranking.slices import Basis, kept_in_tiers
 from leaderboard.rendering import render
 from leaderboard.text import count, number
@@ -47,7 +47,6 @@ from leaderboard.views.changes import (
     progress_of,
     with_earlier,
 )
-from leaderboard.views.index import SIMULATED
 from leaderboard.views.metrics import MetricsQuery
 from leaderboard.web.benchmark_below import below_of, everything_published
 from leaderboard.web.board_table import (
@@ -98,7 +97,7 @@ def board_html(choice: Choice, view: View, earlier: Values | None = None) -> str
     common = {
         "card": card,
         "verdict": verdict,
-        "tabs": metric_tabs(view, f"{TAB}{card.name}", simulated=card.simulated,
+        "tabs": metric_tabs(view, f"{TAB}{card.name}", ratings=SIMULATED if card.simulated else "",
                             filters=choice.filters),
         "picks": tuple(
             Pick(one.question, metric_name(view.entries[one.entry_id]), one.figure,
@@ -302,7 +301,9 @@ def changes(context: Context, params: Mapping[str, str]) -> LiveContent:
     progress = None if found.query.until else progress_of(context, found.card.name, found.then.tag)
     names = with_earlier(context.reader.view(), context.cards, context.earlier.tags)
     places = metric_tabs(
-        context.reader.view(), f"{TAB}{found.card.name}", simulated=found.card.simulated
+        context.reader.view(),
+        f"{TAB}{found.card.name}",
+        ratings=SIMULATED if found.card.simulated else "",
     )
     titles = [(name, context.cards[name].title) for name in names]
     html = changes_html(found, progress, shown, titles, places)

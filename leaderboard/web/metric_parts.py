@@ -27,14 +27,13 @@ from leaderboard.publication.metric_facts import (
     metric_title,
     verification_of,
 )
-from leaderboard.publication.reader import View
+from leaderboard.publication.reader import SIMULATED, View
 from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.submission_service import UNNAMED
 from leaderboard.text import count, number
 from leaderboard.views.addresses import metric_address, submission_address
 from leaderboard.views.boards import BoardQuery, Filters
-from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import MetricTable
 from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.views.rankings import Place, Ranking, flops_text, front
@@ -397,14 +396,17 @@ def _lines(
 
 MOST_SKILLS = 9
 EVERYTHING = Filters()
+GROUP_TITLES = {
+    "": "Real data", "preference": "Preference", "quality": "Quality", SIMULATED: "Simulated ratings",
+}  # fmt: skip
 
 
 def metric_tabs(
-    view: View, tab: str, *, simulated: bool = False, filters: Filters = EVERYTHING
+    view: View, tab: str, *, ratings: str = "", filters: Filters = EVERYTHING
 ) -> tuple[Tab, ...]:
     """The tabs."""
-    shown = view.group(simulated=simulated)
-    start = MetricsQuery(ratings=SIMULATED if simulated else "")
+    shown = view.group(ratings)
+    start = MetricsQuery(ratings=ratings)
     known = skills_of(shown.boards)
     named = [one for key, one in known.items() if key in common_names()][:MOST_SKILLS]
     kind, _, which = tab.partition(":")
@@ -431,14 +433,14 @@ def metric_tabs(
 
 
 def kinds_of_data(view: View, query: MetricsQuery) -> tuple[Link, ...]:
-    """Links to real data and to simulated ratings, where there are both; the current is empty."""
-    if not view.has_both:
+    """Links to the groups of boards that have results; the current one is empty."""
+    if len(view.groups) < 2:
         return ()
-    pairs = (("Real data", ""), ("Simulated ratings", SIMULATED))
     return tuple(
-        Link(label, "" if query.ratings == ratings else MetricsQuery(ratings=ratings).link(),
+        Link(GROUP_TITLES[ratings],
+             "" if query.ratings == ratings else MetricsQuery(ratings=ratings).link(),
              go=f"ratings-{ratings or 'real'}")
-        for label, ratings in pairs
+        for ratings in view.groups
     )  # fmt: skip
 
 

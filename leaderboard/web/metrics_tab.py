@@ -466,7 +466,7 @@ def _weights(view: MetricsView) -> list[WeightField]:
 def metrics_tab(context: Context, query: MetricsQuery) -> LiveContent:
     """What the tab shows."""
     view = context.reader.view()
-    group = view.group(simulated=query.simulated)
+    group = view.group(query.ratings)
     table = context.prepared_metrics.of(group)
     base = context.prepared.of(group) if needs_index(query, table) else None
     found = metrics_view(query, table, base)
@@ -476,7 +476,7 @@ def metrics_tab(context: Context, query: MetricsQuery) -> LiveContent:
         "metrics/overall.html",
         verdict=verdict_of(found),
         picks=picks_of(found),
-        tabs=metric_tabs(view, "", simulated=query.simulated),
+        tabs=metric_tabs(view, "", ratings=query.ratings),
         data=kinds_of_data(view, query),
         simulated=any(board.card.simulated for board in group.boards.values()),
         chart=chart,
@@ -506,7 +506,7 @@ def metrics_tab(context: Context, query: MetricsQuery) -> LiveContent:
 
 def activity_part(context: Context, query: MetricsQuery) -> LiveContent:
     """What stands below the table and takes a look at the audit log."""
-    view = context.reader.view().group(simulated=query.simulated)
+    view = context.reader.view().group(query.ratings)
     lines, earlier = _log(context)
     return LiveContent(
         render("metrics/activity.html", lines=recent_activity(view, lines, earlier),
@@ -547,7 +547,7 @@ def _canonical(found: MetricsView) -> MetricsQuery:
 def _data(found: MetricsView) -> str:
     query = _canonical(found)
     given = [f"w={query.weights}"] if query.weights else []
-    given += ["ratings=simulated"] if query.simulated else []
+    given += [f"ratings={query.ratings}"] if query.ratings else []
     return f"./v1/index{'?' + '&'.join(given) if given else ''}"
 
 

@@ -19,7 +19,6 @@ from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
 from leaderboard.views.figures import estimate, rank_range
-from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import P_BEST
 from leaderboard.views.metrics import (
     NAME,
@@ -95,7 +94,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
     view = context.reader.view()
     found = skill_view(query, view, context.prepared_skills)
     shared = {
-        "tabs": metric_tabs(view, found.query.tab, simulated=found.query.simulated),
+        "tabs": metric_tabs(view, found.query.tab, ratings=found.query.ratings),
         "data": kinds_of_data(view, found.query),
         "remarks": found.choice.remarks,
         "query": found.query,
@@ -440,8 +439,8 @@ def _legend(found: SkillView) -> tuple[str, ...]:
 
 def _chooser(found: SkillView, view: View) -> dict[str, object]:
     """All skills with the benchmarks that measure them: common names, then those of one."""
-    shown = view.group(simulated=found.query.simulated)
-    start = MetricsQuery(ratings=SIMULATED if found.query.simulated else "")
+    shown = view.group(found.query.ratings)
+    start = MetricsQuery(ratings=found.query.ratings)
 
     def listed(common: bool) -> tuple[tuple[Link, str], ...]:
         return tuple(

@@ -24,8 +24,9 @@ from leaderboard.views.addresses import metric_address
 from leaderboard.views.metric import MetricOnBoards, on_boards, others_of
 
 _BENCHMARKS = (
-    "name", "title", "family", "summary", "revision", "protocol", "simulated", "answers_public",
-    "cluster", "headline", "headline_title", "chance", "ceiling", "licence", "n_entries", "seed",
+    "name", "title", "family", "kind", "summary", "revision", "protocol", "simulated",
+    "answers_public", "cluster", "headline", "headline_title", "chance", "ceiling", "licence",
+    "n_entries", "seed",
 )  # fmt: skip
 _MEASURES = (
     "measure", "token", "title", "variant", "split", "facet", "skill", "skill_title", "meaning",

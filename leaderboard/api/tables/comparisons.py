@@ -136,7 +136,7 @@ def _rows(
 @router.table("/index")
 def index(source: Source, query: IndexParameters) -> Table:
     """The index over benchmarks: its row of every metric, then one for each."""
-    view = source.reader.view().group(simulated=query.simulated)
+    view = source.reader.view().group(query.ratings)
     with source.turn():
         base = source.prepared.of(view)
         choice = resolve_index(query.w, base.boards, base.left_out, query.order)

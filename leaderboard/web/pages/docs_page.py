@@ -9,7 +9,7 @@ import gradio as gr
 from benchmarks.errata import Erratum, errata
 from benchmarks.errata.entries import KINDS
 from benchmarks.published import papers
-from benchmarks.schema import Card
+from benchmarks.schema import Card, Kind
 from benchmarks.statistics.sign_flips import ALL_DRAWS, ENUMERATED, FIRST_DRAWS
 from leaderboard.ranking.rank_ranges import MAX_MISSING, MIN_CLUSTERS
 from leaderboard.rendering import render
@@ -72,9 +72,17 @@ def benchmark_html(cards: Mapping[str, Card], name: str, *, empty: bool = False)
     )
 
 
+_LABELS: Mapping[Kind, str] = {
+    "alignment": "alignment: whether the image fits the prompt",
+    "preference": "preference: which image is preferred",
+    "quality": "quality: how good the image is",
+}
+
+
 def _facts(card: Card) -> tuple[tuple[str, str], ...]:
     scale = card.headline_scale
     known = {
+        "Labels": _LABELS[card.kind],
         "Revision": card.revision,
         "Protocol": f"{card.family}, version {card.protocol}",
         "Resampled by": card.cluster,

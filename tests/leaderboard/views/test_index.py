@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.schema import Kind
 from leaderboard.publication.index import (
     IndexBase,
     IndexBoard,
@@ -20,13 +21,19 @@ from leaderboard.publication.index import (
     rescaled,
 )
 from leaderboard.publication.publisher import build_snapshot
-from leaderboard.publication.reader import View, view_of
+from leaderboard.publication.reader import (
+    SIMULATED,
+    View,
+    boards_of_one_kind,
+    view_of,
+)
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
 from leaderboard.text import clean
 from leaderboard.views.index import HEAVIEST, INDEX, IndexChoice, index_table, resolve_index
 from tests.leaderboard.web.index_fixture import NASTY, NOW, REAL, cards, index_view_of, runs_of
+from tests.leaderboard.web.synthetic import publish, view_over
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
 
@@ -84,10 +91,38 @@ def test_what_weighs_depends_on_what_there_is(
 
 
 def test_simulated_boards_are_weighed_with_each_other_alone(view: View, base: IndexBase) -> None:
-    apart = index_base(view.group(simulated=True))
+    apart = index_base(view.group(SIMULATED))
     assert set(apart.boards) == {"demo"} and "demo" not in base.boards
     of_each = [{entry.metric for _, entry in one.entries.values()} for one in (apart, base)]
     assert ["only simulated" in metrics for metrics in of_each] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "ratings", "weighed", "groups"),
+    [({}, "", {"ratings", "graphs", "errors"}, ("",)),
+     ({"graphs": "preference"}, "", {"ratings", "errors"}, ("", "preference")),
+     ({"graphs": "preference"}, "preference", {"graphs"}, ("", "preference")),
+     ({"graphs": "preference", "errors": "quality"}, "", {"ratings"}, ("", "preference", "quality")),
+     (dict.fromkeys(("ratings", "graphs", "errors"), "preference"), "",
+      {"ratings", "graphs", "errors"}, ("",))],
+)  # fmt: skip
+def test_boards_of_unlike_kinds_never_share_an_index(
+    kinds: dict[str, Kind], ratings: str, weighed: set[str], groups: tuple[str, ...]
+) -> None:
+    """Nor do skills of theirs; alignment comes first, and each other kind is a group of its own."""
+    made = {
+        name: card.model_copy(update={"kind": kinds.get(name, "alignment")})
+        for name, card in cards().items()
+    }
+    runs = runs_of({"a": ("ratings", "graphs", "errors"), "b": ("ratings", "graphs", "errors")})
+    view = view_over(publish(memory_store(), runs, made), made, runs)
+    base = index_base(view.group(ratings))
+    assert set(base.boards) == weighed and view.groups == groups
+    others = {
+        name for name in ("ratings", "graphs", "errors") if name in view.group(ratings).boards
+    }
+    assert others - weighed <= set(base.left_out)
+    assert set(boards_of_one_kind(view.group(ratings).boards)) >= weighed
 
 
 # Values.

@@ -15,7 +15,7 @@ from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
 from leaderboard.publication.metric_facts import facts_of, metric_in_words, metric_name
-from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.publication.reader import SIMULATED, BoardIndex, View
 from leaderboard.publication.results import Published
 from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.cells import Cell
@@ -123,11 +123,14 @@ def test_a_group_is_of_one_kind_and_the_real_one_where_both_have_results(
     metrics: dict[str, tuple[str, ...]], simulated: bool, found: str
 ) -> None:
     whole = index_view_of(metrics)
-    group = whole.group(simulated=simulated)
+    group = whole.group(SIMULATED if simulated else "")
     assert {board.card.simulated for board in group.boards.values()} == {found == "b"}
     assert {entry.metric for entry in group.entries.values()} == {found}
-    assert group is whole.group(simulated=simulated) and whole.group() is whole.group().group()
-    assert whole.has_both is (len(metrics) == 2)
+    assert (
+        group is whole.group(SIMULATED if simulated else "")
+        and whole.group() is whole.group().group()
+    )
+    assert (len(whole.groups) == 2) is (len(metrics) == 2)
 
 
 def test_simulated_boards_stand_apart_and_an_empty_site_leads_to_the_form(indexed: Context) -> None:
@@ -417,9 +420,7 @@ def test_the_chart_has_every_ranked_metric_those_without_a_cost_in_a_band(papers
 
 
 def test_a_chart_of_many_metrics_shows_the_first_and_the_front() -> None:
-    ranking = MetricTable.of(synthetic.view(MOST_POINTS + 40).group(simulated=True)).ranking(
-        "ratings"
-    )
+    ranking = MetricTable.of(synthetic.view(MOST_POINTS + 40).group(SIMULATED)).ranking("ratings")
     costs = {one.who: 1.0 / k for k, one in enumerate(ranking.places, 1)}
     chart = cost_chart(ranking, costs, "seconds")
     assert MOST_POINTS <= len(chart.points) < len(ranking.places) + 1
