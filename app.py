@@ -52,8 +52,8 @@ from leaderboard.service.polling import HealthWatch
 from leaderboard.service.webhooks import routes as webhook_routes
 from leaderboard.service.webhooks import webhook_from
 from leaderboard.store.interface import Store
-from leaderboard.store.live.opening import SECRET, live_of
-from leaderboard.store.live.wire import checked_secret
+from leaderboard.store.live.interface import FolderLive
+from leaderboard.store.live.wire import SECRET, checked_secret
 from leaderboard.store.opening import StoreName
 from leaderboard.submission_service import SandboxAvailability
 from leaderboard.web.site import create_app, launch_options
@@ -99,7 +99,7 @@ def open_store(settings: Settings) -> Store:
     store = settings.store.open()
     if not settings.live_secret:
         return store
-    return replace(store, live=live_of(settings.store.folder, {}))
+    return replace(store, live=FolderLive(settings.store.folder / "live"))
 
 
 def source_of(store: Store, data: Path | None = None) -> Source:

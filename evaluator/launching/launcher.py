@@ -28,7 +28,7 @@ from evaluator.launching.planning import (
 )
 from evaluator.scorers.fitting import capacity_of_flavor
 from evaluator.scorers.registry import load_rows
-from evaluator.worker.finalizer import MAX_ATTEMPTS
+from evaluator.worker.tasks import MAX_ATTEMPTS
 from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.ledger.policy import read_bans
 from leaderboard.ledger.versions import Further, superseding

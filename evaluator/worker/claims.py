@@ -20,13 +20,18 @@ from itertools import islice, takewhile
 from typing import Self
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST, Finalizer
-from evaluator.worker.handoff import Handoff
+from evaluator.worker.handoff import Handoff, RunSpool
 from evaluator.worker.liveness import Liveness, LostClaim, WorkerPoll
 from evaluator.worker.publishing import PublishQueue
 from evaluator.worker.scorer_role import CodeSlot
-from evaluator.worker.spool import RunSpool, UploadCache
-from evaluator.worker.tasks import Setting, Task, about
+from evaluator.worker.tasks import (
+    MAX_ATTEMPTS_TO_PUBLISH,
+    MAX_LOST,
+    Finalizer,
+    Setting,
+    Task,
+    about,
+)
 from leaderboard.ledger.ledger import Batch, Ledger, fault_of
 from leaderboard.ledger.policy import Ban, read_bans
 from leaderboard.ledger.private_records import BANNED
@@ -497,7 +502,6 @@ class Release:
     publish_queue: PublishQueue  # what is finished
     finalizer: Finalizer  # hands back
     claimed_jobs: ClaimedJobs  # what is held
-    uploads: UploadCache  # of what is to be handed back; they are removed
     sleep: Callable[[float], None] = time.sleep  # how to wait; passed in by tests
 
     def __enter__(self) -> Self:
@@ -520,8 +524,6 @@ class Release:
 
     def _in_order(self) -> None:
         self._persistently(self.publish_queue.send)
-        for task in self.claimed_jobs.to_do:
-            self.uploads.drop(task.submission_id)
         if self._persistently(self._hand_back):
             self.claimed_jobs.drop_to_do()
 

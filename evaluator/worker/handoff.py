@@ -1,10 +1,33 @@
-"""Handoff of scores from a worker that runs code to one that judges: their files, both sides."""
+"""Files of finished runs: in a spool on the worker's disk, and handed to a worker that judges.
+
+An entry of a finished run is a folder `<id>/` with the files that a judge is handed and `entry.json`,
+which says for which request it was made. It is written beside its place, synced and renamed, so it
+is there whole or not at all. What becomes of an entry when a worker starts on this disk:
+
+| the submission now | the entry |
+|---|---|
+| in work, its worker is gone | used by whoever claims it: it is not scored again |
+| in work, its worker lives | left: that worker publishes it, or what it makes itself |
+| waits, for the same request (handed back, an attempt failed) | used by whoever claims it here |
+| waits or is in work, for a later request (a rerun, new data) | dropped: its scores are of before |
+| its scores were handed over by another | dropped |
+| published, held, failed, rejected, withdrawn, hidden, superseded | dropped: it is settled |
+| not known in this store | dropped |
+| of another revision of a benchmark, or damaged | dropped, and scored from its shards |
+
+Scores that were uploaded as a file have no entry: they are read again at no cost.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
-from collections.abc import Mapping, Sequence
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +36,7 @@ from typing import Literal, Protocol
 import pandas as pd
 import pyarrow as pa
 from pandas.api.types import is_float_dtype
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.parquet import parquet_frame, read_stored, write_stored
@@ -21,13 +44,23 @@ from benchmarks.questions import Key, key_path
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import parse_scores, write_scores
 from evaluator.submission.runs import Scored
-from evaluator.worker.tasks import Finished, Setting, begun_events
+from evaluator.worker.tasks import Finished, Setting, Task, begun_events
 from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.ledger import Batch
 from leaderboard.ledger.private_records import results_folder, scored_folder
 from leaderboard.publication.results import read_result
-from leaderboard.records import Cost, Event, FindingExample, Findings, JudgeRun, Kind, Submission
-from leaderboard.states import FINISHED, TO_JUDGE, State
+from leaderboard.records import (
+    Cost,
+    Event,
+    FindingExample,
+    Findings,
+    JudgeRun,
+    Kind,
+    Status,
+    Submission,
+)
+from leaderboard.states import FINISHED, IN_WORK, TO_JUDGE, State
+from leaderboard.store.disk import replace_durably, write_durably
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 from leaderboard.trust import Check, TrustReport
 
@@ -178,6 +211,216 @@ def _of_images(content: bytes, path: str, judges: Mapping[str, JudgeRun]) -> Sco
 def _elements(rows: pd.DataFrame) -> pd.DataFrame:
     named = rows[["pair_id", "element_id", "element_score"]].reset_index(drop=True)
     return named.rename(columns={"element_score": "score"})
+
+
+DISK_FAILED = "disk_failed"
+_ENTRY = "entry.json"
+_DRAFT = ".draft-"
+
+
+class Entry(BaseModel):
+    """What is known of a finished run beside its scores."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    schema_version: Literal[1] = 1
+    submission_id: str
+    benchmarks: tuple[str, ...]
+    worker: str
+    """Who finished it."""
+    asked_at: AwareDatetime
+    """When the run was asked for; a later request is another run."""
+    begun_at: AwareDatetime | None
+    at: AwareDatetime
+    """When it was finished."""
+    handed_over: bool
+    """Whether the scores are from the store, where another worker left them to a judge."""
+    output: str
+    judged: bool = False
+    """Whether its judging ended well once: until then, it may be what its workers die of."""
+
+    def of_same_run(self, other: Entry) -> bool:
+        """Whether both are of one finished run, whoever has it in hand."""
+        own = {"worker", "begun_at", "judged"}
+        return self.model_dump(exclude=own) == other.model_dump(exclude=own)
+
+
+def still_wanted(entry: Entry, status: Status | None, asked_at: object) -> bool:
+    """Whether an entry may still be used, by whoever holds or claims its submission."""
+    if status is None or not (status.state in IN_WORK or status.unfinished):
+        return False
+    if asked_at != entry.asked_at:
+        return False
+    return entry.handed_over or not status.to_judge
+
+
+@dataclass(frozen=True)
+class RunSpool:
+    """Finished runs on a disk."""
+
+    folder: Path  # where; may be shared by workers of one machine
+    worker: str  # who writes here
+
+    def put(self, finished: Finished, revisions: Sequence[str]) -> None:
+        """Keep a finished run; when this returns, it survives a loss of power."""
+        if finished.task.submission.kind is Kind.SCORES:
+            return
+        entry, known = _entry_of(finished, self.worker), self.entry(finished.submission_id)
+        if known is not None and known.of_same_run(entry):
+            return  # It was taken from there.
+        files = {_ENTRY: _bytes_of(entry)}
+        for one, revision in zip(finished.scored, revisions, strict=True):
+            made = handover_files(
+                finished.task.submission, one, revision, self.worker, finished.output
+            )
+            files |= {path.rpartition("/")[2]: content for path, content in made.items()}
+        with _writing():
+            self._write(finished.submission_id, files)
+
+    def judged(self, submission_id: str) -> None:
+        """Note that it was judged; harmless where there is no entry.
+
+        What cannot be noted is merely given fewer attempts.
+        """
+        entry = self.entry(submission_id)
+        if entry is None or entry.judged:
+            return
+        after = entry.model_copy(update={"judged": True})
+        try:
+            replace_durably(self.folder / submission_id / _ENTRY, _bytes_of(after))
+        except OSError as error:
+            log.warning("Not noted as judged: %s: %s", submission_id, error)
+
+    def ids(self) -> tuple[str, ...]:
+        """Of all entries, oldest name first."""
+        with suppress(FileNotFoundError):
+            return tuple(sorted(p.name for p in self.folder.iterdir() if p.name[0] != "."))
+        return ()
+
+    def entry(self, submission_id: str) -> Entry | None:
+        """An entry; None: there is none, or none that can be read."""
+        try:
+            content = (self.folder / submission_id / _ENTRY).read_bytes()
+            found = Entry.model_validate_json(content)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError, json.JSONDecodeError) as error:
+            log.warning("The entry %s of the outbox cannot be read: %s", submission_id, error)
+            return None
+        return found if found.submission_id == submission_id else None
+
+    def take(self, task: Task, revisions: Sequence[str]) -> Finished | None:
+        """The run of a task, if it was finished before; what cannot be used is dropped."""
+        name = task.submission_id
+        entry = self.entry(name)
+        if entry is None or not still_wanted(entry, task.status, task.asked_at):
+            self.drop(name)
+            return None
+        try:
+            return self._finished(task, entry, revisions)
+        except PlatformError as error:
+            log.warning("What was finished of %s is not used: %s", name, error)
+            self.drop(name)
+            return None
+
+    def drop(self, submission_id: str) -> None:
+        """Remove an entry; harmless where there is none."""
+        place = self.folder / submission_id
+        gone = self.folder / f"{_DRAFT}{uuid.uuid4().hex}"
+        with suppress(OSError):  # Renamed first, so that no half of it is ever taken for whole.
+            place.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+
+    def sweep(self, older_than_s: float) -> None:
+        """Remove drafts that a crash left."""
+        for draft in self.folder.glob(f"{_DRAFT}*"):
+            with suppress(OSError):
+                if draft.stat().st_mtime < older_than_s:
+                    shutil.rmtree(draft, ignore_errors=True)
+
+    def _finished(self, task: Task, entry: Entry, revisions: Sequence[str]) -> Finished:
+        files, submission = _Files(self.folder / task.submission_id), task.submission
+        if entry.benchmarks != submission.benchmarks:
+            raise PlatformError("other_benchmarks", "It was run on other benchmarks.")
+        scored: list[Scored] = []
+        for name, revision in zip(submission.benchmarks, revisions, strict=True):
+            record = read_record(files, task.submission_id, name)
+            if record.revision != revision:
+                raise PlatformError(
+                    "other_revision",
+                    f"It is of revision {record.revision} of {name}, not {revision}.",
+                )
+            table = read_table(files, submission, record)
+            scored.append(record.scored(table))
+        return Finished(task, scored, entry.output, entry.at)
+
+    def _write(self, submission_id: str, files: dict[str, bytes]) -> None:
+        # Scores of submissions that may be private.
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = self.folder / f"{_DRAFT}{uuid.uuid4().hex}"
+        try:
+            draft.mkdir(mode=0o700)
+            for name, content in files.items():
+                write_durably(draft / name, content)
+            _sync(draft)
+            self.drop(submission_id)
+            draft.rename(self.folder / submission_id)
+            _sync(self.folder)
+        except OSError:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of an entry, under the paths they have in a hand-over."""
+
+    folder: Path
+
+    def read(self, path: str) -> bytes:
+        """See `Readable`."""
+        try:
+            return (self.folder / path.rpartition("/")[2]).read_bytes()
+        except OSError as error:
+            raise NotFoundError(path) from error
+
+
+def _entry_of(finished: Finished, worker: str) -> Entry:
+    task = finished.task
+    return Entry(
+        submission_id=task.submission_id,
+        benchmarks=task.submission.benchmarks,
+        worker=worker,
+        asked_at=task.asked_at,
+        begun_at=task.begun_at,
+        at=finished.at,
+        handed_over=task.scored_before,
+        output=finished.output,
+    )
+
+
+def _bytes_of(entry: Entry) -> bytes:
+    return entry.model_dump_json(indent=1).encode()
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TransientError(
+            DISK_FAILED,
+            f"A finished run cannot be kept on the worker's disk: {error.strerror or error}.",
+            "Make room for the folder `scratch` of the store.",
+        ) from error
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def restored(scored: Scored, key: Key) -> Scored:

@@ -1,6 +1,6 @@
 """Publication of runs: rows from scores, then results, boards, flags and the state that says so.
 
-What goes out is on disk first (`spool`). It goes when there is enough for one commit, when nothing
+What goes out is on disk first (`RunSpool`). It goes when there is enough for one commit, when nothing
 is left to do, when it has waited long enough, and when the worker stops: it is published, or handed
 to a judge, together. A store that fails costs nothing but time: it is tried again after ever longer
 pauses.
@@ -28,11 +28,19 @@ from evaluator.submission.dry_run import agreement
 from evaluator.submission.generations.archive import GenerationsArchive, opened
 from evaluator.submission.intake import owner_of
 from evaluator.submission.runs import Scored
-from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, Finalizer, blamed, incident
-from evaluator.worker.handoff import Handoff
+from evaluator.worker.handoff import Handoff, RunSpool
 from evaluator.worker.liveness import Backoff
-from evaluator.worker.spool import RunSpool
-from evaluator.worker.tasks import Finished, Setting, Task, about, begun_events
+from evaluator.worker.tasks import (
+    MAX_ATTEMPTS_TO_PUBLISH,
+    Finalizer,
+    Finished,
+    Setting,
+    Task,
+    about,
+    begun_events,
+    blamed,
+    incident,
+)
 from leaderboard.accounts import ASSAY
 from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.ledger import Batch

@@ -34,9 +34,8 @@ from evaluator.worker.claims import (
     SlowestRuns,
 )
 from evaluator.worker.disk import DiskWatch, is_full
-from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, Finalizer, blamed, incident
 from evaluator.worker.generations import BOX_NOT_ENDED, Backfill, GenerationsRun, JudgeSet
-from evaluator.worker.handoff import Handoff
+from evaluator.worker.handoff import Handoff, RunSpool, still_wanted
 from evaluator.worker.liveness import (
     SILENT_AFTER,
     Backoff,
@@ -49,15 +48,24 @@ from evaluator.worker.liveness import (
 )
 from evaluator.worker.publishing import PublishQueue, RunPublisher
 from evaluator.worker.scorer_role import CodeSlot, ScorerRole
-from evaluator.worker.spool import RunSpool, UploadCache, still_wanted
-from evaluator.worker.tasks import Finished, Setting, Task, WorkerRole, about
+from evaluator.worker.tasks import (
+    MAX_ATTEMPTS_TO_PUBLISH,
+    Finalizer,
+    Finished,
+    Setting,
+    Task,
+    WorkerRole,
+    about,
+    blamed,
+    incident,
+)
 from leaderboard.ledger.private_records import BANNED, public_record
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.replay import asked_at
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import NOT_LET_IN, Store
-from leaderboard.store.live.interface import Heartbeat, Live
+from leaderboard.store.live.interface import Heartbeat, Live, last_line
 from leaderboard.submission_service import SandboxAvailability
 
 log = logging.getLogger(__name__)
@@ -77,7 +85,6 @@ class Leftovers:
     spool: RunSpool  # has what was finished
     handoff: Handoff  # has what was handed over
     results: RunPublisher  # removes results of what was taken back
-    uploads: UploadCache  # has uploads that were fetched in advance
 
     def clear(self, task: Task) -> None:
         """Remove what a task leaves, as far as its submission is over.
@@ -85,7 +92,6 @@ class Leftovers:
         What waits or is in another worker's hands keeps its shards.
         """
         name = task.submission_id
-        self.uploads.drop(name)
         try:
             status = self.at.ledger.whole_status(name)
             if status.unfinished:
@@ -105,7 +111,6 @@ class Leftovers:
     def sweep(self, now: datetime) -> None:
         """Remove what workers before this one left on the disk and nobody needs."""
         self.scorers.sweep(now.timestamp())
-        self.uploads.sweep(now.timestamp())
         self.spool.sweep((now - _OLD).timestamp())
         try:
             self._sweep_known()
@@ -142,57 +147,31 @@ class Leftovers:
 
 
 LONGEST_LINE = 300
-_FIRST_SEEN = 4096
-"""Of output that does not go on from what was seen, this much of its end is passed on."""
 
 
 class LogTail:
-    """What one scorer said so far."""
+    """What one scorer printed so far, as its author may see it while it runs."""
 
     def __init__(self, live: Live, submission_id: str, *, may_tell: bool) -> None:
         self._live = live
         self._submission_id = submission_id
         self._may_tell = may_tell
-        self._seen = ""
+        self._told = ""
 
     @property
     def last(self) -> str:
         """The last line with anything in it, cut to a length that can be shown."""
-        lines = (line.strip() for line in reversed(self._seen.splitlines()))
-        return next((line[:LONGEST_LINE] for line in lines if line), "")
+        return last_line(self._told, LONGEST_LINE)
 
     def heard(self, output: Callable[[], str]) -> None:
-        """Pass on what is new; what cannot be told now is lost, and nothing else."""
-        if not self._may_tell:
+        """Pass the output on; what cannot be told now is lost, and nothing else."""
+        if not self._may_tell or (text := output()) == self._told:
             return
-        text = output()
-        new, self._seen = after(self._seen, text), text
-        if not new:
-            return
+        self._told = text
         try:
-            self._live.say(self._submission_id, new)
+            self._live.set_log(self._submission_id, text)
         except (OSError, TransientError) as error:
             log.debug("Output is not told: %s", error)
-
-    def forget(self) -> None:
-        """Nobody is to read it any more."""
-        try:
-            self._live.forget(self._submission_id)
-        except (OSError, TransientError) as error:
-            log.debug("Output is not forgotten: %s", error)
-
-
-def after(seen: str, text: str) -> str:
-    """What a text has beyond what was seen of it.
-
-    Of long output only the first part and the last are kept, so the end of what was seen is looked
-    for; where it is not found any more, the end of the text is all new.
-    """
-    if text.startswith(seen):
-        return text[len(seen) :]
-    end = seen[-200:]
-    place = text.rfind(end)
-    return text[place + len(end) :] if place >= 0 else text[-_FIRST_SEEN:]
 
 
 class StoppedError(TransientError):
@@ -230,7 +209,6 @@ class Scoring:
 
     at: Setting
     scorers: ScorerRole  # runs scoring modules
-    uploads: UploadCache  # of what is to be scored
     heart: HeartbeatSender  # shows progress
     listener: Callable[[RunProgress], None]  # is told of progress
     judge_set: JudgeSet  # knows the metrics that score generations
@@ -281,7 +259,7 @@ class Scoring:
 
     def _fetch(self, submission: Submission, target: Path) -> None:
         try:
-            self.uploads.take(submission, target)
+            self.at.ledger.fetch_upload(submission, target)
         except TransientError as error:
             raise StoreAwayError.of(error) from error
 
@@ -354,9 +332,6 @@ class TaskRunner:
     def _do(self, task: Task) -> None:
         self._look_now(task)
         self._check_not_banned(task)
-        if self.finalizer.take_up(task):
-            self.claimed_jobs.let_go(task)
-            return
         finished = self.publish_queue.finished_before(task)
         if finished is None and task.submission.kind is Kind.GENERATIONS:
             self.publish_queue.send()  # Among them may be metrics that are to score its images.
@@ -474,7 +449,6 @@ def _files_away(error: TransientError) -> TransientError:
 
 
 _STOP_SEEN_WITHIN_S = 0.5
-OWED_FOR = timedelta(days=7)
 
 
 def _nobody_listens(_: RunProgress) -> None:
@@ -513,11 +487,10 @@ class Worker:
         publisher = Publisher(store, cards_of(registry))
         self._finalizer = finalizer = Finalizer(at, publisher.snapshot_files)
         spool = RunSpool(at.scratch / "outbox", name)
-        self._uploads = UploadCache(at.scratch / "uploads", at.ledger.fetch_upload)
         handoff, results = Handoff(at), RunPublisher(at, publisher)
         judges = JudgeSet(store)
         self._backfill = Backfill(store, judges, registry)
-        self._leftovers = Leftovers(at, scorers, spool, handoff, results, self._uploads)
+        self._leftovers = Leftovers(at, scorers, spool, handoff, results)
         self._claimed_jobs = claimed_jobs = ClaimedJobs(heart.holding, self._leftovers.clear)
         liveness = Liveness(
             name, store.live, self._lock, heart.beat, store.clock, silent_after,
@@ -538,14 +511,14 @@ class Worker:
             finalizer=finalizer,
             let_go=claimed_jobs.let_go,
         )
-        self._release = Release(self._queue, finalizer, claimed_jobs, self._uploads)
+        self._release = Release(self._queue, finalizer, claimed_jobs)
         self._runner = TaskRunner(
             at,
             claims=self._claims,
             finalizer=finalizer,
             handoff=handoff,
             publish_queue=self._queue,
-            scoring=Scoring(at, scorers, self._uploads, heart, listener, judges),
+            scoring=Scoring(at, scorers, heart, listener, judges),
             claimed_jobs=claimed_jobs,
             preemption=Preemption(claimed_jobs, finalizer, liveness, store.clock),
             slowest=slowest,
@@ -604,7 +577,6 @@ class Worker:
         with self._lock, self.heart, self._release, self.leases:
             now = self._at.now()
             self._lock.sweep(now.timestamp())
-            self._finalizer.sweep((now - OWED_FOR).timestamp())
             self._leftovers.sweep(now)
             yield
 
@@ -614,8 +586,6 @@ class Worker:
             if self._disk is not None:
                 self._disk.check()
             self._claimed_jobs.take(self._claims.more())
-            for later in self._claimed_jobs.to_do[1:]:
-                self._uploads.have(later)
         return next(iter(self._claimed_jobs.to_do), None)
 
     def _work(self, task: Task) -> None:

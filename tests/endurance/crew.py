@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluator.worker.finalizer import MAX_LOST
+from evaluator.worker.tasks import MAX_LOST
 from leaderboard.store.interface import Store
 from tests.endurance.stages import Board, Stage
 from tests.endurance.worker_process import Given

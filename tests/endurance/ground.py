@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import TransientError
-from evaluator.worker.finalizer import MAX_LOST
+from evaluator.worker.tasks import MAX_LOST
 from leaderboard.store.folder import folder_store
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create

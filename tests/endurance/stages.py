@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.worker.claims import ClaimedJobs, Claims
+from evaluator.worker.handoff import RunSpool
 from evaluator.worker.publishing import RunPublisher
-from evaluator.worker.spool import RunSpool
 from evaluator.worker.worker import Leftovers, Scoring
 from leaderboard.ledger.ledger import Batch, Ledger
 from leaderboard.states import State

@@ -116,7 +116,7 @@ def check_nothing_left(store: Store, root: Path, given: Given) -> None:
     later = replace(store, clock=lambda: store.clock() + timedelta(days=2))
     made(replace(given, name="sweeper"), later).run_all()
     scratch = Path(given.scratch)
-    for folder in ("outbox", "unpacked", "shards", "owed"):
+    for folder in ("outbox", "unpacked", "shards"):
         assert not list((scratch / folder).glob("*")), folder
     assert not [path for path in store.private.list() if path.startswith("held/")]
     assert not list(root.rglob("*.draft")), "half a file was left"

@@ -18,7 +18,7 @@ from leaderboard.store.hub.layout import CONTENTS, HubName, Part
 from leaderboard.store.hub.multi_repository import MultiRepository
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import Store
-from leaderboard.store.live.opening import is_relayed, live_of
+from leaderboard.store.live.relay import is_relayed, live_of
 
 JOBS_PER_COMMIT = 8
 COMMITS = "commits.json"  # File in the folder of a store: the commits that this machine made

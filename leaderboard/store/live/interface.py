@@ -11,16 +11,13 @@ import threading
 import time
 import unicodedata
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from filelock import FileLock, Timeout
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from benchmarks.errors import TransientError
 from leaderboard.store.disk import DRAFT, failing
 
 SAID_BYTES = 64 << 10  # Of a running log, its end is kept
@@ -65,10 +62,13 @@ def last_line(text: str, most: int = 200) -> str:
     return next((line for line in lines if line), "")[:most]
 
 
+_KNOWN_BY = 200  # So many characters at the end of what was read say where to go on
+
+
 def new_lines(before: str, now: str) -> tuple[str, str]:
     """What came to a log since it was last read, in whole lines.
 
-    The log keeps its end only, so its start may have gone meanwhile.
+    Of a long log, the start or the middle may have gone meanwhile.
     """
     whole = now[: now.rfind("\n") + 1]
     if whole.startswith(before):
@@ -79,7 +79,8 @@ def new_lines(before: str, now: str) -> tuple[str, str]:
         if whole.startswith(before[start:]):
             return whole[len(before) - start :], whole
         start = before.find(first, start + 1)
-    return whole, whole
+    end = before[-_KNOWN_BY:]
+    return whole[whole.rfind(end) + len(end) if end in whole else 0 :], whole
 
 
 def _line(line: str) -> str:
@@ -144,10 +145,10 @@ class Live(Protocol):
     def pulses(self) -> tuple[Heartbeat, ...]:
         """The latest pulse of every worker that beat within a day, live or not."""
 
-    def say(self, submission_id: str, text: str) -> None:
-        """Add what the scorer of a submission printed to the end of its running log.
+    def set_log(self, submission_id: str, text: str) -> None:
+        """Replace the running log of a submission by the end of what its scorer printed so far.
 
-        The text may end anywhere, within a line too. Only what its author may see is said.
+        Only what its author may see is told.
         """
 
     def log_end(self, submission_id: str) -> str:
@@ -183,13 +184,13 @@ class MemoryLive:
         with self._lock:
             return tuple(self._pulses.values())
 
-    def say(self, submission_id: str, text: str) -> None:
+    def set_log(self, submission_id: str, text: str) -> None:
         """See `Live`."""
         checked_key(submission_id)
         with self._lock:
-            before = self._said.pop(submission_id, b"")
+            self._said.pop(submission_id, None)
             # Put back last, so that the first is the one silent for longest.
-            self._said[submission_id] = end_of(before + as_bytes(text), SAID_BYTES)
+            self._said[submission_id] = log_bytes(text)
             while len(self._said) > MOST_SAID:
                 del self._said[next(iter(self._said))]
 
@@ -205,9 +206,9 @@ class MemoryLive:
             self._said.pop(submission_id, None)
 
 
-def as_bytes(text: str) -> bytes:
-    """As running logs are kept; what cannot be written becomes question marks."""
-    return text.encode("utf-8", errors="replace")
+def log_bytes(text: str) -> bytes:
+    """The end of a log as it is kept; what cannot be written becomes question marks."""
+    return end_of(text.encode("utf-8", errors="replace"), SAID_BYTES)
 
 
 def checked_key(name: str) -> str:
@@ -220,11 +221,6 @@ def checked_key(name: str) -> str:
 def long_gone(pulses: tuple[Heartbeat, ...], now: datetime) -> tuple[str, ...]:
     """Workers not heard of for so long that their pulses may be dropped."""
     return tuple(pulse.worker for pulse in pulses if pulse.at < now - FORGOTTEN_AFTER)
-
-
-_LOCK_TIMEOUT_S = 2.0
-_MOST_KEPT = 2 * SAID_BYTES  # A log is cut to its end when it has grown to this, not at every line
-_PULSE_BYTES = 64 << 10
 
 
 class FolderLive:
@@ -254,32 +250,25 @@ class FolderLive:
         with failing("read the heartbeats"):
             for file in sorted(self._root.glob("*.json")):
                 with suppress(ValidationError, FileNotFoundError):
-                    found.append(Heartbeat.model_validate_json(_end_of_file(file, _PULSE_BYTES)))
+                    found.append(Heartbeat.model_validate_json(file.read_bytes()))
         return tuple(found)
 
-    def say(self, submission_id: str, text: str) -> None:
+    def set_log(self, submission_id: str, text: str) -> None:
         """See `Live`."""
-        file = self._log(submission_id)
-        added = end_of(as_bytes(text), SAID_BYTES)
-        if not added:
-            return
+        file, content = self._log(submission_id), log_bytes(text)
         with failing("keep a running log"):
             self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._locked():
-                size = file.stat().st_size if file.exists() else -1
-                if size < 0:
-                    self._make_room()
-                if size + len(added) > _MOST_KEPT:
-                    _replace(file, end_of(_end_of_file(file, SAID_BYTES + 1) + added, SAID_BYTES))
-                else:
-                    _append(file, added)
+            new = not file.exists()
+            _replace(file, content)
+            if new:
+                self._make_room(file.stat().st_mtime - FORGOTTEN_AFTER.total_seconds())
 
     def log_end(self, submission_id: str) -> str:
         """See `Live`."""
         file = self._log(submission_id)
         with failing("read a running log"):
             try:
-                return readable(_end_of_file(file, SAID_BYTES + 1))
+                return readable(file.read_bytes())
             except FileNotFoundError:
                 return ""
 
@@ -287,33 +276,20 @@ class FolderLive:
         """See `Live`."""
         file = self._log(submission_id)
         with failing("remove a running log"):
-            if self._logs.is_dir():
-                with self._locked():
-                    file.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
 
     def _log(self, submission_id: str) -> Path:
         return self._logs / f"{checked_key(submission_id)}.log"
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        lock = FileLock(self._logs / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600)
-        try:
-            with lock:
-                yield
-        except Timeout as error:
-            raise TransientError(
-                "live_busy", f"The running logs were locked for {_LOCK_TIMEOUT_S:.0f} s."
-            ) from error
-
-    def _make_room(self) -> None:
-        """Drop what is old, and the logs silent for longest where one more would be too many."""
-        logs = [file for file in self._logs.glob("*.log") if KEY.fullmatch(file.stem)]
-        latest_first = sorted(logs, key=lambda file: -file.stat().st_mtime)
-        lock = self._logs / ".lock"
-        os.utime(lock)  # Its moment is now by the clock that stamps the logs.
-        oldest = lock.stat().st_mtime - FORGOTTEN_AFTER.total_seconds()
-        for place, file in enumerate(latest_first, 1):
-            if place >= MOST_SAID or file.stat().st_mtime < oldest:
+    def _make_room(self, oldest: float) -> None:
+        """Drop what is old, and the logs silent for longest where they are too many."""
+        changed = {}
+        for file in self._logs.glob("*.log"):
+            with suppress(FileNotFoundError):
+                changed[file] = file.stat().st_mtime
+        latest_first = sorted(changed, key=changed.__getitem__, reverse=True)
+        for place, file in enumerate(latest_first):
+            if place >= MOST_SAID or changed[file] < oldest:
                 file.unlink(missing_ok=True)
         _drop_drafts(self._logs)
 
@@ -338,22 +314,8 @@ def _replace(file: Path, content: bytes) -> None:
     """Replace a file at once, without waiting for the disk: a crash may lose it."""
     draft = file.with_name(f"{file.name}.{uuid.uuid4().hex}{DRAFT}")
     try:
-        _append(draft, content)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+            opened.write(content)
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)  # Still there only where something failed.
-
-
-def _append(file: Path, content: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-    with os.fdopen(os.open(file, flags, 0o600), "ab", buffering=0) as opened:
-        view = memoryview(content)
-        while view:
-            view = view[opened.write(view) :]
-
-
-def _end_of_file(file: Path, most: int) -> bytes:
-    with file.open("rb") as opened:
-        size = opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - most))
-        return opened.read(most)

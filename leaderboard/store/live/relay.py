@@ -1,7 +1,7 @@
 """Pulses and running logs by way of the app, for workers whose store is on the Hub.
 
 Nothing here holds a worker up: what it tells is put aside and sent by a thread of its own, the
-latest pulse and the end of what was said. Where the app does not answer, telling waits, and nobody
+latest pulse and the latest log. Where the app does not answer, telling waits, and nobody
 is known to be alive or silent, so that no lease is taken over because a relay is out.
 """
 
@@ -10,35 +10,71 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.settings.rotation import refresh
 from benchmarks.sources.client import httpx
-from leaderboard.store.live.interface import Heartbeat, checked_key, readable
+from leaderboard.store.live.interface import (
+    FolderLive,
+    Heartbeat,
+    Live,
+    checked_key,
+    log_bytes,
+    readable,
+)
 from leaderboard.store.live.wire import (
+    MOST_BYTES,
+    MOST_LOGS,
+    MOST_PULSES,
     PATH,
+    SECRET,
     SECRET_HEADER,
     Heartbeats,
-    LiveSpool,
+    RunningLog,
     WorkerReport,
     checked_secret,
+    fitted,
 )
 
-TOLD_EVERY_S = 1.0
-LONGEST_PAUSE_S = 8.0
-"""Between two tries while the app does not answer: far less than the silence of a dead worker."""
-FRESH_FOR_S = 1.0
+LIVE = "ASSAY_LIVE"
+TOLD_EVERY_S = 5.0
+"""At most so often a message goes out: a worker is taken for dead after a minute of silence."""
+LONGEST_PAUSE_S = 10.0
+"""Between two tries while the app does not answer."""
+FRESH_FOR_S = 2.0
 _TIMEOUT = httpx.Timeout(5.0, connect=3.0)
 _REFUSED = frozenset({401, 403})
 _UNREADABLE = frozenset({413, 422})
-_NO_SECRET = "ASSAY_LIVE_SECRET is not set."  # noqa: S105 (a sentence)
-_SAME_SECRET = "Set the same ASSAY_LIVE_SECRET for the app and for its workers."  # noqa: S105
+_NO_SECRET = f"{SECRET} is not set."
+_SAME_SECRET = f"Set the same {SECRET} for the app and for its workers."
+_T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
+
+
+def is_relayed(environment: Mapping[str, str]) -> bool:
+    """Whether workers of other machines see the heartbeats of this one by way of the app."""
+    return all(environment.get(name, "").strip() for name in (LIVE, SECRET))
+
+
+def live_of(folder: Path, environment: MutableMapping[str, str]) -> Live:
+    """The pulses of a store whose medium has no place for them."""
+    address = environment.get(LIVE, "").strip()
+    if not address:
+        return FolderLive(folder / "live")
+
+    def renew() -> str:
+        refresh(SECRET, environment)
+        return environment.get(SECRET, "").strip()
+
+    given = environment.get(SECRET, "").strip()
+    return RelayLive(address, given, renew=renew if given else None)
 
 
 class RelayLive:
@@ -60,9 +96,11 @@ class RelayLive:
         self._client = client()
         self._steady = steady
         self._every_s = every_s
-        self._outbox = LiveSpool()
+        # What is to be told, the latest last; None in place of a log: it is to be forgotten.
+        self._pulses: dict[str, Heartbeat] = {}
+        self._logs: dict[str, str | None] = {}
         self._wake = threading.Event()
-        self._asking, self._starting = threading.Lock(), threading.Lock()
+        self._asking, self._telling = threading.Lock(), threading.Lock()
         self._thread: threading.Thread | None = None
         self._troubles: set[tuple[str, str]] = set()
         self._known: tuple[Heartbeat, ...] = ()
@@ -70,19 +108,16 @@ class RelayLive:
 
     def beat(self, pulse: Heartbeat) -> None:
         """See `Live`; returns at once."""
-        checked_key(pulse.worker)
-        self._outbox.beat(pulse)
-        self._send()
+        self._tell_later(self._pulses, checked_key(pulse.worker), pulse, MOST_PULSES)
 
-    def say(self, submission_id: str, text: str) -> None:
+    def set_log(self, submission_id: str, text: str) -> None:
         """See `Live`; returns at once."""
-        self._outbox.say(checked_key(submission_id), text)
-        self._send()
+        end = log_bytes(text).decode("utf-8", errors="replace")
+        self._tell_later(self._logs, checked_key(submission_id), end, MOST_LOGS)
 
     def forget(self, submission_id: str) -> None:
         """See `Live`; returns at once."""
-        self._outbox.forget(checked_key(submission_id))
-        self._send()
+        self._tell_later(self._logs, checked_key(submission_id), None, MOST_LOGS)
 
     def pulses(self) -> tuple[Heartbeat, ...]:
         """See `Live`; none where the app does not answer: nobody is known to be silent then."""
@@ -112,14 +147,18 @@ class RelayLive:
         self._known_until = self._steady() + FRESH_FOR_S
         return found
 
-    def _send(self) -> None:
+    def _tell_later(self, waiting: dict[str, _T], name: str, what: _T, most: int) -> None:
         if not self._secret:
             self._trouble(
                 "Nothing is told to the app", SubmitterError("no_secret", _NO_SECRET, _SAME_SECRET)
             )
             return
         # Not the lock of who asks: that may be held for as long as the app is silent.
-        with self._starting:
+        with self._telling:
+            waiting.pop(name, None)
+            waiting[name] = what
+            while len(waiting) > most:
+                del waiting[next(iter(waiting))]
             if self._thread is None:
                 self._thread = threading.Thread(target=self._go_on, name="relay", daemon=True)
                 self._thread.start()
@@ -131,31 +170,44 @@ class RelayLive:
             self._wake.wait()
             self._wake.clear()
             try:
-                told = self._outbox.next()
-                well = told is None or self._tell(told)
+                well = self._tell()
             except Exception:
                 # A thread that ends would let a worker seem dead that is alive.
-                log.exception("A defect in telling the app; it is tried again.")
-                self._wake.set()
+                log.exception("A defect in telling the app; the next beat is told.")
                 well = False
             pause = self._every_s if well else min(2 * pause, LONGEST_PAUSE_S)
             time.sleep(pause)
 
-    def _tell(self, told: WorkerReport) -> bool:
-        """Whether the app has the message; it is tried again where it has not."""
+    def _tell(self) -> bool:
+        """Tell the app; False where it did not answer, and what is not newer is told again."""
+        with self._telling:
+            pulses, logs = dict(self._pulses), self._take_logs()
+            self._pulses.clear()
+            if self._logs:
+                self._wake.set()
         try:
-            self._request("POST", "/told", told.model_dump_json().encode())
+            self._request("POST", "/told", _report(pulses, logs).model_dump_json().encode())
         except TransientError as error:
             self._trouble("Pulses are not told", error)
-            if error.code != "relay_unreadable":
-                self._wake.set()
-                return False
-        else:
-            self._troubles.clear()
-        self._outbox.sent()
-        if self._outbox.waits:
+            if error.code == "relay_unreadable":
+                return True
+            with self._telling:
+                _put_back(self._pulses, pulses)
+                _put_back(self._logs, logs)
             self._wake.set()
+            return False
+        self._troubles.clear()
         return True
+
+    def _take_logs(self) -> dict[str, str | None]:
+        """As many of the logs that wait as go into one message."""
+        taken: dict[str, str | None] = {}
+        room = MOST_BYTES // 32  # A character can take six bytes in JSON, and one may be over.
+        while self._logs and room > 0:
+            submission_id = next(iter(self._logs))
+            taken[submission_id] = text = self._logs.pop(submission_id)
+            room -= len(text or "")
+        return taken
 
     def _request(self, method: str, path: str, content: bytes | None = None) -> Any:
         reply = self._sent(method, path, content)
@@ -204,6 +256,22 @@ class RelayLive:
             self._troubles.add(kind)
             hint = getattr(error, "hint", "")
             log.warning("%s: %s %s Work goes on.", what, _short(error), hint)
+
+
+def _put_back(waiting: dict[str, _T], before: Mapping[str, _T]) -> None:
+    """Let what could not be told wait again, unless there is something newer."""
+    newer = dict(waiting)
+    waiting.clear()
+    waiting.update({**before, **newer})
+
+
+def _report(pulses: Mapping[str, Heartbeat], logs: Mapping[str, str | None]) -> WorkerReport:
+    kept = {name: text for name, text in logs.items() if text is not None}
+    return WorkerReport(
+        pulses=tuple(map(fitted, pulses.values())),
+        logs=tuple(RunningLog(submission_id=name, text=text) for name, text in kept.items()),
+        forgotten=tuple(name for name in logs if name not in kept),
+    )
 
 
 def _short(error: Exception) -> str:

@@ -65,9 +65,9 @@ def test_an_author_hears_each_line_once_and_as_it_comes(store: Store) -> None:
     assert first[0].split()[2] == "received"
     assert sum("batch 59" in line for line in first) == 1
     assert told(telling, store) == []
-    store.live.say(RUNNING, "one more\nunfin")
+    store.live.set_log(RUNNING, f"{SAID}one more\nunfin")
     assert told(telling, store) == ["    | one more"]
-    store.live.say(RUNNING, "ished\n")
+    store.live.set_log(RUNNING, f"{SAID}one more\nunfinished\n")
     assert told(telling, store) == ["    | unfinished"]
     # The worker ends it: the log of the event holds what was told, and one line that was not.
     store.live.forget(RUNNING)
@@ -78,7 +78,7 @@ def test_an_author_hears_each_line_once_and_as_it_comes(store: Store) -> None:
 
 
 def test_a_log_is_told_once_it_ended_and_nothing_moves_the_cursor(store: Store) -> None:
-    store.live.say(RUNNING, f"{NASTY}\x1b[2J\x1b]0;title\x07\r\n")
+    store.live.set_log(RUNNING, f"{NASTY}\x1b[2J\x1b]0;title\x07\r\n")
     while_it_ran = told(ProgressPrinter(store, RUNNING), store)
     end(store, f"{NASTY}\x1b[2J\na\nb\n")
     lines = told(ProgressPrinter(store, RUNNING), store)
@@ -110,7 +110,7 @@ class Mute(MemoryLive):
 
 def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(store: Store) -> None:
     live = Mute()
-    live.say(RUNNING, "a line\n")
+    live.set_log(RUNNING, "a line\n")
     live.why = TransientError("no_relay", "The app does not answer.")
     telling = ProgressPrinter(replace(store, live=live), RUNNING)
     assert sum("cannot be read" in line for line in told(telling, store)) == 1

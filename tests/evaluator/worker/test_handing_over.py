@@ -21,9 +21,8 @@ from benchmarks.schema import Answers, Questions, ScoreTable
 from benchmarks.scores import write_scores
 from evaluator.commands.worker import check_role
 from evaluator.submission.runs import Scored
-from evaluator.worker.finalizer import MAX_LOST
 from evaluator.worker.handoff import handover_files, read_record, read_table, restored
-from evaluator.worker.tasks import WorkerRole
+from evaluator.worker.tasks import MAX_LOST, WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.rights import Own
 from leaderboard.ledger.cleanup import tidy_all

@@ -18,7 +18,6 @@ import pytest
 
 from benchmarks.errors import TransientError
 from evaluator.worker import liveness as presence_module
-from evaluator.worker.finalizer import MAX_LOST
 from evaluator.worker.liveness import (
     FORGOTTEN_AFTER_S,
     LEASE,
@@ -27,6 +26,7 @@ from evaluator.worker.liveness import (
     Liveness,
     ProcessLock,
 )
+from evaluator.worker.tasks import MAX_LOST
 from evaluator.worker.worker import Worker
 from leaderboard.records import Status
 from leaderboard.replay import attempts_of

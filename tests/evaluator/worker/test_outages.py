@@ -19,12 +19,11 @@ from huggingface_hub import constants
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.settings.model import FILE_ORIGINS, load
 from evaluator.scoring import column
+from evaluator.worker import handoff as outbox_module
 from evaluator.worker import publishing
-from evaluator.worker import spool as outbox_module
-from evaluator.worker.finalizer import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST
+from evaluator.worker.handoff import RunSpool
 from evaluator.worker.publishing import RunPublisher
-from evaluator.worker.spool import RunSpool
-from evaluator.worker.tasks import WorkerRole
+from evaluator.worker.tasks import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST, WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.states import State
 from leaderboard.store.disk import write_durably
@@ -106,28 +105,18 @@ def run_elsewhere(rig: Rig) -> None:
 # The store goes away --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("role", "uploads_here"),
-    [(WorkerRole.BOTH, False), (WorkerRole.SCORE, False), (WorkerRole.BOTH, True)],
-)
-def test_work_goes_on_while_the_store_is_away_and_its_results_wait(
-    rig: Rig, outage: Outage, role: WorkerRole, uploads_here: bool
+@pytest.mark.parametrize("role", [WorkerRole.BOTH, WorkerRole.SCORE])
+def test_a_run_goes_on_while_the_store_is_away_and_its_results_wait(
+    rig: Rig, outage: Outage, role: WorkerRole
 ) -> None:
-    """All that is claimed is done if its uploads are on this machine by then."""
-    names = first, second = stock(rig.store, ["hub:ada", "hub:bob"])
+    names = first, _ = stock(rig.store, ["hub:ada", "hub:bob"])
     rig.when_asked(1, outage.begins)
     worker = rig.worker(role=role)
     assert worker.run_next()
     assert len(rig.backend.asked) == ASKED
     assert entries(rig) == {first}
-    if uploads_here:
-        assert worker.run_next()
-        assert entries(rig) == set(names)
-        assert list((rig.folder / "scratch" / "uploads").iterdir()) == []
-    else:
-        (rig.folder / "scratch" / "uploads" / second).unlink()
-        with pytest.raises(TransientError):
-            worker.run_next()
+    with pytest.raises(TransientError):
+        worker.run_next()
     outage.ends(rig, minutes=2)
     until_quiet(rig, worker)
     assert len(rig.backend.asked) == 2 * ASKED, "nothing was asked twice"
@@ -279,7 +268,10 @@ def test_a_damaged_entry_is_scored_again_from_its_shards(rig: Rig, outage: Outag
     assert len(rig.backend.asked) - before == ASKED - 3, "only the trust checks are repeated"
 
 
-def test_an_end_that_was_not_recorded_survives_a_restart(rig: Rig, outage: Outage) -> None:
+@pytest.mark.parametrize("restarted", [False, True], ids=["same worker", "restarted"])
+def test_an_end_that_was_not_recorded_is_recorded_later_or_found_again(
+    rig: Rig, outage: Outage, restarted: bool
+) -> None:
     (name,) = stock(rig.store, ["hub:ada"])
 
     def fails() -> None:
@@ -287,13 +279,13 @@ def test_an_end_that_was_not_recorded_survives_a_restart(rig: Rig, outage: Outag
         raise DEFECT
 
     rig.when_asked(1, fails)
-    rig.worker("w1").run_next()
+    worker = rig.worker("w1")
+    worker.run_next()
     outage.ends(rig, hours=9)
-    rig.backend = FakeBackend()
-    rig.worker("w2").run_all()
+    rig.backend = raising(DEFECT) if restarted else FakeBackend()
+    (rig.worker("w2") if restarted else worker).run_all()
     assert rig.ended(name) == (State.FAILED, "incident", "platform")
-    assert (rig.status(name).by, rig.backend.asked) == ("w2", [])
-    assert not list((rig.folder / "scratch" / "owed").iterdir())
+    assert rig.status(name).by == ("w2" if restarted else "w1")
 
 
 def test_a_commit_whose_answer_is_lost_is_not_made_again(rig: Rig) -> None:

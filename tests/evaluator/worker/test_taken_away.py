@@ -10,8 +10,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
 from evaluator.doctoring import broken_record_rows
-from evaluator.worker.finalizer import MAX_LOST
-from evaluator.worker.tasks import Finished, WorkerRole
+from evaluator.worker.tasks import MAX_LOST, Finished, WorkerRole
 from leaderboard.accounts import Account
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event

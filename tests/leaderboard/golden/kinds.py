@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from evaluator.worker.handoff import ScoreBundle, read_record
 from evaluator.worker.handoff import record_path as handed_over_path
-from evaluator.worker.spool import PendingEvent
 from leaderboard.ledger import judge_pins as pins
 from leaderboard.ledger import policy
 from leaderboard.ledger.audit_log import Line, read_lines, segment_path
@@ -160,7 +159,6 @@ KINDS: Mapping[str, Kind] = {
         lambda content: read_lines(_holding(segment_path(1), content)), ".jsonl",
     ),
     "handed_over": Kind(ScoreBundle, samples.HANDED_OVER, _indented, _handed_over),
-    "owed": Kind(PendingEvent, samples.OWED, lambda owed: owed.model_dump_json().encode(), _json_of(PendingEvent)),
     "announced": Kind(
         Announced, samples.ANNOUNCED, lambda one: history_file({}, [one])[EDITIONS], _announced
     ),

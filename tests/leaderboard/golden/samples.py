@@ -128,10 +128,6 @@ HANDED_OVER = {
     "findings": FINDINGS, "trust": TRUST, "contract": 4,
     "judges": {"colour-reader-0123456789/colour reader": JUDGE}, "output": "scored 4 pairs\n",
 }
-OWED = {
-    "submission_id": "colour-reader-0123456789", "asked_at": AT, "handed_over": True,
-    "event": EVENT,
-}
 EDITION = {"revision": "2", "protocol": 3, "contract": 4}
 ANNOUNCED = {
     "benchmark": "toy", "before": {"revision": "1", "protocol": 2, "contract": 3},

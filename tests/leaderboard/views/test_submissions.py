@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import TransientError
-from evaluator.worker.finalizer import MAX_ATTEMPTS
 from evaluator.worker.liveness import SILENT_AFTER
+from evaluator.worker.tasks import MAX_ATTEMPTS
 from leaderboard.accounts import Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status

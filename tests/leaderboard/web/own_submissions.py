@@ -109,5 +109,5 @@ def run_one(store: Store, account: Account) -> Store:
             attempt=2, claimed=(RUNNING, "made-up-0211"), last_line=f"careful: {NASTY}",
         )
     )  # fmt: skip
-    store.live.say(RUNNING, SAID)
+    store.live.set_log(RUNNING, SAID)
     return store

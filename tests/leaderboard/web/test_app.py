@@ -76,7 +76,7 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
         assert "assay_" in httpx.get(f"{address}metrics").text
 
         worker = RelayLive(address, FIRST)
-        worker.say("metric-0001", "loading\n")
+        worker.set_log("metric-0001", "loading\n")
         until(lambda: worker.log_end("metric-0001") == "loading\n")
         # The pages read the very same files.
         assert FolderLive(tmp_path / "store" / "live").log_end("metric-0001") == "loading\n"

@@ -165,7 +165,7 @@ def test_nothing_changes_while_nothing_happens_and_only_the_log_when_it_grows(
     later = replace(site, clock=lambda: NOW + timedelta(seconds=20))
     assert parts(site, ADA, FAILED).digests == parts(later, ADA, FAILED).digests
     before = parts(site, ADA, RUNNING)
-    site.live.say(RUNNING, "another batch\n")
+    site.live.set_log(RUNNING, "another batch\n")
     after = parts(site, ADA, RUNNING)
     changed = [a != b for a, b in zip(before.digests, after.digests, strict=True)]
     assert changed == [False, True, False, False, False]

@@ -21,7 +21,7 @@ from leaderboard.submission_service import SandboxAvailability
 from tests.evaluator.submission.generations.made_images import SET, SETS, made
 from tests.leaderboard.web.conftest import Serve
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, RUNNING, give, run_one
+from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, RUNNING, SAID, give, run_one
 from tests.leaderboard.web.serving import app_of
 from tests.leaderboard.web.synthetic import NOW, cards, fill
 
@@ -65,13 +65,14 @@ def test_a_running_log_is_followed_unless_its_reader_went_back(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
     assert place(page) <= 1
-    store.live.say(RUNNING, "".join(f"later {n}\n" for n in range(9)))
+    later = SAID + "".join(f"later {n}\n" for n in range(9))
+    store.live.set_log(RUNNING, later)
     expect(log).to_contain_text("later 8")
     page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
     assert place(page) <= 1
     page.evaluate("document.querySelector('.as-running').scrollTop = 100")
     page.wait_for_timeout(200)
-    store.live.say(RUNNING, "the last\n<b>bold</b>\n")
+    store.live.set_log(RUNNING, f"{later}the last\n<b>bold</b>\n")
     expect(log).to_contain_text("<b>bold</b>")
     page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
     assert page.evaluate("document.querySelector('.as-running').scrollTop") == 100
