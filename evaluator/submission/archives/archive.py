@@ -41,20 +41,18 @@ from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.parsing import syntax_fault
 from benchmarks.problems import Problem, one_error
 from evaluator.submission.archives.entries import (
+    GZIP,
     PIECE,
     ArchiveLimits,
     Entry,
     clash_key,
+    folder_entries,
     is_left_behind,
     mb,
     name_problem,
     parents,
     printable,
     reading,
-)
-from evaluator.submission.archives.readers import (
-    GZIP,
-    folder_entries,
     tar_entries,
     too_large,
     zip_entries,

@@ -1,17 +1,35 @@
-"""Entries of a submitted folder or archive: their limits, their names, and damage in our words."""
+"""Entries of a submitted folder, zip or tar: their limits, their names, what reads them, and damage.
+
+In folders no link is followed and nothing blocks: what was looked at may be something else by the
+time it is opened, so each folder and file is opened by its name in the folder that is held open
+above it, and never through a link.
+
+A zip is read by the standard library, within bounds that its list of members shows before anything
+is inflated. Two readers might see different things in it, but only what comes out here counts: it is
+hashed and packed anew.
+
+Of a tar, plain or compressed with gzip, all that comes out of the compression is counted, headers and
+what is left out included, and the reader holds one header at a time.
+"""
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import stat
 import struct
 import tarfile
 import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import TypeVar
+from functools import partial
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Self, TypeVar
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.problems import Problem
@@ -259,3 +277,362 @@ def _unreadable(error: Exception, archive: str) -> SubmitterError | TransientErr
         f"{archive} is damaged: {str(error)[:200] or type(error).__name__}.",
         "Pack it again and upload it whole.",
     )
+
+
+_NO_FILE = "is a link, a device or another thing that is no file"
+
+
+def folder_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
+    """The files and folders below a folder: those of one in the order of their names, then below.
+
+    What tools leave behind is not gone into: a `.git` may hold more files than may be counted.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield from _below(descriptor, "", limits)
+    finally:
+        os.close(descriptor)
+
+
+def _below(folder: int, prefix: str, limits: ArchiveLimits) -> Iterator[Entry]:
+    """What is in an open folder, and below it; as many folders are held open as it is deep."""
+    with os.scandir(folder) as found:
+        # One more than may come, so that it is seen to be too many.
+        items = sorted(islice(found, limits.members + 1), key=lambda item: item.name)
+    for item in items:
+        name = prefix + item.name
+        is_folder = item.is_dir(follow_symlinks=False)
+        fault = "" if is_folder or item.is_file(follow_symlinks=False) else _NO_FILE
+        pieces = partial(_file_pieces, item.name, folder)
+        yield Entry(name, pieces, is_folder=is_folder, fault=fault)
+    for item in items:
+        name = prefix + item.name
+        is_folder = item.is_dir(follow_symlinks=False)
+        if is_folder and not is_left_behind(name) and name.count("/") < limits.depth:
+            with _opened_below(item.name, folder, os.O_DIRECTORY) as inner:
+                yield from _below(inner, f"{name}/", limits)
+
+
+def _file_pieces(name: str, folder: int) -> Iterator[bytes]:
+    with _opened_below(name, folder, os.O_NONBLOCK) as descriptor:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError(f"{name!r} {_NO_FILE}")
+        while piece := os.read(descriptor, PIECE):
+            yield piece
+
+
+@contextmanager
+def _opened_below(name: str, folder: int, way: int) -> Iterator[int]:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | way
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+_MASKED = 0x1 | 0x20 | 0x40 | 0x2000
+_LISTED_BYTES = 52
+"""Of a member in the list at the end at least: 46 and its name. Members may be many or have long
+names, not both: each is held while the zip is read."""
+
+
+def zip_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
+    """The members of a zip, as the list at its end has them.
+
+    No member gives more bytes than the list says, so that the list shows at once what is too much.
+    """
+    with _ZipFileObject.of(path, limits) as file, zipfile.ZipFile(file) as archive:
+        infos = archive.infolist()
+        _check_list(path, infos, limits)
+        for info in infos:
+            yield Entry(
+                info.orig_filename.removeprefix("./"),
+                partial(_zip_pieces, archive, info),
+                is_folder=info.orig_filename.endswith("/"),
+                fault=_zip_fault(info),
+            )
+
+
+class _ZipFileObject(io.BufferedReader):
+    """A zip on disk. Its list of members is asked for in one piece, which may not be too long."""
+
+    limits = ArchiveLimits()
+    archive = ""
+
+    @classmethod
+    def of(cls, path: Path, limits: ArchiveLimits) -> Self:
+        """Open a zip."""
+        file = cls(io.FileIO(path))
+        file.limits, file.archive = limits, printable(path.name)
+        return file
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read, unless more is asked for than any honest zip needs at once."""
+        most = max(PIECE, self.limits.members * _LISTED_BYTES)
+        if size is not None and size > most:
+            raise SubmitterError(
+                "too_many_files",
+                f"{self.archive} has {size >> 10} kB for the list of its members alone.",
+                f"{self.limits.sizes} Leave out what the scorer does not need.",
+            )
+        return super().read(size)
+
+
+def _check_list(path: Path, infos: list[zipfile.ZipInfo], limits: ArchiveLimits) -> None:
+    """Refuse at once what the list alone shows to be too much, or to lie nowhere."""
+    if any(info.header_offset < 0 for info in infos):
+        raise zipfile.BadZipFile("its list is not where it says")
+    files = [
+        info
+        for info in infos
+        if not info.filename.endswith("/") and not is_left_behind(info.filename)
+    ]
+    for found, most in ((len(infos), limits.members), (len(files), limits.entries)):
+        if found > most:
+            raise SubmitterError(
+                "too_many_files",
+                f"{printable(path.name)} holds {found} files; {most} are taken at most.",
+                "Leave out what the scorer does not need.",
+            )
+    total = sum(info.file_size for info in files)
+    if total > limits.ratio_from and total > limits.ratio * path.stat().st_size:
+        raise bomb(printable(path.name), limits.ratio)
+    for info in files:
+        if info.file_size > limits.file_bytes:
+            raise too_large(repr(info.filename[:300]), limits)
+    if total > limits.total_bytes:
+        raise too_large(printable(path.name), limits)
+
+
+def too_large(what: str, limits: ArchiveLimits) -> SubmitterError:
+    """More bytes come out of an archive than may."""
+    return SubmitterError("too_large", f"{what} unpacks to more than is taken.", limits.sizes)
+
+
+def _zip_fault(info: zipfile.ZipInfo) -> str:
+    if info.flag_bits & _MASKED:
+        return "is encrypted or patched; pack it without a password"
+    if info.orig_filename.endswith("/"):
+        return "is a folder that has bytes" if info.file_size else ""
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+        return _NO_FILE
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return (
+            f"is compressed by method {info.compress_type}, which is not taken; the usual one is "
+            "deflate"
+        )
+    return ""
+
+
+def _zip_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    with archive.open(info) as member:
+        while piece := member.read(PIECE):
+            yield piece
+
+
+GZIP = b"\x1f\x8b"
+_GZIP_FORM = 16 + zlib.MAX_WBITS
+_PACKED_BYTES = 64 * 1024
+_HEADER_BYTES = 8 * 1024
+"""Of one extended header, which tarfile reads whole; real ones have some hundred bytes."""
+_EXTENDED_HEADERS = frozenset(
+    {
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+    }
+)
+
+
+def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
+    """The members of a tar."""
+    headers = _Headers(limits, printable(path.name))
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open("rb"))
+        stream: io.BufferedIOBase | io.RawIOBase = file
+        if file.peek(len(GZIP)).startswith(GZIP):
+            stream = _Gunzipped(file, limits, printable(path.name))
+        bounded = _Bounded(stream, file, limits, printable(path.name))
+        archive = stack.enter_context(_opened_tar(path, bounded, headers))
+        while (info := archive.next()) is not None:
+            # It would keep a header for every member.
+            archive.members.clear()  # type: ignore[attr-defined]
+            if not info.issparse():
+                headers.check(info)  # Once more: an extended header may have changed its size.
+            yield Entry(
+                info.name.removeprefix("./"),
+                partial(_tar_pieces, archive, info),
+                is_folder=info.isdir(),
+                fault=_tar_fault(info),
+            )
+        _check_end(archive, headers, printable(path.name))
+
+
+def _opened_tar(path: Path, bounded: _Bounded, headers: _Headers) -> tarfile.TarFile:
+    # As a stream, since seeking in a compressed file inflates what nobody counts.
+    try:
+        return tarfile.open(fileobj=bounded, mode="r|", tarinfo=headers.member, encoding="utf-8")
+    except tarfile.ReadError as error:
+        raise SubmitterError(
+            "not_an_archive",
+            f"{printable(path.name)} is neither a zip nor a tar archive.",
+            "Send a .zip, .tar, .tar.gz or .tgz.",
+        ) from error
+
+
+def _tar_fault(info: tarfile.TarInfo) -> str:
+    if info.isdir():
+        return "is a folder that has bytes" if info.size else ""
+    # A sparse file's map may send the reader round and round in it.
+    if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
+        return "is a link, a device or a sparse file"
+    return ""
+
+
+def _tar_pieces(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
+    stream = archive.extractfile(info)
+    if stream is None:
+        raise tarfile.ReadError(f"{info.name[:300]!r} has no bytes")
+    with stream:
+        while piece := stream.read(PIECE):
+            yield piece
+
+
+def _check_end(archive: tarfile.TarFile, headers: _Headers, name: str) -> None:
+    """Read on behind the last member: only filling may be there."""
+    if not headers.ended:
+        raise tarfile.ReadError("its end is missing, so it is not whole")
+    while piece := archive.fileobj.read(PIECE):
+        if piece.strip(b"\0"):
+            raise crafted(name, "has other bytes behind its end")
+
+
+class _Gunzipped(io.RawIOBase):
+    """What comes out of a gzip file. Its parts are counted: one takes time, empty as it may be."""
+
+    def __init__(self, file: io.BufferedIOBase, limits: ArchiveLimits, archive: str) -> None:
+        self._file = file
+        self._limits = limits
+        self._archive = archive
+        self._parts = 1
+        self._part = zlib.decompressobj(_GZIP_FORM)
+        self._waiting = b""
+
+    def read(self, size: int = PIECE, /) -> bytes:
+        """Inflate at most so many bytes; none where it ends."""
+        while True:
+            piece = self._part.decompress(self._waiting, size)
+            self._waiting = self._part.unconsumed_tail
+            if piece:
+                return piece
+            if self._part.eof:
+                if not self._next_part():
+                    return b""
+            elif not self._waiting:
+                self._waiting = self._file.read(_PACKED_BYTES)
+                if not self._waiting:
+                    raise EOFError("its end is missing, so it is not whole")
+
+    def _next_part(self) -> bool:
+        """Go on behind the end of a part and the zeros that may follow it; False at the very end."""
+        rest = self._part.unused_data.lstrip(b"\0")
+        while not rest:
+            packed = self._file.read(_PACKED_BYTES)
+            if not packed:
+                return False
+            rest = packed.lstrip(b"\0")
+        self._parts += 1
+        if self._parts > self._limits.members:
+            raise crafted(self._archive, f"is compressed in more than {self._limits.members} parts")
+        self._part, self._waiting = zlib.decompressobj(_GZIP_FORM), rest
+        return True
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed tar that ends in an error when more comes out of it than it may hold."""
+
+    def __init__(
+        self,
+        stream: io.BufferedIOBase | io.RawIOBase,
+        packed: io.BufferedIOBase,
+        limits: ArchiveLimits,
+        archive: str,
+    ) -> None:
+        self._stream = stream
+        self._packed = packed
+        self._limits = limits
+        self._archive = archive
+        self._out = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read and count."""
+        data = self._stream.read(size)
+        self._out += len(data)
+        limits = self._limits
+        if self._out > limits.archive_bytes:
+            raise too_large(f"{self._archive}, with all that is left out of it,", limits)
+        if self._out > limits.ratio_from and self._out > limits.ratio * self._packed.tell():
+            raise bomb(self._archive, limits.ratio)
+        return data
+
+
+@dataclass
+class _Headers:
+    """Headers of one tar, counted and measured before tarfile reads what belongs to them."""
+
+    limits: ArchiveLimits
+    archive: str
+    extended: int = 0
+    ended: bool = False
+
+    @property
+    def member(self) -> type[tarfile.TarInfo]:
+        """What tarfile is to read headers with."""
+        headers = self
+
+        class Member(tarfile.TarInfo):
+            @classmethod
+            def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+                headers.ended = bool(buf) and not any(buf)
+                try:
+                    info = super().frombuf(buf, encoding, errors)
+                except tarfile.HeaderError as error:
+                    # tarfile would take a broken header for the end and lose what follows.
+                    if any(buf):
+                        raise tarfile.ReadError(str(error)) from error
+                    raise
+                headers.check(info)
+                return info
+
+            # The map of a sparse file may be as long as the archive, and tarfile would hold it
+            # whole. No such file is taken, so what does not stand in its header is not read.
+
+            def _proc_sparse(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+                if self._sparse_structs[1]:  # type: ignore[attr-defined]
+                    raise crafted(headers.archive, f"holds a long sparse file, {self.name[:300]!r}")
+                return super()._proc_sparse(archive)  # type: ignore[misc,no-any-return]
+
+            def _proc_gnusparse_10(self, following: tarfile.TarInfo, *_: object) -> None:
+                following.sparse = b""
+
+        return Member
+
+    def check(self, info: tarfile.TarInfo) -> None:
+        """Refuse a header that announces too much."""
+        if info.size < 0:
+            raise tarfile.ReadError("a file has less than no bytes")
+        if info.type in _EXTENDED_HEADERS:
+            self.extended += info.size
+            if info.size > _HEADER_BYTES or self.extended > (
+                self.limits.entries * 1024 + _HEADER_BYTES
+            ):
+                raise SubmitterError(
+                    "too_large",
+                    f"{self.archive} has an extended header of {info.size} bytes.",
+                    "Pack the folder without extended attributes.",
+                )
+        elif info.size > self.limits.archive_bytes:
+            raise too_large(repr(info.name[:300]), self.limits)

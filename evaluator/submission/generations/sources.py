@@ -39,8 +39,8 @@ from evaluator.submission.archives.entries import (
     name_problem,
     printable,
     reading,
+    too_large,
 )
-from evaluator.submission.archives.readers import too_large
 
 TABLE_BYTES = 256 << 20
 """Of the table of images, however it is packed."""

@@ -14,8 +14,7 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.submission.archives.archive import content_hash, taken_in
-from evaluator.submission.archives.entries import ArchiveLimits, Entry
-from evaluator.submission.archives.readers import folder_entries
+from evaluator.submission.archives.entries import ArchiveLimits, Entry, folder_entries
 from evaluator.submission.validate import examine_source
 from tests.benchmarks.toy import Toy
 from tests.evaluator.submission.archives import (

@@ -1,4 +1,4 @@
-"""Zips and tars of which two readers would see different things, and those that would burst."""
+"""Zips and tars that lie, are odd or would burst."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import struct
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,70 +89,25 @@ def zip_of(name: str, data: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def with_another_inside(data: bytearray) -> bytes:
-    """The list names member a and, beside it, a member b that lies within the bytes of a."""
-    members, entry = parts(data)
-    inner = bytearray(parts(INNER)[1])
-    inner[42:46] = struct.pack("<L", members.find(FIRST, 4))
-    return ending(members, entry, bytes(inner))
-
-
-def between(data: bytearray) -> bytes:
-    members, entries = parts(data)
-    return ending(members + b"hidden", *[LIST + one for one in entries.split(LIST)[1:]])
-
-
-def behind_the_end_of_a_member(_: bytearray) -> bytes:
-    engine = zlib.compressobj(wbits=-15)
-    packed = engine.compress(b"x" * 99) + engine.flush() + b"hidden"
-    sizes = (zlib.crc32(b"x" * 99), len(packed), 99)
-    local = struct.pack("<4s5H3L2H", FIRST, 20, 0, 8, 0, 33, *sizes, 1, 0) + b"a"
-    entry = struct.pack("<4s6H3L5H2L", LIST, 20, 20, 0, 8, 0, 33, *sizes, 1, 0, 0, 0, 0, 0, 0)
-    whole = ending(local + packed, entry + b"a")
-    with zipfile.ZipFile(io.BytesIO(whole)) as naive:
-        assert naive.read("a") == b"x" * 99
-    return whole
-
-
-INNER = zip_of("b", b"bb")
 SUMMED = bytes(range(256)) * 10
 ONE: Files = {"a": b"x" * 99}
 ZIPS: dict[str, tuple[Files, int, Change, str, str]] = {
     "encrypted": (FILES, ZIP_STORED, flip((FIRST, 6), (LIST, 8)), "not_a_file", "encrypted"),
     "bzip2": (ONE, ZIP_BZIP2, bytes, "not_a_file", "deflate"),
     "lzma": (ONE, ZIP_LZMA, bytes, "not_a_file", "deflate"),
-    "bytes shared": (
-        ONE, ZIP_DEFLATED, lambda d: ending(parts(d)[0], *[parts(d)[1]] * 30), "crafted_archive",
-        "share",
-    ),
-    "a member inside another": (
-        {"a": parts(INNER)[0]}, ZIP_STORED, with_another_inside, "crafted_archive", "share",
-    ),
     "two names": (
         {"safe.py": b"x"}, ZIP_STORED, lambda d: d.replace(b"safe.py", b"evil.py", 1),
-        "crafted_archive", "safe.py",
+        "damaged_archive", "safe.py",
     ),
-    "two sums": (ONE, ZIP_STORED, flip((FIRST, 14)), "crafted_archive", ""),
-    "two packed sizes": (ONE, ZIP_STORED, flip((FIRST, 18)), "crafted_archive", ""),
-    "two sizes": (ONE, ZIP_STORED, flip((FIRST, 22)), "crafted_archive", ""),
-    "smaller than it is": (ONE, ZIP_DEFLATED, says_size(98), "crafted_archive", "another size"),
-    "larger than it is": (ONE, ZIP_DEFLATED, says_size(100), "crafted_archive", "another size"),
+    "smaller than it is": (ONE, ZIP_DEFLATED, says_size(98), "damaged_archive", ""),
     "a bomb that says it is small": (
-        {"x": bytes(8 * MIB)}, ZIP_DEFLATED, says_size(10), "crafted_archive", "another size",
+        {"x": bytes(8 * MIB)}, ZIP_DEFLATED, says_size(10), "damaged_archive", "",
     ),
     "bytes in front": (FILES, ZIP_STORED, lambda d: b"#!/bin/sh\n" + d, "crafted_archive", "bytes"),
-    "bytes behind": (FILES, ZIP_STORED, lambda d: d + b"more", "crafted_archive", "bytes"),
-    "bytes between": (FILES, ZIP_STORED, between, "crafted_archive", "bytes"),
-    "bytes behind a member's end": (
-        ONE, ZIP_STORED, behind_the_end_of_a_member, "crafted_archive", "'a'",
-    ),
-    "more members than announced": (
-        FILES, ZIP_STORED, put(struct.pack("<2H", 1, 1), (END, 8)), "crafted_archive", "announces 1",
-    ),
-    "broken off": (FILES, ZIP_STORED, lambda d: d[:-30], "damaged_archive", "whole"),
+    "broken off": (FILES, ZIP_STORED, lambda d: d[:-30], "damaged_archive", ""),
     "another sum than its bytes": (
         {"x": SUMMED}, ZIP_STORED, lambda d: d.replace(SUMMED, SUMMED[::-1], 1), "damaged_archive",
-        "sum",
+        "",
     ),
 }  # fmt: skip
 
@@ -180,20 +134,16 @@ def test_zips_with_sizes_behind_wide_sizes_folders_and_a_comment_are_taken(tmp_p
             with archive.open(name, "w", force_zip64=True) as member:
                 member.write(data)
     assert contents(path) == FILES
-    wide = struct.pack("<HHQ", 1, 16, len(FILES["scorer.py"]))
-    changed(path, lambda data: data.replace(wide, struct.pack("<HHQ", 1, 16, 3), 1))
-    assert "two sizes" in refused(path, "crafted_archive")
 
 
-def test_a_wide_end_must_be_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 1)  # So that a wide end is written.
+def test_what_the_list_of_a_zip_names_is_what_counts(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", FILES)
-    assert contents(archive) == FILES
-    refused(archive, "too_many_files", ArchiveLimits(entries=2))
-    assert "two places" in refused(changed(archive, flip((b"PK\6\7", 8))), "crafted_archive")
+    entries = [LIST + one for one in parts(archive.read_bytes())[1].split(LIST)[1:]]
+    changed(archive, lambda data: ending(parts(data)[0] + b"hidden", *entries[:-1]))
+    assert contents(archive) == dict(list(FILES.items())[:-1])
 
 
-def test_links_and_names_of_zips_that_readers_see_differently_are_refused(tmp_path: Path) -> None:
+def test_links_and_odd_names_in_zips_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     link = zipfile.ZipInfo("x.py")
     link.external_attr = 0o120777 << 16
@@ -203,16 +153,6 @@ def test_links_and_names_of_zips_that_readers_see_differently_are_refused(tmp_pa
     zipped(path, {"scorer.py": b"", "aX.py": b""})
     changed(path, lambda data: data.replace(b"aX.py", b"a\0.py"))
     assert problems(path) == [("unsafe_name", r"a\x00.py")]
-    for second in (b"scorer.py", b"../../other.py"):
-        info = zipfile.ZipInfo("scorer.py")
-        summed = struct.pack("<BL", 1, zlib.crc32(b"scorer.py")) + second
-        info.extra = struct.pack("<2H", 0x7075, len(summed)) + summed
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr(info, b"x")
-        if second == b"scorer.py":
-            assert contents(path) == {"scorer.py": b"x"}
-        else:
-            assert problems(path) == [("not_a_file", "scorer.py")]
 
 
 def test_an_endless_list_is_not_read_and_shows_a_bomb_by_itself(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_the_site_is_set_by_a_file_and_reads_its_secret_again(tmp_path: Path) ->
     def taken(secret: str) -> bool:
         """Whether the site knows a secret: what is told beside it cannot be read."""
         headers = {SECRET_HEADER: secret}
-        told = httpx.post(f"{address}live/told", content=b"{}", headers=headers).status_code
+        told = httpx.post(f"{address}live/told", content=b"[]", headers=headers).status_code
         assert told in {401, 422}
         return told == 422
 
