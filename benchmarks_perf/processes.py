@@ -16,12 +16,12 @@ from PIL import Image
 
 from benchmarks_perf.made_up import noise_jpeg
 from benchmarks_perf.measuring import Figure, interleaved
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.container_engine import Engine as ContainerEngine
 from evaluator.isolation.containers import Containers, docker, gvisor
 from evaluator.isolation.job import Job
-from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.images import canonical_png
 
 PAIR_S = 0.02

@@ -26,6 +26,7 @@ from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.logs import LOGS, limits_of
 from leaderboard.governance.authentication import read_sign_in
 from leaderboard.ledger.ledger import Ledger, faults
+from leaderboard.publication.publisher import table_schemas
 from leaderboard.publication.rebuilding import (
     Difference,
     differences,
@@ -35,7 +36,6 @@ from leaderboard.publication.rebuilding import (
     repaired,
 )
 from leaderboard.publication.snapshot import known_and_shown, read_snapshot
-from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.service.health import DISK_FLOOR_BYTES, Health, Level, disk_of
 from leaderboard.service.webhooks import checked_secret as checked_webhook
 from leaderboard.store.hub.layout import CONTENTS

@@ -42,8 +42,8 @@ from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import images_to_score
+from leaderboard.publication.index import leading_cells, nobody_leads
 from leaderboard.publication.publisher import Publisher, cards_of
-from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
 from leaderboard.records import Kind
 from leaderboard.service.address import listens_at

@@ -29,8 +29,8 @@ from evaluator.commands.status import (
 )
 from leaderboard.ledger.editions import Edition, is_current
 from leaderboard.ledger.private_records import results_folder
+from leaderboard.publication.results import DECIMALS
 from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
-from leaderboard.publication.withheld import DECIMALS
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store

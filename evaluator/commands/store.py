@@ -15,8 +15,8 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import JsonOption, console, ended_in_order, table
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.publisher import table_schemas
 from leaderboard.publication.snapshot import known_and_shown
-from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.store.opening import StoreName
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from benchmarks.prompt_sets.prompt_set import load_prompt_sets, with_prompt_sets
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import ENDING_SIGNALS, ended_in_order, models_folder
-from evaluator.isolation.availability import IsolationChoice, machine_isolation
+from evaluator.isolation.availability import IsolationChoice, PlainProcess, machine_isolation
 from evaluator.isolation.backend import IsolationStatus, Layer
 from evaluator.isolation.job import scorer_limits
-from evaluator.isolation.plain import PlainProcess
 from evaluator.launching.planning import WORKER, JobSettings
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.scoring.asking import Engine
@@ -48,9 +47,8 @@ from evaluator.worker.worker import Worker
 from leaderboard.governance.authentication import this_person
 from leaderboard.ledger.cleanup import sweep, tidy_all
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.publisher import Publisher, cards_of
+from leaderboard.publication.publisher import Publisher, cards_of, table_schemas
 from leaderboard.publication.snapshot import known_and_shown
-from leaderboard.publication.table_schemas import table_schemas
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
 

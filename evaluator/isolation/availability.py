@@ -1,12 +1,13 @@
-"""Sandbox availability on this machine, for the command line and the app."""
+"""Sandbox availability on this machine, and the plain process where nothing is to isolate."""
 
 from __future__ import annotations
 
 import logging
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -14,10 +15,54 @@ from types import MappingProxyType
 from evaluator.isolation import containers
 from evaluator.isolation.backend import Backend, IsolationStatus, Layer, Probe, isolation_status
 from evaluator.isolation.bubblewrap import Bubblewrap
-from evaluator.isolation.plain import PlainProcess
+from evaluator.isolation.job import Job
+from evaluator.isolation.layout import BUNDLE_FOLDER, Interpreter, runner_arguments
+from evaluator.isolation.session import ScorerSession, SessionBox
 from leaderboard.submission_service import SandboxAvailability
 
 _LOG = logging.getLogger(__name__)
+
+
+_NO_HOME = "/nonexistent"
+
+
+@dataclass(frozen=True)
+class PlainProcess:
+    """A process without walls, for our own scorers; its probe never says ok."""
+
+    name: str = "plain"
+
+    def probe(self) -> Probe:
+        """Always refuses strangers' code, so that no list of backends can choose it by mistake."""
+        return Probe(
+            ok=False,
+            layers=("process",),
+            reason="A plain process does not isolate.",
+            remedy="Install bubblewrap (apt install bubblewrap).",
+        )
+
+    def start(self, job: Job) -> ScorerSession:
+        """Start one of OUR scorers; see `Backend.start`."""
+        interpreter = Interpreter.running()
+        words = runner_arguments(
+            submission=str(job.folder.resolve()),
+            entry_point=job.entry_point,
+            weights=job.weights,
+            device=job.device,
+            site=interpreter.site,
+            models={m.repo: str(m.folder.resolve() / "snapshots" / m.revision) for m in job.models},
+        )
+        process = subprocess.Popen(  # noqa: S603 - every word of it is ours
+            interpreter.command(str(BUNDLE_FOLDER), "runner", words),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=interpreter.environment(threads=job.limits.threads, home=_NO_HOME),
+            cwd="/",
+            start_new_session=True,
+        )
+        return ScorerSession(SessionBox(process), job.limits).await_box()
 
 
 class IsolationChoice(StrEnum):

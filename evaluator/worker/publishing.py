@@ -61,11 +61,11 @@ from leaderboard.publication.results import (
     Published,
     ResultFiles,
     displaced,
+    public_result,
     read_result,
     result_files,
     scores_sha256,
 )
-from leaderboard.publication.withheld import public_result
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State

@@ -25,9 +25,9 @@ from benchmarks.schema import Selector
 from leaderboard.api.replies import refusal
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons, models
+from leaderboard.publication.index import leading_cells, nobody
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.reader import View, known_group
-from leaderboard.publication.recommending import leading_cells, nobody
 from leaderboard.service.bodies import HANG_UP, body_of
 from leaderboard.tables import Table
 from leaderboard.text import clean

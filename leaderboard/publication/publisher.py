@@ -16,14 +16,18 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks import cases, parquet
 from benchmarks.arrays import FloatArray
 from benchmarks.schema import Benchmark, Card
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.cache import Budget, DiskCache, MemoryCache
+from leaderboard.ledger import queue_file
 from leaderboard.ledger.editions import Edition, is_current
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication import snapshot
 from leaderboard.publication.earlier_boards import archived, cards_to_show
 from leaderboard.publication.entries import Entry, StoredEntries, entries_of, stored
 from leaderboard.publication.model_entries import PATH as MODELS
@@ -46,6 +50,7 @@ from leaderboard.publication.snapshot import (
     snapshot_changes,
 )
 from leaderboard.publication.static_page import STATIC_PATH, static_page
+from leaderboard.ranking import pairs
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws, read_draws, stacked
 from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path, read_pairs, tests_of
@@ -461,9 +466,9 @@ def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str,
     changes[STATIC_PATH] = static_page(built)
     if update.track.entries or public.has(MODELS):
         changes[MODELS] = track_bytes(update.track)
-    for name, pairs in update.ranked.items():
-        if pairs is not None:
-            changes[pairs_path(name)] = pairs_file(name, pairs)
+    for name, tests in update.ranked.items():
+        if tests is not None:
+            changes[pairs_path(name)] = pairs_file(name, tests)
         elif public.has(pairs_path(name)):
             changes[pairs_path(name)] = None
     return changes
@@ -554,3 +559,14 @@ class Publisher:
         if self._last is None or self._last[0] != content:
             self._last = content, parse_snapshot(content)
         return self._last[1]
+
+
+def table_schemas() -> Mapping[str, pa.Schema]:
+    """Name of a table to its columns; each benchmark's own are those of `scores` and `cases`."""
+    return {
+        "submissions": queue_file.SCHEMA,
+        "boards": snapshot.SCHEMA,
+        "pairs": pairs.SCHEMA,
+        "scores": parquet.SCHEMA,
+        "cases": cases.SCHEMA,
+    }

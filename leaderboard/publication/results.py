@@ -1,4 +1,4 @@
-"""Results in the store: published, held back by their authors, displaced by newer ones; their origins.
+"""Results in the store: published, withheld, held back by their authors, displaced by newer ones.
 
 The origin of a result is what it was made from, by hash: a later snapshot computes only what changed.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -25,8 +25,9 @@ from leaderboard.ledger.editions import Edition
 from leaderboard.ledger.private_records import results_folder
 from leaderboard.ranking.cells import Cell, kept_from_ranking
 from leaderboard.ranking.draws import Draws, draws_files, read_draws
-from leaderboard.records import Kind, RunResult, Submission
+from leaderboard.records import Cost, Findings, Kind, RunResult, Submission
 from leaderboard.store.interface import NotFoundError, Repository, Store
+from leaderboard.trust import TrustReport
 
 RANKED_BY = 1
 """Version of the code between results and boards. Raise it where equal results would get another
@@ -350,3 +351,65 @@ def _kept_under_tag(
         if again or not repository.has(kept):
             changes[kept] = repository.read(path)
     return changes
+
+
+DECIMALS = 3
+"""Of values and intervals, as boards show them."""
+DIGITS = 2
+"""Significant ones, of time and memory."""
+_SHOWN = ("value", "ci_low", "ci_high")
+_NOT_SHOWN = ("percentile_low", "percentile_high")
+
+
+def public_result(result: RunResult) -> RunResult:
+    """The result as it is published where answers are withheld: rounded figures.
+
+    A scorer has read the questions, so every figure of its run can carry some of them out: the fewer
+    digits, the less. docs/security.md says how much remains.
+    """
+    return result.model_copy(
+        update={
+            "rows": tuple(_row(row) for row in result.rows),
+            "cost": result.cost and _cost(result.cost),
+            "findings": result.findings and _findings(result.findings),
+            "trust": result.trust and _trust(result.trust),
+            "scores_sha256": {},  # A guess at the scores could be checked against it.
+        }
+    )
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    shown = {name: row[name] and round(row[name], DECIMALS) for name in _SHOWN}
+    return {**row, **shown, **dict.fromkeys(_NOT_SHOWN)}
+
+
+def _cost(cost: Cost) -> Cost:
+    measured = {
+        "seconds": _significant(cost.seconds),
+        "pairs_per_s": _significant(cost.pairs_per_s),
+        "peak_memory_bytes": int(_significant(cost.peak_memory_bytes)),
+    }
+    return cost.model_copy(update=measured)
+
+
+def _findings(findings: Findings) -> Findings:
+    return findings.model_copy(update={"examples": ()})
+
+
+def _trust(report: TrustReport) -> TrustReport:
+    """Whether each check was passed, and no figure."""
+    checks = (
+        check.model_copy(
+            update={"mean": math.nan, "largest": math.nan, "n_lost": 0, "example": None}
+        )
+        for check in report.checks
+    )
+    return report.model_copy(
+        update={"spread": math.nan, "precision": None, "checks": tuple(checks)}
+    )
+
+
+def _significant(figure: float) -> float:
+    if figure == 0.0 or not math.isfinite(figure):
+        return figure
+    return round(figure, DIGITS - 1 - math.floor(math.log10(abs(figure))))

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from benchmarks.schema import Card
 from leaderboard.publication.entries import Entry, latest_entries, origin
-from leaderboard.publication.index import IndexBase, index_boards, plain_index
+from leaderboard.publication.index import IndexBase, index_boards, leading_cells, plain_index
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import BoardIndex, group_of, shown_group
-from leaderboard.publication.recommending import leading_cells
 from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import kept_in_tiers

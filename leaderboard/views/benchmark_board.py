@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.published import PublishedCell, published
 from benchmarks.schema import Card, Selector
 from leaderboard.publication.entries import Entry, is_trained_on
+from leaderboard.publication.index import leading_cells, nobody_leads
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import BoardIndex, View
-from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.skill_tests import TestedColumn

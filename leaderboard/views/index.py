@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leaderboard.publication.entries import Entry
-from leaderboard.publication.index import IndexBase, IndexBoard, Ranked
-from leaderboard.publication.recommending import is_recommended
+from leaderboard.publication.index import IndexBase, IndexBoard, Ranked, is_recommended
 from leaderboard.ranking.index import Interval
 from leaderboard.ranking.rank_ranges import RankRange
 from leaderboard.tables import Table, Type, Value, columns_of

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 from benchmarks.schema import Card
 from leaderboard.publication.entries import Entry, Identity, is_trained_on
-from leaderboard.publication.index import IndexBase, Ranked
+from leaderboard.publication.index import IndexBase, Ranked, is_recommended, leading_cells, nobody
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.metric_facts import facts_of, metric_in_words
 from leaderboard.publication.reader import BoardIndex, headline_cells
-from leaderboard.publication.recommending import is_recommended, leading_cells, nobody
 from leaderboard.ranking.cells import (
     Cell,
     cell_beats_chance,

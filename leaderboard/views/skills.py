@@ -20,7 +20,14 @@ from leaderboard.publication.entries import (
     Identity,
     latest_cells,
 )
-from leaderboard.publication.index import INSIDE, Scaled, WeighedBase, weighed_base
+from leaderboard.publication.index import (
+    INSIDE,
+    Scaled,
+    WeighedBase,
+    is_above_chance,
+    is_recommended,
+    weighed_base,
+)
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.reader import (
     SIMULATED,
@@ -30,7 +37,6 @@ from leaderboard.publication.reader import (
     known_group,
     shown_group,
 )
-from leaderboard.publication.recommending import is_above_chance, is_recommended
 from leaderboard.publication.skill_names import Part, Skill, common_names, found_by, skills_of
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.index import IndexRank

@@ -12,10 +12,10 @@ from leaderboard.api.source import Source
 from leaderboard.api.tables import comparisons
 from leaderboard.models.people import rated_sets
 from leaderboard.publication.entries import origin
+from leaderboard.publication.index import leading_cells, nobody, nobody_leads
 from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View
-from leaderboard.publication.recommending import leading_cells, nobody, nobody_leads
 from leaderboard.ranking.cells import Cell, beats_chance
 from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.records import Kind

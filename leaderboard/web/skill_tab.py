@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from benchmarks.schema import Card
 from leaderboard.publication.entries import MEANINGS, Entry, Identity, flags_of
+from leaderboard.publication.index import nobody
 from leaderboard.publication.measure_names import info, short_title, skill_title, title
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
-from leaderboard.publication.recommending import nobody
 from leaderboard.publication.skill_names import common_names
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import in_tiers

@@ -12,7 +12,7 @@ from benchmarks.settings.model import load
 from evaluator.doctoring import Row, cache_rows, hub_rows, isolation_rows, may_write, settings_rows
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer, Probe
 from evaluator.isolation.bubblewrap import Bubblewrap
-from leaderboard.publication.table_schemas import table_schemas
+from leaderboard.publication.publisher import table_schemas
 from leaderboard.store.hub.maintenance import write_cards
 from leaderboard.store.interface import transact
 from tests.hub.accounts import Account

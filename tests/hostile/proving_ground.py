@@ -19,10 +19,10 @@ import pytest
 
 from benchmarks.parquet import read_overall
 from benchmarks.schema import Pair, Questions
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.backend import IsolationStatus, Probe, isolation_status
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job, Limits
-from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.session import ScorerSession
 from evaluator.submission.dry_run import Drawn, DryRun, Machine, dry_run
 from evaluator.submission.service import SubmissionService

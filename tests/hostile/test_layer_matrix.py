@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.backend import Layer
 from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
-from evaluator.isolation.plain import PlainProcess
 from tests.hostile.attempts import ATTEMPTS, UNCONTROLLED
 from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES
 from tests.hostile.decoys import PLACE, REPOSITORY, decoys

@@ -22,10 +22,9 @@ from evaluator.__main__ import command_line
 from evaluator.commands import check as command
 from evaluator.commands import progress as sources
 from evaluator.hub.source import HubSource
-from evaluator.isolation.availability import machine_isolation
+from evaluator.isolation.availability import PlainProcess, machine_isolation
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.job import Limits
-from evaluator.isolation.plain import PlainProcess
 from evaluator.submission.receipts import read_receipt
 from evaluator.submission.service import SubmissionService
 from evaluator.submission.validate import examine_source

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.containers import Containers, docker, gvisor
 from evaluator.isolation.job import Job, Limits
-from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.session import ScorerSession
 from tests.conftest import no_isolation
 from tests.evaluator.isolation import engines

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import PlatformError
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.backend import REQUIRED, Layer, isolation_status
 from evaluator.isolation.bubblewrap import (
     Bubblewrap,
@@ -22,7 +23,6 @@ from evaluator.isolation.bubblewrap import (
 )
 from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.layout import Interpreter
-from evaluator.isolation.plain import PlainProcess
 
 
 def test_without_bubblewrap_the_reason_and_the_remedy_are_told() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.containers import Containers
-from evaluator.isolation.plain import PlainProcess
 from tests.evaluator.isolation.suite import Answers, Walls
 
 pytestmark = pytest.mark.isolation

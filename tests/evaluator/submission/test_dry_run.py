@@ -21,9 +21,9 @@ from PIL import Image
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Limits
-from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.asking import Size
 from evaluator.submission import costs as projection
 from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Rates, measured

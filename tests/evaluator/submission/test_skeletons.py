@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from evaluator.__main__ import command_line
 from evaluator.bundled import bundled_modules
+from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Job, Limits, ModelFiles
-from evaluator.isolation.plain import PlainProcess
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.templates import (
     ClassFile,

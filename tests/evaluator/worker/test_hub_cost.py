@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leaderboard.publication.table_schemas import table_schemas
+from leaderboard.publication.publisher import table_schemas
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create, write_cards
 from leaderboard.store.live.interface import FolderLive

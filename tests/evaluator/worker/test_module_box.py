@@ -18,12 +18,11 @@ from evaluator.bundled import FOLDER, bundled_hashes
 from evaluator.commands.scorer_options import EngineChoice, make_engine
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation import containers
-from evaluator.isolation.availability import IsolationChoice, choice_of, unsandboxed
+from evaluator.isolation.availability import IsolationChoice, PlainProcess, choice_of, unsandboxed
 from evaluator.isolation.backend import Backend, IsolationStatus, Probe
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.failures import box_not_ended
 from evaluator.isolation.job import Job, Limits
-from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.engine import LocalEngine
 from evaluator.submission.archives.archive import content_hash, taken_in

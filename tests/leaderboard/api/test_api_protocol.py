@@ -30,8 +30,8 @@ from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.serving import TableRouter, TableServer
 from leaderboard.api.source import AT_ONCE, IN_LINE, THREADS, Source
 from leaderboard.cache import Budget, MemoryCache
+from leaderboard.publication.results import public_result
 from leaderboard.publication.snapshot import PATH
-from leaderboard.publication.withheld import public_result
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Column, Table, Type

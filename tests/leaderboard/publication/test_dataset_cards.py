@@ -20,7 +20,7 @@ from benchmarks.parquet import write_stored
 from benchmarks.schema import Card, ScoreTable
 from leaderboard.ledger.queue_file import Queue, queue_bytes
 from leaderboard.publication import snapshot
-from leaderboard.publication.table_schemas import table_schemas
+from leaderboard.publication.publisher import table_schemas
 from leaderboard.ranking import pairs
 from leaderboard.store.hub import cards
 from leaderboard.store.hub.cards import card_of
