@@ -127,8 +127,10 @@ class GroupAnswers(ItemAnswers):
     cluster_of_row: IntArray  # position of the prompt of each row in `clusters`
 
     def counts(self) -> dict[str, int]:
-        """Groups, beside the counts of the items."""
-        return super().counts() | {"groups": len(self.lines)}
+        """Groups, also those of each split, beside the counts of the items."""
+        splits = self.items.rows["split"].value_counts()
+        of_split = {f"{name}: groups": int(n) for name, n in splits.items() if name}
+        return super().counts() | {"groups": len(self.lines)} | of_split
 
 
 class GroupBenchmark(CardBenchmark):

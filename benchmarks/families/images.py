@@ -43,11 +43,12 @@ def names_at_url(card: FamilyCard, items: Items) -> tuple[str, ...]:
 
 
 def has_images(folder: DataFolder, card: FamilyCard) -> bool:
-    """Whether the declared files of images are there."""
+    """Whether the declared files of images are there, and columns with images."""
     if card.images is None:
         return False
-    if card.images.source == "parquet" and not card.images.path:
-        return all(folder.has(path) for path in card.tables[0].paths)
+    if card.images.source == "parquet":
+        there = all(map(folder.has, _tables(card)))
+        return there and _in_tables(folder, card).has_columns()
     return all(folder.has(file.path) for file in card.files if file.role == "images")
 
 
@@ -76,19 +77,29 @@ def _in_archive(
     return packed_images(card.name, ZipImages(folder.path(path)), names)
 
 
+def _tables(card: FamilyCard) -> tuple[str, ...]:
+    """Parquet files with images."""
+    path = card.images.path if card.images else ""
+    return (path,) if path else card.tables[0].paths
+
+
+def _in_tables(folder: DataFolder, card: FamilyCard) -> ParquetImages:
+    assert card.images is not None
+    paths = [folder.path(path) for path in _tables(card)]
+    return ParquetImages(paths, card.images.columns, card.images.keys)
+
+
 def _in_parquet(folder: DataFolder, card: FamilyCard, items: Items) -> dict[str, Reader]:
     """Readers of images in columns of Parquet files, by their names or by the rows of the table."""
-    images = card.images
-    assert images is not None
-    paths = (images.path,) if images.path else card.tables[0].paths
-    table = ParquetImages([folder.path(path) for path in paths], images.columns, images.keys)
+    assert card.images is not None
+    images, table = card.images, _in_tables(folder, card)
     lines = items.pairs.drop_duplicates("image").index.to_numpy()
     names = items.pairs["image"].loc[lines]
     if images.keys:
         return packed_images(card.name, table, {name: name for name in names})
     if table.n_rows != len(items.rows):
         raise folder.malformed(
-            paths[0],
+            _tables(card)[0],
             f"holds {table.n_rows} rows of images for {len(items.rows)} rows of the table; @row "
             "needs the rows of the files as they are",
         )

@@ -39,6 +39,13 @@ class ParquetImages:
         """Names of the images."""
         return frozenset(self._places)
 
+    def has_columns(self) -> bool:
+        """Whether every file is readable and has the columns."""
+        try:
+            return bool(self._files)
+        except SubmitterError:
+            return False
+
     @property
     def n_rows(self) -> int:
         """Rows of all files."""

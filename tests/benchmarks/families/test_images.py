@@ -158,6 +158,7 @@ def test_a_table_without_the_images_is_refused(
 ) -> None:
     table_file(tmp_path / "data" / "set.parquet", columns)
     one = board(tmp_path, ONE, declared("set.parquet"))
+    assert one.has_images(tmp_path / "data") is (code == "images_missing")
     with refused(code, word):
         one.questions(tmp_path / "data")
 
