@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Kind
 from leaderboard.states import State
-from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Changes
 from tests.leaderboard.house import ADA, BOB, CARDS, OLGA, OPEN, House
 from tests.leaderboard.made_records import an_event
@@ -236,16 +234,6 @@ def test_what_is_held_for_nobody_is_removed_and_nothing_else(house: House) -> No
         OperatorActions(dying, CARDS, house.clock).withdraw(gone, ADA)
     tidy_all(house.store)
     assert held_results(house) == {held}
-
-
-def test_boards_of_a_folder_store_follow_too(tmp_path: Path) -> None:
-    house = House(store=folder_store(tmp_path))
-    first, second = house.done(), house.done(private=True)
-    house.acts.publish(second, ADA)
-    assert house.shown() == {second}
-    house.acts.withdraw(second, ADA)
-    assert house.shown() == {first}
-    assert verify(house.store.public) == ()
 
 
 def test_the_snapshot_is_built_anew_only_when_the_boards_change(house: House) -> None:

@@ -42,11 +42,15 @@ def test_the_state_of_the_installation_comes_first_with_what_to_do() -> None:
     assert "For operators" in full
 
 
-def test_a_silent_worker_is_marked_and_its_speed_is_not_shown() -> None:
+def test_a_silent_worker_is_marked_without_its_speed_and_of_many_the_last_seen_are_shown() -> None:
     dead = pulse(3600.0, worker="<script>x</script>", submission_id="s", rate_per_s=777.0)
-    page = status(dead)
-    row = page.row("<script>x</script>")
-    assert all(words in row for words in ("1 h 00 min", "silent", "isolated")) and "777" not in page
+    row = status(dead).row("<script>x</script>")
+    assert all(words in row for words in ("1 h 00 min", "silent", "isolated"))
+    assert "777" not in status(dead)
+    for extra in (0, 1, 7):
+        page = status(*(pulse(n, worker=f"worker-{n}") for n in range(MOST_WORKERS + extra)))
+        assert "worker-0 " in page.text and f"worker-{MOST_WORKERS} " not in page.text
+        assert ("other worker" in page) is (extra > 0)
 
 
 def test_a_store_that_cannot_be_read_shows_no_figures_of_it() -> None:
@@ -54,13 +58,6 @@ def test_a_store_that_cannot_be_read_shows_no_figures_of_it() -> None:
     page = read(status_view(unreadable(error, NOW, DISK)))
     assert "It <b>does</b> not answer." in page
     assert "Workers" not in page and "Ever received" not in page
-
-
-@pytest.mark.parametrize("extra", [0, 1, 7])
-def test_of_many_workers_those_seen_last_are_shown_and_the_others_counted(extra: int) -> None:
-    page = status(*(pulse(n, worker=f"worker-{n}") for n in range(MOST_WORKERS + extra)))
-    assert "worker-0 " in page.text and f"worker-{MOST_WORKERS} " not in page.text
-    assert ("other worker" in page) is (extra > 0)
 
 
 # Errata and measures.

@@ -303,15 +303,6 @@ def test_every_metric_has_its_verdict_and_every_model_varies_over_its_seeds(
     assert "not known" in shown(context_of(filled(1)), view="seeds")
 
 
-def test_judges_come_with_their_evidence_and_what_they_rest_on(context: Context) -> None:
-    page = shown(context, view="judges")
-    part = page.one("#judges")
-    assert page.all("#one-pixel") and page.all("#orderings")
-    assert any(row["Judges"].text == "judges" for row in part.one("table").rows)
-    assert part.links("./?tab=benchmark:")
-    assert any(f"judge={JUDGES[2]}" in link for link in part.links("./models"))
-
-
 # What others show of the place.
 
 

@@ -136,39 +136,43 @@ def test_a_head_names_nobody_first_who_is_a_template_or_at_chance(
     assert head.lines  # The rows are those of the board all the same.
 
 
+FIRST_OF_SKILL: dict[str, Value] = {
+    "metric": "a", "version": "1", "kind": "metric", "mean": 0.3, "rank": 1, "ci_high": 0.5,
+}  # fmt: skip
+FIRST_OF_INDEX: dict[str, Value] = {
+    "metric": "a", "version": "1", "kind": "metric", "benchmark": "index", "rescaled": 0.3, "rank": 1,
+    "rescaled_high": 0.5,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("table", "row", "said"),
     [
-        ({"recommended": True, "ci_low": 0.1, "ci_high": 0.5}, "First: a 1 "),
-        ({"recommended": False, "ci_low": -0.1, "ci_high": 0.5}, "above chance"),
-        ({"recommended": False, "ci_low": 0.1, "ci_high": 0.5}, "template"),
-        ({"recommended": False, "ci_low": 0.1, "ci_high": 0.5, "rank": None}, ""),
+        ("skills", {"recommended": True, "ci_low": 0.1}, "First: a 1 "),
+        ("skills", {"recommended": False, "ci_low": -0.1}, "above chance"),
+        ("skills", {"recommended": False, "ci_low": 0.1}, "template"),
+        ("skills", {"recommended": False, "ci_low": 0.1, "rank": None}, ""),
+        ("index", {"recommended": True, "rescaled_low": 0.1}, "First: a 1 0.300"),
+        ("index", {"recommended": False, "rescaled_low": -0.1}, "above chance"),
     ],
 )
-def test_the_list_of_a_skill_names_first_who_may_be_recommended(
-    source: Source, monkeypatch: pytest.MonkeyPatch, row: dict[str, Value], said: str
+def test_a_list_names_first_who_may_be_recommended(
+    source: Source, monkeypatch: pytest.MonkeyPatch, table: str, row: dict[str, Value], said: str
 ) -> None:
-    known: dict[str, Value] = {"metric": "a", "version": "1", "kind": "metric", "mean": 0.3}
-    table = Table("skills", (), [{**known, "rank": 1, **row}], {})
-    monkeypatch.setattr("leaderboard.api.tables.comparisons.skills", lambda *_: table)
-    head = asked(source, "", tab="skill:counting", ratings="simulated")
+    # A metric that lacks a benchmark of the index has neither a rank nor a column for one.
+    lacks: dict[str, Value] = {
+        "metric": "b",
+        "version": "1",
+        "kind": "metric",
+        "benchmark": "index",
+    }
+    rows = [FIRST_OF_SKILL | row] if table == "skills" else [lacks, FIRST_OF_INDEX | row]
+    made = Table(table, (), rows, {"weights": {"ratings": 1.0}})
+    monkeypatch.setattr(f"leaderboard.api.tables.comparisons.{table}", lambda *_: made)
+    asked_for = {"tab": "skill:counting", "ratings": "simulated"} if table == "skills" else {}
+    head = asked(source, "", **asked_for)
     assert said in head.description
     assert ("First:" in head.description) is said.startswith("First")
-
-
-@pytest.mark.parametrize(("low", "said"), [(0.1, "First: a 1 0.300"), (-0.1, "above chance")])
-def test_the_index_names_first_who_may_be_recommended(
-    source: Source, monkeypatch: pytest.MonkeyPatch, low: float, said: str
-) -> None:
-    of_index: dict[str, Value] = {"version": "1", "kind": "metric", "benchmark": "index",
-                                  "rescaled": 0.3}  # fmt: skip
-    ranked: dict[str, Value] = {"rank": 1, "rescaled_low": low, "rescaled_high": 0.5,
-                                "recommended": low > 0}  # fmt: skip
-    # A metric that lacks a benchmark has neither a rank nor a column for one.
-    rows = [{**of_index, "metric": "b"}, {**of_index, **ranked, "metric": "a"}]
-    table = Table("index", (), rows, {"weights": {"ratings": 1.0}})
-    monkeypatch.setattr("leaderboard.api.tables.comparisons.index", lambda *_: table)
-    assert said in asked(source, "").description
 
 
 def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> None:

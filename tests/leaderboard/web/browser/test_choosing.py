@@ -33,37 +33,6 @@ SHIFT = """() => new Promise(done => {
 # Boards.
 
 
-def test_a_filter_keeps_every_rank_and_its_link_restores_it(
-    sites: Sites, open_page: Opener
-) -> None:
-    page = open_page(f"{sites('boards')}?tab=benchmark:ratings")
-    row = page.locator(".as-ranking tbody tr", has_text="TIFA")
-    rank = row.locator(".as-rk")
-    board_wide = re.compile(r"^Rank 8 of 10")
-    expect(rank).to_have_attribute("title", board_wide)
-    search = page.get_by_label("Metrics or submitters")
-    search.press_sequentially("tifa, dsg, siglip")
-    expect(page.get_by_role("group", name="Filters")).to_contain_text("3 of 12 metrics")
-    expect(rank).to_have_attribute("title", board_wide)
-    expect(row.locator(".as-place")).to_have_text("2")
-    expect(search).to_be_focused()
-    expect(page.locator("#by-skill tbody tr")).to_have_count(3)
-    page.get_by_label("Hide trained on this benchmark").check()
-    page.wait_for_url(re.compile(r"untrained=1&search=tifa,\+dsg,\+siglip$"))
-    page.get_by_role("link", name="Rank and test within the filter").click()
-    expect(page.locator(".as-note", has_text="Chosen after seeing the data").first).to_be_visible()
-    expect(rank).to_have_attribute("title", re.compile(r"^Rank 2 of 3"))
-    page.wait_for_url(re.compile(r"within=1$"))
-    page.get_by_label("Hide trained on this benchmark").uncheck()
-    expect(rank).to_have_attribute("title", board_wide)
-    expect(page).not_to_have_url(re.compile("within"))
-    page.reload()
-    expect(rank).to_have_attribute("title", board_wide)
-    expect(search).to_have_value("tifa, dsg, siglip")
-    page.get_by_role("link", name="Clear all").click()
-    page.wait_for_url(re.compile(r"benchmark:ratings&measure=srcc~paper$"))
-
-
 def test_columns_are_added_and_every_heading_sorts(sites: Sites, open_page: Opener) -> None:
     page = open_page(f"{sites('boards')}?tab=benchmark:ratings")
     page.get_by_label("Add a column").select_option("cost:seconds")

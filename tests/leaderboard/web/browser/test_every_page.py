@@ -160,22 +160,6 @@ def test_a_hostile_name_is_shown_as_it_was_typed(
     expect(page.locator("h1, .as-name, .as-prompt", has_text=visible).first).to_be_visible()
 
 
-def test_a_link_opens_its_view_and_choosing_changes_the_address(
-    sites: Sites, open_page: Opener
-) -> None:
-    page = open_page(f"{sites('boards')}?tab=benchmark:ratings&skill=counting&measure=srcc~paper")
-    expect(page.locator(".as-note", has_text="is not reported for Counting")).to_be_visible()
-    page.locator(".as-note").get_by_role("link", name="Real data").click()
-    page.get_by_role("tab", name="Error graphs").click()
-    expect(page.locator("h1")).to_contain_text("on Error graphs")
-    page.wait_for_url(re.compile(r"/\?tab=benchmark:graphs&measure=rank~paper~all$"))
-    page.reload()
-    expect(page.locator("h1")).to_contain_text("on Error graphs")
-    expect(page.get_by_role("link", name="CSV").first).to_have_attribute(
-        "href", "./v1/boards/graphs?benchmark=graphs&measure=rank~paper~all&format=csv"
-    )
-
-
 # By keyboard.
 
 
