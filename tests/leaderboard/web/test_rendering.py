@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,13 @@ def test_whatever_was_submitted_is_text_wherever_it_is_printed(source: str) -> N
     assert "{" not in made and "}" not in made and SEEN in read(made).text
     (paragraph,) = read(made).all("p")
     assert set(paragraph.attrs) <= {"title", "class"}  # No quotation mark ended one early.
+
+
+@pytest.mark.parametrize("char", "&<>\"'{}")
+def test_each_character_that_markup_is_made_of_is_escaped_also_alone(char: str) -> None:
+    made = printed("{{ x }}", x=f"a {char} b")
+    assert char == "&" or char not in made
+    assert unescape(made) == f"a {char} b" != made
 
 
 def test_markup_that_is_given_stays_markup_and_is_cleaned_all_the_same() -> None:
