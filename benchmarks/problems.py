@@ -124,7 +124,7 @@ def one_error(
     return ProblemsError(
         "several_problems",
         "\n".join([f"{total} things are wrong with it:", *lines]),
-        "Correct all of them and send it again.",
+        "Correct all of them, then try again.",
         tuple(problems),
     )
 

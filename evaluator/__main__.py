@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
@@ -44,8 +45,10 @@ from evaluator.commands.status import logs, status
 from evaluator.commands.store import store_app
 from evaluator.commands.submit import submit
 from evaluator.commands.worker import worker
+from evaluator.submission.receipts import assay_version
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Begin": (demo,),
     "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),
     "Without a store": (
         with_runtime_options(score),
@@ -73,7 +76,6 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         pin,
         unpin,
         ledger,
-        demo,
     ),
 }
 _TYPED_AS = {board_changes: "moved"}
@@ -88,6 +90,7 @@ def command_line() -> typer.Typer:
         pretty_exceptions_enable=False,
         add_completion=False,
     )
+    app.callback()(_begin)
     for panel, commands in _PANELS.items():
         for command in commands:
             app.command(_TYPED_AS.get(command), rich_help_panel=panel)(command)
@@ -97,6 +100,23 @@ def command_line() -> typer.Typer:
     app.add_typer(store_app(), name="store")
     app.add_typer(benchmarks_command_line(), name="bench")
     return app
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"assay {assay_version()}")
+        raise typer.Exit
+
+
+def _begin(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version of Assay."
+        ),
+    ] = False,
+) -> None:
+    """What all commands share."""
 
 
 def main() -> int:

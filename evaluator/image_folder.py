@@ -15,6 +15,8 @@ import csv
 import hashlib
 import io
 import json
+import os
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -26,6 +28,7 @@ from benchmarks.parsing import parse_json
 from benchmarks.problems import Problem, one_error
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.scoring.images import ImageError, decode
+from leaderboard.text import clean
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 """Of files that are taken for images."""
@@ -38,12 +41,14 @@ _PROMPT_UNMATCHED = Problem(
     "prompt_unmatched",
     "No image goes by the id of a row: none is named so but for its ending, or lies in a folder "
     "named so",
-    "Name the images in a column `file`, or leave the row out.",
+    "Name the images in a column `file`, or leave the row out. Ids are of names below the folder, or of "
+    "the paths by which images were named one by one.",
 )
 _IMAGE_MISSING = Problem(
     "image_missing",
     "A row names an image that is not in the folder",
-    "Paths are relative to the folder of images.",
+    "Paths are relative to the folder of images, or as images were named one by one; the names of "
+    f"images end in {', '.join(sorted(ENDINGS))}.",
 )
 _PAIR_TWICE = Problem(
     "pair_twice",
@@ -123,13 +128,26 @@ def images_below(folder: Path) -> dict[str, Path]:
     """The images of a folder and the folders in it, by path; hidden ones are left out."""
     if not folder.is_dir():
         raise SubmitterError("no_folder", f"There is no folder {folder}.", "Name one of images.")
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
-    named = {path.relative_to(folder): path for path in found if path.is_file()}
-    return {
-        name.as_posix(): path
-        for name, path in sorted(named.items())
-        if not any(part.startswith(".") for part in name.parts)
-    }
+    return {path.relative_to(folder).as_posix(): path for path in sorted(_images(folder))}
+
+
+def _images(folder: Path, inside: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """Linked folders too, but for those that lead back to where they lie."""
+    place = os.path.realpath(folder)
+    if place in inside:
+        return
+    try:
+        found = list(folder.iterdir())
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SubmitterError("no_folder", f"{folder} cannot be read ({why}).") from error
+    for path in found:
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _images(path, inside | {place})
+        elif path.suffix.lower() in ENDINGS and path.is_file():
+            yield path
 
 
 def crossed(places: Mapping[str, Path], prompts: Iterable[PromptRow]) -> MatchedImages:
@@ -141,15 +159,16 @@ def crossed(places: Mapping[str, Path], prompts: Iterable[PromptRow]) -> Matched
 
 def matched(places: Mapping[str, Path], rows: Sequence[PromptRow]) -> MatchedImages:
     """Each image with the prompts whose rows name it."""
-    by_id = _by_id(places)
+    by_id, known = _by_id(places), {_composed(name): name for name in places}
     pairs: dict[ImagePair, str] = {}
     unmatched, missing, twice = [], [], []
     for row in rows:
-        files = row.files or by_id.get(row.prompt_id, ())
+        files = row.files or by_id.get(_composed(row.prompt_id), ())
         if not files:
             unmatched.append(f"{row.where} ({row.prompt_id})")
         for file in files:
             name = PurePosixPath(file).as_posix()
+            name = name if name in places else known.get(_composed(name), name)
             pair = ImagePair(name, row.prompt, row.prompt_id)
             if name not in places:
                 missing.append(f"{row.where} ({file})")
@@ -172,14 +191,18 @@ def matched(places: Mapping[str, Path], rows: Sequence[PromptRow]) -> MatchedIma
 def _at(problem: Problem, places: Sequence[str]) -> Iterator[Problem]:
     """The problem with the places where it is found; none where there is no place."""
     if places:
-        yield replace(problem, count=len(places), examples=tuple(places))
+        yield replace(problem, count=len(places), examples=tuple(map(clean, places)))
 
 
 def readable(found: MatchedImages, tell: Tell = lambda *_: None) -> MatchedImages:
     """The same without images that cannot be scored, which are problems; every one is decoded."""
     bad: dict[str, str] = {}
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="images") as pool:
-        looked = zip(found.places, pool.map(_trouble_of, found.places.values()), strict=True)
+        looked = zip(
+            found.places,
+            pool.map(_trouble_of, *zip(*found.places.items(), strict=True)),
+            strict=True,
+        )
         for number, (name, why) in enumerate(looked, start=1):
             if why:
                 bad[name] = f"{name}: {why}"
@@ -229,17 +252,25 @@ def _by_id(places: Iterable[str]) -> dict[str, tuple[str, ...]]:
     for name in places:
         path = PurePosixPath(name)
         for prompt_id in {path.with_suffix("").as_posix(), *map(str, path.parents)} - {"."}:
-            found.setdefault(prompt_id, []).append(name)
+            found.setdefault(_composed(prompt_id), []).append(name)
     return {prompt_id: tuple(names) for prompt_id, names in found.items()}
 
 
-def _trouble_of(place: Path) -> str:
+def _composed(name: str) -> str:
+    """Accents are one character or two, as the system that wrote a name has it."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _trouble_of(name: str, place: Path) -> str:
     try:
+        name.encode()
         decode(place.read_bytes())
     except OSError as error:
         return error.strerror or str(error)
     except ImageError as error:
         return str(error)
+    except UnicodeEncodeError:
+        return "its name is not UTF-8; rename it"
     return ""
 
 
@@ -263,12 +294,27 @@ Record = tuple[str, Mapping[str, Any]]
 def _of_csv(place: Path) -> Iterator[Record]:
     rows = csv.DictReader(io.StringIO(_text(place), newline=""), strict=True)
     try:
+        _check_columns(place, rows.fieldnames or ())
         for number, record in enumerate(rows, start=1):
             if None in record:
                 raise csv.Error("it has more cells than the header; texts with commas are quoted")
             yield f"row {number}", record
     except csv.Error as error:
         raise SubmitterError("bad_prompts", f"{place}, line {rows.line_num}: {error}.") from error
+
+
+def _check_columns(place: Path, columns: Sequence[str]) -> None:
+    told = ", ".join(f"`{clean(name)}`" for name in columns)
+    if columns and PROMPT_COLUMN not in columns:
+        raise SubmitterError(
+            "bad_prompts",
+            f"{place} has no column `{PROMPT_COLUMN}`; it has {told}.",
+            "Its first line names the columns, with commas between them.",
+        )
+    if len(set(columns)) < len(columns):
+        raise SubmitterError(
+            "bad_prompts", f"Columns of {place} have one name: {told}.", "Name each once."
+        )
 
 
 def _of_jsonl(place: Path) -> Iterator[Record]:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ RuntimeFor = Callable[[ScorerRow | None], Runtime]
 """How a metric is run; None stands for a scoring module."""
 ImageReader = Callable[[], bytes]
 """Gives the bytes of an image when it is its turn: not all of them are in memory at once."""
+Precision = Literal["float32", "bfloat16", "float16"]
+"""Of weights and forward pass."""
 _BATCH_PAIRS = 64
 _THREADS = 2
 _MOST_TOLD = 10
@@ -187,7 +189,7 @@ def load_metric(
     name: str | os.PathLike[str],
     *,
     device: str = "cpu",
-    dtype: Literal["float32", "bfloat16", "float16"] | None = None,
+    dtype: Precision | None = None,
     checkpoints: Mapping[str, str | os.PathLike[str]] | None = None,
     revisions: Mapping[str, str] | None = None,
     questions: str | os.PathLike[str] | None = None,
@@ -226,6 +228,12 @@ def load_metric(
         trust_remote_code=trust_remote_code,
         questions=Path(questions).resolve() if questions else None,
     )
+    if dtype is not None and dtype not in get_args(Precision):
+        raise SubmitterError(
+            "unknown_dtype",
+            f"{dtype!r} is no precision.",
+            f"Known: {', '.join(get_args(Precision))}.",
+        )
     if isolation not in tuple(IsolationChoice):
         known = ", ".join(IsolationChoice)
         raise SubmitterError(
@@ -253,6 +261,7 @@ def metric_source(
     if named in rows:
         row = rows[named]
         runtime = runtime_for(row)
+        _check_roles(row, runtime)
         check_installed()
         model_device.check_device(runtime.device)
         check_questions(row, runtime.questions)
@@ -283,6 +292,16 @@ def metric_source(
             raise one_error(seen.problems)
         with module_machine(module, isolation) as machine:
             yield _of_module(module, machine, runtime.device)
+
+
+def _check_roles(row: ScorerRow, runtime: Runtime) -> None:
+    unknown = (runtime.folders.keys() | runtime.revisions.keys()) - row.checkpoints.keys()
+    if unknown:
+        raise SubmitterError(
+            "unknown_role",
+            f"{row.name} has no checkpoint {' or '.join(map(repr, sorted(unknown)))}.",
+            f"It has: {', '.join(row.checkpoints) or 'none'}.",
+        )
 
 
 @contextmanager
@@ -417,6 +436,10 @@ def _verdicts(
 def _checked_prompts(prompts: Sequence[str]) -> list[str]:
     if isinstance(prompts, str):
         raise SubmitterError("bad_prompts", "A single text was given for prompts.", "Give a list.")
+    if not hasattr(prompts, "__len__"):
+        raise SubmitterError(
+            "bad_prompts", f"Prompts are no list but {type(prompts).__name__}.", "Give a list."
+        )
     for place, prompt in enumerate(prompts):
         if not isinstance(prompt, str):
             raise SubmitterError(
@@ -427,12 +450,12 @@ def _checked_prompts(prompts: Sequence[str]) -> list[str]:
 
 def _check_list(images: object) -> None:
     single = isinstance(images, np.ndarray) and images.ndim in (2, 3)
-    if (
-        single
-        or isinstance(images, Image.Image | str | os.PathLike)
-        or not hasattr(images, "__len__")
-    ):
+    if single or isinstance(images, Image.Image | str | os.PathLike):
         raise SubmitterError("bad_images", "A single image was given for images.", "Give a list.")
+    if not hasattr(images, "__len__"):
+        raise SubmitterError(
+            "bad_images", f"Images are no list but {type(images).__name__}.", "Give a list."
+        )
 
 
 def _readers(images: Sequence[Picture]) -> list[ImageReader]:
@@ -465,6 +488,10 @@ def _reader(image: Picture) -> ImageReader:
 
 
 def _of_array(image: Any) -> Image.Image:
+    if not hasattr(image, "__array__"):
+        raise ImageError(
+            f"{type(image).__name__}; images are Pillow images, paths, or arrays of uint8"
+        )
     array = np.asarray(image)
     if array.dtype != np.uint8:
         raise ImageError(

@@ -179,6 +179,7 @@ def metric_service(
 
     app = FastAPI(title=f"Assay: {metric.name}", lifespan=until_closed, openapi_url=None)
     app.add_exception_handler(AssayError, _error_answer)
+    app.add_exception_handler(HTTPException, _no_route)
     app.add_exception_handler(Exception, _error_answer)
 
     @app.get("/health")
@@ -214,6 +215,13 @@ def metric_service(
         )
 
     return app
+
+
+async def _no_route(_: Request, error: Exception) -> Response:
+    wrong = error if isinstance(error, HTTPException) else HTTPException(HTTPStatus.NOT_FOUND)
+    message = "There is nothing at this address, or not by this method."
+    hint = "Send POST /score or GET /health."
+    return refusal(wrong.status_code, "no_such_route", message, hint, wrong.headers)
 
 
 async def _error_answer(_: Request, error: Exception) -> Response:

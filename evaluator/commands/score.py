@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import tempfile
 from collections import defaultdict
@@ -23,6 +24,7 @@ from rich.text import Text
 from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import one_error, problem_kinds
+from benchmarks.settings.model import value_of
 from benchmarks.sources.output import check_output, write_whole
 from evaluator.commands.common import (
     IsolationOption,
@@ -53,6 +55,7 @@ from evaluator.skill_trust import SkillTrust, boards_at, no_figures, trust_of
 from evaluator.worker.liveness import RunProgress
 from leaderboard.store.opening import StoreName
 from leaderboard.submission_service import CheckProgress
+from leaderboard.text import clean
 
 _ENDINGS = (".csv", ".jsonl")
 _REMARKS = 20
@@ -360,7 +363,7 @@ def _report(
         shown.print(scores_table(known, pairs))
     told = list(remarks(pairs))
     for line in told[:_REMARKS]:
-        shown.print(line, markup=False, highlight=False)
+        shown.print(clean(line), markup=False, highlight=False)
     if len(told) > _REMARKS:
         shown.print(f"and {len(told) - _REMARKS:,} remarks more")
     shown.print(Text(column.verdict.sentence))
@@ -384,7 +387,8 @@ def _trust_lines(known: MetricSource, trust: Sequence[SkillTrust]) -> Iterator[R
             style="yellow",
         )
     benchmarks = dict.fromkeys(one.benchmark for one in trust)
-    yield Text("Boards: " + ", ".join(boards_at(name) for name in benchmarks), style="dim")
+    where = "Boards" if value_of("live", os.environ) else "Boards of `python -m evaluator demo`"
+    yield Text(f"{where}: {', '.join(boards_at(name) for name in benchmarks)}", style="dim")
 
 
 def range_of(known: MetricSource) -> str:
@@ -402,7 +406,7 @@ def scores_table(known: MetricSource, pairs: Sequence[ScoredPair]) -> Renderable
     made.add_column(f"{known.name} ({range_of(known)})", justify="right")
     for one in pairs:
         value = "no score" if isnan(one.score) else f"{one.score:.6g}"
-        made.add_row(Text(one.pair.image), Text(one.pair.prompt), value)
+        made.add_row(Text(clean(one.pair.image)), Text(clean(one.pair.prompt, lines=True)), value)
     return made
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.released.verification import VerificationStatus, verification_status
-from evaluator.commands.common import DataOption, JsonOption, console, now, table
+from evaluator.commands.common import DataOption, JsonOption, console, fits, now, table
 from evaluator.commands.scorer_options import (
     NameArgument,
     RuntimeOf,
@@ -194,12 +195,11 @@ def needs(row: ScorerRow) -> list[str]:
 def rows_table(rows: Sequence[ScorerRow]) -> RenderableType:
     """The rows, one a line."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("metric", "title", "family", "checkpoint", "range", "needs", "verified"):
+    for name in ("metric", "title", "family", "range", "needs", "verified"):
         table.add_column(name, overflow="fold", no_wrap=name == "metric")
     for row in rows:
-        ids = ", ".join(checkpoint.id for checkpoint in row.checkpoints.values())
         needed, verified = " ".join(needs(row)), verification_of(row).state.value
-        cells = (row.name, row.title, row.family, ids, range_of(row), needed, verified)
+        cells = (row.name, row.title, row.family, range_of(row), needed, verified)
         table.add_row(*map(Text, cells))
     return table
 
@@ -420,8 +420,22 @@ def _print_costs(
 ) -> None:
     unit = "Hours" if gpu_rate is None else f"Money at {gpu_rate:g} an hour"
     out = console()
-    out.print(table(("metric", *benchmarks), lines, f"{unit} on one {machine.gpu.title}"))
+    title = f"{unit} on one {machine.gpu.title}"
+    whole = table(("metric", *benchmarks), lines, title)
+    out.print(whole if fits(whole, out.width) else _by_benchmark(lines, benchmarks, title))
     out.print(Text(f"{_LETTERS} {_UNKNOWN}: nobody counted it."))
+
+
+def _by_benchmark(lines: Sequence[tuple[str, ...]], benchmarks: Sequence[str], title: str) -> Table:
+    """A benchmark a line, where there are too many for one line."""
+    cells = [
+        (names if first else "", benchmark, cell)
+        for names, *costs in lines
+        for first, benchmark, cell in zip(
+            chain((True,), repeat(False)), benchmarks, costs, strict=False
+        )
+    ]
+    return table(("metric", "benchmark", "cost"), cells, title)
 
 
 def _explain(found: Found) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmarks.command_line import errors
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.commands.common import IsolationOption
 from evaluator.commands.score import MetricArgument
 from evaluator.commands.scorer_options import RuntimeOf
@@ -49,7 +51,8 @@ def serve(
             f"{host} is open to other machines, and no token keeps them out.",
             "Write one into a file and name it with --token-file, or listen on 127.0.0.1.",
         )
-    with opened_metric(metric, runtime_of, isolation) as opened:
+    # Before a model is loaded, which takes longer; nothing is listened to until it is.
+    with _bound(host, port) as place, opened_metric(metric, runtime_of, isolation) as opened:
         # Only here: the command line starts without them.
         import uvicorn  # noqa: PLC0415
 
@@ -59,7 +62,11 @@ def serve(
             opened, token=token, limits=ServiceLimits(waiting=waiting), batch=batch
         )
         errors().print(f"{opened.name} is loaded.", markup=False, highlight=False)
-        uvicorn.run(app, host=host, port=port, timeout_graceful_shutdown=60, log_level="info")
+        how = uvicorn.Config(
+            app, host=host, port=port, timeout_graceful_shutdown=60, log_level="info"
+        )
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(how).run(sockets=[place])
 
 
 def _token(file: Path | None) -> str:
@@ -76,6 +83,22 @@ def _token(file: Path | None) -> str:
             "Make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
         )
     return token
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket of that address, which refuses who connects until somebody listens."""
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise PlatformError(
+            "address_unavailable",
+            f"{host}, port {port}, cannot be listened on ({error.strerror or error}).",
+            "Name another with --host or --port; --port 0 takes any that is free.",
+        ) from error
+    return made
 
 
 def _is_local(host: str) -> bool:

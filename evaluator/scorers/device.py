@@ -96,19 +96,19 @@ def repeatable() -> Iterator[None]:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.get_deterministic_debug_mode(),
         cudnn.benchmark,
         cudnn.allow_tf32,
         matmul.allow_tf32,
     )
     try:
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        # `use_deterministic_algorithms` does the same, and imports the compiler first: two seconds.
+        torch.set_deterministic_debug_mode("warn")
         cudnn.benchmark, cudnn.allow_tf32, matmul.allow_tf32 = False, False, False
         yield
     finally:
-        deterministic, warn_only, *rest = before
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        mode, *rest = before
+        torch.set_deterministic_debug_mode(mode)
         cudnn.benchmark, cudnn.allow_tf32, matmul.allow_tf32 = rest
 
 

@@ -203,7 +203,7 @@ def _readable(batch: Batch, ready: ReadyBatch, found: _KnownScores) -> Iterator[
             image = future.result()
         except ImageError as error:
             found.findings.append(unreadable(raw.image_id, str(error)))
-            found.no_score(raw.asked, f"image {raw.image_id!r} cannot be read: {error}")
+            found.no_score(raw.asked, f"The image cannot be read: {error}")
             continue
         found.findings += _remarks(raw, image)
         yield Item(raw.image_id, image, raw.asked)

@@ -48,7 +48,7 @@ _PROJECT_FILE = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 def environment_versions() -> dict[str, str]:
     """Versions of what scores depend on, Python and Assay included; imports none of it."""
-    found = {"python": platform.python_version(), "assay": _own_version()}
+    found = {"python": platform.python_version(), "assay": assay_version()}
     for name in SCORES_DEPEND_ON:
         try:
             found[name] = version(name)
@@ -137,8 +137,8 @@ def _bad(what: str) -> SubmitterError:
 
 
 @cache
-def _own_version() -> str:
-    """Of Assay: as installed, else as its own project file says."""
+def assay_version() -> str:
+    """Version of Assay: as installed, else as its own project file says."""
     try:
         return version("assay")
     except PackageNotFoundError:

@@ -82,9 +82,10 @@ def test_everything_wrong_with_images_is_said_at_once(metric: Metric, tmp_path: 
     damaged.write_bytes(b"\x89PNG\r\n\x1a\n")
     floats = np.zeros((4, 4, 3), dtype=np.float32)
     first = np.zeros((3, 6, 6), dtype=np.uint8)
-    images: list[Any] = [tmp_path / "gone.png", damaged, floats, first, pictures(1)[0]]
-    with refusal("image_unreadable", "gone.png", "damaged.png", "image 2", "image 3", "4 of 5"):
-        metric.score(images, ["a dog"] * 5)
+    images: list[Any] = [tmp_path / "gone.png", damaged, floats, first, None, pictures(1)[0]]
+    told = ("gone.png", "damaged.png", "image 2", "image 3", "image 4: NoneType", "5 of 6")
+    with refusal("image_unreadable", *told):
+        metric.score(images, ["a dog"] * 6)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,8 @@ def test_everything_wrong_with_images_is_said_at_once(metric: Metric, tmp_path: 
         ("lengths_differ", 1, ["a", "b"]),
         ("bad_prompts", 1, "a dog"),
         ("bad_prompts", 1, [7]),
+        ("bad_prompts", 1, None),
+        ("bad_prompts", 1, iter(["a dog"])),
     ],
 )
 def test_what_is_no_list_of_pairs_is_refused(
@@ -101,7 +104,7 @@ def test_what_is_no_list_of_pairs_is_refused(
     with refusal(code):
         metric.score(pictures(images), prompts)
     one: Any
-    for one in (pictures(1)[0], np.asarray(pictures(1)[0]), "one.png"):
+    for one in (pictures(1)[0], np.asarray(pictures(1)[0]), "one.png", iter(pictures(1)), None):
         with refusal("bad_images"):
             metric.score(one, ["a dog"])
         with refusal("bad_images"):
@@ -174,6 +177,9 @@ def test_what_cannot_be_loaded_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for name, more, code in (
         (NAME, {"device": "cuda:99"}, "device_missing"),
         (NAME, {"questions": tmp_path / "any.jsonl"}, "no_questions"),
+        (NAME, {"checkpoints": {"text": tmp_path}}, "unknown_role"),
+        (NAME, {"revisions": {"text": "main"}}, "unknown_role"),
+        (NAME, {"dtype": "float99"}, "unknown_dtype"),
         ("dsg-ts2-blip", {}, "questions_missing"),
         ("fga-blip2-es-avg", {}, "questions_missing"),
         ("bvqa", {"questions": tmp_path / "gone.jsonl"}, "questions_missing"),

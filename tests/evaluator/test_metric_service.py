@@ -26,6 +26,7 @@ from evaluator.metric import Metric, load_metric
 from evaluator.metric_service import ScoringQueue, ServiceLimits, metric_service
 from evaluator.scoring.contract import Verdict
 from tests.conftest import REPOSITORY
+from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.scorers.tiny_models import pictures
 
 NAME = "clipscore-hessel"
@@ -87,6 +88,19 @@ def test_an_image_that_cannot_be_read_has_no_score_and_a_reason(client: TestClie
     found = client.post("/score", json=body).json()
     assert [score is None for score in found["scores"]] == [False, True, True, True]
     assert [bool(problem) for problem in found["problems"]] == [False, True, True, True]
+    assert not any("'" in problem for problem in found["problems"]), (
+        "names no place among all who wait"
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/", 404), ("POST", "/scores", 404), ("GET", "/score", 405), ("PUT", "/health", 405)],
+)
+def test_another_address_or_method_is_refused_in_the_same_shape(
+    client: TestClient, method: str, path: str, status: int
+) -> None:
+    assert told(client.request(method, path)) == (status, "no_such_route")
 
 
 @pytest.mark.parametrize(
@@ -264,6 +278,20 @@ def test_what_would_be_open_to_strangers_does_not_start(
         text=True,
     )
     assert (done.returncode, f"[{code}]" in done.stderr) == (1, True)
+
+
+def test_an_address_that_is_taken_is_told_before_a_model_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "evaluator.commands.serve.opened_metric", lambda *_: pytest.fail("it was loaded")
+    )
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = typed("serve", NAME, "--port", port)
+    assert code_of(done) == "address_unavailable" and port in str(done.exception)
+    free = typed("serve", NAME, "--port", "0", "--host", "::1.nowhere")
+    assert code_of(free) in {"address_unavailable", "token_missing"}
 
 
 @pytest.mark.slow

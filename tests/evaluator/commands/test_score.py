@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
+import os
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
+from rich.console import Console
 from typer.testing import Result
 
 from benchmarks.errors import PlatformError
 from evaluator.bundled import FOLDER
-from evaluator.commands.score import ScoredPair, remarks
-from evaluator.image_folder import ImagePair
+from evaluator.commands.score import ScoredPair, remarks, scores_table
+from evaluator.image_folder import ImagePair, PromptRow, images_below, matched
+from evaluator.metric import MetricSource
+from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import load_rows
 from evaluator.scoring.contract import Answer
 from tests.evaluator.commands.submitting import code_of, typed
@@ -229,10 +234,64 @@ def test_all_that_is_wrong_with_images_and_prompts_is_said_at_once(folder: Path)
         ("no_prompts", "file,prompt\n"),
         ("several_problems", "id,prompt\nnone,a cat\n"),
         ("prompt_unmatched", "id,prompt\na,x\nb,x\nnone,a cat\n"),
+        ("bad_prompts", "file;prompt\na.png;a red cube\n"),
+        ("bad_prompts", "File,Prompt\na.png,a red cube\n"),
+        ("bad_prompts", "prompt,file,prompt\na cat,a.png,a red cube\n"),
     ],
 )
 def test_a_table_that_says_too_little_is_refused(folder: Path, code: str, text: str) -> None:
     refused(code, BUNDLED, folder, "--prompts", table(folder, text))
+
+
+def test_a_column_that_is_missing_is_told_with_those_that_are_there(folder: Path) -> None:
+    told = refused("bad_prompts", BUNDLED, folder, "--prompts", table(folder, "id,text\na,x\n"))
+    assert "`prompt`" in told and "`id`, `text`" in told
+
+
+@pytest.mark.parametrize("named", ["e\u0301.png", "\u00e9.png"])
+def test_a_name_is_the_same_however_its_accents_are_written(tmp_path: Path, named: str) -> None:
+    places = {"\u00e9.png": tmp_path, "e\u0301/1.png": tmp_path}
+    rows = [
+        PromptRow("row 1", "a", files=(named,)),
+        PromptRow("row 2", "b", prompt_id="\u00e9"),
+    ]
+    found = matched(dict.fromkeys(places, tmp_path), rows)
+    assert {(pair.image, pair.prompt) for pair in found.pairs} >= {
+        ("\u00e9.png", "a"),
+        ("\u00e9.png", "b"),
+        ("e\u0301/1.png", "b"),
+    }
+    assert not found.problems
+
+
+def test_linked_folders_are_looked_into_and_rings_are_left(folder: Path) -> None:
+    before = set(images_below(folder))
+    other = folder.parent / "other"
+    other.mkdir()
+    (folder / "a.png").rename(other / "c.png")
+    (other / "back").symlink_to(folder)
+    (folder / "linked").symlink_to(other)
+    assert set(images_below(folder)) == before - {"a.png"} | {"linked/c.png"}
+
+
+def test_an_image_whose_name_is_no_text_is_told_with_the_others(folder: Path) -> None:
+    name = os.fsdecode(b"bad\xff.png")
+    (folder / name).write_bytes((folder / "a.png").read_bytes())
+    told = refused("image_unreadable", BUNDLED, folder, "--prompt", "a dog")
+    assert "not UTF-8" in told and told.isprintable()
+
+
+def test_what_would_move_the_cursor_is_not_printed(folder: Path) -> None:
+    escape = "a \x1b[31mcat\x07"
+    pair = ScoredPair(ImagePair("a.png", escape), math.nan, "no \x1b[2J score")
+    row = load_rows()[NAME]
+    known = MetricSource(NAME, row.title, 0.0, 2.5, True, ModelSource(row, here(folder)))
+    shown = Console(width=120, file=io.StringIO(), force_terminal=False)
+    with shown.capture() as captured:
+        shown.print(scores_table(known, [pair]))
+    assert "a [31mcat" in captured.get() and "\x1b" not in captured.get()
+    text = table(folder, 'id,prompt\n"no\x1b[31mne",x\n')
+    assert "\x1b" not in refused("several_problems", BUNDLED, folder, "--prompts", text)
 
 
 def test_several_prompts_are_not_crossed_unless_that_is_said(images: list[Path]) -> None:
