@@ -184,7 +184,7 @@ def _opened(content: BinaryIO) -> Iterator[Image.Image]:
     except UnidentifiedImageError as error:
         raise ImageError("not an image of a known format") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise ImageError(f"more than {MAX_PIXELS:,} pixels") from error
+        raise ImageError(f"it has too many pixels; {MAX_PIXELS:,} at most") from error
     except DAMAGE as error:
         raise ImageError(f"a damaged image ({error})") from error
 
@@ -197,7 +197,9 @@ def decode_opened(image: Image.Image) -> Decoded:
 
 def _check_size(image: Image.Image) -> None:
     if image.width * image.height > MAX_PIXELS:
-        raise ImageError(f"{image.width} × {image.height} pixels; {MAX_PIXELS:,} at most")
+        raise ImageError(
+            f"{image.width} × {image.height} pixels are too many; {MAX_PIXELS:,} at most"
+        )
 
 
 def _upright_rgb(image: Image.Image) -> Decoded:
