@@ -51,6 +51,9 @@ def load_registry(
     places = value_of("benchmarks", os.environ) if cards is None else cards
     if places:
         _add_named(found, named_benchmarks(places))
+    for benchmark in found.values():
+        if isinstance(benchmark, CardBenchmark):
+            benchmark.link(found)
     ordered = dict(sorted(found.items(), key=lambda named: named[1].card.simulated))
     return MappingProxyType(with_further(ordered, load_further()))
 

@@ -28,6 +28,7 @@ from benchmarks.families.benchmark import CardBenchmark, ItemAnswers
 from benchmarks.families.controls import REVERSED
 from benchmarks.named_cards import card_at, load_named
 from benchmarks.problems import problems_of
+from benchmarks.registry import load_registry
 from benchmarks.scores import read_scores
 
 
@@ -80,7 +81,9 @@ def check(
 
 def _benchmark(card: str) -> CardBenchmark:
     if card.startswith("hub:") or Path(card).exists():
-        return load_named(card_at(card))
+        loaded = load_named(card_at(card))
+        loaded.link(load_registry())
+        return loaded
     found = named(card)
     if isinstance(found, CardBenchmark):
         return found

@@ -74,6 +74,13 @@ class CardBenchmark(Benchmark):
         del given
         return cls.infos
 
+    def link(self, known: Mapping[str, Benchmark]) -> None:
+        """Look up the benchmarks that the card names; the default names none.
+
+        `known`: all benchmarks, by name.
+        """
+        del known
+
     def folder(self, data: Path | None) -> DataFolder:
         """The files of the card: below a folder of data, or beside the card."""
         return DataFolder(data, self.name, self.card.files, self.card.counts, self.home)

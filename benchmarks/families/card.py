@@ -551,7 +551,7 @@ class FamilyCard(Card):
         sections: list[tuple[Place, Any, tuple[str, ...]]] = [
             (
                 ("items",),
-                self.items,
+                None if self.system and self.system.source else self.items,
                 ("prompt", "text", "image", "model", "pair", "split", "skills"),
             ),
             (

@@ -57,7 +57,7 @@ def read_tables(folder: DataFolder, card: FamilyCard) -> JoinedTable:
     """
     tables, dropped = {}, {}
     for table in card.tables:
-        tables[table.name], dropped[table.name] = _read(folder, table)
+        tables[table.name], dropped[table.name] = read_table(folder, table)
     joined = tables[card.tables[0].name]
     paths = {table.name: table.paths[0] for table in card.tables}
     for join in card.joins:
@@ -87,7 +87,8 @@ def slots(template: str) -> tuple[str, ...]:
     return tuple(match[1] for match in _SLOT.finditer(template))
 
 
-def _read(folder: DataFolder, table: Table) -> tuple[pd.DataFrame, int]:
+def read_table(folder: DataFolder, table: Table) -> tuple[pd.DataFrame, int]:
+    """The columns of one table, and how many rows its `where` left out."""
     parts, n_dropped = [], 0
     for path in table.paths:
         raw = _raw(folder, path, table)

@@ -119,6 +119,7 @@ def test_without_data_nothing_happens_and_the_file_is_named_with_the_way_to_it(
     name: str, tmp_path: Path
 ) -> None:
     benchmark = REGISTRY[name]
+    system = benchmark.card.system if isinstance(benchmark.card, FamilyCard) else None
     needed = [file for file in benchmark.card.files if file.role == "answers"]
     ships = all(file.beside or is_bundled(file.path) for file in needed)
     assert benchmark.has_answers(tmp_path) is ships
@@ -135,7 +136,7 @@ def test_without_data_nothing_happens_and_the_file_is_named_with_the_way_to_it(
         asked = benchmark.questions if ships else benchmark.answers
         with refused("data_missing", match=re.escape(place + first.path)) as caught:
             asked(data)
-        way = first.supplied or f"fetch {name}"
+        way = first.supplied or f"fetch {system.source if system else name}"
         assert (way in caught.value.hint, "--data" in caught.value.hint) == (True, data is None)
     assert list(tmp_path.iterdir()) == []
 

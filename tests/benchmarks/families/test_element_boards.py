@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.families.element import ElementAnswers, ElementBenchmark
+from benchmarks.families.rating import RatingAnswers, RatingBenchmark
 from benchmarks.registry import BUILT_IN, load_registry
 from benchmarks.schema import ScoreTable
 from tools import make_geneval
@@ -94,4 +95,31 @@ def test_prompts_of_evalmi_are_numbered_as_its_images() -> None:
     named = {skill for cell in prompts["skills"] for skill in json.loads(cell)}
     assert (
         named == set(REGISTRY["evalmi_elements"].card.skills) == set(REGISTRY["evalmi"].card.skills)
+    )
+
+
+def test_the_fit_of_geneval_has_its_released_means_and_its_one_rater() -> None:
+    one = REGISTRY["geneval_fit"]
+    assert isinstance(one, RatingBenchmark)
+    answers = one.answers(None)
+    assert isinstance(answers, RatingAnswers)
+    means = pd.Series(answers.means["fit"]).groupby(answers.items.pairs["model"].to_numpy()).mean()
+    assert means.round(4).to_dict() == {"clip": 3.1035, "if-xl": 3.5451, "sdv2": 3.3440}
+    ceiling = one.ceiling(answers)
+    assert ceiling is not None
+    assert ceiling.value == pytest.approx(0.5285, abs=5e-5)
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+def test_perception_follows_correspondence_on_evalmi_as_released(assay_data: Path) -> None:
+    one = REGISTRY["evalmi"]
+    answers = one.answers(assay_data)
+    assert isinstance(answers, RatingAnswers)
+    assert answers.means["correspondence"].mean() == pytest.approx(50.199, abs=5e-4)
+    perception = pd.DataFrame({"mos1": answers.means["perception"]}, list(answers.pair_ids))
+    rows = one.measure(ScoreTable(perception), answers, one.plan(answers, 0)).rows
+    found = {r.measure: r.value for r in rows if r.facet == "correspondence" and r.skill is None}
+    assert found == pytest.approx(
+        {"srcc": 0.616659, "pearson": 0.591849, "krcc": 0.452303}, abs=5e-7
     )

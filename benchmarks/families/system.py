@@ -1,0 +1,458 @@
+"""Family of systems: does a metric order text-to-image models as people do, and the newer ones too?
+
+The value of a model is the mean of its images, by prompt and then over prompts. People's values come
+from another benchmark, whose ratings are averaged alike, or from a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.families.benchmark import CardBenchmark, ItemAnswers
+from benchmarks.families.card import FamilyCard, System
+from benchmarks.families.items import Items, items_of
+from benchmarks.families.rating import RatingAnswers
+from benchmarks.families.tables import read_table, read_tables
+from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
+from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreTable
+from benchmarks.sources.folder import DataFolder
+from benchmarks.statistics import systems
+from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+
+LEAST_DATED = 6
+"""Fewer models with a date than this make no slope."""
+LEAST_MODELS = 3
+"""Fewer models than this make no order worth a figure."""
+MEASURES: dict[str, MeasureInfo] = {
+    "spa": MeasureInfo.share(
+        title="Soft pairwise accuracy",
+        meaning="How far the metric is as sure as people are of which of two models is better: one "
+        "less the mean distance of both p-values over all pairs of models. P-values are of sign flips "
+        "by prompt; in resamples they are taken from the normal distribution.",
+        source="Thompson et al., WMT 2024, in double precision",
+    ),
+    "pa": MeasureInfo.share(
+        title="Pairwise accuracy",
+        meaning="Share of pairs of models that the metric orders as people do; a tie of one side "
+        "counts half.",
+        chance=0.5,
+        in_steps=True,
+        source="Kocmi et al., WMT 2021",
+    ),
+    "srcc": MeasureInfo.correlation(
+        title="Spearman ρ",
+        meaning="Spearman rank correlation over models.",
+        in_steps=True,
+        source="the usual figure over systems",
+    ),
+    "krcc": MeasureInfo.correlation(
+        title="Kendall τ-b",
+        meaning="Kendall's tau-b over models.",
+        in_steps=True,
+        source="the usual figure over systems",
+    ),
+    "mae": MeasureInfo(
+        title="Mean error",
+        meaning="Mean over models of the distance, in points of 100, between the metric's rate and "
+        "people's. Only scores from 0 to 1 make a rate.",
+        low=0.0,
+        high=100.0,
+        higher_is_better=False,
+        source="mean absolute error over systems",
+    ),
+    "largest_error": MeasureInfo(
+        title="Largest error",
+        meaning="Distance, in points of 100, between the metric's rate and people's for the model "
+        "where it is largest.",
+        low=0.0,
+        high=100.0,
+        higher_is_better=False,
+        source="GenEval 2 says it of GenEval",
+    ),
+    "drift": MeasureInfo(
+        title="Drift",
+        meaning="By how many points a year the distance between the metric's rate and people's grows "
+        "with the release date of a model: the slope of a least-squares line.",
+        higher_is_better=False,
+        chance=None,
+        source="GenEval 2: a fixed judge falls behind newer models",
+    ),
+}
+_RATES = ("mae", "largest_error", "drift")
+"""Measures of rates."""
+_ORDERS = {"pa": systems.pairwise_accuracy, "srcc": systems.spearman, "krcc": systems.kendall}
+
+
+@dataclass(frozen=True)
+class SystemAnswers(ItemAnswers):
+    """What people said of M models."""
+
+    models: tuple[str, ...]
+    model_of: IntArray  # shape (pairs,), position of each pair's model; -1 where none is compared
+    # shape (pairs,), what people said of each; empty where only models have values
+    rated: FloatArray
+    human: FloatArray  # shape (M,), values of the models
+
+    def arranged(self, values: FloatArray) -> FloatArray:
+        """Values of the pairs, shape (pairs,), as means by prompt and model, shape (P, M)."""
+        prompt = pd.Index(self.clusters).get_indexer(pd.Index(self.items.pairs["prompt_id"]))
+        used = (self.model_of >= 0) & np.isfinite(values)
+        place = prompt[used] * len(self.models) + self.model_of[used]
+        shape = len(self.clusters), len(self.models)
+        total = np.bincount(place, values[used], shape[0] * shape[1]).reshape(shape)
+        number = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+        with np.errstate(invalid="ignore"):
+            found: FloatArray = total / number
+        return found
+
+
+class SystemBenchmark(CardBenchmark):
+    """Models that people rated, by their images."""
+
+    infos: ClassVar[Mapping[str, MeasureInfo]] = MEASURES
+
+    def __init__(self, card: FamilyCard, home: Path) -> None:
+        super().__init__(_with_applicable_measures(card), home)
+        assert card.system is not None
+        self.said: System = card.system
+        self._source: Benchmark | None = None
+
+    @property
+    def source(self) -> Benchmark:
+        """The benchmark whose ratings are averaged, where the card names one.
+
+        Raises:
+            PlatformError: `invalid_benchmark`: nobody looked it up.
+        """
+        if self._source is None:
+            raise PlatformError(
+                "invalid_benchmark", f"{self.home}: {self.said.source} was not looked up."
+            )
+        return self._source
+
+    def link(self, known: Mapping[str, Benchmark]) -> None:
+        """Look up the benchmark whose ratings are averaged.
+
+        Raises:
+            SubmitterError: `invalid_benchmark`: there is none of this name with ratings.
+        """
+        if not self.said.source:
+            return
+        found = known.get(self.said.source)
+        if found is None or isinstance(found, SystemBenchmark):
+            raise SubmitterError(
+                "invalid_benchmark",
+                f"{self.home}: system.from: {self.said.source!r} is no benchmark with ratings.",
+                f"Known benchmarks: {', '.join(sorted(known))}.",
+            )
+        self._source = found
+        # What `fetch` brings is what the other benchmark needs.
+        self.card = self.card.model_copy(update={"files": found.card.files})
+        self.asked_from = found.asked_from
+
+    def folder(self, data: Path | None) -> DataFolder:
+        """The files of the card, or of the benchmark that it names."""
+        return self.source.folder(data) if self.said.source else super().folder(data)
+
+    def answers(self, data: Path | None) -> ItemAnswers:
+        """The values of the models, from the table of the card or from the other benchmark."""
+        if not self.said.source:
+            return super().answers(data)
+        source = self.source
+        return self._of_source(source.answers(data))
+
+    def _of_source(self, answers: Answers) -> SystemAnswers:
+        items, rated = _rated_items(answers, self.source, self.said.facet)
+        models = tuple(dict.fromkeys(name for name in items.pairs["model"] if name))
+        empty = np.full(len(models), np.nan)
+        found = SystemAnswers(
+            items.pair_ids,
+            answers.clusters,
+            items,
+            models,
+            pd.Index(models).get_indexer(pd.Index(items.pairs["model"])),
+            rated,
+            empty,
+            sources=answers.sources,
+        )
+        human = resampled_mean(found.arranged(rated), np.ones((1, len(found.clusters))))[0]
+        return replace(found, human=human)
+
+    def labelled(self, folder: DataFolder, items: Items) -> SystemAnswers:
+        """The values of a table with columns `model` and `value`."""
+        table = next(one for one in self.card.tables if one.name == self.said.human)
+        values, _ = read_table(folder, table)
+        path = table.paths[0]
+        twice = values["model"].duplicated()
+        if twice.any():
+            raise folder.malformed(path, f"has model {values['model'][twice].iloc[0]!r} twice")
+        models = tuple(values["model"].astype(str))
+        model_of = pd.Index(models).get_indexer(pd.Index(items.pairs["model"]))
+        absent = [name for k, name in enumerate(models) if not (model_of == k).any()]
+        if absent:
+            raise folder.malformed(path, f"has models without an image: {', '.join(absent[:5])}")
+        return SystemAnswers(
+            items.pair_ids,
+            items.clusters,
+            items,
+            models,
+            model_of,
+            np.empty(0),
+            values["value"].to_numpy(np.float64),
+            sources=folder.verified(),
+        )
+
+    def items(self, folder: DataFolder) -> Items:
+        """The items of the first table; the table of values is read apart."""
+        card = self.card.model_copy(
+            update={"tables": tuple(t for t in self.card.tables if t.name != self.said.human)}
+        )
+        return items_of(folder, card, read_tables(folder, card))
+
+    # What a scorer may see is what it sees of the other benchmark.
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether images and prompts are there; see `Benchmark.has_questions`."""
+        if self.said.source:
+            return self.source.has_questions(data)
+        return super().has_questions(data)
+
+    def questions(self, data: Path | None) -> Questions:
+        """The images with their prompts."""
+        return self.source.questions(data) if self.said.source else super().questions(data)
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """The prompts, each once; see `Benchmark.prompts`."""
+        return self.source.prompts(data) if self.said.source else super().prompts(data)
+
+    def texts(self, data: Path | None) -> Mapping[str, str]:
+        """Prompt id to the prompt."""
+        return self.source.texts(data) if self.said.source else super().texts(data)
+
+    def measure(self, scores: ScoreTable, answers: SystemAnswers, plan: ResamplingPlan) -> Measured:
+        """All measures of every metric over the models."""
+        builder = MeasuredBuilder(plan.n_resamples)
+        table = scores.oriented().loc[list(answers.pair_ids)]
+        people = _People(answers, plan)
+        row = Row(self.name, self.card.revision, "", "", math.nan)
+        row = replace(row, variant=self.card.evaluation.variant)
+        for metric in scores.metrics:
+            values = table[metric].to_numpy(np.float64)
+            used = answers.model_of >= 0
+            n_missing = int(np.isnan(values[used]).sum())
+            by_prompt = answers.arranged(values)
+            rates = scores.overall.loc[list(answers.pair_ids), metric].to_numpy(np.float64)
+            falls = scores.directions.get(metric, 1) < 0
+            no_rate = _why_no_rate(rates, falls)
+            work = _Metric(self, people, by_prompt, answers.arranged(rates), no_rate)
+            counted = replace(
+                row,
+                metric=metric,
+                n_items=len(answers.models),
+                n_clusters=int(np.isfinite(by_prompt).any(axis=1).sum()),
+                n_missing=n_missing,
+            )
+            missing = f"images left out for want of a score: {n_missing}" if n_missing else ""
+            for measure in self.card.measures:
+                drawn, why = work.values(measure)
+                if n_missing and self.card.evaluation.missing == "fail":
+                    drawn, why = None, "withheld"
+                value = math.nan if drawn is None else float(drawn[0])
+                if math.isnan(value) and not why:
+                    why = "the metric or people do not tell the models apart"
+                found = replace(counted, measure=measure, value=value, note=notes(why, missing))
+                undefined = drawn is None or math.isnan(value)
+                builder.add(found, None if undefined or drawn is None else drawn[1:])
+        return builder.build()
+
+    # What the labels alone say.
+
+    def gold_of_pairs(self, answers: SystemAnswers) -> FloatArray:
+        """What people said of each pair, or of its model."""
+        if answers.rated.size:
+            return answers.rated
+        return np.where(answers.model_of >= 0, answers.human[answers.model_of], np.nan)
+
+    def chance(self, answers: SystemAnswers) -> float:
+        """Expected headline of random scores.
+
+        Their p-values are even between 0 and 1, so that those of people, p, are away from them by
+        p² - p + 1/2 in the mean.
+        """
+        if self.card.headline.measure != "spa":
+            return super().chance(answers)
+        p = _People(answers, self.plan(answers, 0)).p
+        return float(1.0 - (p**2 - p + 0.5).mean())
+
+    def facts(self, answers: SystemAnswers) -> Mapping[str, pd.DataFrame]:
+        """The models in the order of people."""
+        table = pd.DataFrame({"model": answers.models, "people": answers.human})
+        if self.said.released:
+            dates = [self.said.released.get(name) for name in answers.models]
+            table["released"] = [str(one or "") for one in dates]
+        ordered = table.sort_values("people", ascending=False, kind="stable", ignore_index=True)
+        return {"What people say of the models": ordered}
+
+
+class _People:
+    """Values of the models by people, in the sample and in each resample."""
+
+    def __init__(self, answers: SystemAnswers, plan: ResamplingPlan) -> None:
+        self.answers, self.plan = answers, plan
+        self.draws = plan.draws
+        self.means = np.tile(answers.human, (len(self.draws), 1))
+        if answers.rated.size:
+            by_prompt = answers.arranged(answers.rated)
+            self.means = resampled_mean(by_prompt, self.draws)
+            found = systems.differences(by_prompt)
+            self.p = systems.flip_p_values(found, plan.seed)
+            self.normal_p = systems.normal_p_values(found, self.draws)
+
+
+class _Metric:
+    """Values of the models by one metric, and its measures."""
+
+    def __init__(
+        self,
+        benchmark: SystemBenchmark,
+        people: _People,
+        by_prompt: FloatArray,
+        rates: FloatArray,
+        no_rate: str,
+    ) -> None:
+        self._said, self._people, self._by_prompt = benchmark.said, people, by_prompt
+        self._means = resampled_mean(by_prompt, people.draws)
+        self._rates, self._no_rate = rates, no_rate
+
+    def values(self, measure: str) -> tuple[FloatArray | None, str]:
+        """A measure in the sample and in each resample, shape (1 + B,), or why there is none."""
+        models = self._people.answers.models
+        if len(models) < LEAST_MODELS:
+            return None, f"fewer than {LEAST_MODELS} models"
+        unknown = np.flatnonzero(np.isnan(self._means[0]))
+        silent = [models[place] for place in unknown]
+        if silent:
+            return None, f"models without any score: {', '.join(silent[:5])}"
+        if measure in _RATES:
+            return (None, self._no_rate) if self._no_rate else (self._error(measure), "")
+        if measure == "spa":
+            return self._soft_accuracy(), ""
+        return _ORDERS[measure](self._people.means, self._means), ""
+
+    def _soft_accuracy(self) -> FloatArray:
+        """The value by sign flips; resamples move around it as those by the normal distribution do."""
+        people = self._people
+        found = systems.differences(self._by_prompt)
+        p = systems.flip_p_values(found, people.plan.seed)
+        value = systems.soft_pairwise_accuracy(people.p, p)
+        normal = systems.normal_p_values(found, people.draws)
+        drawn = systems.soft_pairwise_accuracy(people.normal_p, normal)
+        moved: FloatArray = np.clip(drawn + (value - drawn[0]), 0.0, 1.0)
+        return moved
+
+    def _error(self, measure: str) -> FloatArray:
+        """Distances of rates, in points of 100."""
+        low, high = self._said.scale
+        rates = resampled_mean(self._rates, self._people.draws)
+        errors = 100.0 * np.abs(rates - (self._people.means - low) / (high - low))
+        if measure == "mae":
+            mean: FloatArray = errors.mean(axis=1)
+            return mean
+        if measure == "largest_error":
+            largest: FloatArray = errors.max(axis=1)
+            return largest
+        times = _years(self._people.answers.models, self._said.released)
+        dated = np.isfinite(times)
+        return systems.slope(errors[:, dated], times[dated])
+
+
+def _why_no_rate(scores: FloatArray, falls: bool) -> str:
+    if falls:
+        return "scores of which lower ones are better make no rate"
+    known = scores[np.isfinite(scores)]
+    outside = known.size and (known.min() < 0 or known.max() > 1)
+    return "scores outside 0 to 1 make no rate" if outside else ""
+
+
+def _years(models: tuple[str, ...], released: Mapping[str, date]) -> FloatArray:
+    """Dates in years, shape (M,); NaN where none is known."""
+    known = [released[name].toordinal() if name in released else math.nan for name in models]
+    return np.array(known, np.float64) / 365.25
+
+
+def _rated_items(answers: Answers, source: Benchmark, facet: str) -> tuple[Items, FloatArray]:
+    """Items of another benchmark, and what people said of each pair.
+
+    Raises:
+        SubmitterError: `invalid_benchmark`: nobody rated models there, or not on this facet.
+    """
+    if isinstance(answers, ItemAnswers) and isinstance(source, CardBenchmark):
+        if isinstance(answers, RatingAnswers) and facet:
+            if facet not in answers.means:
+                raise _no_such(source, facet, answers.means)
+            return answers.items, answers.means[facet]
+        return answers.items, source.gold_of_pairs(answers)
+    from benchmarks.model_boards import ratings_by_gold  # noqa: PLC0415 (reads other protocols)
+
+    found = ratings_by_gold(answers)
+    name = facet or next(iter(found), "")
+    if name not in found:
+        raise _no_such(source, facet, found)
+    rated = found[name]
+    images = rated.images
+    values = pd.DataFrame(rated.people, list(rated.prompts), list(rated.models))
+    row = pd.Index(rated.prompts).get_indexer(pd.Index(images["prompt_id"]))
+    column = pd.Index(rated.models).get_indexer(pd.Index(images["model"]))
+    pairs = images.assign(image=images["pair_id"], text="", position=0)
+    rows = images.assign(row_id=images["pair_id"], split="", skills="")
+    cells = np.column_stack([np.arange(len(pairs)), np.zeros(len(pairs)), np.arange(len(pairs))])
+    return Items(rows, pairs, cells.astype(np.intp)), values.to_numpy(np.float64)[row, column]
+
+
+def _no_such(source: Benchmark, facet: str, known: Mapping[str, Any]) -> SubmitterError:
+    named = ", ".join(filter(None, known)) or "none"
+    return SubmitterError(
+        "invalid_benchmark",
+        f"{source.name} has no ratings of models{f' on facet {facet!r}' if facet else ''}.",
+        f"Its facets: {named}.",
+    )
+
+
+def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
+    """The card with the measures that its values allow.
+
+    Raises:
+        PlatformError: `invalid_benchmark`: it chooses one that needs something else.
+    """
+    said = card.system
+    assert said is not None
+    lacking = {}
+    if not said.source:
+        lacking["spa"] = "values by prompt, from another benchmark"
+    if len(said.released) < LEAST_DATED:
+        lacking["drift"] = f"the dates of at least {LEAST_DATED} models in system.released"
+    asked = [*card.evaluation.measures, card.headline.measure]
+    problems = [f"measure {n} needs {lacking[n]}" for n in dict.fromkeys(asked) if n in lacking]
+    if said.human and said.human not in {table.name for table in card.tables}:
+        problems.append(f"system.human: there is no table {said.human!r}")
+    if said.human and not card.items.model:
+        problems.append("a table of values needs items.model")
+    if card.evaluation.missing == "wrong":
+        problems.append("evaluation.missing: a mean has no wrong score; drop or fail")
+    if problems:
+        raise PlatformError("invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}.")
+    kept = {name: info for name, info in card.measures.items() if name not in lacking}
+    return card.model_copy(update={"measures": kept})
+
+
+FAMILY = SystemBenchmark

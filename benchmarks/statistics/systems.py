@@ -1,0 +1,131 @@
+"""Orders of models: how far a metric's agrees with people's, in the sample and in resamples.
+
+Soft pairwise accuracy: Thompson, Mathur, Deutsch, Khayrallah: Improving Statistical Significance in
+Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy, WMT 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy
+
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.statistics.detection import ratio
+from benchmarks.statistics.sign_flips import sign_patterns
+
+MOST_ENUMERATED = 16
+"""With so many prompts, or fewer, every pattern of signs is looked at."""
+DRAWN_PATTERNS = 4096
+"""Else so many are drawn."""
+_SLACK = 1e-9
+"""Share of the sum of all sizes within which two sums are equal but for rounding."""
+
+
+def pairs_of(n_models: int) -> tuple[IntArray, IntArray]:
+    """Each two models once, the earlier one first: shape (K,) each."""
+    first, second = np.triu_indices(n_models, 1)
+    return first, second
+
+
+def differences(values: FloatArray) -> FloatArray:
+    """Of each two models on each prompt, shape (P, K), from values of shape (P, M).
+
+    0 where a model has no value: such a prompt says nothing about the two.
+    """
+    first, second = pairs_of(values.shape[1])
+    return np.nan_to_num(values[:, first] - values[:, second], nan=0.0)
+
+
+def flip_p_values(found: FloatArray, seed: int) -> FloatArray:
+    """One-sided p-values that the first of two models is the better one, shape (K,).
+
+    Were both alike, the difference on a prompt could as well have had the other sign. The p-value is
+    the share of sign patterns, one sign for each prompt and the same for all pairs, whose sum is at
+    least the observed one. All patterns of up to `MOST_ENUMERATED` prompts, else `DRAWN_PATTERNS`
+    from a seed. In double precision: the released code adds in single precision, which misses sums
+    that are equal.
+
+    `found`: differences, shape (P, K).
+    """
+    n = len(found)
+    observed = found.sum(axis=0) - _SLACK * np.abs(found).sum(axis=0)
+    hits, total = np.zeros(found.shape[1]), 0
+    every = n <= MOST_ENUMERATED
+    for signs in _all_patterns(n) if every else sign_patterns(n, seed, 0, DRAWN_PATTERNS):
+        hits += (signs.T @ found >= observed).sum(axis=0)
+        total += signs.shape[1]
+    return np.asarray(hits / total, np.float64)
+
+
+def _all_patterns(n: int) -> Iterator[FloatArray]:
+    """Every pattern of n signs, in blocks of shape (n, k)."""
+    codes = np.arange(1 << n)
+    for part in np.array_split(codes, max(1, codes.size >> 12)):
+        bits = (part[None, :] >> np.arange(n)[:, None]) & 1
+        yield (1 - 2 * bits).astype(np.float64)
+
+
+def normal_p_values(found: FloatArray, counts: FloatArray) -> FloatArray:
+    """The same p-values from the normal distribution that the sums approach, in each resample.
+
+    A prompt that is drawn twice is two prompts, each with a sign of its own. `found` (P, K); `counts`
+    (B, P). Returns: shape (B, K); 1 where nothing differs, since then all sums are equal.
+    """
+    totals, squares = counts @ found, counts @ found**2
+    z = np.where(squares > 0, ratio(totals, np.sqrt(squares)), -np.inf)
+    return np.asarray(scipy.special.ndtr(-z), np.float64)
+
+
+def soft_pairwise_accuracy(human: FloatArray, metric: FloatArray) -> FloatArray:
+    """One less the mean distance of two sets of p-values, shape (..., K) each; shape (...)."""
+    return np.asarray(1.0 - np.abs(human - metric).mean(axis=-1), np.float64)
+
+
+def orders(values: FloatArray) -> FloatArray:
+    """Signs of the differences between each two models, shape (B, K), from values of shape (B, M)."""
+    first, second = pairs_of(values.shape[1])
+    found = values[:, first] - values[:, second]
+    size = np.maximum(np.abs(values[:, first]), np.abs(values[:, second]))
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(found) <= _SLACK * size, 0.0, np.sign(found))
+
+
+def pairwise_accuracy(human: FloatArray, metric: FloatArray) -> FloatArray:
+    """Share of pairs of models that both order alike, shape (B,); a tie of one side counts half."""
+    one, other = orders(human), orders(metric)
+    found: FloatArray = (1.0 - np.abs(one - other) / 2.0).mean(axis=1)
+    return found
+
+
+def kendall(human: FloatArray, metric: FloatArray) -> FloatArray:
+    """Kendall's tau-b over models in each resample, shape (B,)."""
+    one, other = orders(human), orders(metric)
+    untied = (one**2).sum(axis=1) * (other**2).sum(axis=1)
+    return ratio((one * other).sum(axis=1), np.sqrt(untied))
+
+
+def spearman(human: FloatArray, metric: FloatArray) -> FloatArray:
+    """Spearman's rank correlation over models in each resample, shape (B,)."""
+    one, other = _centred_ranks(human), _centred_ranks(metric)
+    size = (one**2).sum(axis=1) * (other**2).sum(axis=1)
+    return ratio((one * other).sum(axis=1), np.sqrt(size))
+
+
+def _centred_ranks(values: FloatArray) -> FloatArray:
+    """Average ranks less their mean: half of the models below less half of those above."""
+    first, second = pairs_of(values.shape[1])
+    signs = orders(values)
+    found = np.zeros(values.shape)
+    for model in range(values.shape[1]):
+        won = signs[:, first == model].sum(axis=1) - signs[:, second == model].sum(axis=1)
+        found[:, model] = won / 2.0
+    return found
+
+
+def slope(values: FloatArray, times: FloatArray) -> FloatArray:
+    """Least-squares slope of values (B, M) over times (M,), shape (B,)."""
+    centred = times - times.mean()
+    found: FloatArray = values @ centred / (centred**2).sum()
+    return found
