@@ -151,7 +151,7 @@ class CardBenchmark(Benchmark):
     def remote_names(self, path: str, data: Path | None) -> tuple[str, ...]:
         """Names of the images behind a declared address; see `Benchmark.remote_names`."""
         images = self.card.images
-        if images is None or images.path != path:
+        if images is None or images.source != "url" or images.path != path:
             return ()
         return names_at_url(self.card, self.items(self.folder(data)))
 

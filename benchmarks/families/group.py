@@ -21,7 +21,8 @@ wrong. So a score has to be a probability of yes, or of the text being true of t
 share of right answers, `q_acc` the share of questions that are right for both images, `i_acc` the
 share of images of which both answers are right, `g_acc` the share of groups with four right answers.
 
-Other rules are the card's own `[[group.rules]]`.
+`best_of`, a choice among rated images, is in `benchmarks.families.best_of`. Other rules are the card's
+own `[[group.rules]]`.
 
 The chance of a rule is the share of all orders of the scores in which its comparisons hold.
 """
@@ -43,6 +44,7 @@ import pandas as pd
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.errors import PlatformError
 from benchmarks.families.benchmark import CardBenchmark, ItemAnswers
+from benchmarks.families.best_of import BestOfBenchmark
 from benchmarks.families.card import FamilyCard, Group
 from benchmarks.families.items import Items
 from benchmarks.families.means import Credit, add_mean
@@ -152,10 +154,18 @@ class GroupBenchmark(CardBenchmark):
         self._ties: Literal["wrong", "random"] = "wrong"
 
     @classmethod
+    def of(cls, card: FamilyCard, home: Path) -> CardBenchmark:
+        """The benchmark of a card: a choice among rated images has a protocol of its own."""
+        choice = card.group is not None and card.group.rule == "best_of"
+        return BestOfBenchmark(card, home) if choice else cls(card, home)
+
+    @classmethod
     def infos_of(cls, given: Mapping[str, Any]) -> Mapping[str, MeasureInfo]:
         """The measures of the card's rule, or one for each rule of its own."""
         group = given.get("group")
         group = group if isinstance(group, dict) else {}
+        if group.get("rule") == "best_of":
+            return BestOfBenchmark.infos
         if group.get("rule") in RULES:
             return {name: MEASURES[name] for name in RULES[group["rule"]]}
         own = group.get("rules")
@@ -388,8 +398,6 @@ def _problems(said: Group, n_texts: int, n_images: int) -> Iterator[str]:
         "caption_choice": (n_images == 1 < n_texts, "one image and several texts"),
         "image_choice": (n_texts == 1 < n_images, "one text and several images"),
     }
-    if said.rule == "best_of":
-        yield "rule best_of is not known yet"
     fits, needs = wanted.get(str(said.rule), (True, ""))
     if not fits:
         yield f"rule {said.rule} needs {needs}; a row has {n_texts} and {n_images}"

@@ -35,10 +35,8 @@ def image_readers(folder: DataFolder, card: FamilyCard, items: Items) -> dict[st
 
 def names_at_url(card: FamilyCard, items: Items) -> tuple[str, ...]:
     """Names behind the declared address of the images that `fetch` brings."""
-    images = card.images
-    if images is None or images.source != "url":
-        return ()
-    by_path = _by_path(images, items.pairs)
+    assert card.images is not None
+    by_path = _by_path(card.images, items.pairs)
     return tuple(dict.fromkeys(name for names in by_path.values() for name in names.values()))
 
 
