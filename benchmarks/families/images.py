@@ -22,9 +22,8 @@ def image_readers(folder: DataFolder, card: FamilyCard, items: Items) -> dict[st
         SubmitterError: `images_missing`, with how many and which; `data_malformed`: an archive or a
             Parquet file cannot be read.
     """
+    assert card.images is not None
     images = card.images
-    if images is None:
-        return {}
     if images.source == "parquet":
         return _in_parquet(folder, card, items)
     found: dict[str, Reader] = {}
