@@ -207,6 +207,8 @@ def test_tests_inside_a_choice_are_asked_for_and_marked_as_chosen_after_seeing_t
     alone = shown(context, **{k: v[0] for k, v in parse_qs(urlsplit(link).query).items()})
     assert "Chosen after seeing the data." in alone
     assert "Chosen after seeing the data." in shown(context, words="box")
+    agreed = shown(context, models=f"{IDS[0]},{IDS[3]}", alone="1")  # On these metrics agree.
+    assert not agreed.one("#disagreements").links()
 
 
 @pytest.mark.slow
@@ -244,6 +246,7 @@ def test_people_rate_apart_from_metrics_with_tests_source_and_licence(rated: Con
     missing = shown(rated, set="missing").one("#people")  # Not at hand: the reason, what to do.
     assert "absent needs" in missing and "Fetch" in missing and not missing.all("table")
     assert not shown(rated, set=SET).all("#people")
+    assert "simulated" in shown(rated, set="simulated").one("[role=note]")
 
 
 # Gallery.
