@@ -63,3 +63,24 @@ def typed(*words: object) -> Result:
 def code_of(done: Result) -> str:
     """Of the error; empty if it ended otherwise."""
     return str(getattr(done.exception, "code", ""))
+
+
+def said(*words: object) -> str:
+    """What a command printed that ended well."""
+    done = typed(*words)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def record(*words: object, code: int = 0) -> Any:
+    """What a command with `--json` printed."""
+    done = typed(*words, "--json")
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+def refused(code: str, *words: object) -> str:
+    """What a command printed that ended in an error of this code, and the error with its hint."""
+    done = typed(*words)
+    assert code_of(done) == code, done.output
+    return f"{done.output}{done.exception} {getattr(done.exception, 'hint', '')}"

@@ -28,9 +28,8 @@ from benchmarks.comparison import (
     units_of,
     verdict,
 )
-from benchmarks.inference import IN_STEPS
 from benchmarks.rows import PooledSample
-from benchmarks.schema import Benchmark, ScoreTable, Selector
+from benchmarks.schema import ScoreTable, Selector
 from benchmarks.scores import read_scores, write_scores
 from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
 from benchmarks.statistics.perm_both import perm_both
@@ -45,11 +44,9 @@ from evaluator.commands.compare_metrics import (
     Permuted,
     Pools,
     SliceKey,
-    column_words,
     contenders,
     measured_field,
     permuted,
-    permuted_words,
 )
 from leaderboard.ranking.comparing import Match, compare_cells
 from tests.evaluator.commands.rated import (
@@ -197,37 +194,6 @@ def test_many_missing_scores_or_few_clusters_are_not_tested(compare: Run, tmp_pa
     assert first["untested"] in compare("good.csv", "gaps.csv").out
     (few,) = records(compare, *BOTH, "--skill", "few")
     assert few["p_value"] is None and few["difference"] > 0
-
-
-def test_a_measure_that_moves_in_steps_says_so_and_not_that_something_is_unpublished(
-    compare: Run, registry: dict[str, Benchmark], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measures = Rated.card.measures
-    stepping = measures | {"side": measures["side"].model_copy(update={"in_steps": True})}
-    monkeypatch.setattr(Rated, "card", Rated.card.model_copy(update={"measures": stepping}))
-    first = records(compare, *BOTH, "--measure", "side")[0]
-    assert (first["untested"], first["p_value"]) == (IN_STEPS, None)
-
-
-@pytest.mark.paper
-def test_on_ts2_a_copy_without_one_graph_neither_wins_nor_loses(
-    assay_data: Path, tmp_path: Path
-) -> None:
-    """The copy has the scores of the metric wherever it has any."""
-    ts2, path = Ts2(), tmp_path / "both.csv"
-    answers = ts2.answers(assay_data)
-    both = read_scores(assay_data / "ts2" / "scores.csv", ts2, answers).overall[["clipscore"]]
-    both = both.assign(copy=both["clipscore"].mask(both.index.str.startswith("000-")))
-    lacking = int(both["copy"].isna().sum())
-    assert 0 < lacking < 0.02 * len(both)
-    both.to_csv(path)
-    field = measured_field(contenders([path], (None, None), ts2, answers), ts2, answers)
-    match = Match(field.slices[ts2.card.headline, None], 0, 1)
-    (row,) = compare_cells([match], ts2.card, field.names)
-    assert f"{lacking} scores of copy" in row.uncounted and row.tally is None
-    assert [row.t, row.wilcoxon_w, row.effect] == pytest.approx([math.nan] * 3, nan_ok=True)
-    assert math.isfinite(row.p_value)
-    assert row.ci_low <= row.difference <= row.ci_high
 
 
 # What is printed ----------------------------------------------------------------------------------
@@ -492,22 +458,6 @@ def test_on_released_scores_both_tests_agree(field: Field, measure: str, facet: 
     np.testing.assert_allclose(of_scores, of_board, atol=0.03)
 
 
-@pytest.mark.paper
-def test_the_released_scores_are_swapped_by_prompt(field: Field) -> None:
-    key, rows = compared(field, "pearson", "dsg_likert")
-    samples = [make() for make in field.pools[key]]
-    scores, first = np.column_stack([one.scores for one in samples]), samples[0]
-    clusters = first.clusters
-    tests = perm_both(
-        scores, first.ratings, "pearson", clusters=clusters, n_draws=9999, seed=SEED
-    )  # fmt: skip
-    pairs = tuple(np.triu_indices(len(RELEASED), 1))
-    assert [one.p_value for one in permuted(rows, field, SEED)] == tests.p_values[pairs].tolist()
-    differences = [row.difference for row in rows]
-    np.testing.assert_allclose(differences, tests.differences[pairs], atol=1e-12)
-    assert np.unique(clusters).size == 160
-
-
 # Without data ---------------------------------------------------------------------------------------
 
 
@@ -535,14 +485,3 @@ def test_only_metrics_with_values_on_the_same_images_are_tested_in_any_order() -
     row, field = made_up(other_images=True)
     with pytest.raises(ValueError, match="srcc"):
         permuted([row], field, 0)
-
-
-def test_words_say_the_test_or_why_there_is_none() -> None:
-    drawn, none = Permuted(0.0312, 9999, False, "tested on 58 images"), Permuted(note="because")
-    assert permuted_words(drawn, "prompt") == (
-        "PERM-BOTH on raw scores: p = 0.031 (standardised scores swapped by prompt, 9,999 draws; "
-        "tested on 58 images)"
-    )
-    assert permuted_words(none, "prompt").endswith("not tested, because")
-    told = column_words(["x", "y", "z"], [drawn, none, none], "prompt")
-    assert told.endswith("x: tested on 58 images. y, z: because.") and "9,999" in told

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from evaluator.commands.common import INTERRUPTED
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import Prompt
 from evaluator.submission.generations.checking import check_folder
+from tests.evaluator.commands import submitting
 from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.generation import tiny_pipelines
 
@@ -31,15 +30,8 @@ def asked(model: Path, tmp_path: Path) -> tuple[object, ...]:
     return ("--model", model, "--out", tmp_path / "out", "--prompts", path)
 
 
-def run(*words: object) -> Result:
-    return typed("generate", *words)
-
-
-def record(*words: object) -> dict[str, Any]:
-    done = run(*words, "--json")
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+run = partial(typed, "generate")
+record = partial(submitting.record, "generate")
 
 
 def test_a_second_call_has_nothing_to_do(asked: tuple[object, ...], tmp_path: Path) -> None:

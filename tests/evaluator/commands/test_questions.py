@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import evaluator.commands.questions as writing
 from evaluator.scorers.questions.files import Provenance, Question, read_lines, write_records
 from evaluator.scorers.questions.writers import Helpers
+from tests.evaluator.commands import submitting as command
 from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.scorers.questions.fakes import CannedText, yes_no
 
@@ -18,17 +20,11 @@ CAT = yes_no(P, "1", "Is there a cat?")
 WHITE = yes_no(P, "2", "Is it [very] white?", "1")
 
 
-def said(*words: object) -> str:
-    done = typed("questions", *words)
-    assert done.exit_code == 0, done.output
-    return done.output
+said = partial(command.said, "questions")
 
 
 def refused(code: str, *words: object) -> str:
-    """What was printed, and the error."""
-    done = typed("questions", *words)
-    assert code_of(done) == code, done.output
-    return f"{done.output}{done.exception}"
+    return command.refused(code, "questions", *words)
 
 
 @pytest.fixture

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from evaluator.scorers.registry import load_rows
 from leaderboard.trust import TrustReport
 from tests.conftest import REPOSITORY
-from tests.evaluator.commands.submitting import code_of, typed
+from tests.evaluator.commands.submitting import record, refused, said
 
 NAME = "clipscore-hessel"
 REPO = "openai/clip-vit-base-patch32"
@@ -22,32 +20,16 @@ REPO = "openai/clip-vit-base-patch32"
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
-def said(*words: object) -> str:
-    done = typed("scorers", *words)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
-def record(*words: object) -> Any:
-    return json.loads(said(*words, "--json"))
-
-
-def refused(code: str, *words: object) -> str:
-    done: Result = typed("scorers", *words)
-    assert code_of(done) == code, done.output
-    assert getattr(done.exception, "exit_code", 1) == 1
-    return str(done.exception)
-
-
 def test_every_metric_is_listed_and_described_whole() -> None:
-    listed, rows = record("list"), load_rows()
+    listed, rows = record("scorers", "list"), load_rows()
     assert [one["name"] for one in listed] == list(rows)
-    assert all(name in said("list") for name in rows)
+    assert all(name in said("scorers", "list") for name in rows)
     assert [one["needs"] for one in listed if one["name"] == "hpsv2"] == [["--allow-pickle"]]
-    family = record("list", "--family", "blip2_itc")
+    family = record("scorers", "list", "--family", "blip2_itc")
     assert {one["family"] for one in family} == {"blip2_itc"}
-    assert "dual_encoder" in refused("unknown_family", "list", "--family", "dual")
-    row, text, content = rows[NAME], said("describe", NAME), record("describe", NAME)
+    assert "dual_encoder" in refused("unknown_family", "scorers", "list", "--family", "dual")
+    words, row = ("scorers", "describe", NAME), rows[NAME]
+    text, content = said(*words), record(*words)
     parts = (
         row.formula, row.source, row.notes[0], REPO, "licence: not verified", "0..2.5", "float32",
         "not in the cache", "truncation='end_kept'", "151 M",
@@ -56,7 +38,7 @@ def test_every_metric_is_listed_and_described_whole() -> None:
     assert (content["formula"], content["options"]["truncation"]) == (row.formula, "end_kept")
     checkpoint = content["checkpoints"]["model"]
     assert (checkpoint["place"], checkpoint["revision"]) == (None, None)
-    assert NAME in refused("unknown_scorer", "describe", "clipscore-hesel")
+    assert NAME in refused("unknown_scorer", "scorers", "describe", "clipscore-hesel")
 
 
 def test_describing_names_the_commit_that_is_in_the_cache(tmp_path: Path) -> None:
@@ -65,12 +47,12 @@ def test_describing_names_the_commit_that_is_in_the_cache(tmp_path: Path) -> Non
     snapshot.mkdir(parents=True)
     (snapshot / "model.safetensors").write_bytes(b"w")
     (tmp_path / "assay_checkpoints.json").write_text(json.dumps({REPO: commit}))
-    assert commit in said("describe", NAME)
+    assert commit in said("scorers", "describe", NAME)
 
 
 @pytest.mark.slow
 def test_the_trust_checks_of_a_metric_and_of_another_precision(clip: Path) -> None:
-    words = ("check", "clipscore-ts2", "--benchmark", "demo_croc", "--images", "4")
+    words = ("scorers", "check", "clipscore-ts2", "--benchmark", "demo_croc", "--images", "4")
     given = ("--checkpoint", f"model={clip}")
     shown = said(*words, *given)
     assert "Passed" in shown and "float32" not in shown
@@ -89,7 +71,7 @@ def test_the_document_holds_the_table_of_costs_with_what_each_rests_on(tmp_path:
     text = (REPOSITORY / "docs" / "gpu-and-cluster.md").read_text()
     command = "scorers cost --gpu a100 --markdown"
     assert f"python -m evaluator {command}" in text
-    table = said(*command.split()[1:], "--rates", tmp_path / "none.json").strip()
+    table = said(*command.split(), "--rates", tmp_path / "none.json").strip()
     shown = re.search(r"<!-- costs -->\n(.*?)\n<!-- end of costs -->", text, re.DOTALL)
     assert shown is not None and shown[1].strip() == table, f"write what `{command}` prints"
     lines = [line.split("|") for line in table.splitlines()[2:]]
@@ -110,7 +92,7 @@ def test_no_name_and_no_figure_is_cut(columns: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_programs_get_hours_prices_and_reasons(tmp_path: Path) -> None:
-    words = ("cost", "--metric", "pickscore", "--benchmark", "ts2", "--gpu-rate", "2")
+    words = ("scorers", "cost", "--metric", "pickscore", "--benchmark", "ts2", "--gpu-rate", "2")
     (one,) = record(*words, "--rates", tmp_path / "none.json")["costs"]
     assert (one["metric"], one["benchmark"]) == ("pickscore", "ts2")
     assert [each["basis"] for each in one["estimates"]] == ["estimated", "published"]
@@ -121,7 +103,7 @@ def test_programs_get_hours_prices_and_reasons(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_metric_is_measured_and_kept(clip: Path, tmp_path: Path) -> None:
-    kept = ("cost", "--rates", tmp_path / "rates.json", "--benchmark", "ts2")
+    kept = ("scorers", "cost", "--rates", tmp_path / "rates.json", "--benchmark", "ts2")
     words = ("--measure", NAME, "--device", "cpu", "--offline", "--images", 2)
     assert "measured on cpu" in said(*kept, *words, "--checkpoint", f"model={clip}")
     assert " m " in said(*kept, "--metric", NAME)
@@ -137,4 +119,4 @@ def test_a_metric_is_measured_and_kept(clip: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_reckoned_is_refused(words: tuple[str, ...], code: str) -> None:
-    refused(code, "cost", *words)
+    refused(code, "scorers", "cost", *words)

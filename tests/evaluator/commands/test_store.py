@@ -79,6 +79,9 @@ def test_creating_a_store_is_told_and_safe_to_run_again(hub: HubServer, store: R
     again = store("create", NAME)
     assert again.code == 0 and again.out.count("already") == 6
     assert heads == {name: each.branches["main"] for name, each in hub.repositories.items()}
+    assert store("create", "hub:lab/members", "--private").code == 0
+    members = [each for name, each in hub.repositories.items() if "members" in name]
+    assert [each.private for each in members] == [True] * 3
 
 
 def test_a_backup_is_restored_to_a_store_that_is_made_for_it(
@@ -125,11 +128,6 @@ def test_a_store_of_the_release_before_is_migrated(hub: HubServer, store: Run) -
     assert set(StoreName.parse(NAME).open().public.list()) == set(old)
     again = store("migrate", NAME)
     assert (again.code, "already" in again.out) == (0, True)
-
-
-def test_a_store_may_be_for_members_only(hub: HubServer, store: Run) -> None:
-    assert store("create", NAME, "--private").code == 0
-    assert all(each.private for each in hub.repositories.values())
 
 
 def test_a_creation_that_was_stopped_is_finished(hub: HubServer, store: Run) -> None:
@@ -317,31 +315,19 @@ def test_a_missing_store_is_theirs_to_make_and_an_outage_is_ours(
     refused(run(*words), "store_unreachable", code=3)
 
 
-@pytest.mark.parametrize(
-    ("account", "words", "scope"),
-    [
-        (None, ("status", "--store", NAME), "repo.content.read"),
-        (Account("bot", only={"lab/assay-requests": "read"}), ("store", "cards", NAME), "repo.write"),
-        (Account("ada", role="read", orgs={"lab": "read"}), ("store", "squash", NAME), "write"),
-    ],
-    ids=["401", "403", "reader"],
-)  # fmt: skip
-def test_a_token_that_may_not_is_told_the_scope_it_needs(
-    hub: HubServer,
-    run: Run,
-    opened: Store,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    account: Account | None,
-    words: tuple[str, ...],
-    scope: str,
+@pytest.mark.usefixtures("opened")
+def test_a_token_that_may_not_is_told_the_scope_it_needs_and_not_repeated(
+    hub: HubServer, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = hub.enroll("hf_narrow", account) if account else "hf_nobodys"
-    monkeypatch.setenv("HF_TOKEN", token)
-    hub.repositories["lab/assay-requests"].change({"README.md": None})
-    ended = run(*words)
-    refused(ended, "no_store_access", scope)
-    assert token not in ended.out + ended.err
+    reader = hub.enroll("hf_narrow", Account("ada", role="read", orgs={"lab": "read"}))
+    for token, words, scope in (
+        ("hf_nobodys", ("status", "--store", NAME), "repo.content.read"),
+        (reader, ("store", "squash", NAME), "write"),
+    ):
+        monkeypatch.setenv("HF_TOKEN", token)
+        ended = run(*words)
+        refused(ended, "no_store_access", scope)
+        assert token not in ended.out + ended.err
 
 
 def test_printed_commands_open_the_store_that_was_used(monkeypatch: pytest.MonkeyPatch) -> None:

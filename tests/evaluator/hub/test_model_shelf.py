@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from benchmarks.errors import PlatformError, TransientError
 from evaluator.hub import model_cache as shelf_room
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job, Limits
 from tests.evaluator.isolation.boxes import png
+from tests.evaluator.scorers.common import refusal
 from tests.evaluator.scorers.model_repositories import REPO, hub_of_models
 from tests.hub.faults import Fault
 from tests.hub.server import HubServer
@@ -47,10 +48,6 @@ def added(hub: HubServer, files: dict[str, bytes] = FILES) -> str:
 
 def shelf_of(hub: HubServer, folder: Path, **more: int) -> ModelCache:
     return ModelCache(folder / "models", hub.endpoint, **more)
-
-
-def refused(code: str) -> pytest.RaisesExc[SubmitterError]:
-    return pytest.raises(SubmitterError, check=lambda error: error.code == code)
 
 
 def contents(hub: HubServer) -> int:
@@ -92,7 +89,7 @@ def test_what_is_not_open_to_everyone_is_not_fetched_with_our_token(
     named = added(hub)
     setattr(hub.repositories[REPO], kind, True)
     monkeypatch.setenv("HF_TOKEN", hub.token)
-    with refused("model_missing"):
+    with refusal("model_missing"):
         shelf_of(hub, tmp_path).bring([named])
 
 
@@ -100,22 +97,20 @@ def test_weights_as_pickle_only_are_refused_with_their_names(
     hub: HubServer, tmp_path: Path
 ) -> None:
     named = added(hub, {"config.json": b"{}", "pytorch_model.bin": b"p"})
-    with pytest.raises(SubmitterError, match="pytorch_model") as caught:
+    with refusal("model_unsafe", "pytorch_model"):
         shelf_of(hub, tmp_path).bring([named])
-    assert caught.value.code == "model_unsafe"
 
 
 def test_what_is_too_large_or_would_fill_the_disk_is_refused_before_it_is_fetched(
     hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = added(hub)
-    with refused("model_too_large"):
+    with refusal("model_too_large"):
         shelf_of(hub, tmp_path, most_bytes=2000).bring([named])
     full = shutil.disk_usage(tmp_path)._replace(free=1 << 30)
     monkeypatch.setattr("evaluator.hub.model_cache.shutil.disk_usage", lambda _: full)
-    with pytest.raises(PlatformError) as caught:
+    with refusal("disk_full", kind=PlatformError):
         shelf_of(hub, tmp_path).bring([named])
-    assert caught.value.code == "disk_full"
     assert contents(hub) == 0
 
 
@@ -132,7 +127,7 @@ def test_a_model_is_named_by_a_whole_commit_that_exists(
     hub: HubServer, tmp_path: Path, named: str, code: str
 ) -> None:
     added(hub)
-    with refused(code):
+    with refusal(code):
         shelf_of(hub, tmp_path).bring([named])
 
 
@@ -207,13 +202,12 @@ def test_a_model_that_is_forgotten_frees_its_bytes_but_not_while_a_box_uses_it(
 ) -> None:
     with shelf.lent([OLD]) as (model,):
         assert {one.model: one.in_use for one in shelf.models()} == {OLD: True, NEW: False}
-        with pytest.raises(TransientError) as caught:
+        with refusal("model_in_use", kind=TransientError):
             shelf.forget(OLD)
-        assert caught.value.code == "model_in_use"
         assert (model.folder / "model.safetensors").is_file()
     assert shelf.forget(OLD) == 8192
     assert [one.model for one in shelf.models()] == [NEW]
-    with refused("unknown_model"):
+    with refusal("unknown_model"):
         shelf.forget(OLD)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import SubmitterError
 from benchmarks.settings.model import load
 from evaluator.commands.worker import JobOptions
 from evaluator.commands.worker_loop import name_of_worker
@@ -19,6 +18,7 @@ from leaderboard.replay import fold
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.opening import StoreName
 from tests.evaluator.rig import submission
+from tests.evaluator.scorers.common import refusal
 
 T0 = datetime(2031, 1, 1, tzinfo=UTC)
 
@@ -251,6 +251,5 @@ def test_what_no_job_could_do_is_refused_before_any_starts(
 ) -> None:
     """The operator's own token is never passed on."""
     machine = {name: value for name, value in MACHINE.items() if name != without}
-    with pytest.raises(SubmitterError) as caught:
+    with refusal(code):
         options.settings(store, machine)
-    assert caught.value.code == code

@@ -54,16 +54,6 @@ def expected(batch: Batch) -> dict[str, float]:
     }
 
 
-def test_a_batch_is_answered_item_by_item() -> None:
-    batch, client = batch_of(2, 1, 3), FakeClient()
-    answer = answered(client, batch)
-    assert scores_of(batch, answer) == expected(batch)
-    assert (answer.batch, answer.peak_memory_bytes) == (7, 1000)
-    assert answer.environment == {"device": "cpu"}
-    assert answer.reply.elements is None
-    assert len(client.requests) == answer.reply.work.calls == 1
-
-
 def test_an_image_that_cannot_be_read_is_a_finding_and_the_rest_is_scored() -> None:
     batch = batch_of(2, 2, 1, bad=[1])
     answer = answered(FakeClient(elements=True), batch)
@@ -123,29 +113,19 @@ def test_out_of_memory_loses_no_pair_and_asks_none_twice(sizes: list[int], fits:
     assert work.images_encoded == sum(map(len, client.requests))
 
 
-def test_images_are_taken_apart_before_the_prompts_of_one_image_are() -> None:
-    client = FakeClient(fits_pairs=4)
+def test_images_are_taken_apart_first_and_the_size_that_worked_is_remembered_for_a_while() -> None:
+    client, room = FakeClient(fits_pairs=4), Room()
     answered(client, batch_of(4, 4, 4))
     assert [len(request) for request in client.requests] == [1, 1, 1]
-
-
-def test_the_size_that_worked_is_remembered() -> None:
-    client, room = FakeClient(fits_pairs=2), Room()
-    answered(client, batch_of(*[1] * 8), room=room)
-    refused = client.refused
-    assert refused == 2
-    answered(client, batch_of(*[1] * 8), room=room)
-    assert client.refused == refused
+    client = FakeClient(fits_pairs=2)
+    for _ in range(2):
+        answered(client, batch_of(*[1] * 8), room=room)
+        assert client.refused == 2
     assert [len(request) for request in client.requests] == [2] * 8
-
-
-def test_after_a_while_more_is_tried_again() -> None:
-    client, room = FakeClient(fits_pairs=1), Room()
-    answered(client, batch_of(*[1] * 4), room=room)
     client.fits_pairs = math.inf
     for _ in range(20):
-        answered(client, batch_of(*[1] * 4), room=room)
-    assert len(client.requests[-1]) == 4
+        answered(client, batch_of(*[1] * 8), room=room)
+    assert len(client.requests[-1]) == 8
 
 
 def test_a_single_pair_that_does_not_fit_is_a_finding_and_the_others_are_scored() -> None:
@@ -176,12 +156,6 @@ def test_all_batches_are_answered_in_their_order() -> None:
     answers = list(LocalEngine().run(counted(9, []), source))
     assert [answer.batch for answer in answers] == list(range(9))
     assert (source.opened, source.closed) == (1, 1)
-
-
-def test_nothing_is_opened_where_nothing_is_asked() -> None:
-    source = FakeSource()
-    assert list(LocalEngine().run(iter(()), source)) == []
-    assert source.opened == 0
 
 
 def test_the_next_batch_is_made_ready_while_this_one_is_asked() -> None:

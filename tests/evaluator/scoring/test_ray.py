@@ -20,7 +20,7 @@ from evaluator.scoring.asking import Answered, Batch, Engine, PairRequest, RawIt
 from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.engine import EngineOptions, LocalEngine, run_plan
 from evaluator.scoring.progress import Progress
-from tests.evaluator.scorers.common import later
+from tests.evaluator.scorers.common import later, refusal
 from tests.evaluator.scoring.fakes import picture, questions_of
 from tests.evaluator.scoring.ray_clients import (
     AccidentSource,
@@ -49,30 +49,21 @@ def taken(queue: BatchQueue, *held: Batch) -> Batch:
     return batch
 
 
-def test_batches_come_in_their_order_and_once() -> None:
+@pytest.mark.parametrize(("ahead", "drawn"), [(0, 0), (2, 2), (9, 3)])
+def test_batches_come_in_their_order_and_once_also_those_drawn_ahead(
+    ahead: int, drawn: int
+) -> None:
     queue = ray_engine.BatchQueue(numbered(3))
-
+    assert queue.draw_ahead(ahead) == drawn
     assert [taken(queue).number for _ in range(3)] == [0, 1, 2]
     assert queue.take(()) is None
     assert queue.empty
-
-
-def test_those_drawn_ahead_come_first() -> None:
-    queue = ray_engine.BatchQueue(numbered(3))
-
-    assert queue.draw_ahead(2) == 2
-    assert [taken(queue).number for _ in range(3)] == [0, 1, 2]
-
-
-def test_fewer_batches_than_asked_for_are_all() -> None:
-    assert ray_engine.BatchQueue(numbered(1)).draw_ahead(4) == 1
 
 
 def test_a_suspect_is_asked_alone() -> None:
     queue = ray_engine.BatchQueue(numbered(4))
     first, second = taken(queue), taken(queue)
     queue.put_back([first, second])
-
     suspect = taken(queue)
     assert suspect is first
     assert queue.take([suspect]) is None, "nothing beside a suspect"
@@ -89,10 +80,8 @@ def test_an_innocent_neighbour_is_not_blamed() -> None:
     queue.put_back([taken(queue)])
     assert taken(queue) is innocent
     queue.answered(innocent)
-
     with pytest.raises(PlatformError, match=r"3 worker processes died.*'image-0'") as error:
         queue.put_back([taken(queue)])
-
     assert error.value.code == "worker_killed_by_batch"
 
 
@@ -121,10 +110,8 @@ def test_a_cluster_is_divided_by_gpus_else_by_threads(
 
 @pytest.mark.parametrize("options", [{"gpus": 1}, {"actors": 0}])
 def test_a_cluster_without_room_for_one_actor_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(SubmitterError, match="the cluster has 2 CPUs and 0 GPUs") as error:
+    with refusal("ray_no_room", "the cluster has 2 CPUs and 0 GPUs"):
         ray_cluster.slots_of({"CPU": 2}, ray_cluster.RayOptions(**options), threads=1)
-
-    assert error.value.code == "ray_no_room"
 
 
 SMALL = EngineOptions(batch_pairs=6, window=8, keep_every_s=0.0)
@@ -210,10 +197,8 @@ def test_the_scores_are_those_of_a_local_run_bit_for_bit(
     from tests.evaluator.scoring.ray_torch_client import TorchSource
 
     local = run(TorchSource(tmp_path / "a"), tmp_path / "local", LocalEngine())
-
     source = TorchSource(tmp_path / "b", together=2)
     found = run(source, tmp_path / "ray", RayEngine(cluster, ray_cluster.RayOptions(actors=2)))
-
     assert_same(found, local)
     assert found.environment["engine"] == "ray"
     assert found.environment["threads"] == str(torch.get_num_threads())
@@ -242,7 +227,6 @@ def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
 
     engine = RayEngine(cluster, ray_cluster.RayOptions(actors=2))
     found = run(source, tmp_path / "shards", engine, listener=kill_one, clock=_Ticks())
-
     assert killed
     assert not alive(killed[0])
     assert_same(found, local)
@@ -253,9 +237,7 @@ def test_a_batch_that_killed_its_worker_once_is_asked_again(
     engine: RayEngine, local: ScoreColumn, tmp_path: Path
 ) -> None:
     source = AccidentSource(tmp_path, deadly=frozenset({"image-7"}), deadly_times=1)
-
     found = run(source, tmp_path / "shards", engine)
-
     assert len(pids(tmp_path, "killed")) == 2, "one died of it, and one did not"
     assert_same(found, local)
 
@@ -266,11 +248,8 @@ def test_a_batch_that_kills_three_workers_is_named_and_the_rest_is_good(
 ) -> None:
     source = AccidentSource(tmp_path, deadly=frozenset({"image-3"}))
     good: list[Answered] = []
-
-    with pytest.raises(PlatformError, match="'image-3'") as error:
+    with refusal("worker_killed_by_batch", "'image-3'", kind=PlatformError):
         good.extend(engine.run(batches(5), source))
-
-    assert error.value.code == "worker_killed_by_batch"
     assert {answer.batch for answer in good} <= {0, 1, 2, 4}
     assert len(pids(tmp_path, "killed")) == 3
     assert gone(pids(tmp_path))
@@ -278,10 +257,8 @@ def test_a_batch_that_kills_three_workers_is_named_and_the_rest_is_good(
 
 @pytest.mark.slow
 def test_workers_that_never_start_end_the_run(engine: RayEngine, tmp_path: Path) -> None:
-    with pytest.raises(TransientError) as error:
+    with refusal("workers_lost", kind=TransientError):
         list(engine.run(batches(1), AccidentSource(tmp_path, dies_when_opened=True)))
-
-    assert error.value.code == "workers_lost"
     assert len(pids(tmp_path)) == 3
 
 
@@ -292,10 +269,8 @@ def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_the
 ) -> None:
     first, second = (engine, LocalEngine()) if ray_first else (LocalEngine(), engine)
     last = ScoringPlan.of(QUESTIONS, b"seed").units[-1].image_id
-
     with pytest.raises(SubmitterError) as error:
         run(AccidentSource(tmp_path, refused=frozenset({last})), tmp_path / "shards", first)
-
     raised = error.value
     assert type(raised) is SubmitterError
     assert raised.code == "scorer_crashed"
@@ -303,9 +278,7 @@ def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_the
     kept = ShardFolder(tmp_path / "shards", "fingerprint").load(set(local.overall.index)).scores
     assert kept
     assert all(local.overall[pair_id] == score for pair_id, score in kept.items())
-
     found = run(AccidentSource(tmp_path), tmp_path / "shards", second)
-
     assert found.cost.resumed_pairs == len(kept) < found.cost.pairs
     # The rest is cut into other batches, so it has other last bits; what was kept is as it was.
     assert (found.overall - local.overall).abs().max() < 1e-6
@@ -322,12 +295,10 @@ def test_batches_are_drawn_as_they_are_needed_and_no_worker_outlives_a_run_given
     drawn: list[int] = []
     answers = engine.run(batches(1000, drawn), AccidentSource(tmp_path))
     assert isinstance(answers, Generator)
-
     with closing(answers):
         for done in range(1, 31):
             next(answers)
             assert len(drawn) <= done + 2
-
     assert ray.is_initialized()
     assert gone(pids(tmp_path))
 
@@ -338,10 +309,8 @@ def test_nothing_is_started_where_nothing_is_asked(engine: RayEngine, tmp_path: 
 
 
 def test_a_source_that_cannot_be_sent_is_named(engine: RayEngine) -> None:
-    with pytest.raises(PlatformError, match="UnsendableSource") as error:
+    with refusal("source_not_portable", "UnsendableSource", kind=PlatformError):
         list(engine.run(batches(1), UnsendableSource()))
-
-    assert error.value.code == "source_not_portable"
 
 
 class _Ticks:
