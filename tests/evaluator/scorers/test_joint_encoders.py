@@ -10,12 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks.schema import Element
-from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.questions.files import write_records
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows, load_scorer
-from evaluator.scoring.asking import Item, PairRequest
-from evaluator.scoring.images import as_png
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.questions.fakes import yes_no
 from tests.evaluator.scorers.tiny_models import (
@@ -33,7 +29,6 @@ from tests.evaluator.scorers.tiny_models import (
     word_tokenizer,
 )
 
-matching = later("evaluator.scorers.models.blip")
 itc = later("evaluator.scorers.families.blip2_itc")
 finding = later("evaluator.scorers.families.fga_blip2")
 lavis = later("evaluator.scorers.models.blip")
@@ -328,22 +323,6 @@ def test_overall_and_element_scores_of_an_image_run_the_vision_tower_once(
     assert encoded == [2]
     apart = [fga.score_elements([image], [text], [names])[0] for image, text, names in pairs]
     assert [one for (one,) in found] == pytest.approx([one for (one,) in apart], abs=1e-6)
-
-
-def test_the_engine_gets_overall_and_element_scores(folders: Folders, fga: Any) -> None:
-    source = ModelSource(
-        row_of("fga-blip2"), Runtime(folders=folders["fga-blip2"], allow_pickle=True)
-    )
-    elements = (Element("1", "red cat (attribute)"), Element("2", "house (object)"))
-    with source.open() as client:
-        ready = client.ready(as_png(FIRST))
-        reply = client.ask([Item("image", ready, (PairRequest("pair", "text", PROMPT, elements),))])
-    prepared = [fga.prepare(FIRST)]
-    assert reply.verdicts[0][0].score == pytest.approx(fga.score(prepared, [PROMPT])[0])
-    assert reply.elements is not None
-    found, missing = reply.elements[0][0]
-    assert [found] == pytest.approx(fga.score_elements(prepared, [PROMPT], [["red cat"]])[0])
-    assert math.isnan(missing)
 
 
 LONG = " ".join(["mat"] * 49 + ["cat", "dog"])

@@ -183,17 +183,6 @@ def test_vqascore_t5_loads_its_three_parts(tmp_path: Path) -> None:
     assert made.environment["question"].startswith("Does this")
 
 
-def test_pairs_score_as_images_with_their_texts_and_long_prompts_are_named(
-    folders: dict[str, Path],
-) -> None:
-    scorer = loaded("vqascore-any", folders["qwen2"])
-    images = [scorer.prepare(picture(i, 56 + 28 * i, 56)) for i in range(2)]
-    pairs = [(image, prompt) for image in images for prompt in PROMPTS]
-    by_pair = scorer.score([image for image, _ in pairs], [prompt for _, prompt in pairs])
-    assert_allclose(by_pair, np.ravel(scorer.score_texts(images, [PROMPTS, PROMPTS])), atol=1e-6)
-    assert scorer.truncated(["a dog", "dog " * 200]) == [False, True]
-
-
 def test_nan_from_a_model_is_a_verdict_with_a_reason() -> None:
     model = FakeAnswers(logprobs={("x", "a?", "Yes"): [-1.0], ("x", "b?", "Yes"): [math.nan]})
     options = likelihood.Options(question="{}?", answer="Yes", reduce="p_first")

@@ -30,9 +30,6 @@ from evaluator.scorers.questions.metric import (
     Reply,
     expects_yes_or_no,
     gated_mean,
-    literal_choice,
-    nearest_choice,
-    same_answer,
     yes_no_correct,
 )
 from evaluator.scorers.registry import Runtime, load_rows, load_scorer
@@ -111,16 +108,6 @@ def test_the_three_readings_of_a_yes_or_no(
         assert yes_no_correct([answer], [expected], parse).tolist() == [correct], parse
 
 
-def test_a_choice_is_literal_apart_from_case_spaces_and_full_stop_else_the_nearest() -> None:
-    choices = ("Christmas tree", "pine tree")
-    assert literal_choice(" christmas Tree.", choices) == "Christmas tree"
-    assert literal_choice("christmas", choices) is None
-    assert same_answer("Pine tree.", "pinetree")
-    trees = ("oak", "pine", "palm")
-    assert nearest_choice("conifer", trees, FakeSimilarity({"conifer": "pine"})) == "pine"
-    assert nearest_choice("car", trees, FakeSimilarity({"car": "none"})) == "oak"  # first of equals
-
-
 @pytest.mark.parametrize(
     ("choices", "expected", "is_yes_no"),
     [
@@ -161,24 +148,6 @@ def test_the_gates_differ_where_a_grandparent_is_wrong_in_any_order(
     assert ordered.valid.tolist() == turned.valid[:, ::-1].tolist()
 
 
-def test_gates_agree_with_the_rules_written_out_on_random_graphs() -> None:
-    rng, n = np.random.default_rng(5), 7
-    for _ in range(20):
-        parents = [[str(p) for p in range(q) if rng.random() < 0.3] for q in range(n)]
-        asked = AskedQuestions.of(P, [yes_no(P, str(q), f"{q}?", *parents[q]) for q in range(n)])
-        correct = rng.random((4, n)) < 0.7
-        onehop, recursive = correct.copy(), correct.copy()
-        for q in range(n):
-            for parent in map(int, parents[q]):
-                onehop[:, q] &= correct[:, parent]
-                recursive[:, q] &= recursive[:, parent]
-        found = gated_mean(asked, correct, "onehop")
-        np.testing.assert_allclose(found.scores, onehop.mean(axis=1))
-        np.testing.assert_array_equal(found.counts, onehop)
-        above = gated_mean(asked, correct, "recursive")
-        np.testing.assert_allclose(above.scores, recursive.mean(axis=1))
-
-
 def test_questions_below_a_rejected_one_depend_on_its_parents() -> None:
     rejected = [each.model_copy(update={"review": "rejected"}) for each in CHAIN[:2]]
     kept = AskedQuestions.of(P, (CHAIN[0], rejected[1], CHAIN[2]))
@@ -205,15 +174,6 @@ def test_all_questions_of_an_image_go_to_the_model_in_one_call_each_once() -> No
     ] == [("1", "yes", "yes", 1.0, True), ("2", "yes", "no", 0.0, True)]
 
 
-def test_scores_are_the_same_alone_in_a_batch_and_in_any_order() -> None:
-    pairs = [("x", CAT), ("x", DOG), ("y", CAT), ("y", DOG)]
-    alone = [scorer(FakeAnswers(WORDS)).score([image], [prompt])[0] for image, prompt in pairs]
-    for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
-        images, prompts = zip(*(pairs[row] for row in order), strict=True)
-        found = scorer(FakeAnswers(WORDS)).score(images, prompts)
-        assert found == [alone[row] for row in order]
-
-
 def test_a_prompt_without_questions_has_no_score_and_takes_nothing_from_others() -> None:
     model = FakeAnswers()
     metric = answering.QuestionAnswering(answering.Options())
@@ -226,23 +186,6 @@ def test_a_prompt_without_questions_has_no_score_and_takes_nothing_from_others()
     rows = scorer(FakeAnswers(WORDS)).score_texts(["y", "x"], [["abc"], [CAT, "abc"]])
     assert math.isnan(rows[0][0].score)
     assert rows[1][0].score == 0.5
-
-
-def test_no_number_from_the_model_is_no_score_and_names_the_question() -> None:
-    logprobs = {
-        ("x", f'is "yes" true for "{question}" in this image?', answer): [value]
-        for question, value in (("Cat?", math.nan), ("Alive?", -1.0))
-        for answer in ("yes", "no")
-    }
-    verdict = one(
-        vq2.AnswersHold(vq2.Options()),
-        FakeAnswers(logprobs=logprobs),
-        yes_no(P, "1", "Cat?"),
-        yes_no(P, "2", "Alive?"),
-    )
-    assert math.isnan(verdict.score)
-    assert "question 1" in verdict.problem
-    assert len(verdict.answers) == 2
 
 
 def test_an_element_scores_the_mean_of_the_questions_about_it() -> None:
@@ -280,11 +223,24 @@ def answered(words: dict[str, str], *asked: Question, similar: Any = None, **opt
     return one(metric, FakeAnswers({("x", text): word for text, word in words.items()}), *asked)
 
 
-@pytest.mark.parametrize(("answer", "right"), [("Red.", 1.0), ("crimson", 1.0), ("navy", 0.0)])
-def test_tifa_takes_the_literal_choice_else_the_nearest(answer: str, right: float) -> None:
-    similar = FakeSimilarity({"crimson": "red", "navy": "blue"})
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [(" red.", 1.0), ("RED", 1.0), ("crimson", 1.0), ("navy", 0.0), ("re", 0.0), ("none", 1.0)],
+)
+def test_tifa_takes_the_literal_choice_else_the_nearest_the_first_of_equals(
+    answer: str, right: float
+) -> None:
+    similar = FakeSimilarity({"crimson": "red", "navy": "blue", "re": "green", "none": "?"})
     words = {COLOR.question: answer}
     assert answered(words, COLOR, similar=similar, parse="choice").score == right
+    put = f"{COLOR.question} (red, blue, green)"
+    more = {"template": "{question} ({choices})", "similar": similar, "parse": "choice"}
+    assert answered({put: answer}, COLOR, **more).answers[0].question == put
+
+
+def test_a_question_without_choices_wants_the_expected_words() -> None:
+    asked = yes_no(P, "1", "what?", choices=(), expected="A car")
+    assert [answered({"what?": one}, asked).score for one in ("acar.", "a cart")] == [1.0, 0.0]
 
 
 def test_tifa_is_the_mean_over_questions_with_expected_no() -> None:
@@ -311,17 +267,6 @@ def test_dsg_keeps_a_question_behind_a_closed_gate_in_the_mean() -> None:
         (0.0, True, "no"), (0.0, False, "yes"), (1.0, True, "yes"),
     ]  # fmt: skip
     assert answered(words, *CHAIN, gate="recursive", parse="substring").score == 0.0
-
-
-def test_a_question_without_choices_wants_the_expected_words() -> None:
-    asked = yes_no(P, "1", "what?", choices=(), expected="A car")
-    assert answered({"what?": "a car."}, asked).score == 1.0
-
-
-def test_the_template_tells_question_and_choices() -> None:
-    put = f"{COLOR.question} (red, blue, green)"
-    found = answered({put: "red"}, COLOR, template="{question} ({choices})", parse="choice")
-    assert found.answers[0].question == put
 
 
 @pytest.mark.parametrize(
@@ -373,6 +318,16 @@ def test_bvqa_of_a_prompt_without_phrases_is_1_and_of_an_unknown_one_missing() -
 def test_bvqa_puts_questions_as_blip_was_trained() -> None:
     question, put = 'The "Big" (red) car.: #1?', "the big red car 1?"
     assert bvqa.plain(question) == put
+
+
+def test_no_number_from_the_model_is_no_score_and_names_the_question() -> None:
+    put = 'is "yes" true for "{}" in this image?'
+    logprobs = {("x", put.format("Cat?"), word): [math.nan] for word in ("yes", "no")}
+    logprobs |= {("x", put.format("Alive?"), word): [-1.0] for word in ("yes", "no")}
+    asked = yes_no(P, "1", "Cat?"), yes_no(P, "2", "Alive?")
+    verdict = one(vq2.AnswersHold(vq2.Options()), FakeAnswers(logprobs=logprobs), *asked)
+    assert math.isnan(verdict.score) and "question 1" in verdict.problem
+    assert len(verdict.answers) == 2
 
 
 @pytest.mark.parametrize("value", ["p_first", "p_yes_norm"])
