@@ -342,6 +342,27 @@ class Rig:
         self.clock.move(minutes=2)
 
 
+def desk_of(store: Store, registry: Mapping[str, Any]) -> SubmissionService:
+    """A desk that takes code, at which the store's own clock tells the time."""
+    return SubmissionService(store, registry, None, lambda: SandboxAvailability(True), store.clock)
+
+
+def module_folder(
+    place: Path, source: str | bytes, manifest: str = 'name = "mine"\nbenchmarks = ["demo_ts2"]\n'
+) -> Path:
+    """A scoring module in a new folder."""
+    place.mkdir()
+    (place / "assay.toml").write_text(manifest)
+    (place / "scorer.py").write_bytes(source if isinstance(source, bytes) else source.encode())
+    return place
+
+
+LENGTHS = """
+class Scorer:
+    def score(self, images, prompts):
+        return [float(len(prompt)) for prompt in prompts]
+"""
+"""A scorer of the length of prompts."""
 SCORER = MODULE["scorer.py"]
 
 

@@ -13,9 +13,9 @@ from benchmarks.released.bundle import read_manifest, released_table
 from benchmarks.released.verification import references
 from evaluator.scorers.registry import load_rows
 from evaluator.skill_trust import NAMES, _names, boards_at, trust_of
-from evaluator.submission.service import SubmissionService
 from leaderboard.publication.publisher import Publisher
 from leaderboard.store.opening import StoreName
+from tests.evaluator.rig import desk_of
 
 
 def test_every_name_is_a_row_and_is_printed_or_released_under_it() -> None:
@@ -75,13 +75,10 @@ def test_every_figure_is_an_agreement_of_its_card() -> None:
 @pytest.mark.slow
 def test_a_board_of_a_store_comes_before_what_ships(tmp_path: Path) -> None:
     from evaluator.commands.worker_loop import make_worker
-    from leaderboard.submission_service import SandboxAvailability
 
     store = StoreName.parse(str(tmp_path / "store"))
     opened, registry = store.open(), load_registry()
-    desk = SubmissionService(
-        opened, registry, None, lambda: SandboxAvailability(True), opened.clock
-    )
+    desk = desk_of(opened, registry)
     for released in read_manifest().scores:
         if released.paper == "ts2":
             desk.submit_released(released)

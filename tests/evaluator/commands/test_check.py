@@ -26,7 +26,6 @@ from evaluator.isolation.availability import PlainProcess, machine_isolation
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.job import Limits
 from evaluator.submission.receipts import read_receipt
-from evaluator.submission.service import SubmissionService
 from evaluator.submission.validate import examine_source
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
@@ -35,9 +34,8 @@ from leaderboard.records import RunResult, Status
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from leaderboard.submission_service import SandboxAvailability
 from tests.evaluator.commands.submitting import code_of, record, typed
-from tests.evaluator.rig import ADA
+from tests.evaluator.rig import ADA, desk_of, module_folder
 from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.submission.generations.made_images import encoded, made_of_demo, picture
 from tests.tiers import all_slow_but_one
@@ -58,11 +56,7 @@ def scoring(body: str, before: str = "") -> str:
 
 
 def module(place: Path, source: str, manifest: str = MANIFEST) -> Path:
-    folder = place / "m"
-    folder.mkdir()
-    (folder / "assay.toml").write_text(manifest)
-    (folder / "scorer.py").write_text(source)
-    return folder
+    return module_folder(place / "m", source, manifest)
 
 
 def plain(folder: Path) -> Path:
@@ -317,8 +311,11 @@ def checked(folder: Path, *words: object, code: int = 1) -> dict[str, Any]:
 def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Store]:
     """The status after a worker had it, and its store."""
     store, registry = memory_store(), load_registry()
-    desk = SubmissionService(store, registry, None, lambda: SandboxAvailability(True), store.clock)
-    sent = desk.submit_metric(folder, account=ADA, receipt=receipt).status.submission
+    sent = (
+        desk_of(store, registry)
+        .submit_metric(folder, account=ADA, receipt=receipt)
+        .status.submission
+    )
     isolation = IsolationStatus(PlainProcess(), (("plain", Probe(ok=True, layers=("process",))),))
     limits = Limits(start_s=60.0, batch_s=60.0, job_s=300.0)
     role = ScorerRole(isolation, PlainProcess(), folder.parent / "scratch", limits)

@@ -20,9 +20,7 @@ from huggingface_hub import HfApi
 
 from benchmarks.errors import TransientError
 from evaluator.commands.worker_loop import name_of_worker, poll_of
-from evaluator.submission.service import SubmissionService
 from evaluator.worker.publishing import judge
-from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import read_marks
 from leaderboard.states import IN_WORK, State
@@ -31,9 +29,9 @@ from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
-from leaderboard.submission_service import SandboxAvailability
 from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
+from tests.evaluator.rig import ADA, desk_of
 from tests.hub.server import HubServer
 from tests.leaderboard.store.hub_rig import NAME, created, parts_of
 from tests.processes import free_port
@@ -185,11 +183,8 @@ def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
         store = store_of(tmp_path / "author")
         path = tmp_path / "s.csv"
         path.write_text(SCORES)
-        ada = Account(origin=Origin.HUB, name="ada")
-        desk = SubmissionService(
-            store, {"toy": Toy()}, None, lambda: SandboxAvailability(True), store.clock
-        )
-        sent = desk.submit_scores(path, benchmark="toy", account=ada).status.submission
+        desk = desk_of(store, {"toy": Toy()})
+        sent = desk.submit_scores(path, benchmark="toy", account=ADA).status.submission
         event = {"action": "update", "scope": "repo.content"}
         told = {"event": event, "repo": {"type": "dataset", "name": f"{NAME}-requests"}}
         body = json.dumps(told).encode()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from evaluator.hub.source import Fetched, HubSource, fetched
 from tests.evaluator.scorers.common import refusal
-from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.hub.server import HubServer
 
 REPO = "ada/metric"
@@ -19,12 +17,6 @@ FILES = {
     "weights/model.safetensors": b"w" * 3000,
     ".gitattributes": b"*.safetensors filter=lfs",
 }
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    with hub_of_models(monkeypatch) as state:
-        yield state
 
 
 def taken(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job, Limits
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.scorers.common import refusal
-from tests.evaluator.scorers.model_repositories import REPO, hub_of_models
+from tests.evaluator.scorers.model_repositories import REPO
 from tests.hub.faults import Fault
 from tests.hub.server import HubServer
 
@@ -33,12 +32,6 @@ FILES = {
     ".gitattributes": b"*",
     "modeling_own.py": b"print()",
 }
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    with hub_of_models(monkeypatch) as state:
-        yield state
 
 
 def added(hub: HubServer, files: dict[str, bytes] = FILES) -> str:

@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,15 +18,13 @@ from benchmarks.registry import load_registry
 from evaluator.launching.hub_jobs import HubJobs
 from evaluator.launching.launcher import JobLauncher
 from evaluator.launching.planning import JobSettings
-from evaluator.submission.service import SubmissionService
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.hub import maintenance
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import Store
-from leaderboard.submission_service import SandboxAvailability
 from tests.conftest import REPOSITORY
-from tests.evaluator.rig import ADA
+from tests.evaluator.rig import ADA, LENGTHS, desk_of, module_folder
 from tests.hub.accounts import Account
 from tests.hub.client import api_of
 from tests.hub.jobs import AsProcess, Job
@@ -37,11 +34,6 @@ from tests.processes import finished
 NAME = "lab/board"
 JOB_TOKEN = "hf_for_jobs"
 OPERATOR = "hf_for_operators"
-SCORER = """
-class Scorer:
-    def score(self, images, prompts):
-        return [float(len(prompt)) for prompt in prompts]
-"""
 LAUNCH = """
 export ASSAY_JOB_TOKEN=hf_...
 python -m evaluator worker --store hub:OWNER/NAME --launcher jobs --job-image IMAGE \
@@ -78,13 +70,7 @@ def store(hub: HubServer, tmp_path: Path) -> Store:
 @pytest.fixture
 def sent(store: Store, tmp_path: Path) -> str:
     """The id of a module that waits."""
-    module = tmp_path / "module.zip"
-    with zipfile.ZipFile(module, "w") as archive:
-        archive.writestr("assay.toml", 'name = "lengths"\nbenchmarks = ["demo_ts2"]\n')
-        archive.writestr("scorer.py", SCORER)
-    desk = SubmissionService(
-        store, load_registry(), None, lambda: SandboxAvailability(True), store.clock
-    )
+    module, desk = module_folder(tmp_path / "module", LENGTHS), desk_of(store, load_registry())
     return desk.submit_metric(module, account=ADA).status.submission.submission_id
 
 

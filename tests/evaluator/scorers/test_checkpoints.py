@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from benchmarks.errors import TransientError
 from evaluator.scorers.checkpoints import ModelHub, Source, cached, check_class, resolve
 from evaluator.scorers.registry import Runtime
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
-from tests.evaluator.scorers.model_repositories import REPO, hub_of_models, row_of, store
-from tests.evaluator.scorers.tiny_models import here, save_clip
+from tests.evaluator.scorers.model_repositories import REPO, row_of, store
+from tests.evaluator.scorers.tiny_models import here
 from tests.hub.server import HubServer
 
 loading = later("evaluator.scorers.loading")
@@ -32,12 +31,6 @@ FILES = {
 PICKLED = {name: FILES[name] for name in ("config.json", "pytorch_model.bin")}
 NEWER = {**FILES, "model.safetensors": b"n" * 2000}
 PICKLES = Runtime(allow_pickle=True)
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    with hub_of_models(monkeypatch) as state:
-        yield state
 
 
 @pytest.fixture
@@ -190,11 +183,6 @@ def test_an_operators_folder_stands_for_the_hubs(tmp_path: Path) -> None:
 
 
 # Weights
-
-
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_clip(tmp_path_factory.mktemp("whole"))
 
 
 @pytest.fixture

@@ -22,13 +22,11 @@ import pytest
 
 from benchmarks.registry import load_registry
 from evaluator.scoring.engine import LocalEngine
-from evaluator.submission.service import SubmissionService
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
-from leaderboard.submission_service import SandboxAvailability
 from tests.conftest import REPOSITORY
-from tests.evaluator.rig import ADA
+from tests.evaluator.rig import ADA, LENGTHS, desk_of, module_folder
 from tests.evaluator.scorers.tiny_models import save_clip
 from tests.evaluator.scoring.ray_clients import AccidentSource, keep_token_out_of_home, pids
 from tests.processes import finished, free_port, running
@@ -180,18 +178,8 @@ def test_the_command_of_the_document_gives_the_scores_of_one_machine(
 
 @pytest.mark.isolation
 def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Path) -> None:
-    store = folder_store(tmp_path / "store")
-    module = tmp_path / "mine"
-    module.mkdir()
-    (module / "assay.toml").write_text('name = "mine"\nbenchmarks = ["demo_ts2"]\n')
-    (module / "scorer.py").write_text(
-        "class Scorer:\n"
-        "    def score(self, images, prompts):\n"
-        "        return [float(len(prompt)) for prompt in prompts]\n"
-    )
-    desk = SubmissionService(
-        store, load_registry(), None, lambda: SandboxAvailability(True), store.clock
-    )
+    store, module = folder_store(tmp_path / "store"), module_folder(tmp_path / "mine", LENGTHS)
+    desk = desk_of(store, load_registry())
     sent = desk.submit_metric(module, account=ADA).status.submission
     words = WORK.replace("HEAD:6379", two.address).replace("/shared", str(tmp_path)).split()[1:]
     store_here = ("--store", tmp_path / "store", "--once")
