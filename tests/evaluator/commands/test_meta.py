@@ -215,8 +215,7 @@ def meta(tmp_path: Path, run: Run, registry: dict[str, Any]) -> Meta:
     return called
 
 
-@BOTH
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize(("rows", "width"), [(CROC_SYN, 60), (GECKO, 120)])
 def test_the_command_prints_numbers_and_names_whole(
     meta: Meta, rows: list[Row], width: int
 ) -> None:

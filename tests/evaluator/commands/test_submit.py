@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.schema import Benchmark
 from evaluator.commands import progress as sources
 from evaluator.commands import status as status_command
 from evaluator.commands import submit
@@ -26,7 +25,6 @@ from leaderboard.records import Event, Kind, Status
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store, transact
-from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
 from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.submission.generations.made_images import made_of_demo
@@ -123,22 +121,6 @@ def test_a_submission_that_a_worker_took_first_is_waited_for(
     assert (ended.code, ended.json["state"], ended.json["by"]) == (1, "failed", "w2")
 
 
-@pytest.mark.slow
-def test_scores_of_two_benchmarks_under_one_name_stand_side_by_side(
-    run: Run, registry: dict[str, Benchmark], tmp_path: Path
-) -> None:
-    class Other(Toy):
-        card = Toy.card.model_copy(update={"name": "other"})
-
-    registry["other"] = Other()
-    first = id_of(sent(run, tmp_path))
-    sent(run, tmp_path, "--benchmark", "other")
-    sent(run, tmp_path, "--version", "2", text=SCORES.replace("a,1", "a,2"))
-    states = [s["state"] for s in run("status", "--json").json]
-    assert states == ["superseded", "published", "published"]
-    assert state(run, first) == "superseded"
-
-
 # Generations -----------------------------------------------------------------------------------------
 
 KIND = ("--kind", "generations", "--no-wait", "--json")
@@ -216,20 +198,16 @@ def test_odd_ids_are_refused_harmlessly(run: Run, tmp_path: Path, words: tuple[s
     assert folder_store(tmp_path / "store").public.head() == head
 
 
-@pytest.mark.parametrize("command", ["hide", "rerun"])
-def test_a_reason_that_nobody_can_read_is_refused(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_reason_that_nobody_can_read_is_refused_and_markup_does_nothing(
+    run: Run, tmp_path: Path
+) -> None:
     own_id = id_of(sent(run, tmp_path))
-    assert run(command, own_id).code == 2
-    for reason, code in (
-        ("", "reason_missing"), (" \n\u202e\x1b", "reason_missing"), ("x" * 10_000, "reason_too_long"),
-    ):  # fmt: skip
-        ended = run(command, own_id, "--reason", reason, user="root")
-        assert ended.code == 1 and code in ended.err
+    for command in ("hide", "rerun"):
+        assert run(command, own_id).code == 2
+        for odd, code in ((" \n\u202e\x1b", "reason_missing"), ("x" * 10_000, "reason_too_long")):
+            ended = run(command, own_id, "--reason", odd, user="root")
+            assert ended.code == 1 and code in ended.err
     assert state(run, own_id) == "published"
-
-
-def test_markup_and_control_characters_in_a_reason_do_nothing(run: Run, tmp_path: Path) -> None:
-    own_id = id_of(sent(run, tmp_path))
     reason = "[red]x[/red] [/] \x1b[31mred\x1b[0m \r\nline\u202e [link=file:///]y[/link]"
     shown = "[red]x[/red] [/] [31mred[0m line [link=file:///]y[/link]"
     assert run("hide", own_id, "--reason", reason, user="root").out.strip().endswith(shown)

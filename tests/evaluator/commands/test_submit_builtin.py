@@ -114,22 +114,21 @@ def test_each_fault_names_the_metric_and_what_to_do(
     assert rig.ledger.statuses() == ()
 
 
-def test_weights_in_pickles_only_are_refused_before_they_are_fetched(
-    rig: Rig, hub: HubServer
+@pytest.mark.parametrize(
+    ("weights", "gated", "code", "named"),
+    [
+        ("pytorch_model.bin", False, "checkpoint_unsafe", "pytorch_model.bin"),
+        ("model.safetensors", True, "checkpoint_missing", "HF_TOKEN"),
+    ],
+)
+def test_weights_that_may_not_be_read_are_told_before_they_are_fetched(
+    rig: Rig, hub: HubServer, *, weights: str, gated: bool, code: str, named: str
 ) -> None:
-    hub.add(CLIP, {"config.json": b"{}", "pytorch_model.bin": b"p" * 2000})
+    hub.add(CLIP, {"config.json": b"{}", weights: b"p" * 2000}, gated=gated)
     (problem,) = rig.desk.examine_builtin(form(), ROOT).problems
-    assert problem.code == "checkpoint_unsafe" and "pytorch_model.bin" in problem.message
+    assert problem.code == code and CLIP in problem.message
+    assert named in f"{problem.message} {problem.hint}"
     assert not [each for each in hub.served if "/resolve/" in each.target]
-
-
-def test_a_gated_repository_needs_a_token_that_was_let_in(
-    rig: Rig, hub: HubServer, tmp_path: Path
-) -> None:
-    add_clip(hub, tmp_path, gated=True)
-    (problem,) = rig.desk.examine_builtin(form(), ROOT).problems
-    assert problem.code == "checkpoint_missing" and CLIP in problem.message
-    assert "HF_TOKEN" in problem.hint
 
 
 def test_without_a_network_weights_must_be_in_the_cache(

@@ -25,7 +25,6 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import read_marks
 from leaderboard.states import IN_WORK, State
 from leaderboard.store.folder import folder_store
-from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
@@ -279,22 +278,6 @@ def test_a_worker_that_nobody_hears_says_how_long_a_lost_machine_would_hold_its_
     told = worker("--once")
     assert told.code == 0
     assert ("22 minutes" in told.err) is not shared
-
-
-@pytest.mark.parametrize(
-    ("live", "secret", "shared"),
-    [
-        ("https://app.example", SECRET, True),
-        ("https://app.example", "", False),
-        ("", SECRET, False),
-    ],
-)
-def test_a_store_of_the_hub_shares_heartbeats_by_way_of_the_app_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, live: str, secret: str, shared: bool
-) -> None:
-    monkeypatch.setenv("ASSAY_LIVE", live)
-    monkeypatch.setenv("ASSAY_LIVE_SECRET", secret)
-    assert hub_store(NAME, tmp_path, token="hf_x").heartbeats_shared is shared
 
 
 @pytest.mark.parametrize(
