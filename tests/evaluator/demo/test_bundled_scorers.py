@@ -82,12 +82,9 @@ def manifest_of(name: str) -> Manifest:
 # Each of them ---------------------------------------------------------------------------------
 
 
-def test_all_of_them_are_found() -> None:
-    assert set(FOLDERS) == set(NAMES)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_each_comes_in_through_the_door_for_strangers_with_a_card(name: str) -> None:
+    assert set(FOLDERS) == set(NAMES)
     manifest, shown = manifest_of(name), name.replace("_", "-")
     assert (manifest.name, manifest.licence) == (shown, "Apache-2.0")
     assert bool(manifest.trained_on) is (name == "two_tower")
@@ -112,14 +109,9 @@ def test_each_gives_a_finite_score_per_pair_the_same_again_in_any_order_or_compa
     assert [_one(scorer, i, p) for i, p in zip(pictures, PROMPTS, strict=True)] == found
     assert scorer.score(pictures * 5, PROMPTS * 5) == found * 5
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_takes_an_empty_batch_and_pictures_of_other_sizes_and_modes(
-    name: str, scorers: dict[str, Any]
-) -> None:
-    assert scorers[name].score([], []) == []
+    assert scorer.score([], []) == []
     odd = [Image.new("L", (31, 200), 90), Image.new("RGBA", (300, 17), (9, 9, 200, 40))]
-    assert all(map(math.isfinite, scorers[name].score(odd, ["a red circle", "a star"])))
+    assert all(map(math.isfinite, scorer.score(odd, ["a red circle", "a star"])))
 
 
 # What each sees -------------------------------------------------------------------------------
@@ -166,12 +158,12 @@ def test_readers_see_colours_and_one_of_them_counts(
     assert _one(scorers[reader], _spots(colour, n), prompt) == score
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
-def test_the_right_number_scores_highest(n: int, scorers: dict[str, Any]) -> None:
+def test_the_right_number_scores_highest(scorers: dict[str, Any]) -> None:
     words = ("two", "three", "four", "five", "six", "seven")
     prompts = [f"{word} red circles" for word in words]
-    found = scorers["colour_count_reader"].score([_spots(RED, n)] * len(words), prompts)
-    assert [value == 1.0 for value in found] == [i == n - 2 for i in range(len(words))]
+    for n in range(2, 7):
+        found = scorers["colour_count_reader"].score([_spots(RED, n)] * len(words), prompts)
+        assert [value == 1.0 for value in found] == [i == n - 2 for i in range(len(words))]
 
 
 def test_elements_are_scored_one_by_one_and_take_their_colour_from_the_prompt(

@@ -20,7 +20,6 @@ from tests.evaluator.generation import tiny_pipelines
 from tests.evaluator.scorers.common import later, refusal, torch
 
 pipelines = later("evaluator.generation.pipelines")
-drawing = later("evaluator.generation.pipelines")
 
 PROMPTS = (Prompt("a", "a red cat"), Prompt("b", "two dogs " * 40))
 TINY = ("sd15", "sdxl", "sd3", "pixart")
@@ -41,7 +40,7 @@ def arguments(pipe: Any) -> CallArguments:
 
 def one(found: Any) -> Any:
     """One image."""
-    (drawn,) = drawing.draw(found.pipe, all_jobs(PROMPTS[:1], (42,)), arguments(found.pipe))
+    (drawn,) = pipelines.draw(found.pipe, all_jobs(PROMPTS[:1], (42,)), arguments(found.pipe))
     return drawn
 
 
@@ -63,7 +62,7 @@ def test_an_image_is_what_the_pipeline_itself_draws_alone_and_in_a_batch(
     given = {key: value for key, value in call.items() if key not in left_out}
     jobs, alone = all_jobs(PROMPTS, (42, 3407)), []
     for job in jobs:
-        (drawn,) = drawing.draw(found.pipe, [job], call)
+        (drawn,) = pipelines.draw(found.pipe, [job], call)
         noise = torch.Generator("cpu").manual_seed(job.seed)
         (expected,) = original(job.prompt.text, generator=noise, **given).images
         assert drawn.image.tobytes() == expected.tobytes()
@@ -71,7 +70,7 @@ def test_an_image_is_what_the_pipeline_itself_draws_alone_and_in_a_batch(
     assert len({image.tobytes() for image in alone}) == len(jobs)
     for size in (2, 3):
         batches = [jobs[at : at + size] for at in range(0, len(jobs), size)]
-        batched = [d.image for batch in batches for d in drawing.draw(found.pipe, batch, call)]
+        batched = [d.image for batch in batches for d in pipelines.draw(found.pipe, batch, call)]
         difference = np.abs(np.stack([np.asarray(image, np.int64) for image in batched]) - alone)
         # Another batch adds up in another order: at an edge of 8 bits a value may fall over it.
         assert difference.max() <= 1
@@ -244,7 +243,7 @@ def test_a_cut_prompt_draws_the_same_as_what_was_read_of_it(saved: Saved) -> Non
     (reader,) = pipelines.readers(found.pipe, {})
     assert [reader.cuts(text) for text in texts] == [True, False, False]
     jobs = all_jobs([Prompt(str(i), text) for i, text in enumerate(texts)], (42,))
-    drawn = drawing.draw(found.pipe, jobs, arguments(found.pipe))
+    drawn = pipelines.draw(found.pipe, jobs, arguments(found.pipe))
     cut, whole, shorter = (d.image.tobytes() for d in drawn)
     assert cut == whole != shorter
 
@@ -253,7 +252,7 @@ def test_settings_that_a_pipeline_or_machine_cannot_take_are_refused(saved: Save
     found = loaded(saved["sd15"])
     call = {**arguments(found.pipe), "width": 17}
     with refusal("pipeline_refused", "divisible by 8"):
-        drawing.draw(found.pipe, all_jobs(PROMPTS[:1], (42,)), call)
+        pipelines.draw(found.pipe, all_jobs(PROMPTS[:1], (42,)), call)
     assert pipelines.choose_device("cpu") == "cpu"
     for name in ("abacus", "cuda:99"):
         with refusal("no_device"):

@@ -148,21 +148,20 @@ def test_a_distilled_model_has_a_recipe_of_its_own_and_a_recipe_can_be_named() -
         find_recipe(recipes, model="folder", pipeline=flux, name="turbo")
 
 
+def test_the_command_line_wins_over_the_recipe() -> None:
+    given = {"steps": 3, "guidance": 1.5, "width": 64, "negative_prompt": ""}
+    more = {"max_sequence_length": 77}
+    found = call_of("StableDiffusion3Pipeline", load_recipes()[0], (32, 32), **given, call=more)
+    wanted = {"num_inference_steps": 3, "guidance_scale": 1.5, "width": 64, "height": 32}
+    assert found.items() >= {**wanted, "negative_prompt": "", **more}.items()
+
+
 def test_an_unknown_model_is_run_by_its_pipelines_defaults_spelt_out() -> None:
     assert find_recipe(load_recipes(), model="x/y", pipeline="QwenImagePipeline") is None
     assert call_of("QwenImagePipeline", size=(64, 32)) == {
         "width": 64, "height": 32, "true_cfg_scale": 4.0, "num_inference_steps": 50,
         "max_sequence_length": 512,
     }  # fmt: skip
-
-
-def test_the_command_line_wins_over_the_recipe() -> None:
-    wanted = {"num_inference_steps": 3, "guidance_scale": 1.5, "width": 64, "negative_prompt": ""}
-    found = call_of(
-        "StableDiffusion3Pipeline", load_recipes()[0], (32, 32), steps=3, guidance=1.5, width=64,
-        negative_prompt="", call={"max_sequence_length": 77},
-    )  # fmt: skip
-    assert found.items() >= {**wanted, "height": 32, "max_sequence_length": 77}.items()
 
 
 @pytest.mark.parametrize("name", ["stepps", "prompt", "generator", "output_type"])

@@ -24,7 +24,6 @@ from tests.evaluator.generation import tiny_pipelines
 from tests.evaluator.scorers.common import later, refusal, torch
 
 pipelines = later("evaluator.generation.pipelines")
-asking = later("evaluator.generation.run")
 running = later("evaluator.generation.run")
 
 PROMPTS = tuple(Prompt(f"p{i}", f"{i} red cats") for i in range(3))
@@ -53,7 +52,7 @@ def pixels(path: Path) -> Any:
 
 
 def made(pipe: Any, folder: Path, stopper: Any = None, **changes: Any) -> Any:
-    request = replace(asking.Request(ChosenPrompts(PROMPTS), SEEDS, CALL), **changes)
+    request = replace(running.Request(ChosenPrompts(PROMPTS), SEEDS, CALL), **changes)
     more = () if stopper is None else (stopper,)
     return running.generate_images(pipe, request, RunFolder(folder), *more)
 
@@ -270,22 +269,18 @@ def test_a_stream_goes_on_where_it_stopped_and_after_damage(pipe: Any, tmp_path:
     assert contents(cut) == contents(straight)
 
 
-def test_a_cut_prompt_is_marked(pipe: Any, out: Path) -> None:
-    prompts = ChosenPrompts((Prompt("long", "x " * 100), Prompt("short", "x")))
-    assert made(pipe, out, prompts=prompts, seeds=(1,)).truncated == ("long",)
-    cut = "tokenizer (77 tokens)"
-    assert [(row.truncated, row.cut_by) for row in rows_of(out)] == [(True, (cut,)), (False, ())]
-
-
-def test_untrusted_text_is_kept_whole_in_the_table_and_clipped_on_the_sheet(
+def test_untrusted_text_is_whole_in_the_table_marked_as_cut_and_clipped_on_the_sheet(
     pipe: Any, out: Path
 ) -> None:
     evil = 'a\n"b" \u202e\u0007 [red] ' + "y" * 3000
-    made(pipe, out, prompts=ChosenPrompts((Prompt("../x", evil),)), seeds=(1,))
-    (line,) = (out / "images.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(line)["prompt"] == evil
+    prompts = ChosenPrompts((Prompt("../x", evil), Prompt("short", "x")))
+    assert made(pipe, out, prompts=prompts, seeds=(1,)).truncated == ("../x",)
+    first, second = map(json.loads, (out / "images.jsonl").read_text("utf-8").splitlines())
+    assert first["prompt"] == evil
+    cut = (first["truncated"], first["cut_by"]), (second["truncated"], second["cut_by"])
+    assert cut == ((True, ["tokenizer (77 tokens)"]), (False, []))
     with Image.open(out / "contact_sheet.png") as sheet:
-        assert sheet.size == (230 + 202 + 10, 52 + 202)
+        assert sheet.size == (230 + 202 + 10, 52 + 2 * 202)
     shown = clipped(evil, 40)
     assert shown.startswith('a "b" [red] y')
     assert len(shown) == 40
@@ -300,4 +295,4 @@ def test_untrusted_text_is_kept_whole_in_the_table_and_clipped_on_the_sheet(
     ],
 )
 def test_a_model_gets_a_name_that_boards_accept(model: str, name: str) -> None:
-    assert asking.default_name(model) == name
+    assert running.default_name(model) == name

@@ -80,10 +80,13 @@ def test_what_waits_gets_a_job_in_the_order_of_its_turn() -> None:
 
 
 @pytest.mark.parametrize(("at_most", "more"), [(3, ["m2"]), (2, []), (1, [])])
-def test_no_more_jobs_than_allowed_are_live(at_most: int, more: list[str]) -> None:
-    waiting = [status(f"m{n}", sent=n) for n in range(5)]
-    live = [job("m0"), job("m1", "job-2", number=2)]
-    assert startable(planned(waiting, live, at_most=at_most)) == more
+@pytest.mark.parametrize("stage", ["SCHEDULING", "RUNNING"])
+def test_no_more_jobs_than_allowed_are_live_and_one_for_a_submission(
+    at_most: int, more: list[str], stage: str
+) -> None:
+    live = [job("m0", stage=stage), job("m1", "job-2", number=2, stage=stage)]
+    found = planned([status(f"m{n}", sent=n) for n in range(5)], live, at_most=at_most)
+    assert (startable(found), found.cancel, found.live) == (more, (), 2)
 
 
 def test_scores_files_and_what_rests_or_is_unwanted_get_none() -> None:
@@ -93,12 +96,6 @@ def test_scores_files_and_what_rests_or_is_unwanted_get_none() -> None:
     assert startable(planned(waiting, [], minutes=40)) == ["r"]
     found = plan(waiting, [], at(40), at_most=4, time_s=60, wanted=lambda _: False)
     assert startable(found) == []
-
-
-@pytest.mark.parametrize("stage", ["SCHEDULING", "RUNNING"])
-def test_a_submission_with_a_live_job_gets_no_second_one(stage: str) -> None:
-    found = planned([status("m")], [job("m", stage=stage)])
-    assert (found.waiting, found.cancel, found.live) == ((), (), 1)
 
 
 # What is cancelled and what is lost -----------------------------------------------------------
