@@ -37,7 +37,7 @@ def test_every_pair_is_asked_exactly_once_and_every_image_sent_exactly_once(
 
 
 def test_the_order_depends_on_the_secret_of_the_run_and_not_on_the_benchmarks() -> None:
-    questions = questions_of([(i, i % 3) for i in range(40)])
+    questions = questions_of([(i, t) for i in range(40) for t in range(3)])
     turned = replace(questions, pairs=questions.pairs[::-1])
     seeds = (b"one", b"two", b"three")
     plans = [ScoringPlan.of(questions, seed) for seed in seeds]
