@@ -10,6 +10,7 @@ from benchmarks.command_line import run
 from benchmarks.commands.check_card import check
 from benchmarks.commands.describe import describe, list_benchmarks
 from benchmarks.commands.files import fetch, pairs, prompts, questions
+from benchmarks.commands.new_card import new
 
 
 def command_line() -> typer.Typer:
@@ -21,7 +22,7 @@ def command_line() -> typer.Typer:
         add_completion=False,
     )
     app.command("list")(list_benchmarks)
-    for command in (check, describe, fetch, pairs, prompts, questions):
+    for command in (new, check, describe, fetch, pairs, prompts, questions):
         app.command()(command)
     return app
 

@@ -32,3 +32,12 @@ def _family(name: FamilyName) -> type[CardBenchmark]:
 
 def _measures_of(name: FamilyName, given: Mapping[str, Any]) -> Mapping[str, MeasureInfo]:
     return _family(name).infos_of(given)
+
+
+_HEADLINES = {"rating": "srcc", "preference": "accuracy", "group": "group_score"}
+
+
+def headline_of(name: FamilyName) -> str:
+    """The measure that a board of a family is usually ordered by."""
+    infos = _measures_of(name, {})
+    return _HEADLINES.get(name) or next(iter(infos))

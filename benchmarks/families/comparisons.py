@@ -17,6 +17,7 @@ from benchmarks.sources.folder import DataFolder, data_row
 
 A, B, TIE, BAD = 1, -1, 0, 2
 """Golds of a comparison; that of a decided one has the sign of the margin that agrees with it."""
+_MOST_COMPARISONS = 50_000_000
 GOLDS = {"a": A, "b": B, "tie": TIE, "bad": BAD}
 
 
@@ -137,6 +138,11 @@ def ranked(
             path,
             f"has {lengths[first]} ranks for {sizes[first]} images ({data_row(first)}; "
             f"{int((lengths != sizes).sum())} such rows)",
+        )
+    number = int((sizes * (sizes - 1) // 2).sum())
+    if number > _MOST_COMPARISONS:
+        raise folder.malformed(
+            path, f"ranks {number:,} pairs of images, more than {_MOST_COMPARISONS:,}"
         )
     flat = np.concatenate([*ranks.tolist(), []]).astype(np.float64)
     flat = flat if said.best == "lowest" else -flat

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from benchmarks.errors import SubmitterError
 from benchmarks.families.card import FamilyCard, Images
 from benchmarks.families.items import Items
 from benchmarks.families.tables import filled
@@ -27,7 +28,14 @@ def image_readers(folder: DataFolder, card: FamilyCard, items: Items) -> dict[st
     if images.source == "parquet":
         return _in_parquet(folder, card, items)
     found: dict[str, Reader] = {}
+    declared = {file.path for file in card.files}
     for path, names in _by_path(images, items.pairs).items():
+        if path not in declared:
+            raise SubmitterError(
+                "images_missing",
+                f"The images of {card.name} are to lie in {path!r}, which is no declared file.",
+                "Declare it in [[files]], or mend images.path.",
+            )
         found |= _READERS[images.source](folder, card, path, names)
     return found
 

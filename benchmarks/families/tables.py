@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from python_calamine import CalamineError
 
 from benchmarks.families.card import (
@@ -33,6 +35,9 @@ _SLOT = re.compile(r"\{([^{}:]+)(?::0(\d{1,2})d)?\}")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _SHOWN = 3
+_MOST_CELLS = 300_000_000
+_LARGEST_WORKBOOK = 1 << 30
+"""Bytes of its parts: a zip of kilobytes may hold more than any machine."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +143,12 @@ def _json_lines(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
 
 
 def _parquet(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
+    wanted, place = _wanted(table), folder.path(path)
     try:
-        return parquet_columns(folder.path(path), _wanted(table))
+        cells = pq.read_metadata(place).num_rows * max(len(wanted), 1)
+        if cells > _MOST_CELLS:
+            raise folder.malformed(path, f"has {cells:,} cells, more than {_MOST_CELLS:,}")
+        return parquet_columns(place, wanted)
     except (pa.ArrowException, KeyError) as error:
         raise folder.malformed(path, f"cannot be read as Parquet: {error}") from error
 
@@ -147,8 +156,12 @@ def _parquet(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
 def _workbook(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
     del table
     try:
+        with zipfile.ZipFile(folder.path(path)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+        if size > _LARGEST_WORKBOOK:
+            raise ValueError(f"it has {size:,} bytes unpacked, more than {_LARGEST_WORKBOOK:,}")
         return pd.read_excel(folder.path(path), engine="calamine", dtype=object)
-    except (CalamineError, ValueError) as error:
+    except (CalamineError, ValueError, zipfile.BadZipFile) as error:
         raise folder.malformed(path, f"cannot be read as a workbook: {error}") from error
 
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, Self
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.pins import Unpacked, sha256_of
-from benchmarks.sources.remote import translate_disk_errors
+from benchmarks.sources.remote import LARGEST_IMAGE, translate_disk_errors
 
 DAMAGED = (
     zipfile.BadZipFile,
@@ -111,6 +111,9 @@ class ZipImages:
         """Content of one file."""
         try:
             with self._lock:
+                size = self._zip.getinfo(name).file_size
+                if size > LARGEST_IMAGE:
+                    raise ValueError(f"it has {size:,} bytes, more than {LARGEST_IMAGE:,}")
                 return self._zip.read(name)
         except DAMAGED as error:
             raise SubmitterError(

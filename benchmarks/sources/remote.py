@@ -323,6 +323,10 @@ class Hub:
             return ask()
 
 
+LARGEST_IMAGE = 64 << 20
+"""Bytes of an encoded image."""
+
+
 def web_file(prefix: str, name: str) -> Source:
     """A file of a folder at a web address; nothing is known of it before it is fetched."""
     url = f"{prefix.rstrip('/')}/{quote(name)}"

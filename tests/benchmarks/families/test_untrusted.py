@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.families import load_card
 from benchmarks.families.untrusted import FILL_IN
 from benchmarks.problems import ProblemsError
 from tests.benchmarks.checks import refused
-from tests.benchmarks.families.cards import RATED, with_keys, write_card
+from tests.benchmarks.families.cards import LABELS, RATED, with_keys, write_card
 
 FILE = RATED["files"][0]
 
@@ -63,3 +67,75 @@ def test_signs_of_many_scripts_are_no_control_characters(tmp_path: Path) -> None
     title = "क्\u200dष 👩\u200d🎨️ العربية"
     card = load_card(write_card(tmp_path, with_keys(RATED, {"title": title}))).card
     assert card.title == title
+
+
+# Data that are small on the disk alone.
+
+
+def bomb(form: str) -> bytes:
+    buffer = io.BytesIO()
+    if form == "xlsx":
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("xl/worksheets/sheet1.xml", bytes(1 << 20))
+    elif form == "parquet":
+        table = pa.table({name: pa.array(["x"] * 9) for name in ("image", "prompt", "mean")})
+        pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("form", "limit"), [("xlsx", "_LARGEST_WORKBOOK"), ("parquet", "_MOST_CELLS")]
+)
+def test_a_table_that_grows_when_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, limit: str
+) -> None:
+    monkeypatch.setattr(f"benchmarks.families.tables.{limit}", 20)
+    table = with_keys(RATED["tables"][0], {"path": f"labels.{form}"})
+    card = with_keys(RATED, {"tables": [table], **file(path=f"labels.{form}")})
+    (tmp_path / f"labels.{form}").write_bytes(bomb(form))
+    with refused("data_malformed", f"labels.{form}", "more than 20"):
+        load_card(write_card(tmp_path, card)).answers(None)
+
+
+def test_lists_whose_pairs_would_fill_the_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.families.comparisons._MOST_COMPARISONS", 5)
+    columns = {"prompt": "prompt", "mean": None, "image": {"from": "image", "type": "list_str"}}
+    columns["ranks"] = {"from": "ranks", "type": "list_int"}
+    ranked = {
+        "family": "preference", "gold": None, "preference": {"ranks": "ranks"},
+        "headline": {"measure": "accuracy", "variant": "assay", "facet": None},
+        "items": {"pair": None}, "tables": [with_keys(RATED["tables"][0], {"columns": columns})],
+    }  # fmt: skip
+    card = write_card(
+        tmp_path,
+        with_keys(RATED, ranked),
+        labels_csv='prompt,image,ranks\na cat,"[""a"",""b"",""c"",""d""]","[1,2,3,4]"\n',
+    )
+    with refused("data_malformed", "ranks 6 pairs"):
+        load_card(card).answers(None)
+
+
+def images_of(folder: Path, images: dict[str, str], *files: dict[str, Any]) -> Any:
+    keys = {"images": images, "files": [FILE, *files]}
+    card = write_card(folder, with_keys(RATED, keys), labels_csv=LABELS)
+    return load_card(card).questions(folder).images
+
+
+def test_a_template_names_declared_files_only(tmp_path: Path) -> None:
+    with refused("images_missing", "'a.png/../..'"):
+        images_of(tmp_path, {"source": "folder", "path": "{image}/../.."})
+
+
+def test_an_archive_of_kilobytes_that_holds_gigabytes_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.sources.archives.LARGEST_IMAGE", 1 << 20)
+    with zipfile.ZipFile(tmp_path / "p.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("a.png", "b.png", "c.png"):
+            archive.writestr(name, bytes(2 << 20))
+    packed = {"path": "p.zip", "role": "images", "beside": True, "supplied": "By hand."}
+    images = images_of(tmp_path, {"source": "zip", "path": "p.zip"}, packed)
+    with refused("data_malformed", "a.png", "2,097,152 bytes"):
+        images["a.png"]()
