@@ -12,9 +12,10 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics import correlation, samples, thresholds
 from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
+from benchmarks.statistics.detection import auroc, average_precision
 from benchmarks.statistics.kendall import resampled_kendall
 from benchmarks.statistics.margins import better_worse_auc
 from benchmarks.statistics.pairwise_accuracy import PairForms, tie_calibrated
@@ -117,6 +118,8 @@ def _rounded(values: FloatArray, levels: int | None) -> FloatArray:
     return cut
 
 
+Area = Callable[[FloatArray, BoolArray, IntArray, FloatArray], FloatArray]
+"""From scores, labels, clusters and multiplicities to values, shape (D,)."""
 Draws = Callable[[Sample, FloatArray], FloatArray]
 """From a sample and multiplicities of its clusters, shape (D, C), to values, shape (D, 2)."""
 
@@ -149,6 +152,22 @@ def accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
 def margin_auc(sample: Sample, counts: FloatArray) -> FloatArray:
     """Area under the curve of margins seen from the better side, as on boards of preferences."""
     drawn = (better_worse_auc(one, sample.clusters, counts) for one in sample.scores.T)
+    return np.column_stack(list(drawn))
+
+
+def label_auroc(sample: Sample, counts: FloatArray) -> FloatArray:
+    """Area under the receiver operating characteristic of labels, as on boards of elements."""
+    return _of_labels(auroc, sample, counts)
+
+
+def label_precision(sample: Sample, counts: FloatArray) -> FloatArray:
+    """Average precision of labels, as on boards of elements."""
+    return _of_labels(average_precision, sample, counts)
+
+
+def _of_labels(area: Area, sample: Sample, counts: FloatArray) -> FloatArray:
+    there = sample.gold > 0.0
+    drawn = (area(one, there, sample.clusters, counts) for one in sample.scores.T)
     return np.column_stack(list(drawn))
 
 
@@ -189,6 +208,8 @@ MEASURES: Mapping[str, Draws] = MappingProxyType(
         "Kendall": kendall,
         "accuracy": accuracy,
         "AUC of margins": margin_auc,
+        "AUROC": label_auroc,
+        "average precision": label_precision,
         "chain rank": chain_rank,
         "tie-calibrated": tie_calibrated_accuracy,
         "element accuracy": element_accuracy,
@@ -313,6 +334,9 @@ def _nonlinear() -> Iterator[Scenario]:
         for noises in (SAME, DIFFERENT):
             margins = Design(n_clusters, _SIZES, noises, "margin", score_levels=9)
             yield Scenario("AUC of margins", margins)
+            labels = Design(n_clusters, _SIZES, noises, "label")
+            yield Scenario("AUROC", labels)
+            yield Scenario("average precision", labels)
         yield Scenario("tie-calibrated", _tied(n_clusters, _SMALL, SAME))
 
 
