@@ -208,13 +208,13 @@ class PooledImages:
         if self.too_few:
             return Estimate(note=notes(self.too_few, self.remark))
         pairs = Pairs.of(self.scores, self.ratings)
-        said = notes(SAME_SCORE if np.ptp(self.scores) == 0 else "", self.remark)
+        said = notes(self.constant, self.remark)
         if ties == "equal":
             return Estimate(pairs.accuracy(0.0), said, self.drawn_pairs(0.0).accuracy)
         if ties == "ignore":
             value = pairs.accuracy_ignoring_ties
             if math.isnan(value):
-                return Estimate(note=notes(SAME_RATING, said))
+                return Estimate(note=notes(SAME_RATING, self.remark))
             return Estimate(value, said, self.drawn_pairs(0.0).accuracy_ignoring_ties)
         best = calibrated(pairs)
         note = notes(tied_up_to(unit * best.threshold), said)
@@ -279,7 +279,7 @@ def mean_of_pools(pools: Sequence[PooledImages], measure: str, ties: Ties) -> Es
 
 def tied_up_to(difference: float) -> str:
     """Says up to which difference scores are called tied."""
-    return f"scores tied up to a difference of {difference:.6g}"
+    return f"tied up to a difference of {difference:.6g}"
 
 
 class ManyPools:

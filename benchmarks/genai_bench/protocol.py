@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.cases import image_cases, of_five
 from benchmarks.genai_bench.load import (
     MODELS,
@@ -26,18 +25,12 @@ from benchmarks.genai_bench.load import (
     load_texts,
     released_answers,
 )
-from benchmarks.pooled import SAME_RATING, SAME_SCORE, PooledImages
+from benchmarks.pooled import CORRELATIONS, Estimate, PooledImages, Ties
 from benchmarks.released.bundle import has_released
-from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
+from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Benchmark, Card, MeasureInfo, Questions, ScoreTable
 from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
-from benchmarks.statistics.pairwise_accuracy import (
-    DrawnPairs,
-    PairForms,
-    Pairs,
-    calibrated,
-    tie_calibrated,
-)
+from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from benchmarks.statistics.raters import Level, krippendorff_alpha, one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -72,80 +65,41 @@ MEASURES: dict[str, MeasureInfo] = {
 """Agreement of scores with mean ratings, all images in one pool."""
 
 
-_VARIANTS = ("paper", "no_calibration", "ignore_tie")
-"""Kinds of pairwise accuracy."""
+VARIANTS: Mapping[Ties, str] = {
+    "calibrated": "paper",
+    "equal": "no_calibration",
+    "ignore": "ignore_tie",
+}
+"""Rule for ties to the variant of pairwise accuracy."""
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Images that are compared with each other, all or those of some prompts."""
+def add_agreement(builder: MeasuredBuilder, row: Row, pool: PooledImages, unit: float) -> None:
+    """Add pairwise accuracy and the three correlations of a pool.
 
-    scores: FloatArray  # shape (N,), higher is better; NaN where the metric gave none
-    labels: FloatArray  # shape (N,), mean ratings; NaN where an image has none
-    clusters: IntArray  # shape (N,), position of each image's prompt in the plan
-    plan: ResamplingPlan  # resamples the prompts
-    unit: float = 1.0  # one unit of `scores` in units of the metric's own, for thresholds in notes
-
-    @cached_property
-    def _forms(self) -> PairForms:
-        """Pairs by prompt at threshold 0, which every selection of prompts shares."""
-        return self._where(np.ones(self.scores.size, bool)).pair_forms(0.0)
-
-    def _where(self, members: BoolArray) -> PooledImages:
-        return PooledImages.of(self.scores, self.labels, self.clusters, self.plan, members)
-
-    def add_to(self, builder: MeasuredBuilder, row: Row, prompts: BoolArray | None = None) -> None:
-        """Add pairwise accuracy in its three variants, and the three correlations."""
-        chosen = np.ones(len(self.plan.clusters), bool) if prompts is None else prompts
-        pool = self._where(chosen[self.clusters])
-        row = replace(pool.counted(row), note=pool.remark)
-        drawn = _drawn(self._forms, pool)
-        self._add_pairwise(builder, replace(row, measure="pairwise_accuracy"), pool, drawn)
-        for measure in ("krcc", "pearson", "srcc"):
-            of_measure = replace(row, measure=measure)
-            if pool.undefined:
-                without = replace(of_measure, note=notes(pool.undefined, row.note))
-                builder.add(without, pool=pool.sample)
-                continue
+    Variant `paper` has pairwise accuracy by every rule for ties, others calibrated alone.
+    """
+    for ties, variant in VARIANTS.items():
+        if row.variant == "paper" or ties == "calibrated":
+            named = replace(row, measure="pairwise_accuracy")
+            named = replace(named, variant=variant if row.variant == "paper" else row.variant)
+            found = pool.pairwise_accuracy(ties, unit)
+            if ties == "calibrated" and not pool.too_few:
+                found = replace(found, note=f"scores {found.note}")
+            _add(builder, named, pool, found)
+    for measure in ("krcc", "pearson", "srcc"):
+        if measure == "krcc" and not pool.undefined:
             # The pairs, which are at hand, hold Kendall's tau-b of every resample.
-            resamples = drawn.tau_b if measure == "krcc" else pool.resamples(measure)
-            found = replace(of_measure, value=pool.value(measure))
-            builder.add(found, resamples, members=pool.members, pool=pool.sample)
-
-    def _add_pairwise(
-        self, builder: MeasuredBuilder, row: Row, pool: PooledImages, at_0: DrawnPairs
-    ) -> None:
-        pairs = Pairs.of(pool.scores, pool.ratings)
-        if not pairs.n_pairs:
-            few = replace(row, note=notes("fewer than two images with a score", row.note))
-            for variant in _VARIANTS if row.variant == "paper" else (row.variant,):
-                builder.add(replace(few, variant=variant))
-            return
-        if pool.constant == SAME_SCORE:
-            row = replace(row, note=notes(SAME_SCORE, row.note))
-        best = calibrated(pairs)
-        at_best = at_0
-        if best.threshold > 0:
-            at_best = _drawn(pool.pair_forms(best.threshold), pool)
-        note = notes(
-            f"scores tied up to a difference of {self.unit * best.threshold:.6g}", row.note
-        )
-        calibrated_row = replace(row, value=best.accuracy, note=note)
-        builder.add(calibrated_row, at_best.accuracy, members=pool.members)
-        if row.variant != "paper":
-            return
-        uncalibrated = replace(row, variant="no_calibration", value=pairs.accuracy(0.0))
-        builder.add(uncalibrated, at_0.accuracy, members=pool.members)
-        ignoring = replace(row, variant="ignore_tie", value=pairs.accuracy_ignoring_ties)
-        if np.isnan(ignoring.value):
-            builder.add(replace(ignoring, note=notes(SAME_RATING, row.note)))
-            return
-        builder.add(ignoring, at_0.accuracy_ignoring_ties, members=pool.members)
+            drawn = pool.drawn_pairs(0.0).tau_b
+            found = Estimate(pool.value(measure), pool.remark, drawn)
+        else:
+            found = pool.correlation(measure)
+        _add(builder, replace(row, measure=measure), pool, found)
 
 
-def _drawn(forms: PairForms, pool: PooledImages) -> DrawnPairs:
-    present = np.unique(pool.clusters)
-    return forms.among(present).drawn(pool.plan.counts[:, present])
+def _add(builder: MeasuredBuilder, row: Row, pool: PooledImages, found: Estimate) -> None:
+    sample = pool.sample if row.measure in CORRELATIONS else None
+    row = replace(pool.counted(row), value=found.value, note=found.note)
+    builder.add(row, found.resamples, members=pool.members, pool=sample)
 
 
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
@@ -289,18 +243,21 @@ class GenAiBench(Benchmark):
         """
         builder = MeasuredBuilder(plan.n_resamples)
         clusters = plan.positions(answers.images["prompt_id"])
+        prompts = np.array(plan.clusters, object)[clusters]
         overall = scores.oriented().loc[answers.images["pair_id"]]
         for metric in scores.metrics:
-            values = overall[metric].to_numpy(np.float64)
+            values, unit = overall[metric].to_numpy(np.float64), scores.unit(metric)
             row = Row(self.name, self.card.revision, metric, "", math.nan, variant="paper")
-            pool = Pool(values, answers.labels, clusters, plan, scores.unit(metric))
-            pool.add_to(builder, row)
-            for skill, prompts in answers.skills.items():
-                chosen = np.array([prompt in prompts for prompt in plan.clusters])
-                pool.add_to(builder, replace(row, skill=skill), chosen)
+            pool = PooledImages.of(values, answers.labels, clusters, plan)
+            forms = cache(partial(pool.pair_forms, 0.0))
+            add_agreement(builder, row, replace(pool, wider=forms), unit)
+            for skill, tagged in answers.skills.items():
+                inside = np.array([prompt in tagged for prompt in prompts], bool)
+                part = PooledImages.of(values, answers.labels, clusters, plan, inside)
+                add_agreement(builder, replace(row, skill=skill), replace(part, wider=forms), unit)
             if answers.n_outside:
-                cleaned = replace(pool, labels=answers.cleaned_labels)
-                cleaned.add_to(builder, replace(row, variant="cleaned"))
+                cleaned = PooledImages.of(values, answers.cleaned_labels, clusters, plan)
+                add_agreement(builder, replace(row, variant="cleaned"), cleaned, unit)
         return builder.build()
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.genai_bench.load import has_images
 from benchmarks.genai_bench.protocol import MEASURES as AGREEMENT_MEASURES
-from benchmarks.genai_bench.protocol import Pool, cases
+from benchmarks.genai_bench.protocol import add_agreement, cases
 from benchmarks.genai_ranking.load import (
     MODELS,
     RATINGS,
@@ -23,6 +23,7 @@ from benchmarks.genai_ranking.load import (
     load_prompts,
     load_questions,
 )
+from benchmarks.pooled import PooledImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Benchmark, Card, MeasureInfo, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -238,9 +239,10 @@ class GenAiRanking(Benchmark):
                 rows = answers.rows_of(model)
                 _add_choices(builder, row, values[rows], answers, plan)
                 images = rows.ravel()
-                unit = scores.unit(metric)
-                pool = Pool(values[images], answers.labels[images], clusters[images], plan, unit)
-                pool.add_to(builder, row)
+                pool = PooledImages.of(
+                    values[images], answers.labels[images], clusters[images], plan
+                )
+                add_agreement(builder, row, pool, scores.unit(metric))
         return builder.build()
 
 

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.cases import image_cases, of_five
-from benchmarks.pooled import CORRELATIONS, Estimate, PooledImages
-from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
+from benchmarks.pooled import CORRELATIONS, PooledImages
+from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Benchmark, Card, MeasureInfo, Questions, ScoreTable
-from benchmarks.statistics import pairwise_accuracy
 from benchmarks.statistics.correlation import kendall, pearson, spearman
 from benchmarks.statistics.raters import Level, krippendorff_alpha, one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -132,24 +131,10 @@ _OURS = frozenset({("plcc", "dsg_likert"), ("pairwise_accuracy", "human_avg")})
 
 
 def _add(builder: MeasuredBuilder, row: Row, part: PooledImages, unit: float) -> None:
-    found = _estimate(row.measure, part, unit)
+    found = part.estimate(row.measure, "calibrated", unit)
     row = replace(part.counted(row), value=found.value, note=found.note)
     pool = part.sample if row.measure in CORRELATIONS else None
     builder.add(row, found.resamples, members=part.members, pool=pool)
-
-
-def _estimate(measure_name: str, part: PooledImages, unit: float) -> Estimate:
-    if measure_name == "pairwise_accuracy" and not part.too_few:
-        return _pairwise_accuracy(part, unit)
-    return part.correlation(measure_name)
-
-
-def _pairwise_accuracy(part: PooledImages, unit: float) -> Estimate:
-    """Defined for constant scores too: they call every pair tied."""
-    best = pairwise_accuracy.tie_calibrated(part.scores, part.ratings)
-    note = f"tied up to a difference of {unit * best.threshold:.6g}"
-    drawn = part.pair_forms(best.threshold).drawn(part.plan.counts)
-    return Estimate(best.accuracy, notes(note, part.constant, part.remark), drawn.accuracy)
 
 
 CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)

@@ -14,7 +14,12 @@ from scipy.special import expit
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics import correlation, samples, thresholds
-from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
+from benchmarks.statistics.correlation import (
+    Groups,
+    resampled_pearson,
+    resampled_spearman,
+    spearman_by_group,
+)
 from benchmarks.statistics.detection import auroc, average_precision
 from benchmarks.statistics.kendall import resampled_kendall
 from benchmarks.statistics.margins import better_worse_auc
@@ -139,6 +144,12 @@ def kendall(sample: Sample, counts: FloatArray) -> FloatArray:
     return resampled_kendall(sample.scores, sample.gold, counts, sample.clusters)
 
 
+def spearman_within(sample: Sample, counts: FloatArray) -> FloatArray:
+    """Mean over clusters of Spearman's rho within each, where it is defined, as within prompts."""
+    groups = Groups.of(sample.clusters, sample.n_clusters)
+    return resampled_mean(spearman_by_group(sample.scores, sample.gold, groups), counts)
+
+
 def accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
     """Share of items whose margin is above 0: ties are failures, as in CROC."""
     right = (sample.scores > 0.0).astype(np.float64)
@@ -206,6 +217,7 @@ MEASURES: Mapping[str, Draws] = MappingProxyType(
         "Pearson": pearson,
         "Spearman": spearman,
         "Kendall": kendall,
+        "Spearman within": spearman_within,
         "accuracy": accuracy,
         "AUC of margins": margin_auc,
         "AUROC": label_auroc,
@@ -338,6 +350,7 @@ def _nonlinear() -> Iterator[Scenario]:
             yield Scenario("AUROC", labels)
             yield Scenario("average precision", labels)
         yield Scenario("tie-calibrated", _tied(n_clusters, _SMALL, SAME))
+        yield Scenario("Spearman within", _tied(n_clusters, _SIZES, SAME))
 
 
 def _power() -> Iterator[Scenario]:
@@ -380,7 +393,7 @@ def truth(measure: str, design: Design, *, same: bool, seed: int, share: float =
 
 
 def _batch(measure: str, design: Design, rng: np.random.Generator, share: float) -> FloatArray:
-    if measure == "chain rank":
+    if measure in ("chain rank", "Spearman within"):
         sample = drawn(design.with_clusters(int(CHAINS * share)), rng)
         return MEASURES[measure](sample, np.ones((1, sample.n_clusters))).ravel()
     paired = measure == "tie-calibrated"
