@@ -191,6 +191,8 @@ class PooledImages:
         if math.isnan(fit.value):
             return Estimate(note=notes(fit.note, self.remark))
         value = fit.value if measure == "plcc" else fit.rmse
+        if not self.plan.n_resamples:  # Nor is there a resample that could be doubted.
+            return Estimate(value, notes(fit.note, self.remark))
         doubt = self.to_ratings.doubt(fit)
         drawn = None
         if not doubt:

@@ -14,7 +14,7 @@ import pytest
 from scipy import optimize, stats
 
 from benchmarks.arrays import FloatArray
-from benchmarks.families.controls import run_controls
+from benchmarks.families.controls import control_scores
 from benchmarks.families.rating import MEASURES, TIE_VARIANTS, RatingAnswers, RatingBenchmark
 from benchmarks.registry import load_registry
 from benchmarks.rows import Measured, Row
@@ -516,7 +516,7 @@ def test_agiqa_3k_has_its_figures() -> None:
     assert ceiling.value == pytest.approx(0.768, abs=5e-4)
     people = one.facts(answers)["How far people agree"].set_index("facet")["Spearman ρ"]
     assert people["quality"].iloc[0] == pytest.approx(0.832, abs=5e-4)
-    controls = run_controls(one, answers, None, 0).measured.rows
+    controls = one.measure(control_scores(one, answers), answers, one.plan(answers, 0)).rows
     values = {(row.metric, row.measure, row.facet): row.value for row in controls}
     for label, golden in one.card.golden.items():
         value = values[golden.metric, golden.measure, golden.facet]
