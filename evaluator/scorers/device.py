@@ -102,7 +102,6 @@ def repeatable() -> Iterator[None]:
         matmul.allow_tf32,
     )
     try:
-        # `use_deterministic_algorithms` does the same, and imports the compiler first: two seconds.
         torch.set_deterministic_debug_mode("warn")
         cudnn.benchmark, cudnn.allow_tf32, matmul.allow_tf32 = False, False, False
         yield

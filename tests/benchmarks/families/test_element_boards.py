@@ -123,3 +123,34 @@ def test_perception_follows_correspondence_on_evalmi_as_released(assay_data: Pat
     assert found == pytest.approx(
         {"srcc": 0.616659, "pearson": 0.591849, "krcc": 0.452303}, abs=5e-7
     )
+
+
+def test_richhf_is_read_from_the_lines_that_its_document_asks_for(tmp_path: Path) -> None:
+    """The scores are means that a metric follows; each word of a prompt is a part with a label."""
+    rng = np.random.default_rng(3)
+    features = ("misalignment_score", "artifact_score", "aesthetics_score", "overall_score")
+    lines = []
+    for k in range(955):
+        words = [{"word": word, "shown": int(rng.random() < 0.7)} for word in ("a", "cat", str(k))]
+        given = dict(zip(features, rng.random(4).round(3).tolist(), strict=True))
+        prompt = " ".join(one["word"] for one in words)
+        lines.append({"filename": f"{k}.png", "prompt": prompt, "words": words, **given})
+    (tmp_path / "richhf").mkdir()
+    (tmp_path / "richhf" / "test.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    one = REGISTRY["richhf"]
+    assert isinstance(one, RatingBenchmark)
+    rated = one.answers(tmp_path)
+    assert isinstance(rated, RatingAnswers)
+    table = pd.DataFrame(lines)
+    assert rated.means["alignment"].tolist() == table["misalignment_score"].tolist()
+    assert rated.means["artifacts"].tolist() == table["artifact_score"].tolist()
+    scores = ScoreTable(table.set_index("filename")[["overall_score"]])
+    rows = one.measure(scores, rated, one.plan(rated, 0)).rows
+    found = {(row.facet, row.measure): row.value for row in rows}
+    assert found["overall", "srcc"] == pytest.approx(1.0)
+    expected = stats.spearmanr(table["overall_score"], table["misalignment_score"]).statistic
+    assert found["alignment", "srcc"] == pytest.approx(expected)
+    words, labelled = board("richhf_words", tmp_path)
+    shown = [one["shown"] for line in lines for one in line["words"]]
+    assert words.labels(labelled) == {"yes": sum(shown), "no": len(shown) - sum(shown)}
+    assert labelled.labels.keys["text"].tolist()[:3] == ["a", "cat", "0"]
