@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
 from benchmarks.arrays import FloatArray
 
@@ -23,14 +23,14 @@ POWER = 0.8
 def probability(difference: ArrayLike, se: ArrayLike) -> FloatArray:
     """Probability that a difference is found; 0.05 where there is none. `se` is positive."""
     ratio = np.abs(np.asarray(difference, np.float64)) / np.asarray(se, np.float64)
-    end = norm.isf(LEVEL / 2)
-    found: FloatArray = norm.cdf(ratio - end) + norm.cdf(-ratio - end)
+    end = -scipy.special.ndtri(LEVEL / 2)
+    found: FloatArray = scipy.special.ndtr(ratio - end) + scipy.special.ndtr(-ratio - end)
     return found
 
 
 def detectable(se: float, power: float = POWER) -> float:
     """Smallest difference that is found with this probability, in the unit of `se`."""
-    return float((norm.isf(LEVEL / 2) + norm.ppf(power)) * se)
+    return float((-scipy.special.ndtri(LEVEL / 2) + scipy.special.ndtri(power)) * se)
 
 
 def clusters_needed(difference: float, se: float, n_clusters: int, power: float = POWER) -> float:
