@@ -44,7 +44,7 @@ def test_states_measures_and_records_are_all_there_and_explained() -> None:
     documented = {model.__name__ for model in RECORDS}
     versioned = {kind.model.__name__ for kind in KINDS.values()}
     # What passes between workers, and inbox and queue, which hold records and events.
-    assert versioned - documented == {"PendingEvent", "Received", "ScoreBundle", "Status"}
+    assert versioned - documented == {"Received", "ScoreBundle", "Status"}
     lines = new()["reference/records.md"].splitlines()
     assert [line for line in lines if line.startswith("| `") and line.endswith("|  |")] == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -129,7 +130,7 @@ def test_richhf_is_read_from_the_lines_that_its_document_asks_for(tmp_path: Path
     """The scores are means that a metric follows; each word of a prompt is a part with a label."""
     rng = np.random.default_rng(3)
     features = ("misalignment_score", "artifact_score", "aesthetics_score", "overall_score")
-    lines = []
+    lines: list[dict[str, Any]] = []
     for k in range(955):
         words = [{"word": word, "shown": int(rng.random() < 0.7)} for word in ("a", "cat", str(k))]
         given = dict(zip(features, rng.random(4).round(3).tolist(), strict=True))
@@ -150,7 +151,7 @@ def test_richhf_is_read_from_the_lines_that_its_document_asks_for(tmp_path: Path
     assert found["overall", "srcc"] == pytest.approx(1.0)
     expected = stats.spearmanr(table["overall_score"], table["misalignment_score"]).statistic
     assert found["alignment", "srcc"] == pytest.approx(expected)
-    words, labelled = board("richhf_words", tmp_path)
-    shown = [one["shown"] for line in lines for one in line["words"]]
-    assert words.labels(labelled) == {"yes": sum(shown), "no": len(shown) - sum(shown)}
+    parts, labelled = board("richhf_words", tmp_path)
+    shown = [word["shown"] for line in lines for word in line["words"]]
+    assert parts.labels(labelled) == {"yes": sum(shown), "no": len(shown) - sum(shown)}
     assert labelled.labels.keys["text"].tolist()[:3] == ["a", "cat", "0"]

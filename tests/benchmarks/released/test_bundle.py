@@ -154,7 +154,7 @@ def _same(found: object, expected: object, place: str) -> None:
 @pytest.mark.paper
 @SCORES
 def test_rows_are_the_same_with_and_without_a_folder_of_data(assay_data: Path, one: Any) -> None:
-    benchmark = BUNDLED[one.benchmark]
+    benchmark = load_registry()[one.benchmark]
 
     def rows(data: Path | None) -> list[dict[str, Any]]:
         answers = benchmark.answers(data)

@@ -83,7 +83,7 @@ def test_the_document_holds_the_table_of_costs_with_what_each_rests_on(tmp_path:
 @pytest.mark.parametrize("columns", [80, 120, 200])
 def test_no_name_and_no_figure_is_cut(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    words = ("cost", "--metric", "pickscore", "--gpu", "l4")
+    words = ("scorers", "cost", "--metric", "pickscore", "--gpu", "l4")
     names = {one["benchmark"] for one in record(*words)["costs"]}
     shown = said(*words)
     assert "…" not in shown and all(name in shown for name in names)
