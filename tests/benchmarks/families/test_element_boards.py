@@ -134,7 +134,7 @@ def test_richhf_is_read_from_the_lines_that_its_document_asks_for(tmp_path: Path
     for k in range(955):
         words = [{"word": word, "shown": int(rng.random() < 0.7)} for word in ("a", "cat", str(k))]
         given = dict(zip(features, rng.random(4).round(3).tolist(), strict=True))
-        prompt = " ".join(one["word"] for one in words)
+        prompt = " ".join(str(word["word"]) for word in words)
         lines.append({"filename": f"{k}.png", "prompt": prompt, "words": words, **given})
     (tmp_path / "richhf").mkdir()
     (tmp_path / "richhf" / "test.jsonl").write_text("\n".join(map(json.dumps, lines)))
