@@ -107,15 +107,14 @@ class CardBenchmark(Benchmark):
             SubmitterError: `data_malformed`, naming file, row and column.
         """
 
+    @abstractmethod
     def gold_of_pairs(self, answers: Any) -> FloatArray:
         """What people said of each pair on the headline's facet, a better one higher.
 
         A mean rating, the share of comparisons won (a tie is half), the share of true elements.
 
-        Returns: shape (pairs,), in the order of `items.pairs`; NaN where nobody said anything. The
-        default knows nothing.
+        Returns: shape (pairs,), in the order of `items.pairs`; NaN where nobody said anything.
         """
-        return np.full(len(answers.pair_ids), np.nan)
 
     def chance(self, answers: Any) -> float:
         """Expected headline of random scores, which may depend on the labels; NaN where unknown."""

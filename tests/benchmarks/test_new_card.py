@@ -169,6 +169,32 @@ def test_a_family_that_is_known_need_not_be_guessed(tmp_path: Path, new: Command
     assert new("new", table, "--out", tmp_path / "x", "--family", "luck") == 2
 
 
+def test_columns_whose_names_differ_by_signs_alone_stay_apart() -> None:
+    made = propose(VOTES)
+    assert [made.take(one, "more", "named so") for one in ("x y", "x-y", "x y")] == [
+        "x_y", "x_y_", "x_y",
+    ]  # fmt: skip
+
+
+def test_a_bracket_alone_makes_no_list() -> None:
+    made = propose(RATED[["file", "prompt"]].assign(quality=["[good"] * 4), "rating")
+    assert made.sections["gold.rating"]["mean"] == FILL_IN
+
+
+def test_a_prompt_may_be_known_by_its_id_alone_and_both_images_may_be_bad() -> None:
+    frame = VOTES.drop(columns="prompt").assign(
+        prompt_id=["p", "q", "p"], better=["left", "right", "bothbad_vote"]
+    )
+    made = propose(frame)
+    assert made.items["prompt"] == "prompt_id" and made.items["text"] == ""
+    assert made.sections["preference"]["values"]["bad"] == "bothbad_vote"
+
+
+def test_a_row_that_is_a_rating_names_no_image_by_its_own_id() -> None:
+    made = propose(LONG.assign(id=["1", "2", "3", "4"]))
+    assert made.items["pair"] == made.items["image"] == "image"
+
+
 def test_people_read_what_was_guessed_and_what_is_to_do(tmp_path: Path, new: Command) -> None:
     table = written(UNKNOWN["numbers"][0], tmp_path / "table.csv")
     assert new("new", table, "--out", tmp_path / "mine") == 0

@@ -19,6 +19,16 @@ def tables(**keys: Any) -> dict[str, Any]:
     return {"tables": [with_keys(TABLE, keys)]}
 
 
+PREFERENCE = {
+    "family": "preference", "gold": None, "headline": {"measure": "accuracy", "facet": None},
+}  # fmt: skip
+GROUP = {"family": "group", "gold": None, "headline": {"measure": "accuracy", "facet": None}}
+
+
+def preference(**keys: Any) -> dict[str, Any]:
+    return PREFERENCE | {"preference": {"winner": "a"} | keys}
+
+
 REFUSED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "key that is not known": ({"famly": "x"}, ("famly",)),
     "family that is not known": ({"family": "ranking"}, ("family",)),
@@ -54,6 +64,24 @@ REFUSED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "golden figure of no measure": (
         {"golden": {"x": {"metric": "m", "measure": "luck", "value": 1.0, "tol": 0.1}}}, ("luck",),
     ),
+    "columns that are a text": ({"tables": [{**TABLE, "columns": "image"}]}, ("columns",)),
+    "no table": ({"tables": None}, ("[[tables]]",)),
+    "two tables of one name": ({"tables": [TABLE, TABLE]}, ("two tables are named t",)),
+    "spread of single ratings": (
+        {"gold": {"mean": {"mean": None, "ratings": "mean", "sd": "mean"}}}, ("belong to a mean",),
+    ),
+    "two forms of a preference": (preference(ranks="mean"), ("exactly one of label",)),
+    "label without its values": (PREFERENCE | {"preference": {"label": "mean"}}, ("label needs values",)),
+    "ties by a threshold that is not there": (
+        preference(metric_ties="threshold"), ("needs a threshold",),
+    ),
+    "threshold found on what is evaluated": (
+        preference(metric_ties="threshold", threshold={"grid": [0.0], "calibrate": "v"})
+        | {"headline": {"measure": "accuracy", "facet": None, "split": "v"}},
+        ("calibrated on the split",),
+    ),
+    "group without a rule": (GROUP | {"group": {"threshold": 0.5}}, ("either rule or rules",)),
+    "best of how many": (GROUP | {"group": {"rule": "best_of"}}, ("size and gold",)),
     "join of no table": (
         {"joins": [{"left": "t", "right": "tags", "on": "image"}]}, ("'tags'",),
     ),

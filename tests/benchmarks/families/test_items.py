@@ -60,6 +60,28 @@ def test_a_pair_that_stands_twice_is_refused(tmp_path: Path) -> None:
         items(tmp_path, [ROWS[0], ROWS[0]], COLUMNS)
 
 
+def test_a_pair_of_two_texts_is_refused(tmp_path: Path) -> None:
+    other = {**ROWS[0], "text": "another"}
+    with refused("data_malformed", "'a'", "two images or texts"):
+        items(tmp_path, [ROWS[0], other], COLUMNS, items={"pair": "", "shared": True})
+
+
+def test_a_list_of_images_may_have_a_list_of_who_made_them(tmp_path: Path) -> None:
+    rows = [{"p": "x", "images": ["a", "b"], "models": ["m", "n"], "ranks": [2, 1]}]
+    lists = {name: {"from": name, "type": "list_str"} for name in ("images", "models")}
+    columns = {"p": "p", "ranks": {"from": "ranks", "type": "list_int"}, **lists}
+    named = {"pair": "", "prompt": "p", "text": "p", "image": "images", "model": "models"}
+    found = items(
+        tmp_path, rows, columns,
+        **PREFERENCE | {"headline": {"measure": "accuracy", "facet": None}}, items=named | {"shared": True},
+        preference={"ranks": "ranks"},
+    )  # fmt: skip
+    assert dict(zip(found.pairs["image"], found.pairs["model"], strict=True)) == {
+        "a": "m",
+        "b": "n",
+    }
+
+
 @pytest.mark.parametrize("keep", [0.25, 0.5, 1.0])
 def test_a_sample_keeps_the_smallest_hashes_of_each_stratum(tmp_path: Path, keep: float) -> None:
     rows = [

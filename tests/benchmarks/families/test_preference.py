@@ -405,6 +405,30 @@ def test_a_threshold_is_found_on_another_split(tmp_path: Path, on: str) -> None:
     assert found.value == pytest.approx(plain("t", best))
     assert found.n_items == 100
     assert f"{best:g}" in found.note
+    # Random scores are never as close as the least threshold: a decided one is right half of the
+    # times, a tie half right.
+    assert one.chance(measured(one, scores)[0]) == pytest.approx(0.5)
+
+
+def test_a_threshold_needs_the_split_that_it_is_found_on(tmp_path: Path) -> None:
+    threshold = {"metric_ties": "threshold", "threshold": {"grid": [0.0], "calibrate": "v"}}
+    with refused("invalid_benchmark", "items.split"):
+        benchmark(tmp_path, labelled("xy"), LABEL | threshold, COLUMN)
+
+
+def test_rows_that_compare_no_two_images_are_refused(tmp_path: Path) -> None:
+    with refused("data_malformed", "do not compare two images"):
+        benchmark(tmp_path, labelled("xy"), LABEL, COLUMN, {"image": "x"}).answers(None)
+
+
+def test_where_people_decided_nothing_there_is_no_accuracy(tmp_path: Path) -> None:
+    found = values(benchmark(tmp_path, labelled("tt"), LABEL, COLUMN), scored(RIGHT, WRONG))
+    assert math.isnan(found["accuracy"].value) and found["accuracy"].n_items == 0
+
+
+def test_a_card_without_texts_has_none(tmp_path: Path) -> None:
+    one = benchmark(tmp_path, labelled("xy"), LABEL, COLUMN, {"text": ""})
+    assert one.texts(None) == {}
 
 
 SIMULATED = [

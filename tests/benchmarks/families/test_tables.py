@@ -92,6 +92,15 @@ WRONG: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "not cut out": (
         "image,prompt,mean\na,b,1\n", {"n": {"from": "image", "regex": "(x+)"}}, ("'a'", "(x+)"),
     ),
+    "text for a number": (
+        "image,prompt,mean\na,b,1\n", {"n": {"template": "{image:03d}"}}, ("no number", "image:03d"),
+    ),
+    "no list": (
+        "image,prompt,mean\na,b,1\n", {"n": {"from": "image", "type": "list_str"}}, ("a list", "'a'"),
+    ),
+    "neither true nor false": (
+        "image,prompt,mean\na,b,1\n", {"n": {"from": "image", "type": "bool"}}, ("true or false",),
+    ),
     "several at once": (
         "image,prompt,mean\na,,x\n", {}, ("column prompt", "column mean"),
     ),
@@ -144,6 +153,21 @@ def test_records_lie_where_the_card_says(tmp_path: Path, case: str) -> None:
     assert found.rows[list(columns)].to_numpy().tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "keys", "says"),
+    [
+        ({"a": 5}, {"records": "a.b[*]"}, "no object at"),
+        ({"a": {}}, {"records": "a.b[*]"}, "no 'b'"),
+        (ROWS, {"explode": "prompt"}, "no list in column prompt"),
+    ],
+)
+def test_records_that_are_not_where_the_card_says_are_refused(
+    tmp_path: Path, content: Any, keys: dict[str, Any], says: str
+) -> None:
+    with refused("data_malformed", "labels.json", says):
+        read(tmp_path, json.dumps(content).encode(), {}, "json", **keys)
+
+
 def test_lists_become_rows_and_rows_that_are_not_wanted_are_counted(tmp_path: Path) -> None:
     found = read(
         tmp_path, FORMATS["json"], {"tag": "tags", "n": {"from": "@index", "type": "int"}}, "json",
@@ -180,6 +204,25 @@ def test_columns_are_joined_one_to_one_or_as_lists(tmp_path: Path) -> None:
     assert found.tolist() == [[], ["x", "y"]]
     found = joined(tmp_path / "3", "b,x\nc,y\n", how="many", unmatched="ignore")["tag"]
     assert found.tolist() == [[], ["x"]]
+    found = joined(tmp_path / "4", "b,x\na,y\n", on={"image": "image"})["tag"]
+    assert found.tolist() == ["y", "x"]
+
+
+def test_what_is_joined_may_have_been_joined_itself(tmp_path: Path) -> None:
+    kinds = {"name": "kinds", "path": "kinds.csv", "columns": {"tag": "tag", "kind": "kind"}}
+    files = [RATED["files"][0] | {"path": f"{name}.csv"} for name in ("labels", "tags", "kinds")]
+    joins = [
+        {"left": "tags", "right": "kinds", "on": "tag"},
+        {"left": "t", "right": "tags", "on": "image"},
+    ]
+    tables = [RATED["tables"][0], TAGS, kinds]
+    card = with_keys(RATED, {"tables": tables, "files": files, "joins": joins})
+    benchmark = benchmark_of(
+        tmp_path, card, labels_csv="image,prompt,mean\na,p,1\nb,p,2\n",
+        tags_csv="image,tag\nb,x\na,y\n", kinds_csv="tag,kind\nx,7\ny,8\n",
+    )  # fmt: skip
+    found = read_tables(benchmark.folder(None), benchmark.card).rows
+    assert found["kind"].tolist() == ["8", "7"]
 
 
 @pytest.mark.parametrize(
@@ -189,6 +232,11 @@ def test_columns_are_joined_one_to_one_or_as_lists(tmp_path: Path) -> None:
 def test_a_join_that_does_not_fit_names_the_row(tmp_path: Path, tags: str, says: str) -> None:
     with refused("data_malformed", "tags.csv", says):
         joined(tmp_path, tags)
+
+
+def test_a_join_on_a_column_that_one_table_lacks_is_refused(tmp_path: Path) -> None:
+    with refused("data_malformed", "tags.csv", "no such column"):
+        joined(tmp_path, "a,x\nb,y\n", on="prompt")
 
 
 def test_a_template_takes_names_and_numbers_and_nothing_else() -> None:

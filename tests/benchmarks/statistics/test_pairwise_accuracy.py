@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -120,7 +120,8 @@ def test_pairs_are_counted_by_who_ties_them(sample: list[tuple[float, float]]) -
     assert accuracy_ignoring_ties(scores, labels) == pytest.approx(ordered, nan_ok=True)
 
 
-@given(st.lists(SCORES, min_size=1, max_size=20), st.floats(0, 2e16))
+@given(st.lists(SCORES, max_size=20), st.floats(0, 2e16))
+@example([], 0.0)
 def test_reach_goes_by_the_rounded_differences(scores: list[float], threshold: float) -> None:
     values = np.unique(scores)
     expected = [int((values - value <= threshold).sum()) for value in values]
