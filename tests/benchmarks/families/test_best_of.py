@@ -120,6 +120,7 @@ def test_measures_are_those_of_a_plain_loop(tmp_path: Path, size: int, missing: 
             assert part.value == pytest.approx(each[inside, column].sum() / weight[inside].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["average", "first"])
 def test_chance_is_what_random_scores_reach(tmp_path: Path, ties: str) -> None:
     for measure, fact in (("top1_agreement", "top1_agreement"), ("rating_of_best", "rating")):

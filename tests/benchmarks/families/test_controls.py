@@ -105,6 +105,7 @@ def test_a_control_that_is_not_known_is_refused(tmp_path: Path) -> None:
         scores_of(tmp_path, controls={"run": ["moon_phase"]})
 
 
+@pytest.mark.slow
 def test_agiqa_3k_has_the_figures_of_its_controls() -> None:
     board: Any = load_registry()["agiqa3k"]
     found = run_controls(board, board.answers(None), n_resamples=50)

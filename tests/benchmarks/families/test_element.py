@@ -446,6 +446,7 @@ def test_skills_have_rows_of_their_own(tmp_path: Path) -> None:
 CHANCE = ["auroc", "average_precision", "balanced_accuracy", "kappa"]
 
 
+@pytest.mark.slow
 def test_chance_is_what_random_scores_reach(tmp_path: Path) -> None:
     random = np.random.default_rng(11)
     rows = [

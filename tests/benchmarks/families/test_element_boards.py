@@ -52,6 +52,7 @@ def test_geneval_needs_no_data_and_says_that_the_labels_of_its_successor_were_no
 
 
 @pytest.mark.paper
+@pytest.mark.slow
 def test_the_labels_of_geneval_are_those_of_its_raters(assay_data: Path) -> None:
     for name, content in make_geneval.tables(assay_data).items():
         assert (BUILT_IN / "geneval" / name).read_text("utf-8") == content
@@ -70,6 +71,7 @@ def test_the_labels_of_geneval_are_those_of_its_raters(assay_data: Path) -> None
 
 
 @pytest.mark.paper
+@pytest.mark.slow
 def test_evalmi_against_a_plain_computation(assay_data: Path) -> None:
     one, answers = board("evalmi_elements", assay_data)
     table = pd.read_excel(assay_data / "evalmi" / "AIGI2025_MOS_yn.xlsx", engine="calamine")

@@ -23,6 +23,7 @@ from benchmarks.statistics import logistic
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from tests.benchmarks.checks import check_pools, refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.tiers import all_slow_but_one
 
 NAN = math.nan
 ALL_TIES = ["calibrated", "equal", "ignore"]
@@ -338,7 +339,7 @@ CHANCES = [
 ]
 
 
-@pytest.mark.parametrize(("pool", "measure", "variant", "coarse"), CHANCES)
+@pytest.mark.parametrize(("pool", "measure", "variant", "coarse"), all_slow_but_one(CHANCES))
 def test_chance_is_what_random_scores_reach(
     tmp_path: Path, pool: str, measure: str, variant: str, coarse: int
 ) -> None:

@@ -72,6 +72,7 @@ def test_controls_of_models_run() -> None:
 
 
 @pytest.mark.paper
+@pytest.mark.slow
 def test_the_models_of_evalmi_have_their_released_means(assay_data: Path) -> None:
     one, answers = board("evalmi_systems", assay_data)
     human = dict(zip(answers.models, answers.human, strict=True))
