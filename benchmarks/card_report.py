@@ -1,4 +1,4 @@
-"""What a card's data say before any metric stands on its board: counts, chance, controls, power."""
+"""Report on the data of a card before any metric stands on its board: counts, chance, controls, power."""
 
 from __future__ import annotations
 

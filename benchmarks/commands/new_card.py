@@ -116,11 +116,11 @@ def _for_people(
     card: Path, made: Proposal, problems: tuple[Problem, ...], *, fetched: bool
 ) -> None:
     console = CommandConsole()
-    lines = [tuple(map(_legible, (one.column, one.role, one.why))) for one in made.guesses]
+    lines = [tuple(map(_printable, (one.column, one.role, one.why))) for one in made.guesses]
     listing = Listing(f"{card}: family {made.family}", ("column", "taken for", "because"), lines)
     print_blocks(table_or_lines(listing, console.width), console)
     for text in made.unknown:
-        console.print(Text(f"Not known: {_legible(text)}"))
+        console.print(Text(f"Not known: {_printable(text)}"))
     for one in problems:
         place = f"{one.place}: " if one.place else ""
         errors().print(f"To do: {place}{one.message}", markup=False, highlight=False)
@@ -133,5 +133,5 @@ def _for_people(
     console.print(Text(f"Next: python -m benchmarks check {card.parent}"))
 
 
-def _legible(text: str) -> str:
+def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -76,7 +76,7 @@ class Cut:
         return cls(evaluated, evaluated, _quantiles(evaluated.scores, STEP), folds, plan)
 
     @property
-    def _given(self) -> bool:
+    def _is_fixed(self) -> bool:
         return self.grid.size == 1
 
     @cached_property
@@ -86,7 +86,7 @@ class Cut:
         -1 where a fold has no others to find it on.
         """
         n_folds = int(self.folds.max(initial=0)) + 1
-        if self._given:
+        if self._is_fixed:
             chosen = np.zeros((len(self.plan.draws), 1), np.intp)
             return dict.fromkeys(AGREEMENTS, chosen)
         tables = self._tables(self.searched, np.arange(len(self.plan.clusters)))

@@ -402,7 +402,7 @@ class _Metric:
             return
         drawn = self._values(row.measure, used)
         value = float(drawn[0])
-        row = replace(row, value=value, note=self._said(row, n_missing, value))
+        row = replace(row, value=value, note=self._row_note(row, n_missing, value))
         builder.add(row, None if math.isnan(value) else drawn[1:], members=members)
 
     def _values(self, measure: str, used: BoolArray) -> FloatArray:
@@ -414,17 +414,17 @@ class _Metric:
         items = self._cut.items.chosen(chosen)
         return area(items.scores, items.positive, items.clusters, self._plan.draws)
 
-    def _said(self, row: Row, n_missing: int, value: float) -> str:
+    def _row_note(self, row: Row, n_missing: int, value: float) -> str:
         missing = f"elements without a score, {_MISSING.get(self._mode, '')}: {n_missing}"
         of_all = row.skill is None and row.split in (None, "all")
         return notes(
             "all are there, or none is" if math.isnan(value) and row.n_items else "",
-            self._said_threshold(row.measure),
+            self._threshold_note(row.measure),
             missing if n_missing else "",
             self._note if of_all else "",
         )
 
-    def _said_threshold(self, measure: str) -> str:
+    def _threshold_note(self, measure: str) -> str:
         if measure not in AGREEMENTS or isinstance(self._rule, float | int):
             return ""
         found = self._cut.thresholds(measure)

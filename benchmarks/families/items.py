@@ -118,7 +118,7 @@ def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()
 
 
-def _shown(
+def _released_places(
     rows: pd.DataFrame, row: np.ndarray, place: np.ndarray, card: FamilyCard, kind: str = ""
 ) -> np.ndarray:
     """Place that the id of an image, or of a text, tells: its own, or that of its hash in its row."""
@@ -142,8 +142,8 @@ def _cells(rows: pd.DataFrame, card: FamilyCard) -> pd.DataFrame:
     if images == ("",):  # Images without names: the sides of a comparison, or those of a group.
         images *= 2 if card.preference else card.group.n_images if card.group else 1
     n = len(rows)
-    shown = _shown(rows, *_every(n, len(images)), card).reshape(n, len(images))
-    of_text = _shown(rows, *_every(n, len(texts)), card, "c").reshape(n, len(texts))
+    shown = _released_places(rows, *_every(n, len(images)), card).reshape(n, len(images))
+    of_text = _released_places(rows, *_every(n, len(texts)), card, "c").reshape(n, len(texts))
     parts = []
     for k, text in enumerate(texts):
         for i, image in enumerate(images):
@@ -198,7 +198,7 @@ def _listed(rows: pd.DataFrame, card: FamilyCard) -> pd.DataFrame:
         models = [str(one) for cell in rows[model] for one in cell]
     else:
         models = list(of_row[model].astype(str)) if model else [""] * len(row)
-    shown = np.char.add("/", _shown(rows, row, place, card).astype(str)).astype(object)
+    shown = np.char.add("/", _released_places(rows, row, place, card).astype(str)).astype(object)
     numbered = of_row["row_id"].to_numpy(object) + shown
     return pd.DataFrame(
         {

@@ -67,9 +67,9 @@ def read_tables(folder: DataFolder, card: FamilyCard) -> JoinedTable:
     paths = {table.name: table.paths[0] for table in card.tables}
     for join in card.joins:
         if join.left == card.tables[0].name:
-            joined = _joined(folder, paths, join, joined, tables[join.right])
+            joined = _join(folder, paths, join, joined, tables[join.right])
         else:
-            tables[join.left] = _joined(folder, paths, join, tables[join.left], tables[join.right])
+            tables[join.left] = _join(folder, paths, join, tables[join.left], tables[join.right])
     return JoinedTable(joined, dropped)
 
 
@@ -143,7 +143,7 @@ def _json_lines(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
 
 
 def _parquet(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
-    wanted, place = _wanted(table), folder.path(path)
+    wanted, place = _source_columns(table), folder.path(path)
     try:
         cells = pq.read_metadata(place).num_rows * max(len(wanted), 1)
         if cells > _MOST_CELLS:
@@ -175,7 +175,7 @@ _READERS: Mapping[str, Callable[[DataFolder, str, Table], pd.DataFrame]] = {
 }
 
 
-def _wanted(table: Table) -> list[str]:
+def _source_columns(table: Table) -> list[str]:
     """Columns of the file that the table is made of."""
     named = [*table.where, table.explode]
     for column in table.columns.values():
@@ -271,7 +271,9 @@ def _cells(folder: DataFolder, path: str, frame: pd.DataFrame, column: Column) -
         texts = known.map(text_of)
         strange = ~texts.isin(list(column.map))
         if strange.any():
-            raise _CellsError(f"{_found(texts, strange)}; expected one of {', '.join(column.map)}")
+            raise _CellsError(
+                f"{_wrong_cells(texts, strange)}; expected one of {', '.join(column.map)}"
+            )
         known = texts.map(dict(column.map))
     typed = _typed(known, column.type)
     return typed if not empty.any() else typed.reindex(frame.index)
@@ -282,7 +284,9 @@ def _cut(cells: pd.Series, pattern: str) -> pd.Series:
     found = pc.extract_regex(texts, with_named_group(pattern))
     cut = pd.Series(pc.struct_field(found, "found").to_pylist(), cells.index, dtype=object)
     if cut.isna().any():
-        raise _CellsError(f"{_found(cells, cut.isna())}; expected a text that fits {pattern!r}")
+        raise _CellsError(
+            f"{_wrong_cells(cells, cut.isna())}; expected a text that fits {pattern!r}"
+        )
     return cut
 
 
@@ -292,7 +296,7 @@ def _typed(cells: pd.Series, kind: CellType) -> pd.Series:
     if kind.startswith("list_"):
         lists = cells.map(_as_list)
         if lists.isna().any():
-            raise _CellsError(f"{_found(cells, lists.isna())}; expected a list")
+            raise _CellsError(f"{_wrong_cells(cells, lists.isna())}; expected a list")
         flat = lists.explode()
         # An empty list explodes into an empty cell.
         typed = _typed(flat[flat.notna()], _ELEMENT[kind])
@@ -301,7 +305,7 @@ def _typed(cells: pd.Series, kind: CellType) -> pd.Series:
     if kind == "bool":
         truth = cells.map(lambda cell: _TRUTH.get(text_of(cell).lower()))
         if truth.isna().any():
-            raise _CellsError(f"{_found(cells, truth.isna())}; expected true or false")
+            raise _CellsError(f"{_wrong_cells(cells, truth.isna())}; expected true or false")
         return truth.astype(bool)
     numbers = pd.to_numeric(cells, errors="coerce")
     numbers = numbers.astype(np.float64)
@@ -309,7 +313,7 @@ def _typed(cells: pd.Series, kind: CellType) -> pd.Series:
     if kind == "int":
         wrong |= numbers % 1 != 0
     if wrong.any():
-        raise _CellsError(f"{_found(cells, wrong)}; expected {_NUMBERS[kind]}")
+        raise _CellsError(f"{_wrong_cells(cells, wrong)}; expected {_NUMBERS[kind]}")
     return numbers.astype(np.int64 if kind == "int" else np.float64)
 
 
@@ -379,7 +383,7 @@ def _is_empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell)) or str(cell) == ""
 
 
-def _found(cells: pd.Series, wrong: pd.Series) -> str:
+def _wrong_cells(cells: pd.Series, wrong: pd.Series) -> str:
     """Which cells are wrong, and where; `wrong` has the index of `cells`."""
     bad = cells[wrong.to_numpy(bool)]
     shown = ", ".join(repr(text_of(cell)[:60]) for cell in bad.iloc[:_SHOWN])
@@ -390,7 +394,7 @@ def _where(wrong: pd.Series) -> str:
     return f"first in {data_row(wrong.index[wrong.to_numpy(bool)][0])}"
 
 
-def _joined(
+def _join(
     folder: DataFolder,
     paths: Mapping[str, str],
     join: Join,

@@ -24,10 +24,10 @@ def chance_of_order(comparisons: Sequence[tuple[int, int]]) -> float:
         below[place[higher]] |= 1 << place[lower]
 
     @cache
-    def ways(placed: int) -> int:
+    def count_orders(placed: int) -> int:
         if placed == (1 << size) - 1:
             return 1
         following = (at for at in range(size) if not placed >> at & 1)
-        return sum(ways(placed | 1 << at) for at in following if below[at] & ~placed == 0)
+        return sum(count_orders(placed | 1 << at) for at in following if below[at] & ~placed == 0)
 
-    return ways(0) / math.factorial(size)
+    return count_orders(0) / math.factorial(size)
