@@ -47,6 +47,7 @@ from leaderboard.publication.snapshot import (
     key_of,
     parse_snapshot,
     read_snapshot,
+    shown_card,
     snapshot_changes,
 )
 from leaderboard.publication.static_page import STATIC_PATH, static_page
@@ -482,7 +483,7 @@ class Publisher:
 
     def __init__(self, store: Store, cards: Mapping[str, Card]) -> None:
         self._store = store
-        self._cards = dict(cards)
+        self._cards = {name: shown_card(card) for name, card in cards.items()}
         self._cache = DrawsCache(store, store.cache and store.cache / "draws")
         self._lock = threading.Lock()
         self._built: tuple[object, dict[str, bytes | None]] | None = None
