@@ -29,10 +29,12 @@ class Failing:
         self.inner, self.asked, self._switch = inner, list[str](), switch
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self.inner, name)  # What the inner one cannot do, this one cannot do.
+
         def answer(*words: Any, **more: Any) -> Any:
             self.asked.append(name)
             self._switch.check()
-            return getattr(self.inner, name)(*words, **more)
+            return method(*words, **more)
 
         return answer
 
