@@ -1,9 +1,9 @@
-"""ImageReward: BLIP's text encoder reads the prompt beside the image; its first token is rated."""
+"""ImageReward and CycleReward: BLIP's text encoder reads the prompt beside the image; its first token is rated."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from PIL import Image
@@ -23,7 +23,6 @@ from evaluator.scorers.answering import SharedImageScorer
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.loading import dtype_of, environment, fill, load_processor, read_weights
 from evaluator.scorers.models.blip import (
-    AttentionHeads,
     Renaming,
     authors_file,
     count_layers,
@@ -67,17 +66,38 @@ RENAMING = Renaming(
 )
 
 
+ACTIVATIONS: Mapping[str, type[nn.Module]] = {"none": nn.Identity, "gelu": nn.GELU}
+
+
+class ImageRewardOptions(Frozen):
+    """What differs between rows."""
+
+    max_tokens: int = Field(default=35, ge=3, le=512)  # Tokens of a prompt, with [CLS] and [SEP]
+    activation: Literal["none", "gelu"] = "none"  # Between the layers of the head
+    standardised: bool = True  # Whether ImageReward's mean and deviation are taken out
+    vision_heads: int = 16
+    text_heads: int = 12
+
+
 class ImageRewardModel(nn.Module):
-    """Vision tower, text encoder that attends to it, and a head without activations."""
+    """Vision tower, text encoder that attends to it, and a head of linear layers.
+
+    `activation`: between the head's layers; none follows the last.
+    """
 
     def __init__(
-        self, vision: BlipVisionConfig, text: BlipTextConfig, widths: Mapping[str, tuple[int, int]]
+        self,
+        vision: BlipVisionConfig,
+        text: BlipTextConfig,
+        widths: Mapping[str, tuple[int, int]],
+        activation: nn.Module,
     ) -> None:
         super().__init__()
         self.vision = BlipVisionModel(vision)
         self.text = BlipTextModel(text, add_pooling_layer=False)
         # Named by their places in the authors' module, where dropout stands between them.
         self.head = nn.ModuleDict({name: nn.Linear(*width) for name, width in widths.items()})
+        self.activation = activation
 
     def encode_images(self, pixels: Tensor) -> Tensor:
         """States of the patches, shape (n, patches + 1, d)."""
@@ -85,7 +105,7 @@ class ImageRewardModel(nn.Module):
         return states
 
     def reward(self, states: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
-        """Standardised rewards of n texts with an image each, shape (n,).
+        """Raw rewards of n texts with an image each, shape (n,).
 
         `states`: of the images, shape (n, patches + 1, d); `ids`: of the texts' tokens, [CLS]
         first, padded, shape (n, t); `mask`: 1 where there is a token, shape (n, t).
@@ -93,9 +113,10 @@ class ImageRewardModel(nn.Module):
         hidden = self.text(
             input_ids=ids, attention_mask=mask, encoder_hidden_states=states, is_decoder=False
         ).last_hidden_state[:, 0]
-        for layer in self.head.values():
-            hidden = layer(hidden)
-        rewards: Tensor = (hidden.float().squeeze(1) - REWARD_MEAN) / REWARD_DEVIATION
+        *inner, last = self.head.values()
+        for layer in inner:
+            hidden = self.activation(layer(hidden))
+        rewards: Tensor = last(hidden).float().squeeze(1)
         return rewards
 
 
@@ -136,7 +157,10 @@ def text_config(state: Mapping[str, Tensor], heads: int) -> BlipTextConfig:
 
 
 def build_image_reward(
-    state: Mapping[str, Tensor], source: Source, heads: AttentionHeads, dtype: torch.dtype
+    state: Mapping[str, Tensor],
+    source: Source,
+    options: ImageRewardOptions,
+    dtype: torch.dtype,
 ) -> ImageRewardModel:
     """The model of the released weights, in evaluation mode on the CPU."""
     named = RENAMING.renamed(state)
@@ -145,22 +169,15 @@ def build_image_reward(
         key=lambda name: int(name.split(".")[1]),
     )
     widths = {name.split(".")[1]: (named[name].shape[1], named[name].shape[0]) for name in places}
-    vision, text = vision_config(named, heads.vision), text_config(named, heads.text)
+    vision = vision_config(named, options.vision_heads)
+    text = text_config(named, options.text_heads)
     with no_init_weights():
-        model = ImageRewardModel(vision, text, widths)
+        model = ImageRewardModel(vision, text, widths, ACTIVATIONS[options.activation]())
     return fill(model, named, source).to(dtype).eval()
 
 
-class ImageRewardOptions(Frozen):
-    """What differs between rows."""
-
-    max_tokens: int = Field(default=35, ge=3, le=512)  # Tokens of a prompt, with [CLS] and [SEP]
-    vision_heads: int = 16
-    text_heads: int = 12
-
-
 class ImageRewardScorer(SharedImageScorer):
-    """(head(state of [CLS]) - mean) / deviation; mostly -2.3..2."""
+    """head(state of [CLS]), standardised or as it is."""
 
     def __init__(
         self,
@@ -168,7 +185,7 @@ class ImageRewardScorer(SharedImageScorer):
         tokenizer: Any,
         to_pixels: ToPixels,
         *,
-        max_tokens: int,
+        options: ImageRewardOptions,
         batch_texts: int,
     ) -> None:
         self._model = model
@@ -176,7 +193,10 @@ class ImageRewardScorer(SharedImageScorer):
         tokenizer.padding_side = tokenizer.truncation_side = "right"
         self._tokenizer = tokenizer
         self._to_pixels = to_pixels
-        self._max_tokens = max_tokens
+        self._max_tokens = options.max_tokens
+        self._mean, self._deviation = (
+            (REWARD_MEAN, REWARD_DEVIATION) if options.standardised else (0.0, 1.0)
+        )
         self._batch_texts = batch_texts
 
     def prepare(self, image: Image.Image) -> Tensor:
@@ -213,24 +233,23 @@ class ImageRewardScorer(SharedImageScorer):
             prompts, padding=True, truncation=True, max_length=self._max_tokens, return_tensors="pt"
         ).to(states.device)
         rewards = self._model.reward(states, text["input_ids"], text["attention_mask"])
-        return [float(reward) for reward in rewards.cpu()]
+        return [(float(reward) - self._mean) / self._deviation for reward in rewards.cpu()]
 
 
 def load(row: ScorerRow, options: ImageRewardOptions, runtime: Runtime) -> Loaded:
-    """ImageReward, rebuilt from `transformers` and read from the authors' layout."""
+    """The model, rebuilt from `transformers` and read from the authors' layout."""
     source = authors_file(row, runtime)
     words = resolve(row, runtime, "tokenizer")
     tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)
-    heads = AttentionHeads(options.vision_heads, options.text_heads)
     state = read_weights(source, runtime)
-    model = build_image_reward(state, source, heads, dtype_of(row, runtime))
+    model = build_image_reward(state, source, options, dtype_of(row, runtime))
     side: Any = model.vision.config.image_size
     images = ShortestCropped(side, OPENAI_CLIP_MEAN, OPENAI_CLIP_STD)
     scorer = ImageRewardScorer(
         model.to(runtime.device),
         tokenizer,
         images,
-        max_tokens=options.max_tokens,
+        options=options,
         batch_texts=runtime.batch_texts,
     )
     told = environment(

@@ -25,7 +25,8 @@ from evaluator.scorers.registry import Runtime
 
 def layouts() -> dict[str, Renaming]:
     """Known layouts by the name of the metric."""
-    return {"fga-blip2": blip.RENAMING, "imagereward": image_reward.RENAMING}
+    rewards = dict.fromkeys(("imagereward", "cyclereward"), image_reward.RENAMING)
+    return {"fga-blip2": blip.RENAMING, **rewards}
 
 
 def convert(metric: str, checkpoint: Path, target: Path) -> list[str]:

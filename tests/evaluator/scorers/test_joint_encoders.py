@@ -1,4 +1,4 @@
-"""Joint encoders: BLIP-2's matcher and contrast, FGA-BLIP2 and ImageReward, as their authors compute."""
+"""Joint encoders: BLIP-2's matcher and contrast, FGA-BLIP2, ImageReward and CycleReward, as their authors compute."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def folders(fga_model: Any, reward_net: Any, tmp_path_factory: pytest.TempPathFa
         "blip2-itm": {"model": place / "blip2"},
         "fga-blip2": {"model": place / "fga_blip2.pth", "tokenizer": words},
         "imagereward": {"model": place / "ImageReward.pt", "tokenizer": words},
+        "cyclereward-combo": {"model": place / "ImageReward.pt", "tokenizer": words},
     }
 
 
@@ -118,7 +119,8 @@ def reward(scorers: Scorers) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("name", "off"), [("blip2-itm", 0.03), ("fga-blip2", 0.1), ("imagereward", 0.05)]
+    ("name", "off"),
+    [("blip2-itm", 0.03), ("fga-blip2", 0.1), ("imagereward", 0.05), ("cyclereward-combo", 0.05)],
 )
 def test_half_precision_stays_close(
     folders: Folders, scorers: Scorers, name: str, off: float
@@ -129,9 +131,11 @@ def test_half_precision_stays_close(
     assert found == pytest.approx(exact.score(images, TEXTS[:3]), abs=off)
 
 
-@pytest.mark.parametrize("name", ["blip2-itm", "imagereward"])
+@pytest.mark.parametrize(
+    ("name", "longest"), [("blip2-itm", 35), ("imagereward", 35), ("cyclereward-combo", 128)]
+)
 def test_order_and_batch_do_not_matter_and_long_prompts_are_cut_and_said_to_be(
-    folders: Folders, scorers: Scorers, name: str
+    folders: Folders, scorers: Scorers, name: str, longest: int
 ) -> None:
     scorer, small = scorers[name], load(folders, name, batch_texts=2)
     images, asked = [scorer.prepare(image) for image in IMAGES[:3]], [TEXTS, [], TEXTS[1:3]]
@@ -143,7 +147,7 @@ def test_order_and_batch_do_not_matter_and_long_prompts_are_cut_and_said_to_be(
         assert theirs == pytest.approx(alone, abs=1e-6)
     assert abs(together[0][1] - together[2][0]) > 1e-3  # one text, two images
     assert scorer.score(images, TEXTS[:3]) == scorer.score(images, TEXTS[:3])
-    whole = " ".join(["cat"] * 33)
+    whole = " ".join(["cat"] * (longest - 2))
     assert scorer.truncated([whole, f"{whole} dog"]) == [False, True]
     assert scorer.score(images[:1], [whole]) == scorer.score(images[:1], [f"{whole} dog"])
 
@@ -421,7 +425,7 @@ def test_converting_from_the_command_line_refuses_the_checkpoint_of_another_metr
         converting.convert("imagereward", folders["fga-blip2"]["model"], target)
 
 
-# ImageReward: the written formula, cut as the authors cut
+# ImageReward and CycleReward: the written formulas, cut as the authors cut
 
 MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 
@@ -437,9 +441,11 @@ def look(image: Image.Image) -> Any:
     return transforms.Compose(steps)(image)
 
 
-def formula(reward_net: Any, image: Image.Image, prompt: str) -> float:
-    """The authors' steps with the library's modules: padded to 35 tokens, one pair at a time."""
-    cut = {"padding": "max_length", "truncation": True, "max_length": 35}
+def formula(
+    reward_net: Any, image: Image.Image, prompt: str, length: int = 35, head: Any = None
+) -> float:
+    """The authors' raw reward with the library's modules: padded texts, one pair at a time."""
+    cut = {"padding": "max_length", "truncation": True, "max_length": length}
     text = word_tokenizer()(prompt, return_tensors="pt", **cut)
     with torch.no_grad():
         states = reward_net.vision(look(image)[None]).last_hidden_state
@@ -449,17 +455,33 @@ def formula(reward_net: Any, image: Image.Image, prompt: str) -> float:
             encoder_hidden_states=states,
             encoder_attention_mask=torch.ones(states.shape[:2], dtype=torch.long),
         ).last_hidden_state
-        reward = reward_net.layers(hidden[:, 0])
-    return (float(reward) - 0.16717362830052426) / 1.0333394966054072
+        return float((head or reward_net.layers)(hidden[:, 0]))
 
 
 def test_score_is_the_standardised_reward_of_the_first_token(reward: Any, reward_net: Any) -> None:
     images = IMAGES
     prepared = [reward.prepare(image) for image in images]
     found = reward.score(prepared, TEXTS)
-    wanted = [formula(reward_net, *pair) for pair in zip(images, TEXTS, strict=True)]
+    raw = [formula(reward_net, *pair) for pair in zip(images, TEXTS, strict=True)]
+    wanted = [(each - 0.16717362830052426) / 1.0333394966054072 for each in raw]
     assert found == pytest.approx(wanted, abs=2e-6)
     assert max(wanted) - min(wanted) > 0.02
+
+
+def test_cyclereward_is_the_raw_reward_of_a_head_with_gelus(
+    scorers: Scorers, reward_net: Any
+) -> None:
+    scorer, nn = scorers["cyclereward-combo"], torch.nn
+    layers = [layer for layer in reward_net.layers if isinstance(layer, nn.Linear)]
+    head = nn.Sequential(
+        *(part for layer in layers[:-1] for part in (layer, nn.GELU())), layers[-1]
+    )
+    found = scorer.score([scorer.prepare(image) for image in IMAGES], TEXTS)
+    pairs = list(zip(IMAGES, TEXTS, strict=True))
+    wanted = [formula(reward_net, *pair, length=128, head=head) for pair in pairs]
+    assert found == pytest.approx(wanted, abs=2e-6)
+    linear = [formula(reward_net, *pair, length=128) for pair in pairs]
+    assert min(abs(a - b) for a, b in zip(found, linear, strict=True)) > 0.01
 
 
 def test_images_are_cut_as_the_authors_cut_them_where_an_odd_rest_is_left(reward: Any) -> None:

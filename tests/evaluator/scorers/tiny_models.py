@@ -331,7 +331,7 @@ def reward_model(n_words: int) -> Any:
     nn = torch.nn
     vision = hf.BlipVisionConfig(**VISION, layer_norm_eps=1e-6)
     text = hf.BlipTextConfig(
-        **SMALL, encoder_hidden_size=32, vocab_size=n_words, max_position_embeddings=64
+        **SMALL, encoder_hidden_size=32, vocab_size=n_words, max_position_embeddings=160
     )
     # Of the head; its five layers stand at 0, 2, 4, 6 and 7.
     first, second, third, fourth, fifth = (
@@ -350,7 +350,7 @@ def reward_state(model: Any) -> dict[str, Any]:
     state = {
         "blip.vision_proj.weight": torch.ones(2, 2),
         "blip.text_proj.bias": torch.ones(2),
-        "blip.text_encoder.embeddings.position_ids": torch.arange(64)[None],
+        "blip.text_encoder.embeddings.position_ids": torch.arange(160)[None],
     }
     for name, value in model.state_dict().items():
         old = _renamed(
