@@ -42,6 +42,7 @@ from leaderboard.api.source import Source
 from leaderboard.governance.authentication import Authentication, os_user, read_sign_in
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
+from leaderboard.publication.publisher import cards_of
 from leaderboard.publication.reader import Reader
 from leaderboard.service.address import listens_at
 from leaderboard.service.health_routes import routes as health_routes
@@ -105,8 +106,8 @@ def open_store(settings: Settings) -> Store:
 def source_of(store: Store, data: Path | None = None) -> Source:
     """What pages and programs read, once for both."""
     # Boards of people's ratings come before simulated ones.
-    every = (benchmark.card for benchmark in load_registry().values())
-    cards = {card.name: card for card in sorted(every, key=lambda c: (c.simulated, c.name))}
+    every = sorted(cards_of(load_registry()).values(), key=lambda c: (c.simulated, c.name))
+    cards = {card.name: card for card in every}
     models = ModelReader(store, load_prompt_sets(), data)
     return Source(Reader(store, cards, clock=store.clock), store, cards, store.clock, models)
 

@@ -174,13 +174,13 @@ def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Ju
     from leaderboard.ledger.judge_pins import read_pins  # noqa: PLC0415
     from leaderboard.models.judges import Judging  # noqa: PLC0415
     from leaderboard.models.reading import BoardCache, ModelReader  # noqa: PLC0415
+    from leaderboard.publication.publisher import cards_of  # noqa: PLC0415
     from leaderboard.publication.reader import Reader  # noqa: PLC0415
 
     known = load_prompt_sets()
     card = find_prompt_set(known, prompt_set).card
     opened = store.existing()
-    cards = {name: benchmark.card for name, benchmark in load_registry().items()}
-    view = Reader(opened, cards).view()
+    view = Reader(opened, cards_of(load_registry())).view()
     reader = ModelReader(opened, known, data)
     return Judging(view, card, read_pins(opened.public), BoardCache()), reader
 

@@ -23,6 +23,7 @@ from leaderboard.governance.quota import quota_use
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota, read_policy
+from leaderboard.publication.publisher import cards_of
 from leaderboard.records import Kind, Status
 from leaderboard.store.interface import Store
 
@@ -31,8 +32,7 @@ Submission = Annotated[str, typer.Argument(help="Submission.")]
 
 def acts_on(opened: Store) -> OperatorActions:
     """What can be done with the submissions of a store."""
-    cards = {name: benchmark.card for name, benchmark in load_registry().items()}
-    return OperatorActions(opened, cards, opened.clock)
+    return OperatorActions(opened, cards_of(load_registry()), opened.clock)
 
 
 def say(status: Status) -> None:

@@ -15,7 +15,7 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import JsonOption, console, ended_in_order, table
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.publisher import table_schemas
+from leaderboard.publication.publisher import cards_of, table_schemas
 from leaderboard.publication.snapshot import known_and_shown
 from leaderboard.store.opening import StoreName
 
@@ -142,8 +142,8 @@ def cards(name: Named) -> None:
     from leaderboard.store.hub.maintenance import write_cards  # noqa: PLC0415
 
     parts = _parts(name)
-    known = {key: benchmark.card for key, benchmark in load_registry().items()}
-    for line in write_cards(parts, known_and_shown(parts.public, known), table_schemas()):
+    known = known_and_shown(parts.public, cards_of(load_registry()))
+    for line in write_cards(parts, known, table_schemas()):
         console().print(Text(line))
 
 

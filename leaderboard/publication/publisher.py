@@ -47,7 +47,6 @@ from leaderboard.publication.snapshot import (
     key_of,
     parse_snapshot,
     read_snapshot,
-    shown_card,
     snapshot_changes,
 )
 from leaderboard.publication.static_page import STATIC_PATH, static_page
@@ -453,9 +452,16 @@ def _of_one_edition(card: Card, other: Card) -> bool:
 
 
 def cards_of(registry: Mapping[str, Benchmark]) -> dict[str, Card]:
-    """The cards of the benchmarks that rank metrics, by name."""
-    ranking = {name: one for name, one in registry.items() if one.track == "metrics"}
-    return {name: benchmark.card for name, benchmark in ranking.items()}
+    """The cards of the benchmarks that rank metrics, by name, as boards show and keep them.
+
+    What a family adds to a card for its protocol is left out.
+    """
+    ranking = {name: one.card for name, one in registry.items() if one.track == "metrics"}
+    fields = Card.model_fields
+    return {
+        name: Card.model_validate({field: getattr(card, field) for field in fields})
+        for name, card in ranking.items()
+    }
 
 
 def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str, bytes | None]:
@@ -483,7 +489,7 @@ class Publisher:
 
     def __init__(self, store: Store, cards: Mapping[str, Card]) -> None:
         self._store = store
-        self._cards = {name: shown_card(card) for name, card in cards.items()}
+        self._cards = dict(cards)
         self._cache = DrawsCache(store, store.cache and store.cache / "draws")
         self._lock = threading.Lock()
         self._built: tuple[object, dict[str, bytes | None]] | None = None

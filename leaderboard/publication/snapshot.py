@@ -152,13 +152,6 @@ def _cells(table: Any) -> tuple[Cell, ...]:
     return tuple(Cell(**dict(zip(_FIELDS, row, strict=True))) for row in rows)
 
 
-def shown_card(card: Card) -> Card:
-    """The card as boards show and keep it: without what a family adds for its protocol."""
-    if type(card) is Card:
-        return card
-    return Card.model_validate({name: getattr(card, name) for name in Card.model_fields})
-
-
 class Board:
     """All values on one benchmark revision."""
 
@@ -168,7 +161,7 @@ class Board:
         cells: Sequence[Cell] | None = None,
         load: Callable[[], Any] | None = None,
     ) -> None:
-        self.card = shown_card(card)
+        self.card = card
         self._given = None if cells is None else tuple(cells)
         self.columns = CellColumns(load or self._table)
 

@@ -13,7 +13,7 @@ from benchmarks.released.bundle import read_manifest, released_table
 from benchmarks.released.verification import references
 from evaluator.scorers.registry import load_rows
 from evaluator.skill_trust import NAMES, _names, boards_at, trust_of
-from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.store.opening import StoreName
 from tests.evaluator.rig import desk_of
 
@@ -83,7 +83,7 @@ def test_a_board_of_a_store_comes_before_what_ships(tmp_path: Path) -> None:
         if released.paper == "ts2":
             desk.submit_released(released)
     make_worker(opened, store, registry, None, lambda _: None).run_all()
-    Publisher(opened, {n: b.card for n, b in registry.items()}).publish_cards(opened.clock())
+    Publisher(opened, cards_of(registry)).publish_cards(opened.clock())
     found = trust_of("alignscore", store)
     boards = [one for one in found if one.benchmark == "ts2"]
     assert boards and all(one.source.startswith("board of") for one in boards)
