@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from benchmarks.families.card import FamilyCard
 from benchmarks.families.images import has_images, image_readers, names_at_url
 from benchmarks.families.items import Items, items_of, questions_of
 from benchmarks.families.tables import read_tables
+from benchmarks.rows import Row
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions
 from benchmarks.sources.folder import DataFolder
 
@@ -54,6 +55,8 @@ class CardBenchmark(Benchmark):
 
     infos: ClassVar[Mapping[str, MeasureInfo]]
     """Measures of the family."""
+    usual_missing: ClassVar[str] = "wrong"
+    """What becomes of what has no score, where the card does not say it."""
     card: FamilyCard
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
@@ -115,6 +118,16 @@ class CardBenchmark(Benchmark):
 
         Returns: shape (pairs,), in the order of `items.pairs`; NaN where nobody said anything.
         """
+
+    def blank_row(self) -> Row:
+        """A row of the card's variant without metric, measure and value."""
+        row = Row(self.name, self.card.revision, "", "", np.nan)
+        return replace(row, variant=self.card.evaluation.variant)
+
+    @property
+    def missing(self) -> str:
+        """What becomes of what has no score."""
+        return self.card.evaluation.missing or self.usual_missing
 
     def chance(self, answers: Any) -> float:
         """Expected headline of random scores, which may depend on the labels; NaN where unknown."""

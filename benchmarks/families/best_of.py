@@ -29,11 +29,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.errors import PlatformError
 from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import FamilyCard, Group
 from benchmarks.families.items import Items
 from benchmarks.families.means import Credit, add_mean
+from benchmarks.families.measures import refuse, with_measures
 from benchmarks.families.ratings import RatedPairs, rated_pairs
 from benchmarks.families.slices import ALL, slices_of
 from benchmarks.rows import Measured, MeasuredBuilder, Row
@@ -85,10 +85,7 @@ class BestOfBenchmark(CardBenchmark):
         assert said is not None
         if said.gold not in card.gold:
             known = ", ".join(card.gold) or "none"
-            raise PlatformError(
-                "invalid_benchmark",
-                f"The card of {card.name}: group.gold: there is no [gold.{said.gold}] ({known}).",
-            )
+            refuse(card, [f"group.gold: there is no [gold.{said.gold}] ({known})"])
         super().__init__(_with_rules(card, said), home)
         self.said: Group = said
         self._ties: Mapping[str, str] = (
@@ -102,7 +99,6 @@ class BestOfBenchmark(CardBenchmark):
         """The ratings that the rows hold, and the groups of their images."""
         rated = rated_pairs(folder, self.card, items, self.said.gold)
         groups = {f"best_of_{size}": self._groups(folder, items, size) for size in self.said.size}
-        cluster = pd.Index(items.clusters).get_indexer(pd.Index(items.rows["prompt_id"]))
         return RatedGroups(
             items.pair_ids,
             items.clusters,
@@ -112,7 +108,7 @@ class BestOfBenchmark(CardBenchmark):
                 facet: lines[np.isfinite(rated.means[lines]).all(axis=1)]
                 for facet, lines in groups.items()
             },
-            cluster,
+            items.cluster_of_row,
             sources=folder.verified(),
         )
 
@@ -135,7 +131,7 @@ class BestOfBenchmark(CardBenchmark):
         table = scores.oriented().loc[list(answers.pair_ids)]
         cluster = plan.positions(answers.clusters)[answers.cluster_of_row]
         slices = slices_of(self.card, answers.items)
-        row = Row(self.name, self.card.revision, "", "", math.nan)
+        row = self.blank_row()
         for metric in scores.metrics:
             values = table[metric].to_numpy(np.float64)
             for facet, lines in answers.groups.items():
@@ -157,15 +153,11 @@ class BestOfBenchmark(CardBenchmark):
                             named = replace(
                                 of_slice, measure=measure, note=self._note(of_slice, credit)
                             )
-                            if self._missing == "fail" and of_slice.n_missing:
+                            if self.missing == "fail" and of_slice.n_missing:
                                 credit = credit.of(np.zeros(len(lines), bool))
                             place, members = cluster[lines[:, 0]], cluster[part.rows]
                             add_mean(builder, named, credit, place, plan, members=members)
         return builder.build()
-
-    @property
-    def _missing(self) -> str:
-        return self.card.evaluation.missing or "wrong"
 
     def _credits(self, scores: FloatArray, labels: FloatArray, ties: str) -> dict[str, Credit]:
         """Credit of each group by measure; `scores` and `labels` have shape (groups, size)."""
@@ -176,18 +168,18 @@ class BestOfBenchmark(CardBenchmark):
         none = number == 0
         agreed = (chosen & best).sum(axis=1) / share
         rating = np.where(chosen, labels, 0.0).sum(axis=1) / share
-        weight = np.ones(len(scores)) if self._missing != "drop" else (~none).astype(np.float64)
-        if self._missing != "drop":
+        weight = np.ones(len(scores)) if self.missing != "drop" else (~none).astype(np.float64)
+        if self.missing != "drop":
             rating = np.where(none, labels.min(axis=1), rating)
         found = {"top1_agreement": agreed, "rating_of_best": rating}
         return {name: Credit(total, weight, none) for name, total in found.items()}
 
     def _note(self, row: Row, credit: Credit) -> str:
-        if self._missing == "drop" and not credit.weight.any():
+        if self.missing == "drop" and not credit.weight.any():
             return "no group of images has a score"
         if not row.n_missing:
             return ""
-        return f"{_UNSCORED[self._missing]}: {row.n_missing}"
+        return f"{_UNSCORED[self.missing]}: {row.n_missing}"
 
     # What the labels alone say.
 
@@ -294,11 +286,9 @@ def _with_rules(card: FamilyCard, said: Group) -> FamilyCard:
     """The card with measures that say what becomes of ties, and the scale of ratings."""
     ties = _BOTH if len(set(said.ties)) == 2 else _TIES[said.ties[0]]
     low, high = card.gold[said.gold].scale
+    card = with_measures(card, rule=lambda _: ties)
     measures = {
-        name: info.model_copy(
-            update={"meaning": f"{info.meaning} {ties}"}
-            | ({"low": low, "high": high} if name == "rating_of_best" else {})
-        )
+        name: info.model_copy(update={"low": low, "high": high} if name == "rating_of_best" else {})
         for name, info in card.measures.items()
     }
     return card.model_copy(update={"measures": measures})

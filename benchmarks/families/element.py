@@ -22,6 +22,7 @@ from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import Element, FamilyCard, Search
 from benchmarks.families.cuts import FOLDS, Cut, Scored
 from benchmarks.families.items import Items
+from benchmarks.families.measures import guesses, with_measures
 from benchmarks.families.slices import slices_of
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import Element as QuestionElement
@@ -133,6 +134,7 @@ class ElementBenchmark(CardBenchmark):
     """Parts of prompts that people found in images, or did not."""
 
     infos: ClassVar[Mapping[str, MeasureInfo]] = MEASURES
+    usual_missing = "absent"
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
         super().__init__(_with_rules(card), home)
@@ -161,8 +163,7 @@ class ElementBenchmark(CardBenchmark):
         codes, names = pd.factorize(prompts)
         clusters = plan.positions(names)[codes]
         parts = list(self._parts(answers))
-        row = Row(self.name, self.card.revision, "", "", math.nan)
-        row = replace(row, variant=self.card.evaluation.variant)
+        row = self.blank_row()
         for metric in scores.metrics:
             found, note = self._scores(scores, answers, metric)
             # Of whole pairs `oriented` has scores in a unit of its own.
@@ -215,11 +216,6 @@ class ElementBenchmark(CardBenchmark):
             inside = _units_of(answers, part.rows) & evaluated
             if inside.any():
                 yield _Part(part.split, part.skill, inside)
-
-    @property
-    def missing(self) -> str:
-        """What becomes of units without a score."""
-        return self.card.evaluation.missing or "absent"
 
     # What the labels alone say.
 
@@ -279,16 +275,14 @@ class ElementBenchmark(CardBenchmark):
         """What is reached without a look at an image, and by people."""
         positive = answers.units.positive[~self.searching(answers)]
         n, n_true = positive.size, int(positive.sum())
-        rows = [
+        found = guesses(
+            self.card,
             {
-                "measure": info.title,
-                "knowing nothing": self._of_nothing(answers, measure),
-                "always yes": _of_answer(measure, n, n_true, n),
-                "always no": _of_answer(measure, n, n_true, 0),
-            }
-            for measure, info in self.card.measures.items()
-        ]
-        found = {"What needs no look at an image": pd.DataFrame(rows)}
+                "knowing nothing": lambda measure: self._of_nothing(answers, measure),
+                "always yes": lambda measure: _of_answer(measure, n, n_true, n),
+                "always no": lambda measure: _of_answer(measure, n, n_true, 0),
+            },
+        )
         people = self._of_one_rater(answers)
         if people:
             yes, votes = answers.labels.yes, answers.labels.votes
@@ -527,16 +521,12 @@ def _with_rules(card: FamilyCard) -> FamilyCard:
     if said.of == "prompts":
         mean = "geometric" if said.mean == "gm" else "arithmetic"
         whole = (
-            f" Images are counted: each has the {mean} mean of the scores of its parts, and is "
+            f"Images are counted: each has the {mean} mean of the scores of its parts, and is "
             "there where all of them are."
         )
-    measures = {
-        name: info.model_copy(
-            update={"meaning": f"{info.meaning}{' ' + rule if name in AGREEMENTS else ''}{whole}"}
-        )
-        for name, info in card.measures.items()
-    }
-    return card.model_copy(update={"measures": measures})
+    return with_measures(
+        card, rule=lambda name: f"{rule if name in AGREEMENTS else ''} {whole}".strip()
+    )
 
 
 FAMILY = ElementBenchmark

@@ -42,14 +42,14 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.errors import PlatformError
 from benchmarks.families.benchmark import CardBenchmark, ItemAnswers
 from benchmarks.families.best_of import BestOfBenchmark
 from benchmarks.families.card import FamilyCard, Group
 from benchmarks.families.items import Items
 from benchmarks.families.means import Credit, add_mean
+from benchmarks.families.measures import guesses, refuse
 from benchmarks.families.slices import slices_of
-from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.rows import Measured, MeasuredBuilder
 from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
 from benchmarks.sources.folder import DataFolder, data_row
 from benchmarks.statistics.orders import chance_of_order
@@ -183,13 +183,12 @@ class GroupBenchmark(CardBenchmark):
                 f"has {of_row[first]} texts with images where a group has {size} "
                 f"({data_row(first)}; {int((of_row != size).sum())} such rows)",
             )
-        cluster = pd.Index(items.clusters).get_indexer(pd.Index(items.rows["prompt_id"]))
         return GroupAnswers(
             items.pair_ids,
             items.clusters,
             items,
             items.cells[:, 2].reshape(n, size),
-            cluster,
+            items.cluster_of_row,
             sources=folder.verified(),
         )
 
@@ -199,8 +198,7 @@ class GroupBenchmark(CardBenchmark):
         table = scores.oriented().loc[list(answers.pair_ids)]
         slices = slices_of(self.card, answers.items)
         cluster = plan.positions(answers.clusters)[answers.cluster_of_row]
-        row = Row(self.name, self.card.revision, "", "", math.nan)
-        row = replace(row, variant=self.card.evaluation.variant)
+        row = self.blank_row()
         for metric in scores.metrics:
             values = table[metric].to_numpy(np.float64) * scores.unit(metric)
             cells = self._with_threshold(
@@ -219,15 +217,11 @@ class GroupBenchmark(CardBenchmark):
                 for measure, credit in found.items():
                     inside = credit.of(part.rows)
                     note = self._note(inside)
-                    if inside.n_unscored and self._missing == "fail":
+                    if inside.n_unscored and self.missing == "fail":
                         inside = inside.of(np.zeros_like(part.rows))
                     named = replace(of_slice, measure=measure, note=note)
                     add_mean(builder, named, inside, cluster, plan, members=cluster[part.rows])
         return builder.build()
-
-    @property
-    def _missing(self) -> str:
-        return self.card.evaluation.missing or "wrong"
 
     def _with_threshold(self, cells: FloatArray, values: FloatArray, direction: int) -> FloatArray:
         """The scores of each row, and behind them the threshold that each may be compared with."""
@@ -248,7 +242,7 @@ class GroupBenchmark(CardBenchmark):
             held = (higher > lower).all(axis=1).astype(np.float64)
             if self._ties == "random":
                 held = _with_random_ties(higher > lower, higher == lower, part)
-            counted = ~none if self._missing == "drop" else np.ones(len(cells), bool)
+            counted = ~none if self.missing == "drop" else np.ones(len(cells), bool)
             total += np.where(counted, held, 0.0)
             weight += counted
             unscored |= none
@@ -262,7 +256,7 @@ class GroupBenchmark(CardBenchmark):
             "drop": "groups without a score, left out",
             "fail": "withheld: groups without a score",
         }
-        return f"{said[self._missing]}: {credit.n_unscored}"
+        return f"{said[self.missing]}: {credit.n_unscored}"
 
     # What the labels alone say.
 
@@ -297,15 +291,13 @@ class GroupBenchmark(CardBenchmark):
         """What chance reaches by each measure."""
         flat = np.zeros_like(answers.lines, np.float64)
         flat = self._with_threshold(flat, np.zeros(1), 1)
-        rows = [
+        return guesses(
+            self.card,
             {
-                "measure": info.title,
-                "random scores": info.chance,
-                "equal scores": self._credit(flat, self._parts[measure]).mean(),
-            }
-            for measure, info in self.card.measures.items()
-        ]
-        return {"What needs no look at an image": pd.DataFrame(rows)}
+                "random scores": lambda measure: _chance(self._parts[measure]),
+                "equal scores": lambda measure: self._credit(flat, self._parts[measure]).mean(),
+            },
+        )
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """None: a group tests metrics on images that are given."""
@@ -369,7 +361,7 @@ def _parts_of(
     """Measure to the parts that it is the mean of, each a conjunction of comparisons.
 
     Raises:
-        PlatformError: `invalid_benchmark`: texts and images do not fit the rule.
+        SubmitterError: `invalid_benchmark`: texts and images do not fit the rule.
     """
     problems = list(_problems(said, n_texts, n_images))
     if not problems:
@@ -386,8 +378,7 @@ def _parts_of(
     if not problems:
         never = [name for name, parts in found.items() if not _chance(parts)]
         problems = [f"rule {name} contradicts itself" for name in never]
-    if problems:
-        raise PlatformError("invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}.")
+    refuse(card, problems)
     return found
 
 

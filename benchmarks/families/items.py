@@ -51,6 +51,11 @@ class Items:
         """The prompts, in the benchmark's order."""
         return tuple(self.rows["prompt_id"].drop_duplicates())
 
+    @property
+    def cluster_of_row(self) -> IntArray:
+        """Shape (n,), position of the prompt of each row in `clusters`."""
+        return pd.factorize(self.rows["prompt_id"])[0]
+
     def skills(self) -> dict[str, np.ndarray]:
         """Skill to its rows, shape (n,) bool; in the order in which skills first stand."""
         lists = self.rows["skills"].str.split(";")

@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.errors import SubmitterError
 from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import FamilyCard, Preference, Threshold
 from benchmarks.families.comparisons import (
@@ -41,6 +40,7 @@ from benchmarks.families.comparisons import (
     two_sided,
 )
 from benchmarks.families.items import Items, by_hash
+from benchmarks.families.measures import guesses, with_measures
 from benchmarks.families.slices import slices_of
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
@@ -204,7 +204,7 @@ class PreferenceBenchmark(CardBenchmark):
     def labelled(self, folder: DataFolder, items: Items) -> PreferenceAnswers:
         """The comparisons that the rows hold."""
         path = self.card.tables[0].paths[0]
-        cluster = pd.Index(items.clusters).get_indexer(pd.Index(items.rows["prompt_id"]))
+        cluster = items.cluster_of_row
         lists = RankedLists(*(np.empty(0, np.intp),) * 2, np.empty(0))
         if self.said.ranks:
             compared, lists = ranked(folder, path, items, self.said, cluster)
@@ -235,11 +235,10 @@ class PreferenceBenchmark(CardBenchmark):
         builder = MeasuredBuilder(plan.n_resamples)
         table = scores.oriented().loc[list(answers.pair_ids)]
         parts = list(self._parts(answers, plan))
-        row = Row(self.name, self.card.revision, "", "", math.nan)
-        row = replace(row, variant=self.card.evaluation.variant)
+        row = self.blank_row()
         for metric in scores.metrics:
             values = table[metric].to_numpy(np.float64) * scores.unit(metric)
-            work = _Metric(self.said, self._missing, answers, plan, values)
+            work = _Metric(self.said, self.missing, answers, plan, values)
             if isinstance(self.said.threshold, Threshold):
                 work.calibrate(self._calibrating(answers), self._level("accuracy"))
             for part in parts:
@@ -247,10 +246,6 @@ class PreferenceBenchmark(CardBenchmark):
                 for measure in self.card.measures:
                     work.add(builder, replace(found, measure=measure), part, self._level(measure))
         return builder.build()
-
-    @property
-    def _missing(self) -> str:
-        return self.card.evaluation.missing or "wrong"
 
     def _level(self, measure: str) -> Level:
         """Whether a measure is a mean over comparisons, or over lists or prompts of their means."""
@@ -319,15 +314,13 @@ class PreferenceBenchmark(CardBenchmark):
 
     def facts(self, answers: PreferenceAnswers) -> Mapping[str, pd.DataFrame]:
         """What chance reaches by each measure, and people by the headline's."""
-        rows = [
+        found = guesses(
+            self.card,
             {
-                "measure": info.title,
-                "random scores": self._of_random(answers, measure),
-                "equal scores": self._of_constant(answers, measure),
-            }
-            for measure, info in self.card.measures.items()
-        ]
-        found = {"What needs no look at an image": pd.DataFrame(rows)}
+                "random scores": lambda measure: self._of_random(answers, measure),
+                "equal scores": lambda measure: self._of_constant(answers, measure),
+            },
+        )
         ceilings = self._ceilings(answers)
         return found if ceilings.empty else found | {"How far people agree": ceilings}
 
@@ -352,7 +345,7 @@ class PreferenceBenchmark(CardBenchmark):
 
     def _pseudo(self, answers: PreferenceAnswers, values: FloatArray) -> _Metric:
         plan = ResamplingPlan(answers.clusters, 0, 0)
-        work = _Metric(self.said, self._missing, answers, plan, values)
+        work = _Metric(self.said, self.missing, answers, plan, values)
         if isinstance(self.said.threshold, Threshold):
             work.limits = np.array([min(self.said.threshold.grid)])
         return work
@@ -661,24 +654,16 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     said = card.preference
     assert said is not None
     lacking = {name: needs for name, (needs, has) in NEEDS.items() if not has(said)}
-    asked = [name for name in card.evaluation.measures if name in lacking]
-    asked += [card.headline.measure] if card.headline.measure in lacking else []
-    problems = [f"measure {name} needs {lacking[name]}" for name in dict.fromkeys(asked)]
+    problems = []
     if isinstance(said.threshold, Threshold) and not card.items.split:
         problems.append("a threshold that is calibrated on a split needs items.split")
-    if problems:
-        raise SubmitterError(
-            "invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}."
-        )
     rules = " ".join((_HUMAN_TIES[said.human_ties], _METRIC_TIES[said.metric_ties]))
-    measures = {
-        name: info.model_copy(update={"meaning": f"{info.meaning} {rules}"})
-        if name in _BY_RULE
-        else info
-        for name, info in card.measures.items()
-        if name not in lacking
-    }
-    return card.model_copy(update={"measures": measures})
+    return with_measures(
+        card,
+        lacking=lacking,
+        problems=problems,
+        rule=lambda name: rules if name in _BY_RULE else "",
+    )
 
 
 _HUMAN_TIES = {

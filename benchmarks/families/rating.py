@@ -9,7 +9,7 @@ An image without a score is left out and counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.errors import PlatformError
 from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import Evaluation, FamilyCard
 from benchmarks.families.items import Items
+from benchmarks.families.measures import with_measures
 from benchmarks.families.ratings import RatedPairs, rated_pairs
 from benchmarks.families.slices import Slice, slices_of
 from benchmarks.pooled import CORRELATIONS, Estimate, PooledImages, Ties, mean_of_pools
@@ -146,8 +146,7 @@ class RatingBenchmark(CardBenchmark):
         builder = MeasuredBuilder(plan.n_resamples)
         table = scores.oriented().loc[list(answers.pair_ids)]
         parts = self.parts(answers)
-        row = Row(self.name, self.card.revision, "", "", math.nan)
-        row = replace(row, variant=self.card.evaluation.variant)
+        row = self.blank_row()
         for metric in scores.metrics:
             values, unit = table[metric].to_numpy(np.float64), scores.unit(metric)
             for facet, means in answers.means.items():
@@ -431,26 +430,19 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     """The card with the measures that its pools allow, said with its pool.
 
     Raises:
-        PlatformError: `invalid_benchmark`: it asks for what its pools or ratings do not allow.
+        SubmitterError: `invalid_benchmark`: it asks for what its pools or ratings do not allow.
     """
     evaluation, problems = card.evaluation, list[str]()
-    lacking: Sequence[str] = NO_FIT if evaluation.pool == "prompt" else ()
-    chosen = dict.fromkeys((*evaluation.measures, card.headline.measure))
-    problems += [f"measure {one} needs pool = all or model" for one in chosen if one in lacking]
+    lacking = dict.fromkeys(NO_FIT if evaluation.pool == "prompt" else (), "pool = all or model")
     if evaluation.missing == "wrong":
         problems.append("missing = wrong says nothing of ratings: drop or fail")
     if evaluation.pool == "model" and not card.items.model:
         problems.append("pool = model needs items.model")
     if card.headline.facet is not None and card.headline.facet not in card.gold:
         problems.append(f"headline.facet {card.headline.facet!r} is none of {', '.join(card.gold)}")
-    if problems:
-        raise PlatformError("invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}.")
-    measures = {
-        name: info.model_copy(update={"meaning": f"{info.meaning} {_POOLS[evaluation.pool]}"})
-        for name, info in card.measures.items()
-        if name not in lacking
-    }
-    return card.model_copy(update={"measures": measures})
+    return with_measures(
+        card, lacking=lacking, problems=problems, rule=lambda _: _POOLS[evaluation.pool]
+    )
 
 
 FAMILY = RatingBenchmark

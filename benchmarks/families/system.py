@@ -21,9 +21,10 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.families.benchmark import CardBenchmark, ItemAnswers
 from benchmarks.families.card import FamilyCard, System
 from benchmarks.families.items import Items, items_of
+from benchmarks.families.measures import with_measures
 from benchmarks.families.rating import RatingAnswers
 from benchmarks.families.tables import read_table, read_tables
-from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
+from benchmarks.rows import Measured, MeasuredBuilder, notes
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreTable
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics import systems
@@ -244,8 +245,7 @@ class SystemBenchmark(CardBenchmark):
         builder = MeasuredBuilder(plan.n_resamples)
         table = scores.oriented().loc[list(answers.pair_ids)]
         people = _People(answers, plan)
-        row = Row(self.name, self.card.revision, "", "", math.nan)
-        row = replace(row, variant=self.card.evaluation.variant)
+        row = self.blank_row()
         for metric in scores.metrics:
             values = table[metric].to_numpy(np.float64)
             used = answers.model_of >= 0
@@ -432,7 +432,7 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     """The card with the measures that its values allow.
 
     Raises:
-        PlatformError: `invalid_benchmark`: it chooses one that needs something else.
+        SubmitterError: `invalid_benchmark`: it chooses one that needs something else.
     """
     said = card.system
     assert said is not None
@@ -441,18 +441,14 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
         lacking["spa"] = "values by prompt, from another benchmark"
     if len(said.released) < LEAST_DATED:
         lacking["drift"] = f"the dates of at least {LEAST_DATED} models in system.released"
-    asked = [*card.evaluation.measures, card.headline.measure]
-    problems = [f"measure {n} needs {lacking[n]}" for n in dict.fromkeys(asked) if n in lacking]
+    problems = []
     if said.human and said.human not in {table.name for table in card.tables}:
         problems.append(f"system.human: there is no table {said.human!r}")
     if said.human and not card.items.model:
         problems.append("a table of values needs items.model")
     if card.evaluation.missing == "wrong":
         problems.append("evaluation.missing: a mean has no wrong score; drop or fail")
-    if problems:
-        raise PlatformError("invalid_benchmark", f"The card of {card.name}: {'; '.join(problems)}.")
-    kept = {name: info for name, info in card.measures.items() if name not in lacking}
-    return card.model_copy(update={"measures": kept})
+    return with_measures(card, lacking=lacking, problems=problems)
 
 
 FAMILY = SystemBenchmark

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.errors import PlatformError
+from benchmarks.errors import SubmitterError
 from benchmarks.families.best_of import BestOfBenchmark, RatedGroups
 from benchmarks.families.controls import run_controls
 from benchmarks.rows import Measured, Row
@@ -213,6 +213,6 @@ def test_lists_that_cannot_be_divided_are_refused(tmp_path: Path) -> None:
 
 
 def test_ratings_that_are_not_declared_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlatformError, match=r"gold\.other") as caught:
+    with pytest.raises(SubmitterError, match=r"gold\.other") as caught:
         benchmark(tmp_path, {"size": [4], "gold": "other"})
     assert caught.value.code == "invalid_benchmark"

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from numpy.typing import ArrayLike
 
-from benchmarks.errors import PlatformError
+from benchmarks.errors import SubmitterError
 from benchmarks.families.controls import run_controls
 from benchmarks.families.group import GroupAnswers, GroupBenchmark
 from benchmarks.rows import Measured, Row
@@ -337,7 +337,7 @@ def test_a_rule_that_does_not_fit_its_rows_is_refused(
     tmp_path: Path, group: dict[str, Any], items: dict[str, Any], word: str
 ) -> None:
     measure = "own" if str(group).count("own") else MAIN.get(str(group.get("rule")), "graded")
-    with pytest.raises(PlatformError, match=word) as caught:
+    with pytest.raises(SubmitterError, match=word) as caught:
         benchmark(tmp_path, group, headline={"measure": measure}, items=items)
     assert caught.value.code == "invalid_benchmark"
 

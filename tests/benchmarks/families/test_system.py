@@ -236,7 +236,7 @@ def test_rates_need_scores_from_0_to_1_and_drift_needs_dates(tmp_path: Path) -> 
         assert math.isnan(row.value)
         assert "no rate" in row.note
     assert values_of(one, 1 - METRIC, True)["spa"].value == 0.875
-    with pytest.raises(PlatformError, match="drift needs"):
+    with pytest.raises(SubmitterError, match="drift needs"):
         of_source(tmp_path, HUMAN, headline={"measure": "drift"})
 
 
