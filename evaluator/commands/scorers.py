@@ -195,11 +195,11 @@ def needs(row: ScorerRow) -> list[str]:
 def rows_table(rows: Sequence[ScorerRow]) -> RenderableType:
     """The rows, one a line."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("metric", "title", "family", "range", "needs", "verified"):
+    for name in ("metric", "title", "family", "reads", "range", "needs", "verified"):
         table.add_column(name, overflow="fold", no_wrap=name == "metric")
     for row in rows:
         needed, verified = " ".join(needs(row)), verification_of(row).state.value
-        cells = (row.name, row.title, row.family, range_of(row), needed, verified)
+        cells = (row.name, row.title, row.family, row.reads, range_of(row), needed, verified)
         table.add_row(*map(Text, cells))
     return table
 
@@ -249,6 +249,7 @@ def _facts(row: ScorerRow, options: Mapping[str, Any], family: str) -> Iterator[
     yield "options", ", ".join(f"{name}={value!r}" for name, value in options.items()) or "none"
     yield "precision", row.dtype
     yield "range", range_of(row)
+    yield "reads", row.reads
     yield "scores", ", ".join(row.granularity)
     yield "cost", _cost(row)
     yield "needs", ", ".join(needs(row)) or "nothing else"

@@ -84,6 +84,8 @@ class ScorerRow(Frozen):
     high: float | None = None
     higher_is_better: bool = True
     granularity: tuple[Granularity, ...] = ("overall",)
+    reads_prompt: bool = True
+    """False: it judges the image alone, so its scores are the same under every prompt."""
     dtype: Dtype = "float32"  # Precision of the authors' figures, and the default here
     trained_on: tuple[str, ...] = ()  # Benchmarks whose data it was trained or tuned on
     parameters: float | None = None  # Weights that take part, in units
@@ -105,6 +107,11 @@ class ScorerRow(Frozen):
     def asks_questions(self) -> bool:
         """Whether it is run with a question file: for its questions, or the elements they name."""
         return "questions" in self.granularity or self.options.get("overall") == "elements_mean"
+
+    @property
+    def reads(self) -> str:
+        """What a score depends on, for people."""
+        return "image and prompt" if self.reads_prompt else "image only"
 
     @property
     def revisions(self) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.pins import sha256_of
 from evaluator.scorers.answering import SharedImageScorer, pixel_hash
-from evaluator.scorers.questions.table import by_image, table_of
+from evaluator.scorers.questions.table import by_image, finite_number, table_of
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
 
@@ -54,19 +53,9 @@ def load_table_scores(path: Path) -> TableScores:
     """
     table = read_columns(path, ("image", "prompt", "score"))
     found = by_image(path, table, "prompt", "score")
-    return TableScores({key: _number(cell, path) for key, cell in found.items() if cell.strip()})
-
-
-def _number(cell: str, path: Path) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = float("nan")
-    if not isfinite(value):
-        raise SubmitterError(
-            "bad_score", f"{path} has the score {cell!r}, which is no finite number.", "Mend it."
-        )
-    return value
+    return TableScores(
+        {key: finite_number(cell, path) for key, cell in found.items() if cell.strip()}
+    )
 
 
 def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -96,6 +97,19 @@ def by_image(path: Path, table: pd.DataFrame, key: str, value: str) -> dict[tupl
                 "Keep one.",
             )
     return found
+
+
+def finite_number(cell: str, path: Path) -> float:
+    """The number of a cell."""
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise SubmitterError(
+            "bad_score", f"{path} holds {cell!r}, which is no finite number.", "Mend it."
+        )
+    return value
 
 
 def _hash_of(folder: Path, name: str) -> str:

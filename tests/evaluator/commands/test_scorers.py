@@ -25,6 +25,11 @@ def test_every_metric_is_listed_and_described_whole() -> None:
     assert [one["name"] for one in listed] == list(rows)
     assert all(name in said("scorers", "list") for name in rows)
     assert [one["needs"] for one in listed if one["name"] == "hpsv2"] == [["--allow-pickle"]]
+    assert {one["name"] for one in listed if not one["reads_prompt"]} >= {
+        "deqa-score",
+        "viescore-pq",
+    }
+    assert "image only" in said("scorers", "describe", "deqa-score")
     family = record("scorers", "list", "--family", "blip2_itc")
     assert {one["family"] for one in family} == {"blip2_itc"}
     assert "dual_encoder" in refused("unknown_family", "scorers", "list", "--family", "dual")
@@ -32,7 +37,7 @@ def test_every_metric_is_listed_and_described_whole() -> None:
     text, content = said(*words), record(*words)
     parts = (
         row.formula, row.source, row.notes[0], REPO, "licence: not verified", "0..2.5", "float32",
-        "not in the cache", "truncation='end_kept'", "151 M",
+        "not in the cache", "truncation='end_kept'", "151 M", "image and prompt",
     )  # fmt: skip
     assert [part for part in parts if part not in text] == []
     assert (content["formula"], content["options"]["truncation"]) == (row.formula, "end_kept")
