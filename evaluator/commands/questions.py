@@ -67,6 +67,7 @@ class Format(StrEnum):
     TS2 = "ts2"
     EVALMUSE = "evalmuse"
     GECKO = "gecko"
+    GENEVAL2 = "geneval2"
 
 
 class Said(StrEnum):

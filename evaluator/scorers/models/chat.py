@@ -80,6 +80,10 @@ class ChatVLM:
         room = self._context - self._image_length
         return [self._text.length(prompt) > room for prompt in prompts]
 
+    def first_token(self, answer: str) -> int:
+        """The token that an answer begins with."""
+        return self._text.answers([Candidate(answer)])[0][0]
+
     def answer_logprobs(
         self,
         images: Sequence[SeenImage],

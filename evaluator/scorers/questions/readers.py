@@ -359,10 +359,45 @@ def _ts2_fields(row: dict[str, str], parents: tuple[int, ...]) -> dict[str, obje
     }
 
 
+def read_geneval2(path: Path) -> Released:
+    """Read GenEval 2's file: JSON Lines with a prompt, its `vqa_list` of questions and answers.
+
+    Questions are numbered from 1 within each prompt, and have the prompt's `skills` as types.
+    """
+    fields: list[tuple[int, dict[str, Any]]] = []
+    problems: list[Problem] = []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            fields += [(number, one) for one in _geneval2_fields(parse_json(line.encode()))]
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"It has no prompt with a vqa_list of questions and answers ({error})."
+            problems.append(Problem("error", "bad_line", number, message))
+    lines, bad = make_lines(path, fields)
+    return Released(lines, (*problems, *bad))
+
+
+def _geneval2_fields(record: Any) -> list[dict[str, Any]]:
+    asked = record["vqa_list"]
+    skills = record.get("skills") or [""] * len(asked)
+    return [
+        {
+            "prompt": record["prompt"],
+            "question_id": str(place),
+            "question": question,
+            "expected": answer,
+            "type": skill,
+        }
+        for place, ((question, answer), skill) in enumerate(zip(asked, skills, strict=True), 1)
+    ]
+
+
 READERS: dict[str, Reader] = {
     "tifa": read_tifa,
     "dsg": read_dsg,
     "ts2": read_ts2,
     "evalmuse": read_evalmuse,
     "gecko": read_gecko,
+    "geneval2": read_geneval2,
 }

@@ -29,6 +29,7 @@ from evaluator.scorers.questions.readers import (
     read_dsg,
     read_evalmuse,
     read_gecko,
+    read_geneval2,
     read_tifa,
     read_ts2,
     with_prompts,
@@ -290,6 +291,21 @@ def test_gecko_blocks_are_read_with_their_parts(tmp_path: Path) -> None:
     assert found.prompt.endswith("red dog.")
     assert [line.number for line in released.lines] == [3]
     assert {number for _, number in codes(released)} == {1, 6}
+
+
+def test_geneval2_questions_are_numbered_within_their_prompt(tmp_path: Path) -> None:
+    asked = [["How many cats are in the image?", "two"], ["Are the cats red?", "Yes"]]
+    record = {"prompt": "two red cats", "vqa_list": asked, "skills": ["count", "attribute"]}
+    plain = {"prompt": "a cat", "vqa_list": asked[1:]}
+    broken = {"prompt": "a dog", "vqa_list": asked, "skills": ["count"]}
+    given = [record, plain, broken, {"prompt": "a cow"}, [1]]
+    released = read_geneval2(released_file(tmp_path, *map(json.dumps, given), "", "{"))
+    assert [(q.prompt, q.question_id, q.expected, q.type) for q in questions(released)] == [
+        ("two red cats", "1", "two", "count"),
+        ("two red cats", "2", "Yes", "attribute"),
+        ("a cat", "1", "Yes", ""),
+    ]
+    assert codes(released) == [("bad_line", line) for line in (3, 4, 5, 7)]
 
 
 @pytest.mark.paper
