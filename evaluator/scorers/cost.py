@@ -153,7 +153,7 @@ Span = tuple[float, float]  # The least and the most
 _TOWERS = Path(__file__).with_name("cost_towers.toml")
 
 DUAL = frozenset({"dual_encoder", "blip2_itc"})  # Families that encode images and texts apart
-JOINT = frozenset({"cross_encoder", "fga_blip2", "hpsv3", "image_reward", "vlm_likelihood"})
+JOINT = frozenset({"cross_encoder", "fga_blip2", "hpsv3", "image_reward", "mps", "vlm_likelihood"})
 """Families with one pass for each pair, which may keep what was made of the image."""
 ASKING = {"tifa": 7.6, "dsg": 6.0}
 """Questions for an image, by who writes them: the means over TS2's released questions."""
