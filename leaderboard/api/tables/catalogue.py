@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import Path
 from pydantic import Field, WithJsonSchema
 
-from benchmarks.schema import Selector
+from benchmarks.schema import KINDS, Selector
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.api.replies import bad_query, not_found
 from leaderboard.api.schemas import Paged, Parameters, text
@@ -95,7 +95,8 @@ def benchmarks(source: Source) -> Table:
     view = source.reader.view()
     on = Counter(name for entry in view.entries.values() for name in entry.provenance)
     rows = [_benchmark(board, on[name]) for name, board in view.boards.items()]
-    columns = columns_of(_BENCHMARKS, _HEADLINE_TYPES, _MEANINGS)
+    meanings = _MEANINGS | {"kind": f"What people judged: {', '.join(KINDS)}."}
+    columns = columns_of(_BENCHMARKS, _HEADLINE_TYPES, meanings)
     return Table("benchmarks", columns, rows, {"as_of": as_of(view)})
 
 

@@ -11,7 +11,13 @@ import gradio as gr
 from leaderboard.accounts import Account, Origin
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.views import example_fixture, model_track
-from tests.leaderboard.web import index_fixture, moved_fixture, own_submissions, skills_fixture
+from tests.leaderboard.web import (
+    families_fixture,
+    index_fixture,
+    moved_fixture,
+    own_submissions,
+    skills_fixture,
+)
 from tests.leaderboard.web.serving import app_of
 from tests.leaderboard.web.synthetic import cards, fill
 
@@ -37,6 +43,7 @@ SITES: dict[str, Callable[[], App]] = {
     "models": _models,
     "moved": lambda: app_of(moved_fixture.fill_moved(memory_store()), cards()),
     "submissions": _submissions,
+    "families": lambda: app_of(*families_fixture.filled()),
 }
 
 

@@ -24,6 +24,7 @@ from leaderboard.web.page import all_pages
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
 from tests.leaderboard.views.model_track import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.leaderboard.web.conftest import Opener
+from tests.leaderboard.web.families_fixture import FAMILIES
 from tests.leaderboard.web.skills_fixture import NASTY
 from tests.tiers import all_slow_but_one
 
@@ -69,6 +70,10 @@ PAGES: dict[str, dict[str, str]] = {
     },
     "moved": {"?tab=benchmark:ratings&view=changes": ".as-moved tbody tr",
               "?tab=benchmark:ratings&view=earlier": "#earlier tbody tr"},
+    "families": {
+        **{f"?tab=benchmark:of_{family}": ".as-board td.as-v" for family in FAMILIES},
+        **{f"benchmark?name=of_{family}": "#measures table" for family in FAMILIES},
+    },
 }  # fmt: skip
 """Pages of each site, those with something chosen in them too, and what shows they are complete."""
 OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-queue td,'
@@ -119,7 +124,7 @@ def wrong(page: Page, width: int, scheme: str, path: str) -> list[str]:
 @pytest.mark.parametrize(
     ("site", "width", "scheme"),
     all_slow_but_one(
-        [(site, *view) for site in ("moved", "boards", "skills", "models")
+        [(site, *view) for site in ("moved", "boards", "skills", "models", "families")
          for view in ((1280, "light"), (390, "light"), (1280, "dark"), (390, "dark"))]
     ),
 )  # fmt: skip
