@@ -18,7 +18,7 @@ import pandas as pd
 from benchmarks.families.card import CellType, FamilyName
 from benchmarks.families.untrusted import FILL_IN
 
-PROPOSED: tuple[FamilyName, ...] = ("rating", "preference", "element", "group")
+PROPOSED: tuple[FamilyName, ...] = ("rating", "preference", "element", "group", "system")
 """Families that a table can be told to be of."""
 _SIDES = (("a", "b"), ("0", "1"), ("1", "2"), ("left", "right"), ("first", "second"))
 """How names of columns tell two sides apart."""
@@ -28,6 +28,8 @@ _WORDS: Mapping[str, str] = {
     "text": r"prompt|caption|text|instruction|sentence",
     "rater": r"rater|annotator|worker|user|participant|judge_id",
     "model": r"model|generator|system",
+    "value": r"elo|arena|win_?rate|mos\w*|rating|score|mean|quality|align\w*|human",
+    "released": r"released?|date",
     "sd": r"std|sd|stdev",
     "rank": r"rank(ing|s)?",
     "votes": r"votes?|wins?|weight(ed)?|count",
@@ -43,7 +45,7 @@ _WORDS: Mapping[str, str] = {
 _KINDS: Mapping[str, str] = {
     "alignment": r"align|correspond|fit|faithful|match",
     "quality": r"quality|aesthetic|coheren|artifact|fidelity|perception",
-    "preference": r"prefer|vote|better|best|winner|chosen|rank",
+    "preference": r"prefer|vote|better|best|winner|chosen|rank|elo|arena",
 }
 _TIES = re.compile(r"(tie|same|equal|both|draw|both_?good|0\.5)(_?vote)?")
 _BAD = re.compile(r"(both_?bad|neither|none)(_?vote)?")
@@ -52,6 +54,8 @@ _PICTURE = re.compile(r"\.(?:png|jpe?g|webp|gif|bmp)$", re.IGNORECASE)
 _YES_NO = frozenset({"yes", "no", "true", "false", "0", "1", "y", "n"})
 _LABELS, _PARTS = 6, 60
 """The most values of a column of labels, and of one of skills or splits."""
+_MODELS = 3
+"""Fewer rows than this are not taken for models."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class Proposal:
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)  # what could not be guessed
     facets: dict[str, str] = field(default_factory=dict)
+    # of a second table of the same file: the values of models
+    values: dict[str, tuple[str, CellType]] = field(default_factory=dict)
 
     def take(self, column: str, role: str, why: str, form: CellType = "str") -> str:
         """Use a column of the file, under a name that a card may have."""
@@ -188,12 +194,36 @@ def _is_truth(cells: pd.Series) -> bool:
     return _is_few(cells) and set(cells.astype(str).str.lower()) <= _YES_NO
 
 
+def _is_date(cells: pd.Series) -> bool:
+    return bool(len(cells)) and bool(_dates(cells).notna().all())
+
+
+def _dates(cells: pd.Series) -> pd.Series:
+    """The days of cells as `2024-08-01`, and of times on a day; NaT where a cell is none."""
+    days = cells.astype(str).str.slice(0, 10)
+    return pd.to_datetime(days, format="%Y-%m-%d", errors="coerce")
+
+
+def _is_model(cells: pd.Series) -> bool:
+    return _is_text(cells) and len(cells) >= _MODELS and bool(cells.is_unique)
+
+
+def _of_models(sample: pd.DataFrame) -> bool:
+    """Whether each row is a model with a value, and none is of an image or a text."""
+    columns = TableColumns(sample)
+    of_images = any(columns.find(role, _is_name) for role in ("image", "text", "prompt_id"))
+    named = columns.find("model", _is_model) or columns.find("id", _is_model)
+    return bool(not of_images and named and columns.find("value", is_number))
+
+
 def propose(sample: pd.DataFrame, family: FamilyName | None = None) -> Proposal:
     """What the columns seem to be.
 
     `sample`: rows of the table; `family`: one of `PROPOSED`, where it is known.
     """
     columns = TableColumns(sample)
+    if family == "system" or (family is None and _of_models(sample)):
+        return _models(columns)
     images = columns.two_sides("image", _is_name) or tuple(columns.find("image", _is_list))
     texts = columns.two_sides("text", _is_text)
     ranks = columns.find("rank", _is_number_list)
@@ -365,10 +395,7 @@ def _ratings(made: Proposal, columns: TableColumns) -> None:
     for name in (*lists, *numbers):
         cells = sample[name].dropna()
         flat = [float(one) for cell in cells for one in (_as_list(cell) if lists else [cell]) or []]
-        low, high = next(
-            (scale for scale in _SCALES if scale[0] <= min(flat) and max(flat) <= scale[1]),
-            (FILL_IN, FILL_IN),
-        )
+        low, high = _scale_of(flat) or (FILL_IN, FILL_IN)
         made.unknown.append(
             f"whether {json.dumps(name)} is rated from {low} to {high}: its values lie in "
             f"{min(flat):g} to {max(flat):g}"
@@ -393,6 +420,55 @@ def _ratings(made: Proposal, columns: TableColumns) -> None:
         made.items["pair"] = image
 
 
+def _models(columns: TableColumns) -> Proposal:
+    """A card of models with their values; a metric gives one score for each."""
+    made, sample = Proposal("system"), columns.sample
+    named = columns.find("model", _is_model) or columns.find("id", _is_model)
+    value = columns.find("value", is_number)
+    released = columns.find("released", _is_date)
+    model = made.take(named[0], "model", "its values are unique") if named else FILL_IN
+    made.items = {"pair": model, "prompt": model, "text": "", "image": "", "model": model}
+    made.sections["system"] = {"human": "people"}
+    made.values = {"model": (named[0] if named else FILL_IN, "str"), "value": (FILL_IN, "float")}
+    if not named:
+        made.unknown.append("which column names the models")
+    if value:
+        numbers = pd.to_numeric(sample[value[0]].dropna())
+        why = f"{numbers.min():g} to {numbers.max():g}"
+        made.guesses.append(Guess(value[0], _VALUE, why))
+        made.values["value"] = (value[0], "float")
+        scale = _scale_of(numbers)
+        if scale is None:  # Without ends there are no rates, only orders.
+            made.sections["evaluation"] = {"measures": ["pa", "srcc", "krcc"]}
+        else:
+            made.sections["system"]["scale"] = list(scale)
+            made.unknown.append(f"whether people's values run from {scale[0]} to {scale[1]}")
+    else:
+        made.unknown.append("which column holds what people say of a model")
+    if named and released:
+        made.guesses.append(Guess(released[0], "release date", "its values are dates"))
+        days = _dates(sample[released[0]])
+        made.sections["system.released"] = {
+            str(name): f"{day:%Y-%m-%d}"
+            for name, day in zip(sample[named[0]], days, strict=True)
+            if not pd.isna(day)
+        }
+    made.unknown.append(
+        "which images the models made: a metric gives one score for a model, and values have no "
+        "intervals; with a table of images, prompts and models they have"
+    )
+    return made
+
+
+_VALUE = "people's value of a model"
+
+
+def _scale_of(numbers: Sequence[float] | pd.Series) -> tuple[int, int] | None:
+    """The first usual scale that holds all numbers."""
+    low, high = min(numbers), max(numbers)
+    return next((one for one in _SCALES if one[0] <= low and high <= one[1]), None)
+
+
 def _sd_of(rating: str, sds: Sequence[str]) -> str:
     """The deviation that shares a word with a rating; the only one where there is one."""
     words = set(_parted(rating).split("_")) - {"mos", "mean", "rating", "score"}
@@ -403,9 +479,10 @@ def _sd_of(rating: str, sds: Sequence[str]) -> str:
 
 def kind_of(made: Proposal) -> str:
     """What the labels measure, by the names of their columns."""
-    if made.family != "rating":
+    if made.family not in ("rating", "system"):
         return "preference" if made.family == "preference" else "alignment"
-    names = " ".join(made.facets.values()).lower()
+    values = (guess.column for guess in made.guesses if guess.role == _VALUE)
+    names = " ".join((*made.facets.values(), *values)).lower()
     kinds = [kind for kind, pattern in _KINDS.items() if re.search(pattern, names)]
     if not kinds:
         made.unknown.append("whether people said how well images fit (alignment) or look (quality)")
@@ -420,6 +497,7 @@ def card_text(made: Proposal, name: str, source: SourceFile, headline: str, n_ro
         "preference": "does the metric prefer the image that people prefer",
         "group": "does the metric know which text belongs to which image",
         "element": "does the metric know which parts of the prompt are there",
+        "system": "does the metric order models as people do",
     }.get(made.family, "does the metric follow the ratings of people")
     kind = kind_of(made)
     reasons = {guess.column: f"{guess.role}: {guess.why}" for guess in made.guesses}
@@ -435,7 +513,8 @@ def card_text(made: Proposal, name: str, source: SourceFile, headline: str, n_ro
         _pair("description", "What the images are, who judged them, and how.")
         + "  # for the about page",
         _pair("revision", source.revision),
-        _pair("cluster", "prompt") + "  # what is resampled for intervals",
+        _pair("cluster", "model" if made.family == "system" else "prompt")
+        + "  # what is resampled for intervals",
         _pair("licence", "") + "  # of the data",
         _pair("citation", ""),
         "",
@@ -445,19 +524,9 @@ def card_text(made: Proposal, name: str, source: SourceFile, headline: str, n_ro
         *([_pair("facet", facet)] if facet else []),
         *(["", "[facets]"] if made.facets else []),
         *(_pair(key, label) for key, label in made.facets.items()),
-        "",
-        "[[tables]]",
-        _pair("name", "rows"),
-        _pair("path", source.path),
-        *([_pair("format", source.format)] if source.format else []),
-        *([_pair("records", source.records)] if source.records else []),
-        "[tables.columns]",
+        *_table("rows", source, made.columns, reasons),
+        *(_table("people", source, made.values, reasons) if made.values else []),
     ]
-    for column, (origin, form) in made.columns.items():
-        value = (
-            _value(origin) if form == "str" else f'{{ from = {_value(origin)}, type = "{form}" }}'
-        )
-        lines.append(f"{column} = {value}  # {_comment(reasons[origin])}")
     lines += ["", "[items]", *(_pair(key, value) for key, value in made.items.items())]
     for section, keys in made.sections.items():
         lines += ["", f"[{section}]", *(_pair(key, value) for key, value in keys.items())]
@@ -466,8 +535,27 @@ def card_text(made: Proposal, name: str, source: SourceFile, headline: str, n_ro
     return "\n".join(lines) + "\n"
 
 
+def _table(
+    name: str,
+    source: SourceFile,
+    columns: Mapping[str, tuple[str, CellType]],
+    reasons: Mapping[str, str],
+) -> Iterator[str]:
+    """A table of the file, each column with the reason why it was taken."""
+    yield from ("", "[[tables]]", _pair("name", name), _pair("path", source.path))
+    yield from ([_pair("format", source.format)] if source.format else [])
+    yield from ([_pair("records", source.records)] if source.records else [])
+    yield "[tables.columns]"
+    for column, (origin, form) in columns.items():
+        value = (
+            _value(origin) if form == "str" else f'{{ from = {_value(origin)}, type = "{form}" }}'
+        )
+        yield f"{column} = {value}  # {_comment(reasons.get(origin, 'not told'))}"
+
+
 def _pair(key: str, value: Any) -> str:
-    return f"{key} = {_value(value)}"
+    plain = re.fullmatch(r"[A-Za-z0-9_-]+", key)
+    return f"{key if plain else _value(key)} = {_value(value)}"
 
 
 def _value(value: Any) -> str:

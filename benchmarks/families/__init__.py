@@ -34,7 +34,7 @@ def _measures_of(name: FamilyName, given: Mapping[str, Any]) -> Mapping[str, Mea
     return _family(name).infos_of(given)
 
 
-_HEADLINES = {"rating": "srcc", "preference": "accuracy", "group": "group_score"}
+_HEADLINES = {"rating": "srcc", "preference": "accuracy", "group": "group_score", "system": "pa"}
 
 
 def headline_of(name: FamilyName) -> str:

@@ -7,6 +7,7 @@ import json
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.families import load_card
 from benchmarks.families.untrusted import FILL_IN
 from benchmarks.proposal import propose
+from benchmarks.schema import ScoreTable
 from benchmarks.sources.remote import Hub
 from benchmarks.table_sample import sample_file, sample_hub
 from tests.benchmarks.checks import Command, refused
@@ -52,6 +54,11 @@ GROUPS = pd.DataFrame({
     "caption_0": ["a cat on a dog", "red cube"], "caption_1": ["a dog on a cat", "blue cube"],
     "image_0": ["0a.png", "1a.png"], "image_1": ["0b.png", "1b.png"],
 })  # fmt: skip
+MODELS = pd.DataFrame({
+    "model": ["one", "two v2.1", "three"], "elo": [1012.5, 987.0, 1100.25],
+    "release_date": ["2023-07-26", "2024-08-01", "2025-02-11"],
+})  # fmt: skip
+RATES = pd.DataFrame({"name": ["one", "two", "three"], "human_alignment": [0.5, 0.25, 0.75]})
 LISTED = RATED[["file", "prompt"]].assign(quality=pd.Series([[1, 2], [3, 4], [5, 5], [2, 1]]))
 
 
@@ -72,6 +79,11 @@ TABLES: dict[str, tuple[pd.DataFrame, str, dict[str, Any]]] = {
         PARTS, "element",
         {"label": "answer", "element": "question", "element_text": "question", "threshold": "held_out"},
     ),
+    "models": (
+        MODELS, "system",
+        {"human": "people", "released": dict(zip(MODELS["model"], MODELS["release_date"], strict=True))},
+    ),
+    "rates of models": (RATES, "system", {"human": "people", "scale": [0, 1]}),
 }  # fmt: skip
 
 
@@ -141,6 +153,7 @@ UNKNOWN: dict[str, tuple[pd.DataFrame, list[str]]] = {
     "far numbers": (RATED.assign(mos_align=[1, 2, 3, 900]), ["gold.mos_align.scale.0", "gold.mos_align.scale.1"]),
     "no ratings": (RATED[["file", "prompt"]], ["kind", "gold.rating.mean", "gold.rating.scale.0", "gold.rating.scale.1"]),
     "labels of another tongue": (VOTES.assign(better=["gauche", "droite", "gauche"]), ["preference.values.a", "preference.values.b"]),
+    "rates of something": (RATES.rename(columns={"human_alignment": "score"}), ["kind"]),
     "no label": (VOTES.drop(columns="better"), ["preference.label", "preference.values.a", "preference.values.b"]),
 }  # fmt: skip
 
@@ -165,8 +178,35 @@ def test_a_family_that_is_known_need_not_be_guessed(tmp_path: Path, new: Command
     assert 'family = "rating"' in (tmp_path / "mine" / "card.toml").read_text()
     made = propose(VOTES, "element")
     assert made.sections["element"]["label"] == FILL_IN
+    made = propose(LONG, "system")
+    assert made.items["model"] == FILL_IN
+    assert made.values == {"model": (FILL_IN, "str"), "value": ("alignment_score", "float")}
+    assert propose(PARTS, "system").values["value"] == (FILL_IN, "float")
     assert propose(LISTED).sections["gold.quality"]["ratings"] == "quality"
     assert new("new", table, "--out", tmp_path / "x", "--family", "luck") == 2
+
+
+def test_rows_of_images_and_models_that_repeat_are_no_table_of_models() -> None:
+    assert propose(RATED).family == propose(RATED.drop(columns="prompt")).family == "rating"
+    twice = pd.concat([MODELS, MODELS], ignore_index=True)
+    assert propose(twice).family == "rating"
+    assert propose(MODELS.drop(columns="elo")).family == "rating"
+
+
+def test_a_proposed_board_of_models_ranks_what_orders_them_as_people_do(
+    tmp_path: Path, new: Command
+) -> None:
+    table = written(MODELS, tmp_path / "table.csv")
+    assert new("new", table, "--out", tmp_path / "mine") == 0, new.err
+    one = load_card(tmp_path / "mine" / "card.toml")
+    answers = one.answers(None)
+    assert (one.card.kind, one.card.cluster) == ("preference", "model")
+    scores = pd.DataFrame({"alike": [2.0, 1, 3], "turned": [2.0, 3, 1]}, list(answers.pair_ids))
+    rows = one.measure(ScoreTable(scores), answers, one.plan(answers, 0)).rows
+    values = {row.metric: row.value for row in rows if row.measure == "pa"}
+    assert values == {"alike": 1.0, "turned": 0.0}
+    assert one.card.system is not None
+    assert one.card.system.released["one"] == date(2023, 7, 26)
 
 
 def test_columns_whose_names_differ_by_signs_alone_stay_apart() -> None:
