@@ -179,6 +179,8 @@ class Settings(BaseSettings):
     hub:OWNER/NAME@COMMIT. Each is a board; code beside them is never run."""
     models: Annotated[str, Setting("models", _RUNNERS, path=True)] = ".assay/models"
     """Folder of the Hub's models that modules name."""
+    endpoints: Annotated[str | None, Setting("endpoints", _RUNNERS, path=True)] = None
+    """File of endpoints of chat models, which judges behind an API ask; it holds no keys."""
     scratch: Annotated[str | None, Setting("scratch", _WORKER, path=True)] = None
     """Folder for unpacked modules, finished shards, what waits to be published, and logs; by
     default in the store's folder. Workers that share it go on where one of them stopped."""

@@ -12,6 +12,7 @@ from rich.text import Text
 from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import Problem, ProblemsError, one_error
+from evaluator.scorers.registry import load_rows
 from evaluator.submission.builtin import ExaminedBuiltin
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import Account
@@ -65,7 +66,9 @@ def send_builtins(
     desk: SubmissionService, wanted: WantedBuiltins, person: Account
 ) -> list[SubmissionReceipt]:
     """Queue all that are named, or none of them; of all rows, those that nothing stands against."""
-    names = wanted.names or desk.builtin_names()
+    rows = load_rows()
+    # Judges behind an API cost money: they are queued by name alone.
+    names = wanted.names or [name for name in desk.builtin_names() if not rows[name].endpoint]
     with errors().status("Looking at memory and weights"):
         found = desk.examine_builtins([wanted.form(name) for name in names], person)
     problems = tuple(problem for one in found for problem in one.report.problems)

@@ -25,7 +25,7 @@ from evaluator.scorers.embeddings import About, EmbeddingCache, digest_of_text
 from evaluator.scorers.family_code import code_digest
 from evaluator.scorers.fitting import missing_libraries
 from evaluator.scorers.questions.files import check_questions
-from evaluator.scorers.registry import Loaded, Runtime, ScorerRow, load_scorer
+from evaluator.scorers.registry import Loaded, Runtime, ScorerRow, family_of, load_scorer
 from evaluator.scoring.asking import (
     Finding,
     Item,
@@ -230,6 +230,7 @@ def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
     What only describes a row is left out; so are batch sizes, which change no more than rounding.
     Checkpoints count by commit, and an operator's own folders by their bytes.
     """
+    family = family_of(row)
     said = {
         "contract": CONTRACT_VERSION,
         "scorer": row.name,
@@ -246,6 +247,8 @@ def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
         "packages": versions(),
         "code": code_digest(row.family),
     }
+    if family.identity is not None:
+        said["identity"] = family.identity(family.check(row))
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -114,6 +114,11 @@ class ScorerRow(Frozen):
         return "image and prompt" if self.reads_prompt else "image only"
 
     @property
+    def endpoint(self) -> str:
+        """The operator's endpoint that it asks and pays; empty where it runs on our machines."""
+        return str(self.options.get("endpoint", ""))
+
+    @property
     def revisions(self) -> dict[str, str]:
         """Role to the commit that the row names; roles without one are left out."""
         return {role: one.revision for role, one in self.checkpoints.items() if one.revision}
@@ -140,6 +145,8 @@ class Family(Generic[Options]):
     options: type[Options]  # what a row's `options` may hold
     # loads the checkpoints and makes the scorer
     load: Callable[[ScorerRow, Options, Runtime], Loaded]
+    # what beside the row, its checkpoints and its code decides a score, where there is such a thing
+    identity: Callable[[Options], dict[str, str]] | None = None
 
     def check(self, row: ScorerRow) -> Options:
         """The options of a row."""

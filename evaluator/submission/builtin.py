@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.problems import Problem, problems_of
+from evaluator.scorers.endpoints import find_endpoint
 from evaluator.scorers.fitting import (
     Capacity,
     RowWeights,
@@ -179,6 +180,8 @@ def examine(wanted: BuiltinForm, weights: WeightsLookup) -> ExaminedBuiltin:
         capacity.problem(row, found.weights),
         library_problem(row) if capacity.here else None,
     ]
+    if row.endpoint and capacity.here:
+        problems += _endpoint_problems(row)
     try:
         check_questions(row, wanted.questions)
         manifest = BuiltinManifest.of(row, found.commits, wanted.questions)
@@ -201,7 +204,21 @@ def examine(wanted: BuiltinForm, weights: WeightsLookup) -> ExaminedBuiltin:
     return ExaminedBuiltin(report, row, None if problems else manifest)
 
 
+def _endpoint_problems(row: ScorerRow) -> tuple[Problem, ...]:
+    """What of its endpoint is missing on this machine."""
+    try:
+        endpoint = find_endpoint(row.endpoint)
+        endpoint.model(str(row.options.get("model", "")))
+        endpoint.key()
+    except SubmitterError as error:
+        return problems_of(error)
+    return ()
+
+
 def _needs(row: ScorerRow, found: RowWeights, capacity: Capacity) -> Iterator[str]:
+    if row.endpoint:
+        yield f"It asks the endpoint {row.endpoint}, which is paid for, and needs no memory."
+        return
     wanted = wanted_bytes(row, found.weights)
     size = "nobody counted how much" if wanted is None else f"about {wanted / 1e9:.1f} GB"
     yield f"Memory: {size}; {capacity.title} has {capacity.memory_bytes / 1e9:.1f} GB."

@@ -41,17 +41,20 @@ def read_list(reply: str, key: str, count: int, low: float, high: float) -> Read
     return _checked(found.value, key, low, high)
 
 
-def read_integer(reply: str, key: str, low: int, high: int) -> Reading:
-    """The whole number under a key of the reply's JSON object, or on a line that begins with it."""
+def read_number(reply: str, key: str, low: float, high: float) -> Reading:
+    """The number under a key of the reply's JSON object, or on a line that begins with it."""
     found = _one_value(reply, key)
-    if isinstance(found, Reading):
+    if isinstance(found, Reading) and not any(key in one for one in _objects(reply)):
         found = _one_line(reply, key) or found
-    if isinstance(found, Reading):
-        return found
-    checked = _checked([found.value], key, low, high)
-    if checked.numbers and not checked.numbers[0].is_integer():
+    return found if isinstance(found, Reading) else _checked([found.value], key, low, high)
+
+
+def read_integer(reply: str, key: str, low: int, high: int) -> Reading:
+    """As `read_number`, of a whole number."""
+    found = read_number(reply, key, low, high)
+    if found.numbers and not found.numbers[0].is_integer():
         return Reading(problem=f"{key!r} is not a whole number")
-    return checked
+    return found
 
 
 def answer_of(name: str, asked: str, reply: str, reading: Reading) -> Answer:

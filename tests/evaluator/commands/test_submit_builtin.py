@@ -197,6 +197,29 @@ def test_all_fitting_takes_what_nothing_stands_against_and_names_the_rest(
     assert f"Left out: {PICKLED}" in done.err
 
 
+def test_a_judge_behind_an_api_is_queued_by_name_where_its_endpoint_is_known(
+    run: Run, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run("submit", "builtin:vqascore-gpt-4o", "--no-wait")
+    assert done.code == 1 and "ASSAY_ENDPOINTS" in done.err
+    path = tmp_path / "endpoints.toml"
+    path.write_text(
+        '[[endpoint]]\nname = "openai"\naddress = "http://127.0.0.1:9/v1"\nbudget_usd = 1\n'
+        'key_variable = "JUDGE_KEY"\n[endpoint.models."gpt-4o-2024-11-20"]\n'
+        "input_usd = 2.5\noutput_usd = 10\n"
+    )
+    monkeypatch.setenv("ASSAY_ENDPOINTS", str(path))
+    done = run("submit", "builtin:vqascore-gpt-4o", "--no-wait")
+    assert done.code == 1 and "JUDGE_KEY" in done.err and queued(tmp_path) == []
+    monkeypatch.setenv("JUDGE_KEY", "sk-1")
+    add_clip(hub, tmp_path)
+    assert run("submit", "--all-fitting", "--no-wait").code == 0
+    assert not any(ROWS[name].endpoint for name in queued(tmp_path))
+    done = run("submit", "builtin:vqascore-gpt-4o", "--no-wait")
+    assert done.code == 0, done.err
+    assert "vqascore-gpt-4o" in queued(tmp_path)
+
+
 def test_where_nothing_fits_all_reasons_are_one_error(
     rig: Rig, run: Run, hub: HubServer, tmp_path: Path
 ) -> None:

@@ -1,0 +1,176 @@
+"""Judge behind an API: a chat model is asked about an image, and its reply is read as a number.
+
+`probability`: the sum of the first token's probabilities over the ways to write the answer that
+counts (`Yes`, ` yes`, ...), as in VQAScore (Lin et al. 2024, section 3), among the tokens that the
+endpoint lists. Where none of them is listed, the score is 0 if the other answer has at least
+`SURE`, and missing otherwise: it lies between 0 and the smallest probability listed.
+
+`rating`: a number under a key of the JSON object that is asked for. `choice`: one of a few words,
+each with its score. A reply that cannot be read has no score, and the reason; none is made up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, Self
+
+from PIL import Image
+from pydantic import Field, model_validator
+
+from benchmarks.errors import PlatformError
+from evaluator.scorers.answering import SharedImageScorer
+from evaluator.scorers.endpoints import Endpoint, find_endpoint
+from evaluator.scorers.models.chat_endpoint import ChatEndpoint, ChatReply, ChatRequest, Replied
+from evaluator.scorers.models.judge_replies import read_number, wording
+from evaluator.scorers.questions.metric import filled
+from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
+from evaluator.scoring.contract import Answer, Verdict
+
+SURE = 0.999
+"""Probability of the other answer from which an unlisted one counts as 0."""
+LONGEST_KEPT = 2_000
+"""Characters of a reply that are kept as evidence; its hash tells of the rest."""
+
+
+class EndpointJudgeOptions(Frozen):
+    """What differs between rows."""
+
+    endpoint: str  # of the operator's file
+    model: str  # its id there, with the date of its snapshot
+    question: str  # `{prompt}` stands for the prompt
+    reading: Literal["probability", "rating", "choice"]
+    answer: str = "Yes"  # of `probability`: the answer that counts
+    other: str = "No"  # and the one against it
+    top_logprobs: int = Field(default=20, ge=1, le=20)  # tokens that are listed
+    key: str = "score"  # of `rating`
+    low: float = 0.0  # of `rating`: its bounds
+    high: float = 10.0
+    choices: dict[str, float] = Field(default_factory=dict)  # of `choice`: words to scores
+    max_tokens: int = Field(default=1, ge=1, le=16_384)
+    longest_side: int = Field(default=1024, ge=16, le=8192)  # pixels; larger images are scaled
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if "{prompt}" not in self.question:
+            raise ValueError("question has no {prompt}")
+        if (self.reading == "choice") != bool(self.choices):
+            raise ValueError("choices are for the reading 'choice', which needs them")
+        if not self.low < self.high:
+            raise ValueError("low is not below high")
+        return self
+
+
+class EndpointJudge(SharedImageScorer):
+    """Scores pairs by the replies of an endpoint; all pairs of a batch are asked together."""
+
+    def __init__(self, endpoint: ChatEndpoint, options: EndpointJudgeOptions) -> None:
+        self._endpoint, self._options = endpoint, options
+        self._read: Callable[[str, ChatReply], Verdict] = {
+            "probability": self._probability,
+            "rating": self._rating,
+            "choice": self._choice,
+        }[options.reading]
+
+    def prepare(self, image: Image.Image) -> Image.Image:
+        """The image, scaled down to the longest side that the row declares (Lanczos)."""
+        scale = self._options.longest_side / max(image.size)
+        if scale >= 1:
+            return image
+        width, height = (max(1, round(side * scale)) for side in image.size)
+        return image.resize((width, height), Image.Resampling.LANCZOS)
+
+    def score_texts(
+        self, images: Sequence[Image.Image], prompts: Sequence[Sequence[str]]
+    ) -> list[list[Verdict]]:
+        """For each image, one verdict per prompt of its own list."""
+        options = self._options
+        top = options.top_logprobs if options.reading == "probability" else 0
+        requests = [
+            ChatRequest(image, filled(options.question, prompt=prompt), options.max_tokens, top)
+            for image, of_image in zip(images, prompts, strict=True)
+            for prompt in of_image
+        ]
+        replies = iter(zip(requests, self._endpoint.ask(requests), strict=True))
+        return [[self._verdict(*next(replies)) for _ in of_image] for of_image in prompts]
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        """Never: what is too long for an endpoint is refused by it."""
+        return [False for _ in prompts]
+
+    def _verdict(self, request: ChatRequest, replied: Replied) -> Verdict:
+        if replied.reply is None:
+            return Verdict(math.nan, replied.problem)
+        reply = replied.reply
+        if reply.refusal:
+            return self._said(request.text, reply, math.nan, "the model refuses to answer")
+        if reply.cut and self._options.reading != "probability":
+            return self._said(request.text, reply, math.nan, "the reply was cut")
+        return self._read(request.text, reply)
+
+    def _said(self, asked: str, reply: ChatReply, value: float, problem: str = "") -> Verdict:
+        text = reply.text or reply.refusal
+        if len(text) > LONGEST_KEPT:
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            text = f"{text[:LONGEST_KEPT]} [cut; sha256:{digest}]"
+        answer = Answer("judge", asked, self._options.answer, text, value, not problem)
+        return Verdict(value, problem, (answer,))
+
+    def _probability(self, asked: str, reply: ChatReply) -> Verdict:
+        listed = reply.first_token
+        counted = _mass(listed, self._options.answer)
+        if counted is None:
+            against = _mass(listed, self._options.other)
+            if against is None or against < SURE:
+                bound = math.exp(min(listed.values()))
+                problem = f"its answer is not listed; it lies between 0 and {bound:.2g}"
+                return self._said(asked, reply, math.nan, problem)
+        return self._said(asked, reply, min(1.0, counted or 0.0))
+
+    def _rating(self, asked: str, reply: ChatReply) -> Verdict:
+        options = self._options
+        found = read_number(reply.text, options.key, options.low, options.high)
+        value = found.numbers[0] if found.numbers else math.nan
+        return self._said(asked, reply, value, found.problem)
+
+    def _choice(self, asked: str, reply: ChatReply) -> Verdict:
+        said = reply.text.strip().strip(".!\"'*`").casefold()
+        for word, value in self._options.choices.items():
+            if said == word.casefold():
+                return self._said(asked, reply, value)
+        problem = f"the reply is none of {', '.join(self._options.choices)}"
+        return self._said(asked, reply, math.nan, problem)
+
+
+def _mass(listed: dict[str, float], answer: str) -> float | None:
+    """Probability of all ways to write an answer; None where none is listed."""
+    found = [p for token, p in listed.items() if token.strip().casefold() == answer.casefold()]
+    return math.fsum(map(math.exp, found)) if found else None
+
+
+def load(row: ScorerRow, options: EndpointJudgeOptions, runtime: Runtime) -> Loaded:
+    """A judge at the operator's endpoint of the row's name."""
+    del runtime  # Device and precision are the endpoint's.
+    endpoint = _endpoint(row, options)
+    told = {
+        "endpoint": endpoint.address,
+        "model": options.model,
+        "wording": wording(options.question),
+    }
+    chat = ChatEndpoint(endpoint, options.model)
+    return Loaded(EndpointJudge(chat, options), told, f"longest side {options.longest_side}")
+
+
+def _endpoint(row: ScorerRow, options: EndpointJudgeOptions) -> Endpoint:
+    if row.checkpoints:
+        raise PlatformError("bad_scorer_row", f"{row.name}: a judge behind an API has no weights.")
+    return find_endpoint(options.endpoint)
+
+
+def identity(options: EndpointJudgeOptions) -> dict[str, str]:
+    """Where it is asked: two servers may run the same model differently."""
+    return {"endpoint": find_endpoint(options.endpoint).address}
+
+
+FAMILY = Family("judge behind an API", EndpointJudgeOptions, load, identity)

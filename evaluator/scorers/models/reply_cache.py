@@ -1,0 +1,81 @@
+"""Replies of chat models on disk, by the content of their requests.
+
+A board can so be computed again after a model is retired, and a run that stopped goes on without
+paying twice. Nothing is ever let go of. Any number of threads and processes may share a file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from benchmarks.errors import PlatformError
+
+_WAIT_S = 60.0
+_TABLE = """
+create table if not exists replies (
+    digest text primary key, endpoint text not null, model text not null,
+    request text not null, reply text not null, usd real not null, made_at text not null
+) strict
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReply:
+    """A reply with its request, both as JSON; images stand in a request by their hashes."""
+
+    digest: str  # SHA-256 of the request, in hex
+    endpoint: str
+    model: str
+    request: str
+    reply: str
+    usd: float
+    made_at: str  # ISO 8601, UTC
+
+
+class ReplyCache:
+    """The file of replies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._opened() as database:
+            database.execute("pragma journal_mode = wal")
+            database.execute(_TABLE)
+        path.chmod(0o600)  # Prompts of withheld benchmarks may stand there.
+
+    def find(self, digest: str) -> str | None:
+        """The reply to a request, as JSON; None where it was never made."""
+        with self._opened() as database:
+            asked = "select reply from replies where digest = ?"
+            found = database.execute(asked, (digest,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def add(self, kept: KeptReply) -> None:
+        """Keep a reply; one that another process kept meanwhile counts on."""
+        with self._opened() as database:
+            values = astuple(kept)
+            database.execute("insert or ignore into replies values (?, ?, ?, ?, ?, ?, ?)", values)
+
+    def spent_usd(self, endpoint: str) -> float:
+        """What all replies of an endpoint have cost."""
+        with self._opened() as database:
+            asked = "select total(usd) from replies where endpoint = ?"
+            return float(database.execute(asked, (endpoint,)).fetchone()[0])
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one act: committed where it ends well, and closed."""
+        try:
+            with closing(sqlite3.connect(self._path, timeout=_WAIT_S)) as connection, connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise PlatformError(
+                "replies_unusable",
+                f"The file of replies {self._path.name} cannot be used: {error}.",
+                "Nothing is asked without it, for replies are paid for. Give the disk room, or "
+                "name another file with `replies` in the file of endpoints.",
+            ) from error

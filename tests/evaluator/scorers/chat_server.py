@@ -1,0 +1,108 @@
+"""A server of chat completions on this machine, which behaves as it is told."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tests.leaderboard.service.serving import serving
+
+WORDS = ("Yes", " yes", "No", "no", "Maybe", "The")
+MODEL = "tiny-2026-01-01"
+KEY = "sk-very-secret"
+
+
+def log_probabilities(image: Image.Image, text: str) -> dict[str, float]:
+    """Of the first token, by word: a softmax over numbers that image and text decide."""
+    seen = np.asarray(image.convert("RGB"), dtype=float).mean(axis=(0, 1)) / 255
+    read = np.frombuffer(text.encode(), dtype=np.uint8).mean() / 255
+    logits = np.array([np.sin(7 * (k + 1) * seen + read).sum() for k in range(len(WORDS))])
+    found = logits - np.log(np.exp(logits).sum())
+    return dict(zip(WORDS, map(float, found), strict=True))
+
+
+def completion(text: str = "Yes", **more: Any) -> dict[str, Any]:
+    """A reply as the protocol has it, with changes to it or to its choice."""
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
+    choice |= {key: more.pop(key) for key in tuple(more) if key in {"finish_reason", "message"}}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
+    whole = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL, "usage": usage}
+    return whole | {"choices": [choice | more.pop("choice", {})]} | more
+
+
+def honest(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model says, with probabilities where they are asked for."""
+    picture, words = body["messages"][0]["content"]
+    data = base64.b64decode(picture["image_url"]["url"].partition(",")[2])
+    found = log_probabilities(Image.open(io.BytesIO(data)), words["text"])
+    best = max(found, key=lambda word: found[word])
+    if not body.get("logprobs"):
+        return completion(best)
+    listed = [{"token": word, "logprob": p, "bytes": None} for word, p in found.items()]
+    listed = sorted(listed, key=lambda one: -one["logprob"])[: body["top_logprobs"]]
+    place = {"token": best, "logprob": found[best], "top_logprobs": listed}
+    return completion(best, choice={"logprobs": {"content": [place]}})
+
+
+Behaviour = Callable[[Mapping[str, Any]], Any]
+"""What to answer to a body: JSON, or a response as it is."""
+
+
+@dataclass
+class ChatServer:
+    """What it was asked, and how it answers."""
+
+    behaviour: Behaviour = honest
+    first: list[Any] = field(default_factory=list)  # before it behaves: responses, in turn
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    most_at_once: int = 0
+    _now: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    async def answer(self, request: Request) -> Response:
+        """POST /v1/chat/completions."""
+        body = json.loads(await request.body())
+        with self._lock:
+            self._now += 1
+            self.most_at_once = max(self.most_at_once, self._now)
+            self.bodies.append(body)
+            self.keys.add(request.headers.get("authorization", ""))
+            said = self.first.pop(0) if self.first else self.behaviour(body)
+            self._now -= 1
+        return said if isinstance(said, Response) else JSONResponse(said)
+
+
+@contextmanager
+def chat_server() -> Iterator[tuple[ChatServer, str]]:
+    """A server, and its address up to the version."""
+    server = ChatServer()
+    with serving([Route("/v1/chat/completions", server.answer, methods=["POST"])]) as address:
+        yield server, f"{address}/v1"
+
+
+def endpoints_file(folder: Path, address: str, **more: Any) -> Path:
+    """A file of endpoints with one, named `here`."""
+    values = {"name": "here", "address": address, "budget_usd": 10.0, "attempts": 3} | more
+    told = "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
+    path = folder / "endpoints.toml"
+    prices = f'[endpoint.models."{MODEL}"]\ninput_usd = 2.0\noutput_usd = 8.0\n'
+    path.write_text(f"[[endpoint]]\n{told}\n{prices}")
+    return path

@@ -1,0 +1,382 @@
+"""Judges behind an API: scores, what is kept and paid, and endpoints that misbehave."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from starlette.responses import PlainTextResponse, Response
+
+from benchmarks.errors import AssayError, PlatformError, TransientError
+from evaluator.scorers.endpoints import find_endpoint, read_endpoints
+from evaluator.scorers.families.endpoint_judge import FAMILY, LONGEST_KEPT, EndpointJudgeOptions
+from evaluator.scorers.in_process import fingerprint_of
+from evaluator.scorers.models.chat_endpoint import RequestRate
+from evaluator.scorers.registry import Runtime, ScorerRow, load_rows, load_scorer
+from evaluator.scoring.contract import Verdict
+from tests.evaluator.scorers.chat_server import (
+    KEY,
+    MODEL,
+    WORDS,
+    ChatServer,
+    chat_server,
+    completion,
+    endpoints_file,
+    log_probabilities,
+)
+from tests.evaluator.scorers.common import refusal
+
+QUESTION = 'Does this figure show "{prompt}"? Please answer Yes or No.'
+
+
+def row_of(**options: Any) -> ScorerRow:
+    """A row of the family."""
+    own = {"endpoint": "here", "model": MODEL, "question": QUESTION, "reading": "probability"}
+    return ScorerRow(
+        name="judge", family="endpoint_judge", title="Judge", summary="Asks.", formula="P(Yes)",
+        source="this test", options=own | options,
+    )  # fmt: skip
+
+
+def pictures(count: int, side: int = 8) -> list[Image.Image]:
+    """Images of which no two are equal."""
+    made = np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
+    return [Image.fromarray(one) for one in made]
+
+
+PROMPTS = ["a red cube", "two dogs", "a cat on a mat"]
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    with chat_server() as (server, address):
+        path = endpoints_file(tmp_path, address, key_variable="JUDGE_KEY")
+        monkeypatch.setenv("ASSAY_ENDPOINTS", str(path))
+        monkeypatch.setenv("JUDGE_KEY", KEY)
+        monkeypatch.setenv("HF_TOKEN", "hf_of_somebody")
+        monkeypatch.setattr("time.sleep", lambda _: None)
+        yield server
+
+
+def verdicts(row: ScorerRow, images: list[Image.Image], prompts: list[str]) -> list[Verdict]:
+    """Of each image with its prompt."""
+    scorer: Any = load_scorer(row, Runtime()).scorer
+    ready = [scorer.prepare(image) for image in images]
+    return [of_image[0] for of_image in scorer.score_texts(ready, [[one] for one in prompts])]
+
+
+def test_a_probability_is_summed_over_the_ways_to_write_the_answer(served: ChatServer) -> None:
+    images = pictures(3)
+    found = verdicts(row_of(), images, PROMPTS)
+    for verdict, image, prompt in zip(found, images, PROMPTS, strict=True):
+        said = log_probabilities(image, QUESTION.replace("{prompt}", prompt))
+        assert verdict.score == pytest.approx(math.exp(said["Yes"]) + math.exp(said[" yes"]))
+        assert verdict.answers[0].raw in WORDS
+    body = served.bodies[0]
+    assert (body["temperature"], body["seed"], body["max_tokens"]) == (0.0, 0, 1)
+    assert (body["logprobs"], body["top_logprobs"]) == (True, 20)
+    assert served.keys == {f"Bearer {KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "score"),
+    [
+        ({"No": math.log(0.9995)}, 0.0),
+        ({"No": math.log(0.9)}, math.nan),
+        ({"Perhaps": math.log(0.9)}, math.nan),
+        ({"YES": math.log(0.25), "No": math.log(0.75)}, 0.25),
+    ],
+)
+def test_an_answer_that_is_not_listed_is_nought_or_missing(
+    served: ChatServer, listed: dict[str, float], score: float
+) -> None:
+    top = [{"token": token, "logprob": p} for token, p in listed.items()]
+    place = {"token": "No", "logprob": 0.0, "top_logprobs": top}
+    served.behaviour = lambda _: completion("No", choice={"logprobs": {"content": [place]}})
+    (found,) = verdicts(row_of(), pictures(1), PROMPTS[:1])
+    assert found.score == pytest.approx(score, nan_ok=True)
+    assert bool(found.problem) == math.isnan(score)
+
+
+RATING = {"reading": "rating", "high": 5.0, "low": 1.0, "max_tokens": 64}
+CHOICE = {"reading": "choice", "choices": {"good": 1.0, "poor": 0.0}, "max_tokens": 4}
+REPLIES: list[tuple[str, dict[str, Any], dict[str, Any], float]] = [
+    ("object", RATING, completion('{"why": "it fits", "score": 4.5}'), 4.5),
+    ("in prose", RATING, completion('I say {"score": 3} and mean it'), 3.0),
+    ("two that differ", RATING, completion('{"score": 3} or {"score": 4}'), math.nan),
+    ("out of range", RATING, completion('{"score": 7}'), math.nan),
+    ("a word", RATING, completion('{"score": "five"}'), math.nan),
+    ("no object", RATING, completion("It is fine."), math.nan),
+    ("nothing", RATING, completion(message={"role": "assistant", "content": None}), math.nan),
+    ("cut", RATING, completion('{"score": 4}', finish_reason="length"), math.nan),
+    ("filtered", RATING, completion("", finish_reason="content_filter"), math.nan),
+    ("word", CHOICE, completion(" Good. "), 1.0),
+    ("other word", CHOICE, completion("poor"), 0.0),
+    ("both words", CHOICE, completion("good or poor"), math.nan),
+    (
+        "refused", CHOICE, completion(message={"role": "a", "content": None, "refusal": "I may not"}),
+        math.nan,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "score"), [one[1:] for one in REPLIES], ids=[one[0] for one in REPLIES]
+)
+def test_a_reply_in_words_is_read_strictly_and_kept_as_evidence(
+    served: ChatServer, options: dict[str, Any], reply: dict[str, Any], score: float
+) -> None:
+    served.behaviour = lambda _: reply
+    (found,) = verdicts(row_of(**options), pictures(1), PROMPTS[:1])
+    assert found.score == pytest.approx(score, nan_ok=True)
+    assert bool(found.problem) == math.isnan(score)
+    (choice,) = reply["choices"]
+    filtered = choice["finish_reason"] if choice["finish_reason"] == "content_filter" else ""
+    said = choice["message"]["content"] or choice["message"].get("refusal") or filtered
+    assert found.answers[0].raw == said
+    assert found.answers[0].valid == (not math.isnan(score))
+    assert "logprobs" not in served.bodies[0]
+
+
+def test_evidence_is_bounded_and_the_rest_is_told_by_its_hash(served: ChatServer) -> None:
+    served.behaviour = lambda _: completion("x" * 50_000)
+    (found,) = verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
+    assert len(found.answers[0].raw) < LONGEST_KEPT + 100
+    assert "sha256:" in found.answers[0].raw
+
+
+def test_a_second_run_asks_nothing_and_gives_the_same(served: ChatServer, tmp_path: Path) -> None:
+    images = pictures(30)
+    prompts = [f"thing {n}" for n in range(30)]
+    first = verdicts(row_of(), images, prompts)
+    assert len(served.bodies) == 30
+    served.behaviour = lambda _: Response(status_code=410)  # The model is retired.
+    assert verdicts(row_of(), images, prompts) == first
+    assert len(served.bodies) == 30
+    with sqlite3.connect(tmp_path / "replies.sqlite") as kept:
+        rows = kept.execute("select request, reply, usd from replies").fetchall()
+    assert len(rows) == 30
+    assert {usd for *_, usd in rows} == {(1000 * 2.0 + 10 * 8.0) / 1e6}
+    assert json.loads(rows[0][1])["model"] == MODEL
+    assert not any("base64" in request for request, *_ in rows)
+    assert KEY not in (tmp_path / "replies.sqlite").read_bytes().decode("latin-1")
+    assert (tmp_path / "replies.sqlite").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"question": "Show {prompt}?"}, {"top_logprobs": 5}, {"longest_side": 16}], ids=str
+)
+def test_another_question_is_another_request(served: ChatServer, change: dict[str, Any]) -> None:
+    images = pictures(1, side=32)
+    verdicts(row_of(), images, PROMPTS[:1])
+    verdicts(row_of(**change), images, PROMPTS[:1])
+    assert len(served.bodies) == 2
+
+
+def test_images_are_scaled_to_the_longest_side_and_never_enlarged(served: ChatServer) -> None:
+    scorer: Any = load_scorer(row_of(longest_side=100), Runtime()).scorer
+    sizes = [(400, 200), (50, 20), (1000, 3)]
+    assert [scorer.prepare(Image.new("RGB", size)).size for size in sizes] == [
+        (100, 50), (50, 20), (100, 1),
+    ]  # fmt: skip
+
+
+HICCUPS: dict[str, Any] = {
+    "too many": Response(status_code=429, headers={"retry-after": "7"}),
+    "away": PlainTextResponse("bad gateway", status_code=502),
+    "slow": Response(status_code=408),
+    "no JSON": PlainTextResponse("<html>hello</html>"),
+    "a list": PlainTextResponse("[1, 2]"),
+    "no choices": PlainTextResponse(json.dumps(completion() | {"choices": []})),
+    "not a number": PlainTextResponse('{"choices": [{"message": {"content": NaN}}]}'),
+    "half a body": Response('{"choi', headers={"content-length": "6"}),
+}
+
+
+@pytest.mark.parametrize("hiccup", HICCUPS.values(), ids=HICCUPS)
+def test_an_endpoint_that_fails_for_once_is_asked_again(
+    served: ChatServer, hiccup: Response, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr("evaluator.scorers.models.chat_endpoint.time.sleep", rests.append)
+    served.first = [hiccup]
+    (found,) = verdicts(row_of(), pictures(1), PROMPTS[:1])
+    assert 0 < found.score < 1
+    assert len(served.bodies) == 2
+
+
+def always(response: Response) -> Any:
+    return lambda _: response
+
+
+REFUSED = PlainTextResponse(json.dumps({"error": f"bad image; key {KEY}"}), status_code=400)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "asked"),
+    [(always(REFUSED), 1), (always(HICCUPS["no JSON"]), 3), (lambda _: completion("y" * 10**6), 1)],
+    ids=["refused", "nonsense", "endless"],
+)
+def test_a_pair_that_gets_no_reply_has_no_score_and_the_reason(
+    served: ChatServer, behaviour: Any, asked: int
+) -> None:
+    served.behaviour = behaviour
+    (found,) = verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
+    assert math.isnan(found.score)
+    assert found.problem
+    assert KEY not in found.problem
+    assert len(served.bodies) == asked
+
+
+ENDS: list[tuple[str, Any, str, type[AssayError]]] = [
+    ("no access", always(PlainTextResponse(f"no: {KEY}", 401)), "endpoint_refused", PlatformError),
+    ("no model", always(PlainTextResponse("?", 404)), "endpoint_refused", PlatformError),
+    ("exchanged", lambda _: completion(model="other"), "model_exchanged", PlatformError),
+    ("no probabilities", lambda _: completion(), "logprobs_ignored", PlatformError),
+    ("busy", always(HICCUPS["too many"]), "endpoint_unavailable", TransientError),
+    ("away", always(HICCUPS["away"]), "endpoint_unavailable", TransientError),
+]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code", "kind"), [one[1:] for one in ENDS], ids=[one[0] for one in ENDS]
+)
+def test_what_no_request_can_pass_ends_the_run(
+    served: ChatServer, behaviour: Any, code: str, kind: type[AssayError]
+) -> None:
+    served.behaviour = behaviour
+    with refusal(code, "here", kind=kind) as caught:
+        verdicts(row_of(), pictures(40), [f"thing {n}" for n in range(40)])
+    assert KEY not in str(caught.value)
+    assert len(served.bodies) <= 3 * 8 * 2  # It did not go on through all of them.
+
+
+def test_a_spent_budget_stops_a_run_which_goes_on_where_it_stopped(
+    served: ChatServer, tmp_path: Path
+) -> None:
+    address = find_endpoint("here").address
+    one_usd = (1000 * 2.0 + 10 * 8.0) / 1e6
+    images, prompts = pictures(20), [f"thing {n}" for n in range(20)]
+    endpoints_file(tmp_path, address, budget_usd=10 * one_usd)
+    with refusal("budget_spent", "here", kind=PlatformError):
+        verdicts(row_of(), images, prompts)
+    asked = len(served.bodies)
+    assert 10 <= asked <= 10 + 8  # Requests that were under way before the first price was known.
+    endpoints_file(tmp_path, address, budget_usd=30 * one_usd)
+    assert len(verdicts(row_of(), images, prompts)) == 20
+    assert len(served.bodies) == 20
+
+
+@pytest.mark.parametrize("variable", ["", "JUDGE_KEY"])
+def test_without_a_key_no_token_of_the_hub_is_sent(
+    served: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    endpoints_file(tmp_path, find_endpoint("here").address, key_variable=variable)
+    if variable:
+        monkeypatch.delenv(variable)
+        with refusal("endpoint_key_missing", "JUDGE_KEY"):
+            verdicts(row_of(), pictures(1), PROMPTS[:1])
+        return
+    verdicts(row_of(), pictures(1), PROMPTS[:1])
+    assert served.keys == {"Bearer none"}
+
+
+BAD: list[tuple[str, str]] = [
+    ("endpoint = [", ""),
+    ("", "endpoint"),
+    ('[[endpoint]]\nname = "x"\naddress = "ftp://x"\nbudget_usd = -1\n', "budget_usd"),
+    ('[[endpoint]]\nname = "x"\naddress = "http://x"\nbudget_usd = 1\nkey = "sk-1"\n', "key"),
+    (
+        '[[endpoint]]\nname = "x"\naddress = "http://x/v1"\nbudget_usd = 1\n'
+        "[endpoint.models.m]\ninput_usd = 1\noutput_usd = 1\n" * 2,
+        "twice",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "named"), BAD)
+def test_a_file_of_endpoints_is_refused_with_what_is_wrong(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    path = tmp_path / "endpoints.toml"
+    path.write_text(text)
+    with refusal("bad_endpoints", named) as caught:
+        read_endpoints(path)
+    assert "sk-1" not in str(caught.value)
+
+
+def test_what_is_missing_is_told_by_name(
+    served: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with refusal("unknown_endpoint", "here"):
+        find_endpoint("there")
+    with refusal("unknown_endpoint_model", "other-model"):
+        load_scorer(row_of(model="other-model"), Runtime())
+    monkeypatch.setenv("ASSAY_ENDPOINTS", str(tmp_path / "none.toml"))
+    with refusal("endpoints_unreadable", "none.toml"):
+        find_endpoint("here")
+    monkeypatch.delenv("ASSAY_ENDPOINTS")
+    with refusal("endpoints_missing", "ASSAY_ENDPOINTS"):
+        find_endpoint("here")
+
+
+def test_a_fingerprint_tells_servers_and_models_apart_and_no_budgets(
+    served: ChatServer, tmp_path: Path
+) -> None:
+    address = find_endpoint("here").address
+    first = fingerprint_of(row_of(), Runtime())
+    endpoints_file(tmp_path, address, budget_usd=5.0, concurrency=2)
+    assert fingerprint_of(row_of(), Runtime()) == first
+    endpoints_file(tmp_path, "http://127.0.0.1:9/v1")
+    assert fingerprint_of(row_of(), Runtime()) != first
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"question": "no place"},
+        {"reading": "choice"},
+        {"choices": {"good": 1.0}},
+        {"reading": "rating", "low": 3.0, "high": 3.0},
+    ],
+)
+def test_rows_that_cannot_be_asked_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(PlatformError, check=lambda error: error.code == "bad_scorer_row"):
+        load_scorer(row_of(**wrong), Runtime())
+
+
+def test_a_judge_behind_an_api_has_no_weights(served: ChatServer) -> None:
+    row = row_of().model_copy(
+        update={"checkpoints": {"model": load_rows()["pickscore"].checkpoints["model"]}}
+    )
+    with pytest.raises(PlatformError, check=lambda error: error.code == "bad_scorer_row"):
+        FAMILY.load(row, EndpointJudgeOptions(**row.options), Runtime())
+
+
+def test_requests_are_spaced_evenly() -> None:
+    now, rests = [100.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        now[0] += seconds
+
+    rate = RequestRate(120.0, lambda: now[0], sleep)
+    for _ in range(4):
+        rate.wait()
+    assert rests == pytest.approx([0.5, 0.5, 0.5])
+
+
+def test_an_unusable_file_of_replies_stops_before_anything_is_paid(
+    served: ChatServer, tmp_path: Path
+) -> None:
+    (tmp_path / "replies.sqlite").write_bytes(b"no database" * 100)
+    with refusal("replies_unusable", "replies.sqlite", kind=PlatformError):
+        verdicts(row_of(), pictures(1), PROMPTS[:1])
+    assert served.bodies == []
