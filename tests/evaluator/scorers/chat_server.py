@@ -55,8 +55,8 @@ def honest(body: Mapping[str, Any]) -> dict[str, Any]:
     best = max(found, key=lambda word: found[word])
     if not body.get("logprobs"):
         return completion(best)
-    listed = [{"token": word, "logprob": p, "bytes": None} for word, p in found.items()]
-    listed = sorted(listed, key=lambda one: -one["logprob"])[: body["top_logprobs"]]
+    ranked = sorted(found.items(), key=lambda one: -one[1])[: body["top_logprobs"]]
+    listed = [{"token": word, "logprob": p, "bytes": None} for word, p in ranked]
     place = {"token": best, "logprob": found[best], "top_logprobs": listed}
     return completion(best, choice={"logprobs": {"content": [place]}})
 
