@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,15 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
 from evaluator.scoring.engine import answered
 from evaluator.scoring.images import ImageError, canonical_image
-from leaderboard.trust import LIMITS, Check, CheckName, Example, PrecisionBand, TrustReport
+from leaderboard.trust import (
+    LIMITS,
+    Check,
+    CheckName,
+    Example,
+    PrecisionBand,
+    PromptControl,
+    TrustReport,
+)
 
 
 def sampled(
@@ -78,9 +87,17 @@ class Trial:
 
         A scorer that behaves as long as it takes itself to be tested is caught by this.
         """
-        accepted = _accepted(self.scores, self.report.spread, self.report.limit)
-        last = compared("run", self.scores, run, accepted)
+        last = compared("run", self.scores, run, self.rounding)
         return self.report.model_copy(update={"checks": (*self.report.checks, last)})
+
+    @property
+    def rounding(self) -> float:
+        """The largest difference that is put down to rounding, in units of the score."""
+        return _accepted(self.scores, self.report.spread, self.report.limit)
+
+    def with_prompt(self, control: PromptControl) -> Self:
+        """The same trial, with what the score is about."""
+        return replace(self, report=self.report.model_copy(update={"prompt": control}))
 
 
 def tried(

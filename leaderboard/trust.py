@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from benchmarks.statistics.prompt_effect import Verdict
+
 CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel", "run"]
 
 LIMITS = {"float32": 0.01, "bfloat16": 0.05, "float16": 0.05}
@@ -88,6 +90,61 @@ class PrecisionBand(_Model):
     """Device, precision and versions of the reference."""
 
 
+class AreaFigures(_Model):
+    """Share of wrong prompts that score below the right one of the same image; ties count half."""
+
+    value: float
+    low: float
+    """Lower limit, one-sided, 95 %."""
+    high: float
+    """Upper limit, likewise."""
+
+
+class PromptControl(_Model):
+    """What a score is about: every prompt of a sample put to every image of it.
+
+    `benchmarks.statistics.prompt_effect` has the method and the limits of the verdict. Figures are
+    None where there is too little to tell, and where they are withheld.
+    """
+
+    verdict: Verdict
+    """`blind`: to the score, the right prompt is as good as any other."""
+    why_not: str = ""
+    """Why there are no figures, in a few words; empty where there are."""
+    n_prompts: int = 0
+    """With a score of their own image."""
+    n_images: int = 0
+    """With a score of their own prompt."""
+    n_cells: int = 0
+    """Of prompts with images that were asked, the own ones included."""
+    n_missing: int = 0
+    """Those without a score."""
+    prompt_share: float | None = None
+    """Of the variance between cells that do not match, what prompts explain."""
+    image_share: float | None = None
+    """What images explain."""
+    both_share: float | None = None
+    """What neither explains alone."""
+    match: float | None = None
+    """What a match adds to a score, in units of the score, positive where it is better."""
+    match_se: float | None = None
+    """Its standard error."""
+    raw: AreaFigures | None = None
+    """Of the scores as they are."""
+    centred: AreaFigures | None = None
+    """After the level of each prompt is taken off: the verdict rests on it."""
+    within: AreaFigures | None = None
+    """Centred, against wrong prompts of a common skill alone; None where skills are not known: to a
+    worker that scores they are not, since they are of the answers."""
+    empty_change: float | None = None
+    """Mean change of an image's score where an empty prompt takes the place of its own, in units of
+    the score, negative where it is worse."""
+    n_empty: int = 0
+    """Images that were asked with an empty prompt."""
+    n_empty_missing: int = 0
+    """Those without a score, so that nothing is known of a change."""
+
+
 class TrustReport(_Model):
     """The checks of one run.
 
@@ -110,6 +167,13 @@ class TrustReport(_Model):
     checks: tuple[Check, ...]
     precision: PrecisionBand | None = None
     """None where the scores are in float32 on the CPU themselves, or cannot be had so."""
+    prompt: PromptControl | None = None
+    """Whether the score is about the prompt; None in reports that are older than that."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether the score is blind to the prompt."""
+        return self.prompt is not None and self.prompt.verdict == "blind"
 
     @property
     def failed(self) -> tuple[Check, ...]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 
@@ -173,5 +173,5 @@ def _area(values: FloatArray, own: IntArray, compared: BoolArray, tie: float) ->
     taking_part[own[compared.any(axis=0)]] = True
     m = int(taking_part.sum())
     error = math.sqrt(m / (m - 1) * float((influence**2).sum())) / n
-    reach = float(stdtrit(m - 1, _LEVEL)) * error
+    reach = float(scipy.special.stdtrit(m - 1, _LEVEL)) * error
     return Area(value, max(0.0, value - reach), min(1.0, value + reach))

@@ -31,6 +31,7 @@ from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt
 from leaderboard.submission_service import ValidationReport
 from leaderboard.trust import TITLES, TrustReport
+from leaderboard.views.prompt_control import prompt_figures, prompt_sentence
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,17 @@ def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
     yield table(
         ("the same asked again", "verdict", "largest change", "of the spread"), rows, "Trust"
     )
+    yield from prompt_blocks(report)
+
+
+def prompt_blocks(report: TrustReport) -> Iterator[RenderableType]:
+    """Whether the score is about the prompt; nothing in reports that are older than that."""
+    if report.prompt is None:
+        return
+    figures = prompt_figures(report.prompt)
+    if figures:
+        yield table(("is it about the prompt?", "found"), figures, "Prompt")
+    yield Text(prompt_sentence(report.prompt))
 
 
 def _scores_table(runs: Sequence[BenchmarkRun]) -> Table:
@@ -381,11 +393,18 @@ def _run(run: BenchmarkRun) -> dict[str, Any]:
     }
 
 
+BLIND_REMARK = "It would be marked as blind to the prompt, and judge no model."
+
+
 def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verdict:
     """The verdict on a dry run."""
     if found.failure is not None or found.trust is None:
         return Verdict(False, "It failed, and would fail in a worker: nothing would be scored.")
-    remarks = (*_all_the_same(found.runs), *_out_of_bounds(found.runs, bounds))
+    remarks = (
+        *_all_the_same(found.runs),
+        *_out_of_bounds(found.runs, bounds),
+        *((BLIND_REMARK,) if found.trust.blind else ()),
+    )
     against = []
     if found.trust.failed:
         against.append(found.trust.why_not)

@@ -92,7 +92,8 @@ def pin(
 ) -> None:
     """Decide that a metric judges models, or does not, whatever the rule says.
 
-    An unchanged template of init never judges, whatever is decided.
+    An unchanged template of init never judges, nor does what is blind to the prompt, whatever is
+    decided.
 
     Example: python -m evaluator pin my-metric distrust --skill text --reason "trained on it"
     """

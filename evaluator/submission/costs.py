@@ -191,8 +191,9 @@ Span = tuple[int, int]
 """The least and the most."""
 Fits = Literal["yes", "perhaps", "no"]
 
-_TRUST_IMAGES, _TRUST_PAIRS = (84, 108), (84, 252)
-"""What seven passes over twelve images ask, each with one to three texts."""
+_TRUST_IMAGES, _TRUST_PAIRS = (84, 156), (84, 852)
+"""What seven passes over twelve images ask, each with one to three texts, and the control of the
+prompt: 24 images with as many prompts, and then with none, where there are as many."""
 _IMAGES = ("images",)
 _IMAGES_BETWEEN = ("labelled images, at least", "labelled images, at most")
 _TEXTS = ("prompts", "graphs")

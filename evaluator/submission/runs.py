@@ -14,6 +14,7 @@ from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
 from evaluator.isolation.session import ScorerSession
+from evaluator.prompt_control import crossed, prompt_control
 from evaluator.scoring.asking import PLAN_VERSION, ClientSource, Engine, Finding, ScoringPlan
 from evaluator.scoring.column import Cost as RunCost
 from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
@@ -252,8 +253,13 @@ class ModuleRun:
             tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
 
         few = sampled(questions, secrets.token_bytes(32))
+        crossing = crossed(questions, secrets.token_bytes(32))
+        direction = -1 if self._work.submission.lower_is_better else 1
         with self._trial.open() as asker:
-            return tried(asker, few, benchmark, show)
+            trial = tried(asker, few, benchmark, show)
+            control = prompt_control(asker, crossing, direction=direction, rounding=trial.rounding)
+            show(0, 0)
+        return trial.with_prompt(control)
 
     def _table(self, column: ScoreColumn) -> ScoreTable:
         name = self._work.submission.metrics[0]

@@ -107,9 +107,11 @@ RULE = (
     "with its 95% interval above chance on at least one, and wholly at or below chance on none; all "
     "prompts are judged likewise by the headlines of the boards of the prompt set’s family, or of "
     "all boards where it has none; simulated ratings count for simulated models only. A metric that "
-    "gives all models the same scores judges none, nor does an unchanged template."
+    "gives all models the same scores judges none, nor does an unchanged template, nor one whose "
+    "score is blind to the prompt."
 )
 """The sentence that pages show."""
+BLIND = "Its score is blind to the prompt: of an image, the right one scores no better than others."
 NO_BOARD = "No board of metrics tests this skill."
 _OfBoard = Mapping[str, tuple[Evidence, str]]
 _Found = Mapping[Part, _OfBoard]
@@ -158,6 +160,9 @@ class Judging:
         pin = self.pins.of(self.card.name, skill, entry_id)
         if entry.template:
             trusted, why = False, f"Its code is that of the {entry.template} template, unchanged."
+            pin = pin if pin is not None and pin.verdict == "distrust" else None
+        elif entry.blind and (trusted or pin is not None) and self.card.kind == "alignment":
+            trusted, why = False, BLIND
             pin = pin if pin is not None and pin.verdict == "distrust" else None
         if pin is not None:
             trusted, why = pin.verdict == "trust", f"An operator decided: {pin.reason}"

@@ -60,6 +60,11 @@ class Entry(BaseModel):
     received_at: AwareDatetime
     published_at: AwareDatetime
 
+    @property
+    def blind(self) -> bool:
+        """Whether its score was found to be blind to the prompt."""
+        return any(report.blind for report in self.trust.values())
+
 
 class StoredEntries(Mapping[str, Entry]):
     """Entries as they are stored, each parsed when it is first asked for."""
@@ -145,11 +150,13 @@ def _in_short(findings: Findings) -> Findings:
 
 RELEASED, AS_SUBMITTED = "released by the authors", "scores as submitted, not re-run"
 SAME_CONTENT, SAME_SCORES = "same content", "same scores"
-TEMPLATE = "template"
+TEMPLATE, BLIND = "template", "blind to the prompt"
 MEANINGS = {
     SAME_CONTENT: "the very same files as in an earlier submission by somebody else; both stand.",
     SAME_SCORES: "the very same scores as in a submission by somebody else, to six digits.",
     TEMPLATE: "a template of Assay’s, unchanged; it is not recommended and judges no models.",
+    BLIND: "the right prompt of an image scores no better than others; its values stand, and it "
+    "judges no models.",
     UNSANDBOXED: "the operator ran code of their own without isolation; it gets no rank.",
 }
 """Flag to what it says."""
@@ -168,9 +175,10 @@ def flags_of(
     """Flag to the submissions it is about; none where it is about no other."""
     content: list[str] = []
     scores: list[str] = []
-    loose = template = False
+    loose = template = blind = False
     for entry in entries:
         template = template or bool(entry.template)
+        blind = blind or entry.blind
         content += entry.same_content_as
         for name, others in entry.same_scores_as.items():
             scores += others if benchmarks is None or name in benchmarks else ()
@@ -181,7 +189,7 @@ def flags_of(
         )
     found = {SAME_CONTENT: tuple(dict.fromkeys(content)), SAME_SCORES: tuple(dict.fromkeys(scores))}
     shown = {label: others for label, others in found.items() if others}
-    bare = ((TEMPLATE, template), (UNSANDBOXED, loose))
+    bare = ((TEMPLATE, template), (BLIND, blind), (UNSANDBOXED, loose))
     return {**shown, **{label: () for label, holds in bare if holds}}
 
 

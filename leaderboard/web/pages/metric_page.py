@@ -10,7 +10,7 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from leaderboard.ledger.versions import standing_over, superseded_versions
-from leaderboard.publication.entries import MEANINGS, shown_account
+from leaderboard.publication.entries import BLIND, MEANINGS, shown_account
 from leaderboard.publication.reader import View
 from leaderboard.publication.results import read_results
 from leaderboard.records import Status
@@ -38,6 +38,7 @@ from leaderboard.views.metric import (
     resolve,
     share_of_spread,
 )
+from leaderboard.views.prompt_control import prompt_figures, prompt_sentence
 from leaderboard.views.submissions import KINDS
 from leaderboard.web.components import Point, Scale, ScatterChart, Tick
 from leaderboard.web.live import LiveContent as Part
@@ -76,6 +77,9 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
         legend=LEGEND,
         share=share_of_spread,
         one_pixel=one_pixel_of,
+        blind_label=BLIND,
+        prompt_sentence=prompt_sentence,
+        prompt_figures=prompt_figures,
         check_title=check_title,
         hub_file=FILE,
     )

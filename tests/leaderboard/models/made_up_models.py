@@ -32,6 +32,7 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.records import ImagesSeen, JudgeRun, Kind
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.memory import memory_store
+from leaderboard.trust import PromptControl, TrustReport
 
 VQA, CLIP, DSG = "vqa/vqa", "clip/clip", "dsg/dsg"
 QUERY = BoardQuery("drawn")
@@ -98,12 +99,17 @@ def cell(
     )  # fmt: skip
 
 
-def metric_entry(entry_id: str, template: str = "") -> Entry:
+def metric_entry(entry_id: str, template: str = "", *, blind: bool = False) -> Entry:
     """A metric on the boards."""
     submission_id, _, metric = entry_id.rpartition("/")
+    control = PromptControl(verdict="blind" if blind else "uses_the_prompt")
+    report = TrustReport(
+        benchmark="rated", n_pairs=0, n_images=0, spread=0.0, limit=0.01, checks=(), prompt=control
+    )
     return Entry(
         entry_id=entry_id, submission_id=submission_id, metric=metric, kind=Kind.METRIC,
         submitter="ada", template=template, received_at=NOW, published_at=NOW,
+        trust={"rated": report},
     )  # fmt: skip
 
 
@@ -116,6 +122,7 @@ class World:
         boards: metric boards: card to cells.
         metrics: entry ids of the metrics that are on them.
         templates: entry id to the kind of template, of those that are one.
+        blind: entry ids of the metrics that are blind to the prompt.
     """
 
     known: PromptSet
@@ -123,6 +130,7 @@ class World:
     metrics: Sequence[str] = (VQA, CLIP)
     store: Store = field(default_factory=memory_store)
     templates: Mapping[str, str] = field(default_factory=dict)
+    blind: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.entries: dict[str, ModelEntry] = {}
@@ -140,7 +148,10 @@ class World:
         cards = {name: card for name, (card, _) in self.boards.items()}
         snapshot = Snapshot(
             NOW,
-            {one: metric_entry(one, self.templates.get(one, "")) for one in self.metrics},
+            {
+                one: metric_entry(one, self.templates.get(one, ""), blind=one in self.blind)
+                for one in self.metrics
+            },
             {name: Board(card, cells) for name, (card, cells) in self.boards.items()},
         )
         return view_of(snapshot, cards, Orders(self.store), "1")

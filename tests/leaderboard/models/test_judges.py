@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.schema import Card
 from leaderboard.ledger.judge_pins import Pin, Pins
 from leaderboard.models.board_types import Judge
-from leaderboard.models.judges import NO_BOARD, Judging
+from leaderboard.models.judges import BLIND, NO_BOARD, Judging
 from leaderboard.models.reading import BoardCache
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
@@ -35,10 +35,12 @@ def judges(
     skill: str | None = "count",
     pins: Sequence[Pin] = (),
     templates: Mapping[str, str] | None = None,
+    blind: Sequence[str] = (),
     **card: Any,
 ) -> dict[str, Judge]:
     boards_by_name = {own.name: (own, cells) for own, cells in boards}
-    made = World(prompt_set(prompts_of(4), **card), boards_by_name, templates=templates or {})
+    known = prompt_set(prompts_of(4), **card)
+    made = World(known, boards_by_name, templates=templates or {}, blind=blind)
     judging = Judging(made.view, made.known.card, Pins(pins=tuple(pins)), BoardCache())
     return {one.entry_id: one for one in judging.of(skill, [VQA, CLIP, "gone/gone"])}
 
@@ -194,6 +196,24 @@ def test_an_unchanged_template_judges_nothing_whoever_decides(verdict: Any, pinn
     assert ("known" if pinned else "template") in found[VQA].why
     assert [one.speaks for one in found[VQA].evidence] == ["for"]
     assert found[CLIP].trusted
+
+
+@pytest.mark.parametrize(("verdict", "pinned"), [("", False), ("trust", False), ("distrust", True)])
+def test_what_is_blind_to_the_prompt_judges_no_alignment_whoever_decides(
+    verdict: Any, pinned: bool
+) -> None:
+    pins = [Pin(metric=VQA, verdict=verdict, reason="known")] if verdict else []
+    boards = [on(stands(VQA, 1), stands(CLIP, 1))]
+    found = judges(boards, pins=pins, blind=[VQA])
+    assert (found[VQA].trusted, found[VQA].pinned) == (False, pinned)
+    assert found[VQA].why == (BLIND if not pinned else "An operator decided: known")
+    assert [one.speaks for one in found[VQA].evidence] == ["for"]
+    assert found[CLIP].trusted
+    assert judges(boards, blind=[VQA], kind="quality")[VQA].trusted
+
+
+def test_what_no_board_speaks_for_keeps_its_reason_where_it_is_blind() -> None:
+    assert judges([on(*FIRST)], blind=[CLIP])[CLIP].why == judges([on(*FIRST)])[CLIP].why
 
 
 @pytest.mark.parametrize("turned", [False, True])

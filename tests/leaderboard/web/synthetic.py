@@ -15,6 +15,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.problems import one_error
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
+from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.accounts import Account
 from leaderboard.api.source import Source
 from leaderboard.governance.authentication import Authentication, AuthenticationMethod
@@ -42,7 +43,15 @@ from leaderboard.submission_service import (
     Tell,
     ValidationReport,
 )
-from leaderboard.trust import TITLES, Check, CheckName, Example, TrustReport
+from leaderboard.trust import (
+    TITLES,
+    AreaFigures,
+    Check,
+    CheckName,
+    Example,
+    PromptControl,
+    TrustReport,
+)
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.web.page import Context
 
@@ -316,6 +325,17 @@ def trust(benchmark: str, *, fails: bool = False) -> TrustReport:
         benchmark=benchmark, n_pairs=24, n_images=12, spread=0.13, limit=0.01,
         environment={"device": "cpu", "precision": "float32", "module": NASTY},
         checks=tuple(check(name) for name in TITLES),
+    )  # fmt: skip
+
+
+def prompt_control(verdict: Verdict) -> PromptControl:
+    """A control of 24 prompts and images with that verdict."""
+    value = {"blind": 0.49, "undecided": 0.56, "uses_the_prompt": 0.81}[verdict]
+    area = AreaFigures(value=value, low=value - 0.08, high=value + 0.08)
+    return PromptControl(
+        verdict=verdict, n_prompts=24, n_images=23, n_cells=576, n_missing=24, prompt_share=0.07,
+        image_share=0.61, both_share=0.32, match=value - 0.5, match_se=0.02, raw=area, centred=area,
+        empty_change=-0.125, n_empty=24, n_empty_missing=3,
     )  # fmt: skip
 
 

@@ -16,12 +16,15 @@ from pydantic import ValidationError
 from benchmarks.registry import load_registry
 from benchmarks.released import verification
 from benchmarks.released.verification import Verification, Weights
+from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.entries import Entry, entries_of
 from leaderboard.publication.item_scores import ItemReader
+from leaderboard.publication.results import public_result
 from leaderboard.records import Event, FindingExample, Findings, Submission
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
+from leaderboard.trust import AreaFigures, PromptControl
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
 from leaderboard.views.metric import (
@@ -38,6 +41,7 @@ from leaderboard.views.metric import (
     profile,
     resolve,
 )
+from leaderboard.views.prompt_control import prompt_figures, prompt_sentence
 from leaderboard.views.skills import gigaflops_text
 from leaderboard.web.page import Context, root_of
 from leaderboard.web.pages.metric_page import metric_html, people_html
@@ -290,6 +294,46 @@ def test_a_failed_check_is_open_with_its_pair_and_a_report_of_no_pair_is_no_pass
     none = synthetic.trust("ratings").model_copy(update={"n_pairs": 0, "n_images": 0})
     part = controlled(trust=none).one("#controls")
     assert "nothing could" in part and "every check" not in part and not part.all("details[open]")
+
+
+@pytest.mark.parametrize("verdict", ["blind", "undecided", "uses_the_prompt"])
+def test_controls_say_whether_the_score_is_about_the_prompt_with_their_figures(
+    verdict: Verdict,
+) -> None:
+    control = synthetic.prompt_control(verdict)
+    report = synthetic.trust("ratings").model_copy(update={"prompt": control})
+    part = controlled(trust=report).one("#controls")
+    assert prompt_sentence(control) in part
+    figures = [value for _, value in prompt_figures(control)]
+    assert len(figures) == 6 and all(one in part.texts("dd") for one in figures)
+    assert any("24 of 576 scores missing, 3 of 24" in one for one in figures)
+    assert ("blind to the prompt" in part.texts(".as-tag")) is (verdict == "blind")
+
+
+def test_of_withheld_answers_the_verdict_on_the_prompt_is_published_and_no_figure() -> None:
+    control = synthetic.prompt_control("blind")
+    report = synthetic.trust("ratings").model_copy(update={"prompt": control})
+    result = synthetic.runs_of(1)[0].result.model_copy(update={"trust": report})
+    withheld = public_result(result).trust
+    assert withheld is not None and withheld.prompt == PromptControl(verdict="blind")
+    assert withheld.prompt is not None and prompt_figures(withheld.prompt) == []
+
+
+def test_a_control_without_figures_says_why_and_counts_what_was_asked() -> None:
+    area = {"raw": None, "centred": None, "n_missing": 576}
+    few = synthetic.prompt_control("undecided").model_copy(update={"why_not": "few", **area})
+    assert prompt_sentence(few).endswith("since few.")
+    assert [title for title, _ in prompt_figures(few)] == ["Scored"]
+    known = few.model_copy(update={"centred": AreaFigures(value=0.5, low=0.4, high=0.6)})
+    within = known.model_copy(
+        update={"within": known.centred, "image_share": None, "empty_change": None}
+    )
+    figures = dict(prompt_figures(within))
+    assert (
+        len(figures) == 7
+        and "–" in figures.values()
+        and "image alone –" in figures["Variance explained"]
+    )
 
 
 # The verdict, and scores against people.

@@ -12,7 +12,9 @@ import pytest
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
+from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.publication.entries import (
+    BLIND,
     MEANINGS,
     SAME_CONTENT,
     SAME_SCORES,
@@ -179,6 +181,19 @@ def test_flags_stand_in_the_details_they_are_about_and_are_explained_where_met(v
     assert not flagged(view, TEMPLATE)
     template = with_flags(view, entry_at(view, 0).entry_id, template="plain")
     assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in board(template)
+
+
+@pytest.mark.parametrize("verdict", ["blind", "undecided", "uses_the_prompt"])
+def test_only_what_is_blind_to_the_prompt_is_marked_so_with_its_values_and_its_rank(
+    view: View, verdict: Verdict
+) -> None:
+    report = synthetic.trust("ratings").model_copy(
+        update={"prompt": synthetic.prompt_control(verdict)}
+    )
+    changed = with_flags(view, entry_at(view, 0).entry_id, trust={"ratings": report})
+    assert flagged(changed, BLIND) == ([METRICS[0]] if verdict == "blind" else [])
+    assert (MEANINGS[BLIND] in board(changed)) is (verdict == "blind")
+    assert changed.boards == view.boards
 
 
 def test_a_comparison_has_the_flags_too(view: View) -> None:

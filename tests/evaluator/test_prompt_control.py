@@ -1,0 +1,245 @@
+"""Control of the prompt: what planted metrics are said to be about, on the bundled benchmarks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.errors import SubmitterError
+from benchmarks.registry import load_registry
+from benchmarks.schema import Benchmark, Card, Pair, Questions
+from evaluator.prompt_control import (
+    ENDED,
+    SIZE,
+    Crossing,
+    Skills,
+    crossed,
+    prompt_control,
+    skills_of,
+)
+from evaluator.scoring.asking import Item, Reply
+from evaluator.trust import tried
+from leaderboard.trust import PromptControl, TrustReport
+from tests.benchmarks.toy import Toy
+from tests.evaluator.test_trust import Batch, FakeClient, Judge, opened, picture
+
+N_PAIRS = SIZE * SIZE
+
+
+def questions(n: int = 30, unreadable: int = 0, **texts: str) -> Questions:
+    """Images with a prompt each, which names their mean brightness."""
+    images = {f"i{i}": (lambda i=i: b"none" if i < unreadable else picture(i)) for i in range(n)}
+    levels = {f"t{i}": f"{float(np.asarray(opened(picture(i))).mean()):.3f}" for i in range(n)}
+    pairs = tuple(Pair(f"p{i}", f"i{i}", f"t{i}") for i in range(n))
+    return Questions(images, {**levels, **texts}, pairs)
+
+
+def brightness(batch: Batch) -> list[float]:
+    return [float(np.asarray(image).mean()) for image, _ in batch]
+
+
+def honest(batch: Batch) -> list[float]:
+    """The closer the brightness to what the prompt says, the better; none without a prompt."""
+    own = brightness(batch)
+    return [-abs(b - float(p)) if p else math.nan for b, (_, p) in zip(own, batch, strict=True)]
+
+
+def reads_length(batch: Batch) -> list[float]:
+    return [1.0 / (1 + len(prompt)) for _, prompt in batch]
+
+
+def control(
+    judge: Judge, of: Questions | None = None, skills: Skills | None = None, direction: int = 1
+) -> PromptControl:
+    crossing = crossed(questions() if of is None else of, b"key", skills)
+    return prompt_control(FakeClient(judge), crossing, direction=direction)
+
+
+# Planted metrics
+
+
+def test_an_honest_metric_uses_the_prompt_and_what_it_leaves_out_is_counted() -> None:
+    found = control(honest)
+    assert (found.verdict, found.why_not) == ("uses_the_prompt", "")
+    assert (found.n_prompts, found.n_images, found.n_cells) == (SIZE, SIZE, N_PAIRS)
+    assert (found.n_missing, found.n_empty, found.n_empty_missing) == (0, SIZE, SIZE)
+    assert found.empty_change is None
+    assert found.raw is not None and found.raw.value == 1.0
+    assert found.centred is not None and found.centred.low > 0.9
+    assert found.within is None
+    assert found.match is not None and found.match_se is not None
+    assert found.match > 3 * found.match_se
+
+
+def test_a_metric_that_reads_the_image_alone_is_blind_by_ties_and_images_explain_it() -> None:
+    found = control(brightness)
+    assert found.verdict == "blind"
+    assert (found.prompt_share, found.image_share) == pytest.approx((0.0, 1.0), abs=1e-9)
+    assert found.raw is not None and found.raw.value == found.raw.high == 0.5
+    assert (found.empty_change, found.n_empty_missing) == (0.0, 0)
+
+
+def test_a_metric_that_reads_the_length_of_the_prompt_alone_is_blind_and_prompts_explain_it() -> (
+    None
+):
+    """It reads the prompt, so an empty one moves it, but no match: the area knows the match alone."""
+    found = control(reads_length, long_prompts())
+    assert found.verdict == "blind"
+    assert (found.prompt_share, found.image_share) == pytest.approx((1.0, 0.0), abs=1e-9)
+    assert found.raw is not None and found.raw.value == 0.5
+    assert found.centred is not None and found.centred.high == 0.5
+    assert found.empty_change is not None and found.empty_change > 0.5
+
+
+def long_prompts() -> Questions:
+    some = questions()
+    texts = {name: text + " very" * n for n, (name, text) in enumerate(some.texts.items())}
+    return replace(some, texts=texts)
+
+
+def test_a_metric_for_which_lower_is_better_is_turned() -> None:
+    def distance(batch: Batch) -> list[float]:
+        return [1e3 if math.isnan(score) else -score for score in honest(batch)]
+
+    found = control(distance, direction=-1)
+    assert found.verdict == "uses_the_prompt"
+    assert found.match is not None and found.match > 0.0
+    assert found.empty_change is not None and found.empty_change < 0.0
+    assert control(distance).verdict == "blind"
+
+
+# The sample
+
+
+def test_a_sample_depends_on_the_key_and_no_image_is_asked_with_the_prompt_of_another() -> None:
+    croc = load_registry()["demo_croc"].questions(None)
+    one, other = crossed(croc, b"one"), crossed(croc, b"other")
+    assert crossed(croc, b"one").questions.pairs == one.questions.pairs
+    assert set(one.questions.images) != set(other.questions.images)
+    assert len(one.texts) == len(set(one.texts)) == len(one.questions.images) == SIZE
+    asked: dict[str, set[str]] = {}
+    for pair in croc.pairs:
+        asked.setdefault(pair.image_id, set()).add(croc.texts[pair.text_id])
+    for pair, text in zip(one.questions.pairs, one.texts, strict=True):
+        assert asked[pair.image_id] & set(one.texts) == {text}
+
+
+def test_empty_prompts_are_no_right_ones_and_too_few_of_them_ask_nothing() -> None:
+    some = questions(22, t0=" ", t1="", t2="")
+
+    def never(batch: Batch) -> list[float]:
+        raise AssertionError(batch)
+
+    found = control(never, some)
+    assert (found.verdict, found.n_cells, found.centred) == ("undecided", 0, None)
+    assert "19 images" in found.why_not and "20" in found.why_not
+
+
+def test_every_pair_is_asked_once_an_image_at_a_time_and_then_the_empty_prompt() -> None:
+    sizes: list[tuple[int, int]] = []
+
+    class Counting(FakeClient):
+        def ask(self, items: Sequence[Item]) -> Reply:
+            sizes.append((len(items), sum(len(one.asked) for one in items)))
+            return super().ask(items)
+
+    prompt_control(Counting(brightness), crossed(questions(), b"key"))
+    assert sizes == [(1, SIZE)] * SIZE + [(SIZE, SIZE)]
+
+
+# What cannot be scored
+
+
+def test_unreadable_images_and_missing_scores_are_counted_and_leave_too_little_to_tell() -> None:
+    found = control(honest, questions(24, unreadable=5))
+    assert (found.n_missing, found.n_cells, found.n_images) == (5 * 24, 24 * 24, 19)
+    assert (found.verdict, found.centred, bool(found.why_not)) == ("undecided", None, True)
+    nothing = control(lambda batch: [math.nan] * len(batch))
+    assert (nothing.n_missing, nothing.n_empty_missing) == (N_PAIRS, SIZE)
+    enough = control(honest, questions(24, unreadable=1))
+    assert (enough.n_missing, enough.verdict) == (24, "uses_the_prompt")
+
+
+def ending(when: Callable[[str], bool]) -> Judge:
+    def judge(batch: Batch) -> list[float]:
+        if any(when(prompt) for _, prompt in batch):
+            raise SubmitterError("scorer_failed", "It raised an error.", "")
+        return honest(batch)
+
+    return judge
+
+
+def test_a_scorer_that_ends_at_an_empty_prompt_has_its_verdict_and_one_that_ends_before_has_none() -> (
+    None
+):
+    empty = control(ending(lambda prompt: not prompt))
+    assert (empty.verdict, empty.n_empty_missing) == ("uses_the_prompt", SIZE)
+    ended = control(ending(bool))
+    assert (ended.verdict, ended.why_not, ended.n_cells) == ("undecided", ENDED, N_PAIRS)
+
+
+# Skills, and the report
+
+
+class Skilled(Toy):
+    """A toy whose answers are withheld, or name skills."""
+
+    def __init__(self, skills: str, *, public: bool = True) -> None:
+        super().__init__()
+        self.skills = skills
+        self.card: Card = Toy.card.model_copy(update={"answers_public": public})
+
+    def cases(self, answers: object, data: Path | None) -> object:  # type: ignore[override]
+        import pandas as pd
+
+        return pd.DataFrame({"pair_id": ["a", "b"], "skills": [self.skills, ""]})
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "expected"),
+    [
+        (Skilled("x;y"), {"a": {"x", "y"}, "b": set()}), (Skilled("x", public=False), {}),
+        (Toy(), {}),
+    ],
+)  # fmt: skip
+def test_skills_are_those_of_the_cases_where_answers_are_public(
+    benchmark: Benchmark, expected: dict[str, set[str]]
+) -> None:
+    assert skills_of(benchmark, None) == expected
+
+
+def test_prompts_of_a_common_skill_are_compared_within_it() -> None:
+    some = questions(24)
+    skills = {f"p{i}": frozenset({"even"} if i % 2 == 0 else {"odd"}) for i in range(24)}
+    crossing = crossed(some, b"key", skills)
+    assert crossing.alike is not None and crossing.alike.sum() == 2 * 12 * 12
+    found = control(honest, some, skills)
+    assert found.within is not None and found.within.low > 0.9
+
+
+@cache
+def demo(name: str) -> Crossing:
+    benchmark = load_registry()[name]
+    return crossed(benchmark.questions(None), b"key", skills_of(benchmark, None))
+
+
+@pytest.mark.parametrize("name", ["demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko"])
+def test_the_bundled_benchmarks_have_prompts_and_skills_enough(name: str) -> None:
+    assert len(demo(name).texts) == SIZE
+    found = prompt_control(FakeClient(reads_length), demo(name))
+    assert (found.verdict, found.within is None) == ("blind", False)
+
+
+def test_the_control_stands_in_the_report_and_keeps_nobody_from_ranking() -> None:
+    some = questions()
+    trial = tried(FakeClient(brightness), some, "made_up")
+    report = trial.with_prompt(control(brightness)).after(trial.scores)
+    assert (report.blind, report.why_not) == (True, "")
+    assert not trial.report.blind
+    assert TrustReport.model_validate_json(report.model_dump_json()) == report
