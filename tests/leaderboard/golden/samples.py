@@ -32,7 +32,7 @@ TRUST = {
         "n_pairs": 4, "mean": 0.001, "largest": 0.002, "n_lost": 1, "reference": {"device": "cpu"},
     },
     "prompt": {
-        "verdict": "blind", "why_not": "", "n_prompts": 24, "n_images": 23, "n_cells": 576,
+        "verdict": "blind", "why_not": "«few»", "n_prompts": 24, "n_images": 23, "n_cells": 576,
         "n_missing": 24, "prompt_share": 0.25, "image_share": 0.5, "both_share": 0.25,
         "match": 0.01, "match_se": 0.02, "raw": {"value": 0.5, "low": 0.45, "high": 0.55},
         "centred": {"value": 0.5, "low": 0.44, "high": 0.56},

@@ -24,6 +24,7 @@ from leaderboard.publication.results import public_result
 from leaderboard.records import Event, FindingExample, Findings, Submission
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
+from leaderboard.text import MISSING
 from leaderboard.trust import AreaFigures, PromptControl
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
@@ -329,11 +330,8 @@ def test_a_control_without_figures_says_why_and_counts_what_was_asked() -> None:
         update={"within": known.centred, "image_share": None, "empty_change": None}
     )
     figures = dict(prompt_figures(within))
-    assert (
-        len(figures) == 7
-        and "–" in figures.values()
-        and "image alone –" in figures["Variance explained"]
-    )
+    assert len(figures) == 7 and MISSING in figures.values()
+    assert f"image alone {MISSING}" in figures["Variance explained"]
 
 
 # The verdict, and scores against people.
