@@ -94,6 +94,7 @@ class AreaFigures(_Model):
     """Share of wrong prompts that score below the right one of the same image; ties count half."""
 
     value: float
+    """0..1, 0.5 by chance."""
     low: float
     """Lower limit, one-sided, 95 %."""
     high: float
