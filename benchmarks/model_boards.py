@@ -15,13 +15,13 @@ import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.evalmuse.load import EvalMuseAnswers
+from benchmarks.families.rating import RatingAnswers
 from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.schema import Answers, Benchmark
 from benchmarks.statistics.intervals import acceleration, bca
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.ordering import GECKO_LEVEL, Relation, relation
 from benchmarks.statistics.paired import TStatistics, t_statistics
-from benchmarks.tifa160.load import GOLDS, Tifa160Answers
 
 _SMALL, _LARGE = 1e-100, 1e100
 """Squares of numbers between these, and sums of many, are within the range of doubles."""
@@ -138,6 +138,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
 """Names of models in the papers, by those in the released files of GenAI-Bench and TIFA160."""
 COMPARED_BY = "human_avg"
 """The gold of TIFA160 by which metrics are held against people: the paper compared models by it."""
+_WHOSE = {COMPARED_BY: "TIFA’s", "dsg_likert": "DSG’s"}
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,8 @@ def ratings_by_gold(answers: Answers) -> Mapping[str, RatedModels]:
     """
     if isinstance(answers, GenAiAnswers):
         found = {"": _of_genai(answers)}
-    elif isinstance(answers, Tifa160Answers):
-        found = {gold: _of_tifa(answers, gold) for gold in GOLDS}
+    elif isinstance(answers, RatingAnswers):
+        found = {gold: _of_facet(answers, gold) for gold in answers.facets}
     elif isinstance(answers, EvalMuseAnswers):
         found = {"": _of_evalmuse(answers)}
     else:
@@ -204,15 +205,14 @@ def _of_genai(answers: GenAiAnswers) -> RatedModels:
     )
 
 
-def _of_tifa(answers: Tifa160Answers, gold: str) -> RatedModels:
-    whose = "TIFA" if gold == COMPARED_BY else "DSG"
-    label = answers.images[gold].to_numpy(np.float64)
-    rated = _rated(answers.images, label, f"mean of {whose}’s ratings")
-    prompts = answers.prompts.groupby("source", sort=False)["prompt_id"]
+def _of_facet(answers: RatingAnswers, facet: str) -> RatedModels:
+    whose = _WHOSE.get(facet, "its")
+    rated = _rated(answers.images, answers.means[facet], f"mean of {whose} ratings")
+    prompts = answers.items.rows["prompt_id"]
     return replace(
         rated,
-        skills={str(source): frozenset(ids) for source, ids in prompts},
-        n_ratings=int(np.isfinite(answers.ratings[gold]).sum()),
+        skills={skill: frozenset(prompts[rows]) for skill, rows in answers.items.skills().items()},
+        n_ratings=int(np.isfinite(answers.facets[facet].ratings).sum()),
     )
 
 

@@ -36,8 +36,7 @@ from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
 from benchmarks.parquet import parquet_table
 from benchmarks.released.bundle import FOLDER, MANIFEST, Original, ReleasedFile, read_manifest
 from benchmarks.sources.pins import sha256_of
-from benchmarks.tifa160.load import MODEL_NAMES
-from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.tifa160.protocol import MODEL_NAMES, TIFA160
 
 VQA_MODELS = ("mplug", "instructblip", "pali17b")
 """The models that answered the questions of DSG's release."""
@@ -78,13 +77,13 @@ def ts2_scores(data: Path) -> pa.Table:
 
 def tifa160_ratings(data: Path) -> pa.Table:
     """The ratings of each image: two collected with TIFA, up to five with DSG."""
-    answers = Tifa160().answers(data)
+    answers = TIFA160.answers(data)
     columns: dict[str, object] = {
         "pair_id": answers.images["pair_id"].tolist(),
         "prompt_id": answers.images["prompt_id"].tolist(),
     }
-    for gold, ratings in sorted(answers.ratings.items()):
-        for place, column in enumerate(ratings.T, 1):
+    for gold, rated in sorted(answers.facets.items()):
+        for place, column in enumerate(rated.ratings.T, 1):
             columns[f"{gold}_{place}"] = _counts(column)
     return pa.table(columns)
 
@@ -132,7 +131,7 @@ def tifa160_answers(data: Path) -> pa.Table:
 def tifa160_dsg_scores(data: Path) -> pa.Table:
     """The scores that follow from those answers by the rules of DSG's release."""
     questions, answers = (make(data).to_pandas() for make in (tifa160_questions, tifa160_answers))
-    images = Tifa160().answers(data).images.rename(columns={"prompt_id": "text_id"})
+    images = TIFA160.answers(data).images.rename(columns={"prompt_id": "text_id"})
     columns: dict[str, object] = {"pair_id": images["pair_id"].tolist()}
     for name, (asked, rule) in _DSG_SCORES.items():
         for model in VQA_MODELS:

@@ -33,8 +33,7 @@ from benchmarks.scores import read_scores
 from benchmarks.sources.folder import DataFile
 from benchmarks.statistics import correlation, logistic
 from benchmarks.statistics.raters import krippendorff_alpha
-from benchmarks.tifa160.load import HUMAN, LIKERT, MODEL_NAMES, Tifa160Answers
-from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.tifa160.protocol import HUMAN, LIKERT, MODEL_NAMES, TIFA160
 from benchmarks.ts2.load import Ts2Answers
 from benchmarks.ts2.protocol import N_GRAPHS, GraphValues, Ts2, graph_values
 
@@ -252,13 +251,13 @@ def unanswered_prompt(data: Path) -> Findings:
 
 
 @cache
-def _tifa160(data: Path) -> Tifa160Answers:
-    return Tifa160().answers(data)
+def _rated_images(data: Path) -> pd.DataFrame:
+    return TIFA160.answers(data).images
 
 
 def _dsg_likert(data: Path) -> pd.Series:
     """Mean Likert rating of the 800 images by pair_id, in the benchmark's order."""
-    return _tifa160(data).images.set_index("pair_id")["dsg_likert"]
+    return _rated_images(data).set_index("pair_id")["dsg_likert"]
 
 
 def _answered(data: Path, unparsable: Unparsable) -> AnsweredQuestions:
@@ -276,7 +275,7 @@ def _answered(data: Path, unparsable: Unparsable) -> AnsweredQuestions:
     )
     answers["pair_id"] = answers["text_id"] + "_" + table["t2i_model"].map(MODEL_NAMES)
     questions = answers.drop_duplicates(["text_id", "question_id"])
-    pairs = _tifa160(data).images.rename(columns={"prompt_id": "text_id"})
+    pairs = _rated_images(data).rename(columns={"prompt_id": "text_id"})
     return AnsweredQuestions.of(
         answers,
         equals_yes(table["answer"]),

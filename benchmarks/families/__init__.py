@@ -22,7 +22,7 @@ def load_card(path: Path) -> CardBenchmark:
         ProblemsError: `invalid_benchmark`: every problem of the card, each with its line.
     """
     card = read_card(path, _measures_of)
-    return _family(card.family).of(card, path.parent)
+    return _family(card.follows).of(card, path.parent)
 
 
 def _family(name: FamilyName) -> type[CardBenchmark]:

@@ -13,10 +13,11 @@ import pandas as pd
 
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
-from benchmarks.families.card import FamilyCard
+from benchmarks.families.card import FamilyCard, FamilyName, read_card
 from benchmarks.families.images import has_images, image_readers, names_at_url
 from benchmarks.families.items import Items, items_of, questions_of
-from benchmarks.families.tables import read_tables
+from benchmarks.families.tables import JoinedTable, read_tables
+from benchmarks.released.bundle import sources_of
 from benchmarks.rows import Row
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions
 from benchmarks.sources.folder import DataFolder
@@ -57,6 +58,10 @@ class CardBenchmark(Benchmark):
     """Measures of the family."""
     usual_missing: ClassVar[str] = "wrong"
     """What becomes of what has no score, where the card does not say it."""
+    family: ClassVar[FamilyName]
+    """Whose protocol a subclass with code of its own follows; its card may name another family."""
+    released: tuple[str, ...] = ()
+    """Tables of the bundle of released results that stand in for files that are not at hand."""
     card: FamilyCard
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
@@ -70,6 +75,12 @@ class CardBenchmark(Benchmark):
     def of(cls, card: FamilyCard, home: Path) -> CardBenchmark:
         """The benchmark of a card, with the folder of files that may lie beside it."""
         return cls(card, home)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """A benchmark with code of its own, from the card beside it; see `read_card`."""
+        card = read_card(path, lambda _, given: cls.infos_of(given), cls.family)
+        return cls(card, path.parent)
 
     @classmethod
     def infos_of(cls, given: Mapping[str, Any]) -> Mapping[str, MeasureInfo]:
@@ -93,14 +104,26 @@ class CardBenchmark(Benchmark):
         return items_of(folder, self.card, read_tables(folder, self.card))
 
     def answers(self, data: Path | None) -> ItemAnswers:
-        """Read the tables of the card, and what people said of each row."""
+        """Read the tables of the card, or of the bundle, and what people said of each row."""
         folder = self.folder(data)
+        if self._is_released(folder):
+            rows = JoinedTable(self.released_rows())
+            found = self.labelled(folder, items_of(folder, self.card, rows))
+            return replace(found, sources=sources_of(*self.released))
         found = self.labelled(folder, self.items(folder))
         path = self.asked_from[0]
         counted = found.counts()
         for what in self.card.counts:
             folder.check_count(path, what, counted.get(what, 0))
         return found
+
+    def released_rows(self) -> pd.DataFrame:
+        """The joined rows of the card's tables, made of the tables `released`."""
+        raise NotImplementedError
+
+    def _is_released(self, folder: DataFolder) -> bool:
+        """Whether the bundle stands in for files of the tables."""
+        return bool(self.released) and not all(map(folder.has, self.asked_from))
 
     @abstractmethod
     def labelled(self, folder: DataFolder, items: Items) -> ItemAnswers:
@@ -196,8 +219,8 @@ class CardBenchmark(Benchmark):
         )
 
     def texts(self, data: Path | None) -> Mapping[str, str]:
-        """Prompt id to the prompt; none where the card has no texts."""
-        if not self.card.items.text:
+        """Prompt id to the prompt; none where the card has no texts, as the bundle has none."""
+        if not self.card.items.text or self._is_released(self.folder(data)):
             return {}
         found: dict[Any, str] = self.prompts(data).set_index("prompt_id")["prompt"].to_dict()
         return found

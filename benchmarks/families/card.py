@@ -446,7 +446,8 @@ class Golden(Frozen):
 class FamilyCard(Card):
     """Card of a benchmark of a family; see `docs/bring-your-own-data.md`."""
 
-    family: FamilyName
+    follows: FamilyName = Field(alias="family")
+    """Family whose protocol it follows; `family` itself, but for a benchmark with code of its own."""
     kind: Kind
     headline: Selector
     tables: tuple[Table, ...] = ()
@@ -495,14 +496,14 @@ class FamilyCard(Card):
             yield ("evaluation", "missing"), "absent belongs to family element"
 
     def _misplaced_sections(self) -> Iterator[tuple[Place, str]]:
-        own = {"rating": "gold"}.get(self.family, self.family)
+        own = {"rating": "gold"}.get(self.follows, self.follows)
         # A choice among rated images has a group, and ratings too.
         also = "gold" if self.group and self.group.rule == "best_of" else own
         for section in ("gold", "preference", "group", "element", "system"):
             if section == own and not getattr(self, section):
-                yield ("family",), f"a card of family {self.family} needs [{section}]"
+                yield ("family",), f"a card of family {self.follows} needs [{section}]"
             if section not in (own, also) and getattr(self, section):
-                yield (section,), f"[{section}] belongs to another family than {self.family}"
+                yield (section,), f"[{section}] belongs to another family than {self.follows}"
 
     def _unknown_files(self) -> Iterator[tuple[Place, str]]:
         for number, file in enumerate(self.files):
@@ -577,10 +578,11 @@ MeasuresOf = Callable[[FamilyName, Mapping[str, Any]], Mapping[str, MeasureInfo]
 """From a family and a card as it was read to what the measures mean that the card may choose."""
 
 
-def read_card(path: Path, measures_of: MeasuresOf) -> FamilyCard:
+def read_card(path: Path, measures_of: MeasuresOf, follows: FamilyName | None = None) -> FamilyCard:
     """Read the card of a benchmark of a family.
 
-    `measures_of`: what the measures of a family mean.
+    `measures_of`: what the measures of a family mean; `follows`: the family where code says it, and
+    the card's own is the name under which its skills are known; None: what the card says.
 
     Raises:
         ProblemsError: `invalid_benchmark`: every problem, each with its line.
@@ -597,6 +599,9 @@ def read_card(path: Path, measures_of: MeasuresOf) -> FamilyCard:
     lines = key_lines(text)
     if odd := list(odd_values(given)):
         raise _refusal(path, odd, lines)
+    own_family = str(given.get("family", ""))
+    if follows is not None:
+        given = {**given, "family": follows}
     try:
         card = FamilyCard.model_validate({**given, "measures": _measures(given, measures_of)})
     except ValidationError as error:
@@ -605,7 +610,7 @@ def read_card(path: Path, measures_of: MeasuresOf) -> FamilyCard:
         raise _refusal(path, found, lines) from error
     if unfit := list(card.problems()):
         raise _refusal(path, unfit, lines)
-    return card
+    return card.model_copy(update={"family": own_family})
 
 
 _STAND_INS = dict.fromkeys(

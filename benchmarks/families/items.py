@@ -86,7 +86,7 @@ def items_of(folder: DataFolder, card: FamilyCard, table: JoinedTable) -> Items:
     cells = _cells(rows, card)
     repeats = cells["pair_id"].duplicated()
     one_each = card.gold and any(gold.rating for gold in card.gold.values())
-    if repeats.any() and not (columns.shared or one_each or card.family == "element"):
+    if repeats.any() and not (columns.shared or one_each or card.follows == "element"):
         twice = cells.loc[repeats, "pair_id"].iloc[0]
         raise folder.malformed(path, f"has pair {twice!r} twice ({int(repeats.sum())} such pairs)")
     within = cells.duplicated(["row", "image", "text"])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -102,6 +102,11 @@ class RatingAnswers(ItemAnswers):
         return {facet: rated.means for facet, rated in self.facets.items()}
 
     @cached_property
+    def images(self) -> pd.DataFrame:
+        """The pairs: columns `pair_id`, `prompt_id`, `model`, and the mean rating of each facet."""
+        return self.items.pairs[["pair_id", "prompt_id", "model"]].assign(**self.means)
+
+    @cached_property
     def row_of_pair(self) -> IntArray:
         """Shape (pairs,), the first row that names each pair."""
         first = np.unique(self.items.cells[:, 2], return_index=True)[1]
@@ -129,10 +134,17 @@ class Part:
 class RatingBenchmark(CardBenchmark):
     """Images with ratings, all in one pool, within prompts or within models."""
 
-    infos = MEASURES
+    infos: ClassVar[Mapping[str, MeasureInfo]] = MEASURES
+    family = "rating"
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
         super().__init__(_with_applicable_measures(card), home)
+
+    def answers(self, data: Path | None) -> RatingAnswers:
+        """Read the tables of the card, and what people said of each pair."""
+        found = super().answers(data)
+        assert isinstance(found, RatingAnswers)
+        return found
 
     def labelled(self, folder: DataFolder, items: Items) -> RatingAnswers:
         """Ratings of the pairs on every facet."""

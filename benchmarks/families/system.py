@@ -24,6 +24,7 @@ from benchmarks.families.items import Items, items_of
 from benchmarks.families.measures import with_measures
 from benchmarks.families.rating import RatingAnswers
 from benchmarks.families.tables import read_table, read_tables
+from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.rows import Measured, MeasuredBuilder, notes
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreTable
 from benchmarks.sources.folder import DataFolder
@@ -402,21 +403,13 @@ def _rated_items(answers: Answers, source: Benchmark, facet: str) -> tuple[Items
                 raise _no_such(source, facet, answers.means)
             return answers.items, answers.means[facet]
         return answers.items, source.gold_of_pairs(answers)
-    from benchmarks.model_boards import ratings_by_gold  # noqa: PLC0415 (reads other protocols)
-
-    found = ratings_by_gold(answers)
-    name = facet or next(iter(found), "")
-    if name not in found:
-        raise _no_such(source, facet, found)
-    rated = found[name]
-    images = rated.images
-    values = pd.DataFrame(rated.people, list(rated.prompts), list(rated.models))
-    row = pd.Index(rated.prompts).get_indexer(pd.Index(images["prompt_id"]))
-    column = pd.Index(rated.models).get_indexer(pd.Index(images["model"]))
+    if facet or not isinstance(answers, GenAiAnswers):
+        raise _no_such(source, facet, {})
+    images = answers.images
     pairs = images.assign(image=images["pair_id"], text="", position=0)
     rows = images.assign(row_id=images["pair_id"], split="", skills="")
     cells = np.column_stack([np.arange(len(pairs)), np.zeros(len(pairs)), np.arange(len(pairs))])
-    return Items(rows, pairs, cells.astype(np.intp)), values.to_numpy(np.float64)[row, column]
+    return Items(rows, pairs, cells.astype(np.intp)), answers.labels
 
 
 def _no_such(source: Benchmark, facet: str, known: Mapping[str, Any]) -> SubmitterError:

@@ -22,6 +22,7 @@ from benchmarks.evalmuse.load import (
     ranking_prompts,
 )
 from benchmarks.evalmuse.protocol import CARD as EVALMUSE
+from benchmarks.families.tables import read_table
 from benchmarks.gecko.load import PROMPTS as GECKO_PROMPTS
 from benchmarks.gecko.load import RELIABLE_FLAG
 from benchmarks.gecko.load import load_prompts as gecko_prompts
@@ -40,9 +41,7 @@ from benchmarks.prompt_sets.prompt_set import (
     set_prompts_of,
 )
 from benchmarks.sources.folder import DataFolder, data_row
-from benchmarks.tifa160.load import HUMAN
-from benchmarks.tifa160.load import load_prompts as tifa160_prompts
-from benchmarks.tifa160.protocol import CARD as TIFA160
+from benchmarks.tifa160.protocol import HUMAN, TIFA160
 
 _DRAWING = Drawing(least_side=256)
 _RELEASE = Release(CARD_1600.name)
@@ -182,7 +181,8 @@ def _of_genai(folder: DataFolder) -> list[SetPrompt]:
 
 def _of_tifa160(folder: DataFolder) -> list[SetPrompt]:
     """The 160 prompts of TIFA160; their skill is the collection they were taken from."""
-    columns = tifa160_prompts(folder)[["prompt_id", "prompt", "source"]]
+    images, _ = read_table(folder, TIFA160.card.tables[0])
+    columns = images.drop_duplicates("prompt")[["prompt", "text", "source"]]
     return [
         SetPrompt(prompt_id, text, skills=(source,))
         for prompt_id, text, source in columns.itertuples(index=False)
@@ -211,7 +211,7 @@ PROMPT_SETS = (
         rated_by=CARD_1600.name,
     ),
     PromptSet(
-        card_beside("tifa160_prompts", TIFA160, (HUMAN,)),
+        card_beside("tifa160_prompts", TIFA160.card, (HUMAN,)),
         _of_tifa160,
         _DRAWING,
         rated_by=TIFA160.name,

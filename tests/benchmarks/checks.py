@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,10 @@ class Command:
 # Cards of small copies.
 
 
-def trial_card(card: Card, **counts: int) -> Card:
+AnyCard = TypeVar("AnyCard", bound=Card)
+
+
+def trial_card(card: AnyCard, **counts: int) -> AnyCard:
     """The card of a small copy: no hash is pinned, and it must hold these counts only."""
     files = tuple(file.model_copy(update={"sha256": ""}) for file in card.files)
     return card.model_copy(update={"files": files, "counts": counts})

@@ -40,8 +40,7 @@ from benchmarks.schema import Answers
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.paired import t_statistics
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.tifa160.load import HUMAN
-from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.tifa160.protocol import HUMAN, TIFA160
 
 of_prompts = SliceScores.of_prompts
 
@@ -325,7 +324,7 @@ def test_images_of_one_model_or_of_none_and_other_answers_compare_nothing() -> N
 
 @pytest.mark.paper
 def test_tifa160_was_rated_twice_and_goes_by_its_paper(assay_data: Path) -> None:
-    answers = Tifa160().answers(assay_data)
+    answers = TIFA160.answers(assay_data)
     found = ratings_by_gold(answers)
     assert list(found) == ["dsg_likert", "human_avg"]
     held_against = rated_models(answers)

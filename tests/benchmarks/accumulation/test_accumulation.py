@@ -30,8 +30,7 @@ from benchmarks.accumulation.question_scores import (
 from benchmarks.published import PublishedCell, published
 from benchmarks.scores import read_scores
 from benchmarks.statistics.correlation import kendall, spearman
-from benchmarks.tifa160.load import LIKERT, MODEL_NAMES
-from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.tifa160.protocol import LIKERT, MODEL_NAMES, TIFA160
 from tests.benchmarks.checks import Command, refused
 
 RULES: tuple[Rule, ...] = ("mean", "dsg", "recursive")
@@ -419,7 +418,7 @@ def released(path: Path) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def likert(assay_data: Path) -> pd.Series:
     """Mean rating by `<item_id>_<model>` in DSG's names, n = 800."""
-    images = Tifa160().answers(assay_data).images.set_index("pair_id")["dsg_likert"]
+    images = TIFA160.answers(assay_data).images.set_index("pair_id")["dsg_likert"]
     names = released(assay_data / LIKERT)[["source_id", "item_id", "t2i_model"]].drop_duplicates()
     ours = names["source_id"] + "_" + names["t2i_model"].map(MODEL_NAMES)
     gold = pd.Series(images[ours].to_numpy(), index=names["item_id"] + " " + names["t2i_model"])
@@ -510,7 +509,7 @@ def test_the_scores_file_of_the_command_gives_the_printed_headline(
     rows[["pair_id", "question_id", "answer"]].to_csv(tmp_path / "answers.csv", index=False)
     questions = rows[["text_id", "question_id", "parents"]].drop_duplicates()
     questions.to_csv(tmp_path / "questions.csv", index=False)
-    answers = Tifa160().answers(assay_data)
+    answers = TIFA160.answers(assay_data)
     images = answers.images.rename(columns={"prompt_id": "text_id"})
     images[["pair_id", "text_id"]].to_csv(tmp_path / "pairs.csv", index=False)
     monkeypatch.chdir(tmp_path)
@@ -520,8 +519,8 @@ def test_the_scores_file_of_the_command_gives_the_printed_headline(
         assert main() == 0
     except SystemExit as stop:
         assert not stop.code
-    scores = read_scores(tmp_path / "scores.csv", Tifa160(), answers, metric="dsg_pali17b")
-    measured = Tifa160().evaluate(scores, answers, n_resamples=2)
+    scores = read_scores(tmp_path / "scores.csv", TIFA160, answers, metric="dsg_pali17b")
+    measured = TIFA160.evaluate(scores, answers, n_resamples=2)
     of_dsg = [row for row in measured.rows if row.facet == "dsg_likert" and row.skill is None]
     found = {row.measure: round(row.value, 3) for row in of_dsg}
     assert (found["srcc"], found["krcc"]) == (0.571, 0.458)

@@ -22,7 +22,7 @@ from benchmarks.genai_bench.protocol import CARD_527, CARD_1600, GenAiBench
 from benchmarks.registry import load_registry
 from benchmarks.schema import Answers, Benchmark, Card, ScoreTable
 from benchmarks.scores import read_scores
-from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.load import Ts2Answers
 from benchmarks.ts2.protocol import Ts2, graph_values
 from tests.benchmarks.checks import agreement, refused, trial_card
@@ -223,7 +223,7 @@ def test_cases_of_genai_bench_are_prompts_with_their_mean_ratings(
 
 
 def test_cases_of_tifa160_have_the_ratings_of_the_headline(assay_data: Path) -> None:
-    _, found = cases_of(Tifa160(), assay_data)
+    _, found = cases_of(TIFA160, assay_data)
     assert found["case_id"].nunique() == 160
     assert found.groupby("case_id").size().eq(5).all()
     assert set(found["skills"]) == {"coco", "partiprompt", "paintskill", "drawbench"}

@@ -19,8 +19,7 @@ from benchmarks.published import PublishedCell, papers, published, read_cells
 from benchmarks.scores import read_scores
 from benchmarks.statistics import correlation
 from benchmarks.statistics.raters import error_consistency
-from benchmarks.tifa160 import protocol as tifa160
-from benchmarks.tifa160.load import GOLDS
+from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
 from tests.benchmarks.checks import refused
 
@@ -133,7 +132,7 @@ NAMES: dict[str, tuple[set[str], set[str | None], set[str | None], set[str | Non
         {"paper"},
     ),
     "genai_1600": (set(genai_bench.MEASURES), {None}, {None}, {"paper"}),
-    "tifa160": (set(tifa160.MEASURES), {"all"}, {None, *GOLDS}, {"paper"}),
+    "tifa160": (set(TIFA160.card.measures), {"all"}, {None, *TIFA160.card.gold}, {"paper"}),
 }
 
 

@@ -1,25 +1,24 @@
-"""TIFA160: the released files, and the protocol on small tables."""
+"""TIFA160: the released files as its card reads them, and which rows its protocol gives."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmarks.rows import ONE_CLUSTER, Measured, Row
+from benchmarks.families.items import items_of
+from benchmarks.families.rating import RatingAnswers
+from benchmarks.families.tables import JoinedTable
+from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.tifa160.load import GOLDS, HUMAN, IMAGES, LIKERT, MODEL_NAMES
-from benchmarks.tifa160.load import Tifa160Answers as Answers
-from benchmarks.tifa160.protocol import CARD, MEASURES, Tifa160
+from benchmarks.tifa160.protocol import HUMAN, IMAGES, LIKERT, MODEL_NAMES, TIFA160, Tifa160
 from tests.benchmarks.checks import check_pools, refused, trial_card
 
 Change = Callable[[Any], Any]
@@ -30,7 +29,7 @@ COUNTS = {"images": 10, "prompts": 2, "human_avg: ratings": 20, "dsg_likert: rat
 
 def small(**counts: int) -> Tifa160:
     """The benchmark with the counts of two prompts by five models and nothing pinned."""
-    return Tifa160(trial_card(CARD, **counts or COUNTS))
+    return Tifa160(trial_card(TIFA160.card, **counts or COUNTS), TIFA160.home)
 
 
 def entry(prompt: str, model: str, k: int = 0) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def entry(prompt: str, model: str, k: int = 0) -> dict[str, Any]:
 
 def human_file() -> dict[str, Any]:
     """The TIFA file: ratings 1 and 2, 2 and 3, ... by the order of the images."""
-    keys = [(prompt, model) for prompt in PROMPTS for model in MODEL_NAMES.values()]
+    keys = [(prompt, str(model)) for prompt in PROMPTS for model in MODEL_NAMES.values()]
     return {f"{p}_{model}": entry(p, model, k) for k, (p, model) in enumerate(keys)}
 
 
@@ -76,16 +75,14 @@ def test_both_sets_of_ratings_become_one_table_of_images(tmp_path: Path) -> None
     assert answers.pair_ids[:2] == (FIRST, "coco_1_vq_diffusion")
     assert answers.clusters == ("coco_1", "drawbench_22")
     images = answers.images
-    assert tuple(images["pair_id"]) == answers.pair_ids
     assert images["prompt_id"].tolist() == ["coco_1"] * 5 + ["drawbench_22"] * 5
-    assert images["source"].tolist() == ["coco"] * 5 + ["drawbench"] * 5
     assert images["model"].tolist()[:2] == ["mini_dalle", "vq_diffusion"]
     assert images["human_avg"].tolist()[:5] == [1.5, 2.5, 3.5, 4.5, 1.5]
-    assert np.isnan(answers.ratings["dsg_likert"]).sum() == 1
-    assert answers.counts() == COUNTS | {"coco: prompts": 1, "drawbench: prompts": 1}
+    assert np.isnan(answers.facets["dsg_likert"].ratings).sum() == 1
+    assert answers.counts().items() >= (COUNTS | {"coco": 5, "drawbench": 5}).items()
     for order in (likert(), likert().sample(frac=1, random_state=3)):  # in whatever order
         answers = small().answers(write(tmp_path, ratings=order))
-        assert answers.images["dsg_likert"].tolist() == [3.0] * 9 + [2.5]
+        assert answers.means["dsg_likert"].tolist() == [3.0] * 9 + [2.5]
     assert small().prompts(tmp_path).to_dict("list") == {
         "prompt_id": list(PROMPTS),
         "prompt": list(PROMPTS.values()),
@@ -101,52 +98,44 @@ def with_field(field: str, value: object) -> Callable[[dict[str, Any]], object]:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda t: t.pop(FIRST), ["expected 10"]),
-        (lambda t: t[FIRST].pop("human_avg"), [f"{FIRST}, human_avg: "]),
-        (with_field("human_scores", [1]), [f"{FIRST}, human_scores: "]),
-        (with_field("human_scores", [1, 6]), [f"{FIRST}, human_scores, 1: "]),
-        (with_field("human_scores", [1, "2"]), ["(found '2')"]),
-        (with_field("human_avg", 1.75), ["1.75", "[1, 2]"]),
-        (with_field("image_path", "a.jpg"), ["'a.jpg'", f"'{FIRST}.jpg'"]),
-        (with_field("text_id", "coco_2"), ["'coco_2'"]),
-        (with_field("text", "A cat"), ["'coco_1'", "another text"]),
-        (lambda t: t.update(x_1_mini_dalle=entry("x_1", "mini_dalle")), ["'x_1'"]),
-        (lambda t: t.update({FIRST: 3}), [f"at {FIRST}: "]),
+        (lambda t: t.pop(FIRST), [LIKERT, "coco_1", "fit no row"]),
+        (lambda t: t[FIRST].pop("human_scores"), [HUMAN, "column human_avg", "row 1)"]),
+        (with_field("human_scores", [1, 6]), [HUMAN, "'6'", "from 1 to 5"]),
+        (with_field("human_scores", [1, "x"]), [HUMAN, "'x'", "whole number"]),
+        (with_field("human_scores", [1]), [HUMAN, "holds 19 human_avg: ratings"]),
+        (with_field("text_id", "coco_2"), ["coco_1", "fit no row"]),
+        (lambda t: t.update(x_1_mini_dalle=entry("x_1", "mini_dalle")), ["'x_1'", "source"]),
+        (lambda t: t.update({FIRST: 3}), [HUMAN, "column prompt", "row 1)"]),
     ],
 )
 def test_another_tifa_file_is_refused(tmp_path: Path, change: Change, says: list[str]) -> None:
     human = human_file()
     change(human)
-    with refused("data_malformed", HUMAN, *says):
+    with refused("data_malformed", *says):
         small().answers(write(tmp_path, human))
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda t: t.drop(columns=["answer", "worker_id"]), ["worker_id, answer"]),
-        (lambda t: t.iloc[:-1], ["expected 49"]),
-        (lambda t: t.replace("sd1dot1", "sd9"), ["10 such cells", "t2i_model", "'sd9'", "row 11"]),
+        (lambda t: t.drop(columns=["answer"]), ["no column answer"]),
+        (lambda t: t.iloc[:-1], ["48 dsg_likert: ratings", "expected 49"]),
+        (lambda t: t.replace("sd1dot1", "sd9"), ["10 cells", "column model", "'sd9'", "row 11"]),
         (lambda t: t.assign(answer=t["answer"].replace("3", "3.5")), ["'3.5'", "row 3"]),
-        (lambda t: t.replace("coco_1", "coco_9"), ["'coco_9_mini_dalle'", "row 1)"]),
-        (lambda t: pd.concat([t, t.iloc[:1]]), ["1 ratings", f"'{FIRST}'"]),
-        (lambda t: pd.concat([t, t.iloc[:1].replace("worker 0", "w")]), ["'w'", "row 50"]),
+        (lambda t: t.replace("coco_1", "coco_9"), ["'coco_9'", "row 1)"]),
     ],
 )
 def test_another_dsg_file_is_refused(tmp_path: Path, change: Change, says: list[str]) -> None:
-    with refused("data_malformed", LIKERT, *says):
+    with refused("data_malformed", *says):
         small().answers(write(tmp_path, ratings=change(likert())))
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
-    with refused("data_malformed", "2 images", f"'{FIRST}'"):
-        ratings = likert().query("t2i_model != 'mini-dalle'")
-        small(prompts=2).answers(write(tmp_path, ratings=ratings))
-    with refused("data_malformed", "sha256") as caught:
-        Tifa160(CARD.model_copy(update={"counts": {}})).answers(write(tmp_path))
-    assert "7330119" in caught.value.hint
+    unpinned = TIFA160.card.model_copy(update={"counts": {}})
+    with refused("data_malformed", "sha256"):
+        Tifa160(unpinned, TIFA160.home).answers(write(tmp_path))
     (tmp_path / HUMAN).write_text("[1, 2]")
-    with refused("data_malformed", "its top"):
+    with refused("data_malformed", "no object"):
         small().answers(tmp_path)
     (tmp_path / HUMAN).unlink()
     with refused("data_missing", str(tmp_path / HUMAN)):
@@ -157,8 +146,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 def test_without_both_files_the_ratings_are_those_of_the_bundle(tmp_path: Path, name: str) -> None:
     folder = write(tmp_path)
     (folder / name).unlink()
-    assert small().answers(folder).pair_ids == Tifa160().answers(None).pair_ids
-    assert small().has_answers(folder)
+    assert small().answers(folder).pair_ids == TIFA160.answers(None).pair_ids
+    assert small().has_answers(folder) and small().texts(folder) == {}
 
 
 def test_every_image_is_fetched_by_name_and_asked_about_with_its_prompt(tmp_path: Path) -> None:
@@ -184,46 +173,41 @@ def test_every_image_is_fetched_by_name_and_asked_about_with_its_prompt(tmp_path
 
 @pytest.mark.paper
 def test_the_released_files_have_the_counts_and_hashes_of_the_card(assay_data: Path) -> None:
-    answers = Tifa160().answers(assay_data)
-    assert answers.sources == {file.path: file.sha256 for file in CARD.files if file.sha256}
+    answers = TIFA160.answers(assay_data)
+    assert answers.sources == {file.path: file.sha256 for file in TIFA160.card.files if file.sha256}
     assert answers.counts() == {
-        "images": 800, "prompts": 160, "coco: prompts": 84, "partiprompt: prompts": 51,
-        "paintskill: prompts": 15, "drawbench: prompts": 10,
+        "pairs": 800, "images": 800, "prompts": 160, "models": 5, "coco": 5 * 84,
+        "partiprompt": 5 * 51, "paintskill": 5 * 15, "drawbench": 5 * 10,
         "dsg_likert: ratings": 3995, "human_avg: ratings": 1600,
     }  # fmt: skip
-    assert len(Tifa160().prompts(assay_data)) == 160
+    assert len(TIFA160.prompts(assay_data)) == 160
     assert answers.images.groupby("prompt_id")["model"].nunique().eq(5).all()
 
 
-NAN = math.nan
 MODELS = ("a", "b", "c", "d", "e")
+GOLDS = tuple(TIFA160.card.gold)
+MEASURES = tuple(TIFA160.card.measures)
 
 
-def made_up(n_prompts: int = 12, seed: int = 0) -> Answers:
-    """Answers with five images per prompt and random ratings; every third prompt is drawbench."""
-    rng = np.random.default_rng(seed)
-    prompts = [f"{'coco' if k % 3 else 'drawbench'}_{k}" for k in range(n_prompts)]
-    rows = [(f"{p}_{model}", p, model, p.split("_")[0]) for p in prompts for model in MODELS]
-    images = pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model", "source"])
+@pytest.fixture(scope="module")
+def answers() -> RatingAnswers:
+    """Five images of each of 12 prompts with random ratings; every third prompt is drawbench."""
+    rng = np.random.default_rng(0)
+    prompts = [f"{'coco' if k % 3 else 'drawbench'}_{k}" for k in range(12)]
+    rows = [(f"{p}_{model}", p, "", model, p.split("_")[0]) for p in prompts for model in MODELS]
+    table = pd.DataFrame(rows, columns=["pair", "prompt", "text", "model", "source"])
     ratings = {
-        "dsg_likert": rng.integers(1, 6, (len(images), 5)).astype(float),
-        "human_avg": rng.integers(1, 6, (len(images), 2)).astype(float),
+        gold: rng.integers(1, 6, (len(rows), n)) for gold, n in zip(GOLDS, (5, 2), strict=True)
     }
-    sources = [p.split("_")[0] for p in prompts]
-    table = pd.DataFrame({"prompt_id": prompts, "prompt": "text", "source": sources})
-    return Answers(
-        pair_ids=tuple(images["pair_id"]),
-        clusters=tuple(prompts),
-        images=images.assign(**{gold: found.mean(axis=1) for gold, found in ratings.items()}),
-        prompts=table,
-        ratings=ratings,
-    )
+    joined = JoinedTable(table.assign(**{gold: one.tolist() for gold, one in ratings.items()}))
+    folder = TIFA160.folder(None)
+    return TIFA160.labelled(folder, items_of(folder, TIFA160.card, joined))
 
 
-def evaluate(answers: Answers, scores: object, **directions: Literal[1, -1]) -> Measured:
+def evaluate(answers: RatingAnswers, scores: object) -> Measured:
     table = pd.DataFrame({"m": scores}, index=pd.Index(answers.pair_ids, name="pair_id"))
     plan = ResamplingPlan.for_revision("tifa160", "test", answers.clusters, 200)
-    return Tifa160().measure(ScoreTable(table, directions=directions), answers, plan)
+    return TIFA160.measure(ScoreTable(table), answers, plan)
 
 
 def by_key(measured: Measured) -> dict[tuple[str, str | None, str | None], Row]:
@@ -233,34 +217,30 @@ def by_key(measured: Measured) -> dict[tuple[str, str | None, str | None], Row]:
 
 
 @pytest.fixture(scope="module")
-def answers() -> Answers:
-    return made_up()
+def noisy(answers: RatingAnswers) -> np.ndarray:
+    signal = sum(answers.means.values())
+    return np.asarray(signal + np.random.default_rng(1).normal(0, 1, len(answers.pair_ids)))
 
 
-@pytest.fixture(scope="module")
-def noisy(answers: Answers) -> np.ndarray:
-    signal = answers.images["dsg_likert"] + answers.images["human_avg"]
-    return np.asarray(signal + np.random.default_rng(1).normal(0, 1, signal.size))
-
-
-def test_measures_of_both_golds_and_srcc_by_source(answers: Answers, noisy: np.ndarray) -> None:
-    rows = by_key(evaluate(answers, noisy))
+def test_measures_of_both_golds_and_srcc_by_source(
+    answers: RatingAnswers, noisy: np.ndarray
+) -> None:
+    measured = evaluate(answers, noisy)
+    rows = by_key(measured)
     whole = {(name, gold, None) for name in MEASURES for gold in GOLDS}
     parts = {("srcc", gold, source) for gold in GOLDS for source in ("coco", "drawbench")}
     assert set(rows) == whole | parts
     assert {r.split for r in rows.values()} == {"all"}
-    assert sum(CARD.headline.matches(r) and r.skill is None for r in rows.values()) == 1
+    headline = TIFA160.card.headline
+    assert sum(headline.matches(r) and r.skill is None for r in rows.values()) == 1
     ours = {("plcc", "dsg_likert", None), ("pairwise_accuracy", "human_avg", None)}
     assert {key for key, row in rows.items() if row.variant == "assay"} == ours | parts
-    turned = by_key(evaluate(answers, -noisy, m=-1))
-    values = {key: row.value for key, row in rows.items()}
-    assert {key: row.value for key, row in turned.items()} == pytest.approx(values)
+    check_pools(measured)
 
 
 @pytest.mark.parametrize("gold", GOLDS)
-def test_correlations_are_scipys(answers: Answers, noisy: np.ndarray, gold: str) -> None:
-    measured = evaluate(answers, noisy)
-    rows, y = by_key(measured), answers.images[gold].to_numpy()
+def test_correlations_are_scipys(answers: RatingAnswers, noisy: np.ndarray, gold: str) -> None:
+    rows, y = by_key(evaluate(answers, noisy)), answers.means[gold]
     for name, test in (
         ("srcc", stats.spearmanr),
         ("krcc", stats.kendalltau),
@@ -270,73 +250,18 @@ def test_correlations_are_scipys(answers: Answers, noisy: np.ndarray, gold: str)
         assert row.value == pytest.approx(test(noisy, y).statistic, abs=1e-12)
         assert row.ci_low < row.value < row.ci_high
         assert (row.n_items, row.n_clusters, row.n_missing, row.note) == (60, 12, 0, "")
-    of_coco = (answers.images["source"] == "coco").to_numpy()
+    of_coco = answers.images["prompt_id"].str.startswith("coco").to_numpy()
     row = rows["srcc", gold, "coco"]
     expected = stats.spearmanr(noisy[of_coco], y[of_coco]).statistic
     assert row.value == pytest.approx(expected, abs=1e-12)
     assert (row.n_items, row.n_clusters) == (40, 8)
-    plan = ResamplingPlan.for_revision("tifa160", "test", answers.clusters, 200)
-    times = plan.counts_of(list(answers.images["prompt_id"]))[7].astype(int)
-    items = np.repeat(np.arange(60), times)
-    drawn = measured.resamples[measured.rows.index(rows["srcc", gold, None]), 7]
-    assert drawn == pytest.approx(stats.spearmanr(noisy[items], y[items]).statistic, abs=1e-6)
 
 
-def test_images_without_a_score_are_counted(answers: Answers, noisy: np.ndarray) -> None:
-    half = np.where(np.arange(60) % 2, noisy, NAN)
-    measured = evaluate(answers, half)
-    row, kept = by_key(measured)["srcc", "human_avg", None], np.isfinite(half)
-    expected = stats.spearmanr(noisy[kept], answers.images["human_avg"][kept]).statistic
+def test_images_without_a_score_are_left_out_and_counted(
+    answers: RatingAnswers, noisy: np.ndarray
+) -> None:
+    half = np.where(np.arange(60) % 2, noisy, np.nan)
+    row, kept = by_key(evaluate(answers, half))["srcc", "human_avg", None], np.isfinite(half)
+    expected = stats.spearmanr(noisy[kept], answers.means["human_avg"][kept]).statistic
     assert row.value == pytest.approx(expected, abs=1e-12)
     assert (row.n_items, row.n_missing, row.n_clusters) == (30, 30, 12)
-    assert row.note.endswith("score: 30")
-    check_pools(measured)
-    check_pools(evaluate(answers, np.ones(60)))
-
-
-@pytest.mark.parametrize(
-    ("scores", "reason"),
-    [
-        (np.full(60, 0.5), "same score"),
-        (np.full(60, NAN), "fewer than"),
-        (np.r_[0.1, 0.2, np.full(58, NAN)], "fewer than"),
-    ],
-)
-def test_a_row_without_a_value_says_why(answers: Answers, scores: np.ndarray, reason: str) -> None:
-    for row in evaluate(answers, scores).rows:
-        assert reason in row.note
-        if row.measure != "pairwise_accuracy" or "fewer" in reason:
-            assert np.isnan([row.value, row.ci_low]).all()
-
-
-def test_of_equal_scores_the_share_of_tied_ratings_is_right(answers: Answers) -> None:
-    row = by_key(evaluate(answers, np.full(60, 0.5)))["pairwise_accuracy", "dsg_likert", None]
-    gold = answers.images["dsg_likert"].to_numpy()
-    tied = (gold[:, None] == gold)[np.triu_indices(60, 1)].mean()
-    assert row.value == pytest.approx(tied, abs=1e-12)
-    assert row.ci_low < row.ci_high
-
-
-def test_pairwise_accuracy_tells_the_difference_up_to_which_scores_are_tied() -> None:
-    answers = made_up(1)
-    images = answers.images.assign(human_avg=[1.0, 1.0, 2.0, 3.0, 4.0])
-    found = evaluate(replace(answers, images=images), [0.125, 0.25, 0.5, 1.0, 2.0])
-    row = by_key(found)["pairwise_accuracy", "human_avg", None]
-    assert (row.value, "0.125" in row.note) == (1.0, True)
-
-
-def test_equal_ratings_one_prompt_and_ties_of_all_but_one(
-    answers: Answers, noisy: np.ndarray
-) -> None:
-    flat = replace(answers, images=answers.images.assign(human_avg=3.0))
-    rows = by_key(evaluate(flat, noisy))
-    assert "same rating" in rows["krcc", "human_avg", None].note
-    assert math.isnan(rows["krcc", "human_avg", None].value)
-    assert math.isfinite(rows["krcc", "dsg_likert", None].value)
-    row = by_key(evaluate(made_up(1), np.arange(5.0)))["srcc", "dsg_likert", None]
-    assert (math.isfinite(row.value), math.isnan(row.ci_low)) == (True, True)
-    assert (row.n_items, row.n_clusters, row.note) == (5, 1, ONE_CLUSTER)
-    one = np.r_[1.0, np.zeros(59)]
-    expected = stats.kendalltau(one, answers.images["human_avg"]).statistic
-    row = by_key(evaluate(answers, one))["krcc", "human_avg", None]
-    assert row.value == pytest.approx(expected, abs=1e-12)

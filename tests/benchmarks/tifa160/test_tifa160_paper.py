@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from benchmarks.families.rating import LEVELS, RatingAnswers
 from benchmarks.published import PublishedCell, published
 from benchmarks.released.bundle import FOLDER
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import read_scores
 from benchmarks.statistics import correlation, pairwise_accuracy, raters
-from benchmarks.tifa160.load import Tifa160Answers
-from benchmarks.tifa160.protocol import CARD, LEVELS, Tifa160
+from benchmarks.tifa160.protocol import TIFA160
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
@@ -67,25 +67,25 @@ def cells(paper: str) -> list[PublishedCell]:
     return [cell for cell in published("tifa160") if cell.paper == paper]
 
 
-def rows_of(scores: ScoreTable, answers: Tifa160Answers) -> Rows:
+def rows_of(scores: ScoreTable, answers: RatingAnswers) -> Rows:
     """The rows over all images: metric, measure and gold."""
-    measured = Tifa160().evaluate(scores, answers, n_resamples=2)
+    measured = TIFA160.evaluate(scores, answers, n_resamples=2)
     return {(r.metric, r.measure, r.facet): r for r in measured.rows if r.skill is None}
 
 
 @pytest.fixture(scope="module")
-def answers() -> Tifa160Answers:
-    return Tifa160().answers(None)
+def answers() -> RatingAnswers:
+    return TIFA160.answers(None)
 
 
 @pytest.fixture(scope="module")
-def scores(answers: Tifa160Answers) -> ScoreTable:
+def scores(answers: RatingAnswers) -> ScoreTable:
     """The ten metrics released with the ratings."""
-    return read_scores(FOLDER / "tifa160" / "scores.parquet", Tifa160(), answers)
+    return read_scores(FOLDER / "tifa160" / "scores.parquet", TIFA160, answers)
 
 
 @pytest.fixture(scope="module")
-def rows(scores: ScoreTable, answers: Tifa160Answers) -> Rows:
+def rows(scores: ScoreTable, answers: RatingAnswers) -> Rows:
     return rows_of(scores, answers)
 
 
@@ -97,7 +97,7 @@ def test_correlations_with_both_ratings(rows: Rows, gold: str, expected: dict[st
         found = [rows[metric, name, gold] for name in ("pearson", "srcc", "krcc")]
         assert tuple(round(row.value, 4) for row in found) == values, metric
         assert {(r.n_items, r.n_clusters, r.variant) for r in found} == {(800, 160, "paper")}
-    headline = [row.metric for row in rows.values() if CARD.headline.matches(row)]
+    headline = [row.metric for row in rows.values() if TIFA160.card.headline.matches(row)]
     assert headline == list(HUMAN_AVG)
 
 
@@ -121,8 +121,8 @@ def test_the_digits_of_the_authors_notebook(rows: Rows) -> None:
         assert found == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_table_of_dsg_prints_spearman_and_tau_b(answers: Tifa160Answers) -> None:
-    released = read_scores(FOLDER / "tifa160" / "dsg_scores.parquet", Tifa160(), answers)
+def test_the_table_of_dsg_prints_spearman_and_tau_b(answers: RatingAnswers) -> None:
+    released = read_scores(FOLDER / "tifa160" / "dsg_scores.parquet", TIFA160, answers)
     rows = rows_of(released, answers)
     printed = {(cell.metric, cell.measure): cell for cell in cells("dsg")}
     assert len(released.metrics) == 9
@@ -141,7 +141,7 @@ def test_plcc_in_the_manner_of_evalmuse(rows: Rows) -> None:
 
 @pytest.mark.parametrize(("gold", "metric"), PAIRWISE)
 def test_pairwise_accuracy(
-    rows: Rows, scores: ScoreTable, answers: Tifa160Answers, gold: str, metric: str
+    rows: Rows, scores: ScoreTable, answers: RatingAnswers, gold: str, metric: str
 ) -> None:
     x, y = scores.overall[metric].to_numpy(), answers.images[gold].to_numpy()
     at_zero = pairwise_accuracy.pairwise_accuracy(x, y)
@@ -150,7 +150,7 @@ def test_pairwise_accuracy(
     assert tuple(round(value, 6) for value in found) == PAIRWISE[gold, metric]
 
 
-def test_the_ratings_agree_this_much_and_rank_the_models(answers: Tifa160Answers) -> None:
+def test_the_ratings_agree_this_much_and_rank_the_models(answers: RatingAnswers) -> None:
     x, y = answers.images["human_avg"].to_numpy(), answers.images["dsg_likert"].to_numpy()
     found = (correlation.pearson(x, y), correlation.spearman(x, y), correlation.kendall(x, y))
     assert tuple(round(value, 4) for value in found) == (0.8184, 0.8298, 0.6930)
@@ -158,7 +158,9 @@ def test_the_ratings_agree_this_much_and_rank_the_models(answers: Tifa160Answers
         ("human_avg", (0.3750, 0.7186, 0.6795)),
         ("dsg_likert", (0.3969, 0.6854, 0.6844)),
     ):
-        alphas = [raters.krippendorff_alpha(answers.ratings[gold], level) for level in LEVELS]
+        alphas = [
+            raters.krippendorff_alpha(answers.facets[gold].ratings, level) for level in LEVELS
+        ]
         assert alphas == pytest.approx(expected, abs=5e-5)
     assert answers.images.groupby("model")["human_avg"].mean().round(4).to_dict() == {
         "mini_dalle": 3.7969,

@@ -28,8 +28,7 @@ from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
 from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import flip_tests
-from benchmarks.tifa160.load import HUMAN
-from benchmarks.tifa160.protocol import CARD, Tifa160
+from benchmarks.tifa160.protocol import HUMAN, TIFA160
 from evaluator.commands.compare_metrics import (
     NO_POOL,
     Field,
@@ -374,27 +373,26 @@ def test_constant_scores_are_not_permuted_nor_missing_ones(compare: Run, tmp_pat
 
 # On TIFA160, where both tests look at the same differences ----------------------------------------
 
-SEED = seed_of(CARD.name, CARD.revision)
+SEED = seed_of(TIFA160.name, TIFA160.card.revision)
 RELEASED = ("meteor", "spice", "clipscore_vitb32", "tifa_mplug-large")
 
 
 @pytest.fixture(scope="module")
 def field(assay_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Field:
     """Metrics released with the ratings, in one file."""
-    benchmark = Tifa160()
-    answers = benchmark.answers(assay_data)
+    answers = TIFA160.answers(assay_data)
     released = json.loads((assay_data / HUMAN).read_text(encoding="utf-8"))
     table = pd.DataFrame({key: released[key] for key in answers.pair_ids}).T[list(RELEASED)]
     path = tmp_path_factory.mktemp("scores") / "released.csv"
     table.rename_axis("pair_id").to_csv(path)
-    return measured_field(contenders([path], (None, None), benchmark, answers), benchmark, answers)
+    return measured_field(contenders([path], (None, None), TIFA160, answers), TIFA160, answers)
 
 
 def compared(field: Field, measure: str, facet: str) -> tuple[SliceKey, tuple[Compared, ...]]:
     key = Selector(measure=measure, split="all", variant="paper", facet=facet), None
     pairs = combinations(range(len(field.names)), 2)
     matches = [Match(field.slices[key], a, b) for a, b in pairs]
-    return key, compare_cells(matches, CARD, field.names)
+    return key, compare_cells(matches, TIFA160.card, field.names)
 
 
 @pytest.mark.slow

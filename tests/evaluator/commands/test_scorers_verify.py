@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.released import verification
 from benchmarks.schema import Benchmark
-from benchmarks.tifa160.load import HUMAN, IMAGES
+from benchmarks.tifa160.protocol import HUMAN, IMAGES
 from evaluator.commands import scorers_verify
 from evaluator.scorers.registry import ScorerRow, load_rows
 from tests.benchmarks.tifa160.test_tifa160 import human_file, small

@@ -22,7 +22,7 @@ from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.tifa160.protocol import CARD, Tifa160
+from benchmarks.tifa160.protocol import TIFA160
 from leaderboard.models import people as orderings
 from leaderboard.models.board_types import PairTest
 from leaderboard.models.people import (
@@ -265,7 +265,7 @@ class TestTifa160:
 
 # Records of metrics
 def on_tifa(entry_id: str) -> Cell:
-    one = CARD.headline
+    one = TIFA160.card.headline
     place = {"measure": one.measure, "variant": one.variant, "split": one.split, "facet": one.facet}
     return cell(entry_id, None, 1, **place)  # type: ignore[arg-type]
 
@@ -296,23 +296,23 @@ def test_counts_of_a_board_that_counts_itself_are_taken_from_it() -> None:
 
 
 def test_what_is_not_here_the_page_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = found_in(made_of(tifa160=(CARD, [on_tifa(VQA)])))
+    found = found_in(made_of(tifa160=(TIFA160.card, [on_tifa(VQA)])))
     assert not found.found and "scores" in found.missing["tifa160"]
 
     def without(_: object) -> None:
         raise SubmitterError("data_missing", "No table.", "")
 
     monkeypatch.setattr(orderings, "readers", lambda: {"tifa160": without})
-    found = found_in(made_of(tifa160=(CARD, [on_tifa(VQA)])))
+    found = found_in(made_of(tifa160=(TIFA160.card, [on_tifa(VQA)])))
     assert not found.found and "machine" in found.missing["tifa160"]
 
 
 def test_published_scores_are_held_against_the_ratings(assay_data: Path) -> None:
-    made = made_of(tifa160=(CARD, [on_tifa(VQA), on_tifa(CLIP)]))
+    made = made_of(tifa160=(TIFA160.card, [on_tifa(VQA), on_tifa(CLIP)]))
     for judge in ("vqa", "clip"):  # scores that are not published are named
         unread = found_in(made, assay_data, judge=f"{judge}/{judge}")
         assert judge in unread.missing["tifa160"] and not unread.found
-    images = Tifa160().answers(assay_data).images
+    images = TIFA160.answers(assay_data).images
     gold = images["human_avg"].to_numpy()
     files = {}
     for entry, scores in (("vqa", gold), ("clip", -gold)):

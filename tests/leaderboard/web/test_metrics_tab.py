@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 from benchmarks.released.bundle import FOLDER
 from benchmarks.schema import Benchmark
 from benchmarks.scores import read_scores
-from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
 from leaderboard.publication.metric_facts import facts_of, metric_in_words, metric_name
 from leaderboard.publication.reader import SIMULATED, BoardIndex, View
@@ -108,7 +108,7 @@ def released(*benchmarks: tuple[Benchmark, str]) -> Context:
 def papers() -> Context:
     from benchmarks.published import papers as known
 
-    return released((Ts2(), known()["ts2"].citation), (Tifa160(), known()["tifa"].citation))
+    return released((Ts2(), known()["ts2"].citation), (TIFA160, known()["tifa"].citation))
 
 
 # Which boards are compared: those of real data with each other, simulated ones apart.

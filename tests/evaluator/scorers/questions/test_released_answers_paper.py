@@ -17,8 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.statistics.correlation import kendall, spearman
-from benchmarks.tifa160.load import LIKERT, MODEL_NAMES
-from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.tifa160.protocol import LIKERT, MODEL_NAMES, TIFA160
 from benchmarks.ts2.protocol import Ts2
 from evaluator.scorers.questions.files import Line, Question, QuestionFile
 from evaluator.scorers.questions.metric import QuestionScorer
@@ -164,7 +163,7 @@ def test_official_dsg_on_tifa160_gives_the_printed_correlations(
 ) -> None:
     """800 images; the prompt that lacks its first question has no score, which was printed as 0."""
     folder = assay_data / "dsg_tifa160"
-    likert = Tifa160().answers(assay_data).images.set_index("pair_id")["dsg_likert"]
+    likert = TIFA160.answers(assay_data).images.set_index("pair_id")["dsg_likert"]
     names = read(assay_data / LIKERT)[["source_id", "item_id", "t2i_model"]].drop_duplicates()
     images = names["item_id"] + " " + names["t2i_model"]
     gold = likert[names["source_id"] + "_" + names["t2i_model"].map(MODEL_NAMES)].to_numpy()
