@@ -67,9 +67,7 @@ class CardBenchmark(Benchmark):
     def __init__(self, card: FamilyCard, home: Path) -> None:
         super().__init__(card)
         self.home = home
-        self.asked_from = tuple(
-            dict.fromkeys(path for table in card.tables for path in table.paths)
-        )
+        self.asked_from = card.of_items.paths
 
     @classmethod
     def of(cls, card: FamilyCard, home: Path) -> CardBenchmark:
@@ -100,8 +98,8 @@ class CardBenchmark(Benchmark):
         return DataFolder(data, self.name, self.card.files, self.card.counts, self.home)
 
     def items(self, folder: DataFolder) -> Items:
-        """The items that the tables name."""
-        return items_of(folder, self.card, read_tables(folder, self.card))
+        """The items, from the tables that name them: none that only says what people said."""
+        return items_of(folder, self.card, read_tables(folder, self.card.of_items))
 
     def answers(self, data: Path | None) -> ItemAnswers:
         """Read the tables of the card, or of the bundle, and what people said of each row."""
@@ -110,7 +108,8 @@ class CardBenchmark(Benchmark):
             rows = JoinedTable(self.released_rows())
             found = self.labelled(folder, items_of(folder, self.card, rows))
             return replace(found, sources=sources_of(*self.released))
-        found = self.labelled(folder, self.items(folder))
+        tables = read_tables(folder, self.card)
+        found = self.labelled(folder, items_of(folder, self.card, tables))
         path = self.asked_from[0]
         counted = found.counts()
         for what in self.card.counts:
@@ -118,12 +117,12 @@ class CardBenchmark(Benchmark):
         return found
 
     def released_rows(self) -> pd.DataFrame:
-        """The joined rows of the card's tables, made of the tables `released`."""
-        raise NotImplementedError
+        """The joined rows of the card's tables, made of the tables `released`; empty without any."""
+        return pd.DataFrame()
 
     def _is_released(self, folder: DataFolder) -> bool:
         """Whether the bundle stands in for files of the tables."""
-        return bool(self.released) and not all(map(folder.has, self.asked_from))
+        return bool(self.released) and not all(map(folder.has, self.card.paths))
 
     @abstractmethod
     def labelled(self, folder: DataFolder, items: Items) -> ItemAnswers:

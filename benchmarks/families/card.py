@@ -172,6 +172,14 @@ class ItemColumns(Frozen):
     """Column of a skill, or of a list of skills."""
     sample: Sample | None = None
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it names."""
+        named = [self.pair, self.prompt, self.split, self.skills]
+        named += [*_each(self.text), *_each(self.image), *_each(self.model)]
+        named += [self.sample.by, self.sample.strata] if self.sample else []
+        return frozenset(named)
+
 
 class Images(Frozen):
     """Where the images are."""
@@ -541,6 +549,24 @@ class FamilyCard(Card):
                 if name not in names:
                     place = ("joins", number, side)
                     yield place, f"a join names a table {name!r}, which is not declared"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of all tables, each once."""
+        return tuple(dict.fromkeys(path for table in self.tables for path in table.paths))
+
+    @cached_property
+    def of_items(self) -> FamilyCard:
+        """The card with the tables alone that its items come from: the first, and what it needs."""
+        columns = {table.name: set(table.columns) for table in self.tables}
+        used, joins = self.items.columns, list[Join]()
+        for join in reversed(self.joins):
+            brought = columns[join.right] - columns[join.left] - set(join.keys.values())
+            if brought & used or any(other.left == join.right for other in joins):
+                joins.insert(0, join)
+        kept = {join.right for join in joins}
+        tables = self.tables[:1] + tuple(one for one in self.tables[1:] if one.name in kept)
+        return self.model_copy(update={"tables": tables, "joins": tuple(joins)})
 
     @cached_property
     def columns(self) -> frozenset[str]:

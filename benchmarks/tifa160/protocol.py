@@ -70,7 +70,7 @@ class Tifa160(RatingBenchmark):
 
 
 TIFA160 = Tifa160.read(Path(__file__).parent / "card.toml")
-HUMAN, LIKERT = TIFA160.asked_from
+HUMAN, LIKERT = TIFA160.card.paths
 IMAGES = "tifa160/images"
 MODEL_NAMES = TIFA160.card.tables[1].columns["model"].map
 """Names of the models in the DSG files to those in the TIFA file."""
