@@ -559,7 +559,9 @@ class FamilyCard(Card):
     def of_items(self) -> FamilyCard:
         """The card with the tables alone that its items come from: the first, and what it needs."""
         columns = {table.name: set(table.columns) for table in self.tables}
-        used, joins = self.items.columns, list[Join]()
+        used, joins = set(self.items.columns), list[Join]()
+        if self.element:
+            used |= {self.element.element, self.element.element_text, self.element.label}
         for join in reversed(self.joins):
             brought = columns[join.right] - columns[join.left] - set(join.keys.values())
             if brought & used or any(other.left == join.right for other in joins):
