@@ -89,30 +89,6 @@ REFUSED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_scorers_side_needs_no_table_that_only_says_what_people_said(tmp_path: Path) -> None:
-    files = [{"path": f"{name}.csv", "role": "answers", "beside": True} for name in "pqr"]
-    tables = [
-        {"name": "p", "path": "p.csv", "columns": {"image": "image", "prompt": "prompt"}},
-        {"name": "q", "path": "q.csv", "columns": {"prompt": "prompt", "text": "text"}},
-        {"name": "r", "path": "r.csv", "columns": {"image": "image", "mean": "mean"}},
-    ]
-    on = [("q", "prompt"), ("r", "image")]
-    joins = [{"left": "p", "right": right, "on": name} for right, name in on]
-    keys = {"files": files, "tables": tables, "joins": joins}
-    rows = {
-        "p_csv": "image,prompt\na,1\nb,2\nc,2\n",
-        "q_csv": "prompt,text\n1,a cat\n2,a dog\n",
-        "r_csv": "image,mean\na,1\nb,2\nc,5\n",
-    }
-    benchmark = load_card(write_card(tmp_path, with_keys(RATED, keys), **rows))
-    assert benchmark.asked_from == ("p.csv", "q.csv")
-    assert benchmark.gold_of_pairs(benchmark.answers(None)).tolist() == [1.0, 2.0, 5.0]
-    (tmp_path / "r.csv").unlink()
-    assert list(benchmark.texts(None).values()) == ["a cat", "a dog"]
-    with refused("data_missing", "r.csv"):
-        benchmark.answers(None)
-
-
 def test_what_a_card_cannot_say_is_refused(tmp_path: Path, case: str) -> None:
     keys, says = REFUSED[case]
     with refused("invalid_benchmark", str(tmp_path), *says):
@@ -168,3 +144,27 @@ def test_the_only_group_is_the_one_that_is_kept(pattern: str, named: str) -> Non
 def test_measures_are_those_the_card_chooses_in_its_order(tmp_path: Path) -> None:
     chosen = with_keys(RATED, {"evaluation": {"measures": ["srcc"]}})
     assert list(benchmark_of(tmp_path, chosen, labels_csv=LABELS).card.measures) == ["srcc"]
+
+
+def test_a_scorers_side_needs_no_table_that_only_says_what_people_said(tmp_path: Path) -> None:
+    files = [RATED["files"][0] | {"path": f"{name}.csv"} for name in "pqr"]
+    tables = [
+        {"name": "p", "path": "p.csv", "columns": {"image": "image", "prompt": "prompt"}},
+        {"name": "q", "path": "q.csv", "columns": {"prompt": "prompt", "text": "text"}},
+        {"name": "r", "path": "r.csv", "columns": {"image": "image", "mean": "mean"}},
+    ]
+    on = [("q", "prompt"), ("r", "image")]
+    joins = [{"left": "p", "right": right, "on": name} for right, name in on]
+    keys = {"files": files, "tables": tables, "joins": joins}
+    rows = {
+        "p_csv": "image,prompt\na,1\nb,2\nc,2\n",
+        "q_csv": "prompt,text\n1,a cat\n2,a dog\n",
+        "r_csv": "image,mean\na,1\nb,2\nc,5\n",
+    }
+    benchmark = load_card(write_card(tmp_path, with_keys(RATED, keys), **rows))
+    assert benchmark.asked_from == ("p.csv", "q.csv")
+    assert benchmark.gold_of_pairs(benchmark.answers(None)).tolist() == [1.0, 2.0, 5.0]
+    (tmp_path / "r.csv").unlink()
+    assert list(benchmark.texts(None).values()) == ["a cat", "a dog"]
+    with refused("data_missing", "r.csv"):
+        benchmark.answers(None)
