@@ -555,7 +555,7 @@ class FamilyCard(Card):
         """The files of all tables, each once."""
         return tuple(dict.fromkeys(path for table in self.tables for path in table.paths))
 
-    @cached_property
+    @property
     def of_items(self) -> FamilyCard:
         """The card with the tables alone that its items come from: the first, and what it needs."""
         columns = {table.name: set(table.columns) for table in self.tables}
