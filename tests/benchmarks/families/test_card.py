@@ -163,6 +163,7 @@ def test_a_scorers_side_needs_no_table_that_only_says_what_people_said(tmp_path:
     }
     benchmark = load_card(write_card(tmp_path, with_keys(RATED, keys), **rows))
     assert benchmark.asked_from == ("p.csv", "q.csv")
+    assert benchmark.released_rows().empty  # Nothing of it is in the bundle.
     assert benchmark.gold_of_pairs(benchmark.answers(None)).tolist() == [1.0, 2.0, 5.0]
     (tmp_path / "r.csv").unlink()
     assert list(benchmark.texts(None).values()) == ["a cat", "a dog"]
