@@ -252,6 +252,7 @@ def test_a_changed_row_is_sent_anew_once_and_takes_the_place_of_the_old_one(
     if name == "same":
         assert outdated_builtins(rig.store) == ()
         return
+    rig.clock.move(minutes=1)
     row = change_row(monkeypatch, options={**ROWS[DUAL].options, "formula": "cos"})
     (outdated,) = outdated_builtins(rig.store)
     assert outdated.submission_id == old
