@@ -120,11 +120,11 @@ def prompt_control(
         n_images=found.n_images,
         n_cells=table.size,
         n_missing=found.n_missing,
-        prompt_share=_told(found.prompt_share),
-        image_share=_told(found.image_share),
-        both_share=_told(found.both_share),
-        match=_told(found.match),
-        match_se=_told(found.match_se),
+        prompt_share=_or_none(found.prompt_share),
+        image_share=_or_none(found.image_share),
+        both_share=_or_none(found.both_share),
+        match=_or_none(found.match),
+        match_se=_or_none(found.match_se),
         raw=_figures(found.raw),
         centred=_figures(found.centred),
         within=_figures(found.within),
@@ -134,7 +134,7 @@ def prompt_control(
     )
 
 
-def _told(figure: float) -> float | None:
+def _or_none(figure: float) -> float | None:
     return None if math.isnan(figure) else figure
 
 

@@ -104,12 +104,12 @@ class EndpointJudge(SharedImageScorer):
             return Verdict(math.nan, replied.problem)
         reply = replied.reply
         if reply.refusal:
-            return self._said(request.text, reply, math.nan, "the model refuses to answer")
+            return self._kept(request.text, reply, math.nan, "the model refuses to answer")
         if reply.cut and self._options.reading != "probability":
-            return self._said(request.text, reply, math.nan, "the reply was cut")
+            return self._kept(request.text, reply, math.nan, "the reply was cut")
         return self._read(request.text, reply)
 
-    def _said(self, asked: str, reply: ChatReply, value: float, problem: str = "") -> Verdict:
+    def _kept(self, asked: str, reply: ChatReply, value: float, problem: str = "") -> Verdict:
         text = reply.text or reply.refusal
         if len(text) > LONGEST_KEPT:
             digest = hashlib.sha256(text.encode()).hexdigest()
@@ -125,22 +125,22 @@ class EndpointJudge(SharedImageScorer):
             if against is None or against < SURE:
                 bound = math.exp(min(listed.values()))
                 problem = f"its answer is not listed; it lies between 0 and {bound:.2g}"
-                return self._said(asked, reply, math.nan, problem)
-        return self._said(asked, reply, min(1.0, counted or 0.0))
+                return self._kept(asked, reply, math.nan, problem)
+        return self._kept(asked, reply, min(1.0, counted or 0.0))
 
     def _rating(self, asked: str, reply: ChatReply) -> Verdict:
         options = self._options
         found = read_number(reply.text, options.key, options.low, options.high)
         value = found.numbers[0] if found.numbers else math.nan
-        return self._said(asked, reply, value, found.problem)
+        return self._kept(asked, reply, value, found.problem)
 
     def _choice(self, asked: str, reply: ChatReply) -> Verdict:
         said = reply.text.strip().strip(".!\"'*`").casefold()
         for word, value in self._options.choices.items():
             if said == word.casefold():
-                return self._said(asked, reply, value)
+                return self._kept(asked, reply, value)
         problem = f"the reply is none of {', '.join(self._options.choices)}"
-        return self._said(asked, reply, math.nan, problem)
+        return self._kept(asked, reply, math.nan, problem)
 
 
 def _mass(listed: dict[str, float], answer: str) -> float | None:

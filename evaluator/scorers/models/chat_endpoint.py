@@ -229,14 +229,14 @@ class ChatEndpoint:
         return [one.result() for one in asked]
 
     def _one(self, request: ChatRequest) -> Replied:
-        told = self._told(request)
+        told = self._canonical(request)
         digest = hashlib.sha256(told.encode()).hexdigest()
         kept = self._replies.find(digest)
         if kept is not None:
             return Replied(ChatReply.model_validate_json(kept))
         return self._answered(request, told, digest)
 
-    def _told(self, request: ChatRequest) -> str:
+    def _canonical(self, request: ChatRequest) -> str:
         """All of a request that decides its reply, as JSON."""
         said = {
             "address": self.endpoint.address,
