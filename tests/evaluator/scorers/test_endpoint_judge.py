@@ -6,6 +6,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from benchmarks.errors import AssayError, PlatformError, TransientError
 from evaluator.scorers.endpoints import find_endpoint, read_endpoints
 from evaluator.scorers.families.endpoint_judge import FAMILY, LONGEST_KEPT, EndpointJudgeOptions
 from evaluator.scorers.in_process import fingerprint_of
-from evaluator.scorers.models.chat_endpoint import RequestRate
+from evaluator.scorers.models.chat_endpoint import ChatEndpoint, RequestRate
 from evaluator.scorers.registry import Runtime, ScorerRow, load_rows, load_scorer
 from evaluator.scoring.contract import Verdict
 from tests.evaluator.scorers.chat_server import (
@@ -55,13 +56,23 @@ PROMPTS = ["a red cube", "two dogs", "a cat on a mat"]
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that were waited, were it not for the test."""
+    waited: list[float] = []
+    patient = partial(ChatEndpoint, sleep=waited.append)
+    monkeypatch.setattr("evaluator.scorers.families.endpoint_judge.ChatEndpoint", patient)
+    return waited
+
+
+@pytest.fixture
+def served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rests: list[float]
+) -> Iterator[ChatServer]:
     with chat_server() as (server, address):
         path = endpoints_file(tmp_path, address, key_variable="JUDGE_KEY")
         monkeypatch.setenv("ASSAY_ENDPOINTS", str(path))
         monkeypatch.setenv("JUDGE_KEY", KEY)
         monkeypatch.setenv("HF_TOKEN", "hf_of_somebody")
-        monkeypatch.setattr("time.sleep", lambda _: None)
         yield server
 
 
@@ -188,28 +199,29 @@ def test_images_are_scaled_to_the_longest_side_and_never_enlarged(served: ChatSe
     ]  # fmt: skip
 
 
-HICCUPS: dict[str, Any] = {
-    "too many": Response(status_code=429, headers={"retry-after": "7"}),
-    "away": PlainTextResponse("bad gateway", status_code=502),
-    "slow": Response(status_code=408),
-    "no JSON": PlainTextResponse("<html>hello</html>"),
-    "a list": PlainTextResponse("[1, 2]"),
-    "no choices": PlainTextResponse(json.dumps(completion() | {"choices": []})),
-    "not a number": PlainTextResponse('{"choices": [{"message": {"content": NaN}}]}'),
-    "half a body": Response('{"choi', headers={"content-length": "6"}),
+HICCUPS: dict[str, tuple[Any, float]] = {
+    "too many": (Response(status_code=429, headers={"retry-after": "7"}), 7.0),
+    "too many for an hour": (Response(status_code=429, headers={"retry-after": "3600"}), 120.0),
+    "too many, in words": (Response(status_code=429, headers={"retry-after": "later"}), 2.0),
+    "away": (PlainTextResponse("bad gateway", status_code=502), 2.0),
+    "slow": (Response(status_code=408), 2.0),
+    "no JSON": (PlainTextResponse("<html>hello</html>"), 2.0),
+    "a list": (PlainTextResponse("[1, 2]"), 2.0),
+    "no choices": (PlainTextResponse(json.dumps(completion() | {"choices": []})), 2.0),
+    "no number": (PlainTextResponse('{"choices": [{"message": {"content": NaN}}]}'), 2.0),
+    "half a body": (Response('{"choi', headers={"content-length": "6"}), 2.0),
 }
 
 
-@pytest.mark.parametrize("hiccup", HICCUPS.values(), ids=HICCUPS)
+@pytest.mark.parametrize(("hiccup", "rest"), HICCUPS.values(), ids=HICCUPS)
 def test_an_endpoint_that_fails_for_once_is_asked_again(
-    served: ChatServer, hiccup: Response, monkeypatch: pytest.MonkeyPatch
+    served: ChatServer, rests: list[float], hiccup: Response, rest: float
 ) -> None:
-    rests: list[float] = []
-    monkeypatch.setattr("evaluator.scorers.models.chat_endpoint.time.sleep", rests.append)
     served.first = [hiccup]
     (found,) = verdicts(row_of(), pictures(1), PROMPTS[:1])
     assert 0 < found.score < 1
     assert len(served.bodies) == 2
+    assert rest in rests
 
 
 def always(response: Response) -> Any:
@@ -221,7 +233,11 @@ REFUSED = PlainTextResponse(json.dumps({"error": f"bad image; key {KEY}"}), stat
 
 @pytest.mark.parametrize(
     ("behaviour", "asked"),
-    [(always(REFUSED), 1), (always(HICCUPS["no JSON"]), 3), (lambda _: completion("y" * 10**6), 1)],
+    [
+        (always(REFUSED), 1),
+        (always(HICCUPS["no JSON"][0]), 3),
+        (lambda _: completion("y" * 10**6), 1),
+    ],
     ids=["refused", "nonsense", "endless"],
 )
 def test_a_pair_that_gets_no_reply_has_no_score_and_the_reason(
@@ -240,8 +256,8 @@ ENDS: list[tuple[str, Any, str, type[AssayError]]] = [
     ("no model", always(PlainTextResponse("?", 404)), "endpoint_refused", PlatformError),
     ("exchanged", lambda _: completion(model="other"), "model_exchanged", PlatformError),
     ("no probabilities", lambda _: completion(), "logprobs_ignored", PlatformError),
-    ("busy", always(HICCUPS["too many"]), "endpoint_unavailable", TransientError),
-    ("away", always(HICCUPS["away"]), "endpoint_unavailable", TransientError),
+    ("busy", always(HICCUPS["too many"][0]), "endpoint_unavailable", TransientError),
+    ("away", always(HICCUPS["away"][0]), "endpoint_unavailable", TransientError),
 ]
 
 
