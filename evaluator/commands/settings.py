@@ -42,6 +42,7 @@ _EXAMPLE_HEAD = """\
 """
 _EXAMPLE_VALUES = {
     "data": "/srv/assay/data",
+    "endpoints": "/srv/assay/endpoints.toml",
     "scratch": "/srv/assay/scratch",
     "user": "ada",
     "operators": ["hub:ada", "hub:grace"],
