@@ -37,9 +37,9 @@ class _Strict(BaseModel):
 class EndpointModel(_Strict):
     """A model of an endpoint."""
 
-    input_usd: float = Field(ge=0)
+    input_usd: float = Field(ge=0, allow_inf_nan=False)
     """Price of a million tokens that it reads, images included."""
-    output_usd: float = Field(ge=0)
+    output_usd: float = Field(ge=0, allow_inf_nan=False)
     """Price of a million tokens that it writes."""
     answers_as: tuple[str, ...] = ()
     """Names that its replies may carry beside its own; any other means that it was exchanged."""
@@ -55,10 +55,10 @@ class Endpoint(_Strict):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)
     """As rows of metrics call it."""
     address: str = Field(pattern=r"^https?://[^\s?#@]+$")
-    """Up to the version, as in `https://host/v1`."""
+    """What `/chat/completions` is added to, as in `https://host/v1`."""
     key_variable: str = Field(default="", pattern=r"^[A-Z][A-Z0-9_]*$|^$")
     """Variable of the environment that holds the key; empty for a server that asks for none."""
-    budget_usd: float = Field(ge=0)
+    budget_usd: float = Field(ge=0, allow_inf_nan=False)
     """What all requests together may cost, those of earlier runs included."""
     models: dict[str, EndpointModel] = Field(min_length=1)
     concurrency: int = Field(default=8, ge=1, le=256)
@@ -91,10 +91,10 @@ class Endpoint(_Strict):
         if not self.key_variable:
             return ""
         key = os.environ.get(self.key_variable, "").strip()
-        if not key or len(key) > _LONGEST_KEY:
+        if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
             raise SubmitterError(
                 "endpoint_key_missing",
-                f"{self.key_variable}, which holds the key of {self.name}, is not set.",
+                f"{self.key_variable}, which holds the key of {self.name}, is not set, or is no key.",
                 "Set it where metrics are run; keys never stand in a file of Assay.",
             )
         return key

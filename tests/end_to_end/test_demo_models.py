@@ -125,7 +125,7 @@ def test_a_metric_that_looks_at_prompts_alone_judges_nothing_and_the_page_says_w
 ) -> None:
     (prior,) = [j for j in board(demo).skills[None].judges if j.title.startswith("prompt-prior")]
     assert not prior.trusted
-    assert "cannot order them" in prior.why
+    assert "blind to the prompt" in prior.why
 
 
 def test_the_same_model_draws_the_same_bytes(tmp_path: Path) -> None:

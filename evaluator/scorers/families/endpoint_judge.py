@@ -3,7 +3,7 @@
 `probability`: the sum of the first token's probabilities over the ways to write the answer that
 counts (`Yes`, ` yes`, ...), as in VQAScore (Lin et al. 2024, section 3), among the tokens that the
 endpoint lists. Where none of them is listed, the score is 0 if the other answer has at least
-`SURE`, and missing otherwise: it lies between 0 and the smallest probability listed.
+`SURE`, and missing otherwise: each of them is then at most as likely as the last one listed.
 
 `rating`: a number under a key of the JSON object that is asked for. `choice`: one of a few words,
 each with its score. A reply that cannot be read has no score, and the reason; none is made up.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Self
 
 from PIL import Image
-from pydantic import Field, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import SharedImageScorer
@@ -47,7 +47,7 @@ class EndpointJudgeOptions(Frozen):
     key: str = "score"  # of `rating`
     low: float = 0.0  # of `rating`: its bounds
     high: float = 10.0
-    choices: dict[str, float] = Field(default_factory=dict)  # of `choice`: words to scores
+    choices: dict[str, FiniteFloat] = Field(default_factory=dict)  # of `choice`: words to scores
     max_tokens: int = Field(default=1, ge=1, le=16_384)
     longest_side: int = Field(default=1024, ge=16, le=8192)  # pixels; larger images are scaled
 
@@ -57,6 +57,8 @@ class EndpointJudgeOptions(Frozen):
             raise ValueError("question has no {prompt}")
         if (self.reading == "choice") != bool(self.choices):
             raise ValueError("choices are for the reading 'choice', which needs them")
+        if len({_word(one) for one in self.choices}) < len(self.choices):
+            raise ValueError("choices are not told apart")
         if not self.low < self.high:
             raise ValueError("low is not below high")
         return self
@@ -114,7 +116,8 @@ class EndpointJudge(SharedImageScorer):
         if len(text) > LONGEST_KEPT:
             digest = hashlib.sha256(text.encode()).hexdigest()
             text = f"{text[:LONGEST_KEPT]} [cut; sha256:{digest}]"
-        answer = Answer("judge", asked, self._options.answer, text, value, not problem)
+        counts = self._options.answer if self._options.reading == "probability" else ""
+        answer = Answer("judge", asked, counts, text, value, not problem)
         return Verdict(value, problem, (answer,))
 
     def _probability(self, asked: str, reply: ChatReply) -> Verdict:
@@ -123,8 +126,8 @@ class EndpointJudge(SharedImageScorer):
         if counted is None:
             against = _mass(listed, self._options.other)
             if against is None or against < SURE:
-                bound = math.exp(min(listed.values()))
-                problem = f"its answer is not listed; it lies between 0 and {bound:.2g}"
+                least = math.exp(min(p for _, p in listed))
+                problem = f"its answer is not among those listed, of which the last has {least:.2g}"
                 return self._kept(asked, reply, math.nan, problem)
         return self._kept(asked, reply, min(1.0, counted or 0.0))
 
@@ -135,17 +138,22 @@ class EndpointJudge(SharedImageScorer):
         return self._kept(asked, reply, value, found.problem)
 
     def _choice(self, asked: str, reply: ChatReply) -> Verdict:
-        said = reply.text.strip().strip(".!\"'*`").casefold()
+        said = _word(reply.text)
         for word, value in self._options.choices.items():
-            if said == word.casefold():
+            if said == _word(word):
                 return self._kept(asked, reply, value)
         problem = f"the reply is none of {', '.join(self._options.choices)}"
         return self._kept(asked, reply, math.nan, problem)
 
 
-def _mass(listed: dict[str, float], answer: str) -> float | None:
+def _word(text: str) -> str:
+    """A word without what may stand around it."""
+    return text.strip().strip(".!\"'*`").casefold()
+
+
+def _mass(listed: Sequence[tuple[str, float]], answer: str) -> float | None:
     """Probability of all ways to write an answer; None where none is listed."""
-    found = [p for token, p in listed.items() if token.strip().casefold() == answer.casefold()]
+    found = [p for token, p in listed if token.strip().casefold() == answer.casefold()]
     return math.fsum(map(math.exp, found)) if found else None
 
 

@@ -37,6 +37,8 @@ NO_KEY = "none"
 LONGEST_REPLY = 100_000
 """Characters of a reply as JSON; more is no answer to what is asked here."""
 LONGEST_WAIT_S = 120.0
+MOST_REFUSALS = 20
+"""Requests that are refused before any was answered: then it is not the pairs."""
 _AGAIN = frozenset({408, 409, 425, 429})
 _OF_THE_PAIR = frozenset({400, 413, 415, 422})
 """What endpoints answer where an image or a prompt is refused."""
@@ -48,8 +50,8 @@ class _Token(BaseModel):
     logprob: float = Field(le=1e-3)
 
 
-class _Place(_Token):
-    top_logprobs: list[_Token] = []
+class _Place(BaseModel):
+    top_logprobs: list[_Token] | None = None
 
 
 class _Logprobs(BaseModel):
@@ -68,16 +70,16 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int = Field(default=0, ge=0)
-    completion_tokens: int = Field(default=0, ge=0)
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
 
 
 class ChatReply(BaseModel):
     """What Assay reads of a reply; the whole of it is kept."""
 
-    model: str = ""
+    model: str | None = None
     choices: list[_Choice] = Field(min_length=1, max_length=1)
-    usage: _Usage = _Usage()
+    usage: _Usage | None = None
 
     @property
     def text(self) -> str:
@@ -97,13 +99,13 @@ class ChatReply(BaseModel):
         return self.choices[0].finish_reason == "length"
 
     @property
-    def first_token(self) -> dict[str, float]:
-        """Logarithms of the likeliest first tokens' probabilities; empty where none were told."""
+    def first_token(self) -> list[tuple[str, float]]:
+        """The likeliest first tokens with the logarithms of their probabilities; none if untold."""
         told = self.choices[0].logprobs
         if told is None or not told.content:
-            return {}
-        listed = told.content[0].top_logprobs or [told.content[0]]
-        return {one.token: one.logprob for one in listed}
+            return []
+        # Two tokens may be written alike.
+        return [(one.token, one.logprob) for one in told.content[0].top_logprobs or ()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,11 @@ class Budget:
         with self._lock:
             self._dearest = max(self._dearest, usd)
 
+    def count_unread(self) -> None:
+        """Count an answer whose price cannot be read as the dearest so far."""
+        if not self._free:
+            self._replies.spend(self._endpoint.name, self._dearest)
+
 
 class ChatEndpoint:
     """A model of an endpoint.
@@ -207,8 +214,11 @@ class ChatEndpoint:
         self._budget = Budget(endpoint, self._replies)
         self._rate = RequestRate(endpoint.requests_per_minute, clock, sleep)
         self._sleep = sleep
+        self._worked, self._refusals = False, 0
         self._client = InferenceClient(
-            base_url=endpoint.address, api_key=self._key or NO_KEY, timeout=endpoint.timeout_s
+            base_url=f"{endpoint.address}/chat/completions",
+            api_key=self._key or NO_KEY,
+            timeout=endpoint.timeout_s,
         )
 
     def ask(self, requests: Sequence[ChatRequest]) -> list[Replied]:
@@ -219,22 +229,29 @@ class ChatEndpoint:
                 a spent budget.
             TransientError: the endpoint stayed away, busy or confused through all attempts.
         """
+        told = [self._canonical(request) for request in requests]
+        stopped = threading.Event()
         with ThreadPoolExecutor(self.endpoint.concurrency, thread_name_prefix="judge") as pool:
-            asked = [pool.submit(self._one, request) for request in requests]
-            done, waiting = wait(asked, return_when=FIRST_EXCEPTION)
-            for one in waiting:  # Only where one failed: what it costs to go on is not spent.
-                one.cancel()
-        for one in done:
-            one.result()
-        return [one.result() for one in asked]
+            try:
+                asked = {
+                    one: pool.submit(self._one, request, one, stopped)
+                    for one, request in dict(zip(told, requests, strict=True)).items()
+                }
+                done, _ = wait(asked.values(), return_when=FIRST_EXCEPTION)
+                for one in done:
+                    one.result()
+            finally:  # Where one failed, or somebody interrupts, nothing more is paid for.
+                stopped.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+        return [asked[one].result() for one in told]
 
-    def _one(self, request: ChatRequest) -> Replied:
-        told = self._canonical(request)
+    def _one(self, request: ChatRequest, told: str, stopped: threading.Event) -> Replied:
         digest = hashlib.sha256(told.encode()).hexdigest()
         kept = self._replies.find(digest)
-        if kept is not None:
-            return Replied(ChatReply.model_validate_json(kept))
-        return self._answered(request, told, digest)
+        if kept is None:
+            return self._answered(request, told, digest, stopped)
+        self._worked = True
+        return Replied(ChatReply.model_validate_json(kept))
 
     def _canonical(self, request: ChatRequest) -> str:
         """All of a request that decides its reply, as JSON."""
@@ -249,23 +266,29 @@ class ChatEndpoint:
         }
         return json.dumps(said, sort_keys=True, ensure_ascii=False)
 
-    def _answered(self, request: ChatRequest, told: str, digest: str) -> Replied:
+    def _answered(
+        self, request: ChatRequest, told: str, digest: str, stopped: threading.Event
+    ) -> Replied:
         """The reply, which is kept, or why this request has none."""
-        failed = _FailedError("it was not asked")
+        failed = _FailedError("it was not asked", of_the_pair=True)
         for attempt in range(self.endpoint.attempts):
             if attempt:
                 self._sleep(failed.rest_s or min(2.0**attempt, LONGEST_WAIT_S))
             self._rate.wait()
+            if stopped.is_set():
+                return Replied(None, "the run was stopped")
             try:
                 with self._budget.request():
                     content, reply = self._sent(request)
                     self._keep(told, digest, content, reply)
+                self._worked = True
                 return Replied(reply)
             except _FailedError as error:
                 failed = error
-                if not failed.again:
+                if not failed.again or (failed.of_the_pair and attempt):
                     break
         if failed.of_the_pair:
+            self._note_refusal(str(failed))
             return Replied(None, str(failed))
         raise TransientError(
             "endpoint_unavailable",
@@ -273,8 +296,19 @@ class ChatEndpoint:
             "Run it again when the endpoint answers: what was answered is kept.",
         )
 
+    def _note_refusal(self, why: str) -> None:
+        """End the run where nothing was ever answered: then it is not the pairs."""
+        self._refusals += 1
+        if not self._worked and self._refusals >= MOST_REFUSALS:
+            raise PlatformError(
+                "endpoint_refused",
+                f"{self.endpoint.name} has answered none of {self._refusals} requests: {why}.",
+                "Look at its address, the model's name, and what the row asks for.",
+            )
+
     def _keep(self, told: str, digest: str, content: str, reply: ChatReply) -> None:
-        usd = self._about.usd(reply.usage.prompt_tokens, reply.usage.completion_tokens)
+        usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0)
+        usd = self._about.usd(usage.prompt_tokens, usage.completion_tokens)
         self._budget.note(usd)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = KeptReply(digest, self.endpoint.name, self.model, told, content, usd, now)
@@ -291,13 +325,17 @@ class ChatEndpoint:
                 logprobs=True if request.top_logprobs else None,
                 top_logprobs=request.top_logprobs or None,
             )
-        except HfHubHTTPError as error:
-            raise self._refused(error) from error
-        except (InferenceTimeoutError, httpx.HTTPError) as error:
-            raise _FailedError(f"the connection failed ({type(error).__name__})") from error
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            # What the client's parser makes of bodies that are no reply.
-            raise _FailedError("what it answers is no reply", of_the_pair=True) from error
+        except (InferenceTimeoutError, httpx.TransportError) as error:
+            raise _FailedError(f"the connection failed ({type(error).__name__})") from None
+        except (
+            HfHubHTTPError, httpx.HTTPError, ValueError, TypeError, AttributeError, RecursionError,
+        ) as error:  # fmt: skip
+            # The client's parser fails in many ways at bodies that are no reply, or no error.
+            response = _response_of(error)
+            if response is not None and response.status_code >= 400:
+                raise self._refused(response, str(error)) from None  # It may repeat the key.
+            self._budget.count_unread()
+            raise _FailedError("what it answers is no reply", of_the_pair=True) from None
         return self._read(said, request)
 
     def _read(self, said: Any, request: ChatRequest) -> tuple[str, ChatReply]:
@@ -305,42 +343,57 @@ class ChatEndpoint:
             content = self._without_key(
                 json.dumps(_plain(said), ensure_ascii=False, allow_nan=False)
             )
-            if len(content) > LONGEST_REPLY:
-                raise _FailedError("its reply is too long", again=False, of_the_pair=True)
             reply = ChatReply.model_validate_json(content)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise _FailedError("what it answers is no reply", of_the_pair=True) from error
-        if reply.model not in {"", self.model, *self._about.answers_as}:
-            raise PlatformError(
+        except (ValueError, TypeError, RecursionError):
+            self._budget.count_unread()
+            raise _FailedError("what it answers is no reply", of_the_pair=True) from None
+        if len(content) > LONGEST_REPLY:
+            self._budget.count_unread()
+            raise _FailedError("its reply is too long", again=False, of_the_pair=True)
+        if problem := self._useless(reply, request):
+            self._budget.count_unread()
+            raise problem
+        return content, reply
+
+    def _useless(self, reply: ChatReply, request: ChatRequest) -> PlatformError | None:
+        """Why no reply of this server can be used; None where this one can."""
+        name = self.endpoint.name
+        if reply.model and reply.model not in {self.model, *self._about.answers_as}:
+            return PlatformError(
                 "model_exchanged",
-                f"{self.endpoint.name} was asked for {self.model} and answers as {reply.model[:80]!r}.",
+                f"{name} was asked for {self.model} and answers as {reply.model[:80]!r}.",
                 "Scores of two models are not mixed. If it is the same model, add the name to its "
                 "answers_as in the file of endpoints.",
             )
+        if reply.usage is None and self._about.usd(1, 1) > 0:
+            return PlatformError(
+                "usage_untold",
+                f"{name} does not say how many tokens a request took, so that no budget can hold.",
+                "Give it no price if it is your own, or use a server that says so.",
+            )
         if request.top_logprobs and not reply.refusal and not reply.first_token:
-            raise PlatformError(
+            return PlatformError(
                 "logprobs_ignored",
-                f"{self.endpoint.name} was asked for probabilities of tokens and gives none, without "
-                "saying so.",
+                f"{name} was asked for probabilities of tokens and gives none, without saying so.",
                 "Use a server that gives them (`transformers serve` does not), or a metric that "
                 "reads words.",
             )
-        return content, reply
+        return None
 
-    def _refused(self, error: HfHubHTTPError) -> _FailedError:
+    def _refused(self, response: httpx.Response, words: str) -> _FailedError:
         """What a status means: for this request, for now, or for all requests."""
-        status = error.response.status_code
-        said = " ".join(self._without_key(str(error)).split())[:_SAID]
+        status = response.status_code
+        said = " ".join(self._without_key(words).split())[:_SAID]
         if status in _OF_THE_PAIR:
             told = f"the endpoint refuses the request ({status}): {said}"
             return _FailedError(told, again=False, of_the_pair=True)
         if status in _AGAIN or status >= 500:
-            return _FailedError(f"it answers {status}", rest_s=_rest_s(error))
+            return _FailedError(f"it answers {status}", rest_s=_rest_s(response))
         raise PlatformError(
             "endpoint_refused",
             f"{self.endpoint.name} refuses requests ({status}): {said}",
             "Look at its address, the model's name, and the key's variable.",
-        ) from error
+        )
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
@@ -358,9 +411,19 @@ class _FailedError(Exception):
         self.rest_s = rest_s  # what the endpoint asks for before that; 0 where it says nothing
 
 
-def _rest_s(error: HfHubHTTPError) -> float:
+def _response_of(error: BaseException | None) -> httpx.Response | None:
+    """The response behind an error, which the client may have failed at putting into words."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, httpx.Response):
+            return response
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _rest_s(response: httpx.Response) -> float:
     """Seconds that the endpoint wants to be left alone, within bounds; 0 where it says nothing."""
-    told = error.response.headers.get("retry-after", "")
+    told = response.headers.get("retry-after", "")
     return min(float(told), LONGEST_WAIT_S) if told.isascii() and told.isdigit() else 0.0
 
 

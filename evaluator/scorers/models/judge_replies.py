@@ -42,16 +42,17 @@ def read_list(reply: str, key: str, count: int, low: float, high: float) -> Read
 
 
 def read_number(reply: str, key: str, low: float, high: float) -> Reading:
-    """The number under a key of the reply's JSON object, or on a line that begins with it."""
+    """The number under a key of the reply's JSON object."""
     found = _one_value(reply, key)
-    if isinstance(found, Reading) and not any(key in one for one in _objects(reply)):
-        found = _one_line(reply, key) or found
     return found if isinstance(found, Reading) else _checked([found.value], key, low, high)
 
 
 def read_integer(reply: str, key: str, low: int, high: int) -> Reading:
-    """As `read_number`, of a whole number."""
+    """The whole number under a key of the reply's JSON object, or on a line that begins with it."""
     found = read_number(reply, key, low, high)
+    if not any(key in one for one in _objects(reply)):
+        line = _one_line(reply, key)
+        found = found if line is None else _checked([line.value], key, low, high)
     if found.numbers and not found.numbers[0].is_integer():
         return Reading(problem=f"{key!r} is not a whole number")
     return found
@@ -106,6 +107,6 @@ def _objects(reply: str) -> Iterator[dict[str, Any]]:
 def _checked(values: list[Any], key: str, low: float, high: float) -> Reading:
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         return Reading(problem=f"{key!r} holds something else than numbers")
-    if any(not math.isfinite(value) or not low <= value <= high for value in values):
+    if not all(low <= value <= high for value in values):
         return Reading(problem=f"{key!r} lies outside {low:g} to {high:g}")
     return Reading(tuple(map(float, values)))

@@ -15,11 +15,12 @@ from pathlib import Path
 from benchmarks.errors import PlatformError
 
 _WAIT_S = 60.0
-_TABLE = """
+_TABLES = """
 create table if not exists replies (
     digest text primary key, endpoint text not null, model text not null,
     request text not null, reply text not null, usd real not null, made_at text not null
-) strict
+) strict;
+create table if not exists spending (endpoint text primary key, usd real not null) strict;
 """
 
 
@@ -41,11 +42,10 @@ class ReplyCache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         with self._opened() as database:
+            path.chmod(0o600)  # Prompts of withheld benchmarks may stand there.
             database.execute("pragma journal_mode = wal")
-            database.execute(_TABLE)
-        path.chmod(0o600)  # Prompts of withheld benchmarks may stand there.
+            database.executescript(_TABLES)
 
     def find(self, digest: str) -> str | None:
         """The reply to a request, as JSON; None where it was never made."""
@@ -55,16 +55,27 @@ class ReplyCache:
         return None if found is None else str(found[0])
 
     def add(self, kept: KeptReply) -> None:
-        """Keep a reply; one that another process kept meanwhile counts on."""
+        """Keep a reply; one that another process kept meanwhile counts on, and both were paid."""
         with self._opened() as database:
             values = astuple(kept)
             database.execute("insert or ignore into replies values (?, ?, ?, ?, ?, ?, ?)", values)
+        self.spend(kept.endpoint, kept.usd)
+
+    def spend(self, endpoint: str, usd: float) -> None:
+        """Count what a request has cost."""
+        with self._opened() as database:
+            database.execute(
+                "insert into spending values (?, ?) "
+                "on conflict (endpoint) do update set usd = usd + excluded.usd",
+                (endpoint, usd),
+            )
 
     def spent_usd(self, endpoint: str) -> float:
-        """What all replies of an endpoint have cost."""
+        """What all requests to an endpoint have cost."""
         with self._opened() as database:
-            asked = "select total(usd) from replies where endpoint = ?"
-            return float(database.execute(asked, (endpoint,)).fetchone()[0])
+            asked = "select usd from spending where endpoint = ?"
+            found = database.execute(asked, (endpoint,)).fetchone()
+        return 0.0 if found is None else float(found[0])
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -72,7 +83,7 @@ class ReplyCache:
         try:
             with closing(sqlite3.connect(self._path, timeout=_WAIT_S)) as connection, connection:
                 yield connection
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise PlatformError(
                 "replies_unusable",
                 f"The file of replies {self._path.name} cannot be used: {error}.",

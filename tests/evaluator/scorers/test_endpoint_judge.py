@@ -103,12 +103,14 @@ def test_a_probability_is_summed_over_the_ways_to_write_the_answer(served: ChatS
         ({"No": math.log(0.9)}, math.nan),
         ({"Perhaps": math.log(0.9)}, math.nan),
         ({"YES": math.log(0.25), "No": math.log(0.75)}, 0.25),
+        ([("Yes", math.log(0.8)), ("No", math.log(0.1)), ("Yes", math.log(0.01))], 0.81),
     ],
 )
-def test_an_answer_that_is_not_listed_is_nought_or_missing(
-    served: ChatServer, listed: dict[str, float], score: float
+def test_an_answer_that_is_not_listed_is_nought_or_missing_and_one_written_alike_counts_twice(
+    served: ChatServer, listed: dict[str, float] | list[tuple[str, float]], score: float
 ) -> None:
-    top = [{"token": token, "logprob": p} for token, p in listed.items()]
+    pairs = listed if isinstance(listed, list) else listed.items()
+    top = [{"token": token, "logprob": p} for token, p in pairs]
     place = {"token": "No", "logprob": 0.0, "top_logprobs": top}
     served.behaviour = lambda _: completion("No", choice={"logprobs": {"content": [place]}})
     (found,) = verdicts(row_of(), pictures(1), PROMPTS[:1])
@@ -125,6 +127,8 @@ REPLIES: list[tuple[str, dict[str, Any], dict[str, Any], float]] = [
     ("out of range", RATING, completion('{"score": 7}'), math.nan),
     ("a word", RATING, completion('{"score": "five"}'), math.nan),
     ("no object", RATING, completion("It is fine."), math.nan),
+    ("no object, a number", RATING, completion("Score (1-10): 7"), math.nan),
+    ("huge", RATING, completion('{"score": 1' + "0" * 400 + "}"), math.nan),
     ("nothing", RATING, completion(message={"role": "assistant", "content": None}), math.nan),
     ("cut", RATING, completion('{"score": 4}', finish_reason="length"), math.nan),
     ("filtered", RATING, completion("", finish_reason="content_filter"), math.nan),
@@ -173,6 +177,8 @@ def test_a_second_run_asks_nothing_and_gives_the_same(served: ChatServer, tmp_pa
     assert len(served.bodies) == 30
     with sqlite3.connect(tmp_path / "replies.sqlite") as kept:
         rows = kept.execute("select request, reply, usd from replies").fetchall()
+        ((spent,),) = kept.execute("select usd from spending").fetchall()
+    assert spent == pytest.approx(30 * rows[0][2])
     assert len(rows) == 30
     assert {usd for *_, usd in rows} == {(1000 * 2.0 + 10 * 8.0) / 1e6}
     assert json.loads(rows[0][1])["model"] == MODEL
@@ -189,6 +195,13 @@ def test_another_question_is_another_request(served: ChatServer, change: dict[st
     verdicts(row_of(), images, PROMPTS[:1])
     verdicts(row_of(**change), images, PROMPTS[:1])
     assert len(served.bodies) == 2
+
+
+def test_equal_requests_of_a_batch_are_one(served: ChatServer) -> None:
+    images = [*pictures(1), *pictures(1), *pictures(1)]
+    found = verdicts(row_of(), images, ["a cube"] * 3)
+    assert len(served.bodies) == 1
+    assert found[0] == found[1] == found[2]
 
 
 def test_images_are_scaled_to_the_longest_side_and_never_enlarged(served: ChatServer) -> None:
@@ -235,7 +248,7 @@ REFUSED = PlainTextResponse(json.dumps({"error": f"bad image; key {KEY}"}), stat
     ("behaviour", "asked"),
     [
         (always(REFUSED), 1),
-        (always(HICCUPS["no JSON"][0]), 3),
+        (always(HICCUPS["no JSON"][0]), 2),
         (lambda _: completion("y" * 10**6), 1),
     ],
     ids=["refused", "nonsense", "endless"],
@@ -251,11 +264,28 @@ def test_a_pair_that_gets_no_reply_has_no_score_and_the_reason(
     assert len(served.bodies) == asked
 
 
+SAMPLED = {"logprobs": {"content": [{"token": "No", "logprob": -0.4, "top_logprobs": []}]}}
 ENDS: list[tuple[str, Any, str, type[AssayError]]] = [
     ("no access", always(PlainTextResponse(f"no: {KEY}", 401)), "endpoint_refused", PlatformError),
     ("no model", always(PlainTextResponse("?", 404)), "endpoint_refused", PlatformError),
     ("exchanged", lambda _: completion(model="other"), "model_exchanged", PlatformError),
     ("no probabilities", lambda _: completion(), "logprobs_ignored", PlatformError),
+    (
+        "a list",
+        always(PlainTextResponse('[{"error": "no"}]', 401)),
+        "endpoint_refused",
+        PlatformError,
+    ),
+    ("latin", always(Response(b'{"error": "\xe9"}', 403)), "endpoint_refused", PlatformError),
+    ("all refused", always(REFUSED), "endpoint_refused", PlatformError),
+    ("no usage", lambda _: completion(usage=None), "usage_untold", PlatformError),
+    ("only what it said", lambda _: completion(choice=SAMPLED), "logprobs_ignored", PlatformError),
+    (
+        "busy, in a list",
+        always(PlainTextResponse("[1]", 429)),
+        "endpoint_unavailable",
+        TransientError,
+    ),
     ("busy", always(HICCUPS["too many"][0]), "endpoint_unavailable", TransientError),
     ("away", always(HICCUPS["away"][0]), "endpoint_unavailable", TransientError),
 ]
@@ -361,6 +391,7 @@ def test_a_fingerprint_tells_servers_and_models_apart_and_no_budgets(
         {"reading": "choice"},
         {"choices": {"good": 1.0}},
         {"reading": "rating", "low": 3.0, "high": 3.0},
+        {"reading": "choice", "choices": {"Good": 1.0, "good.": 0.0}},
     ],
 )
 def test_rows_that_cannot_be_asked_are_refused(wrong: dict[str, Any]) -> None:
