@@ -22,7 +22,6 @@ from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.sandbox import StartedSandboxes
 from evaluator.trust import Trial, sampled, tried
-from leaderboard.publication.results import public_trust
 from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Submission
 from leaderboard.trust import TrustReport
 
@@ -216,9 +215,7 @@ class ModuleRun:
         verdict = column.verdict
         check_mostly_scored(verdict.scored, verdict.pairs, benchmark.name, verdict.unscored)
         if trial is not None:
-            told = trial.after({str(pair): score for pair, score in column.overall.items()})
-            # They go out with the results of the other benchmarks too.
-            self._trust = told if benchmark.card.answers_public else public_trust(told)
+            self._trust = trial.after({str(pair): score for pair, score in column.overall.items()})
         return Scored(
             benchmark.name,
             self._table(column),

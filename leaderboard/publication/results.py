@@ -372,7 +372,7 @@ def public_result(result: RunResult) -> RunResult:
             "rows": tuple(_row(row) for row in result.rows),
             "cost": result.cost and _cost(result.cost),
             "findings": result.findings and _findings(result.findings),
-            "trust": result.trust and public_trust(result.trust),
+            "trust": result.trust and _trust(result.trust),
             "scores_sha256": {},  # A guess at the scores could be checked against it.
         }
     )
@@ -396,7 +396,7 @@ def _findings(findings: Findings) -> Findings:
     return findings.model_copy(update={"examples": ()})
 
 
-def public_trust(report: TrustReport) -> TrustReport:
+def _trust(report: TrustReport) -> TrustReport:
     """Whether each check was passed, the verdict on the prompt, and no figure."""
     checks = (
         check.model_copy(
