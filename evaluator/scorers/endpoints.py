@@ -67,7 +67,7 @@ class Endpoint(_Strict):
     timeout_s: float = Field(default=120.0, gt=0, le=3600)
     """Of one request."""
     attempts: int = Field(default=6, ge=1, le=20)
-    """Of one request, where the endpoint is busy, away or talks nonsense."""
+    """Of one request, where the endpoint is busy or away; an unreadable answer is asked for twice."""
     replies: Path = Path("replies.sqlite")
     """File in which every reply is kept; beside the file of endpoints where it is relative."""
 

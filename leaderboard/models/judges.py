@@ -111,7 +111,7 @@ RULE = (
     "score is blind to the prompt."
 )
 """The sentence that pages show."""
-BLIND = "Its score is blind to the prompt: of an image, the right one scores no better than others."
+BLIND = "Its score is blind to the prompt: it does not tell an image's right prompt from others."
 NO_BOARD = "No board of metrics tests this skill."
 _OfBoard = Mapping[str, tuple[Evidence, str]]
 _Found = Mapping[Part, _OfBoard]
@@ -158,11 +158,13 @@ class Judging:
         trusted, why = _verdict(self.view, own) if found else (False, NO_BOARD)
         why = f"{above}{why}"
         pin = self.pins.of(self.card.name, skill, entry_id)
+        never = ""
         if entry.template:
-            trusted, why = False, f"Its code is that of the {entry.template} template, unchanged."
-            pin = pin if pin is not None and pin.verdict == "distrust" else None
+            never = f"Its code is that of the {entry.template} template, unchanged."
         elif entry.blind and (trusted or pin is not None) and self.card.kind == "alignment":
-            trusted, why = False, BLIND
+            never = BLIND
+        if never:  # An operator's trust does not change it.
+            trusted, why = False, never
             pin = pin if pin is not None and pin.verdict == "distrust" else None
         if pin is not None:
             trusted, why = pin.verdict == "trust", f"An operator decided: {pin.reason}"

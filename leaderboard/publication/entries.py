@@ -155,8 +155,8 @@ MEANINGS = {
     SAME_CONTENT: "the very same files as in an earlier submission by somebody else; both stand.",
     SAME_SCORES: "the very same scores as in a submission by somebody else, to six digits.",
     TEMPLATE: "a template of Assay’s, unchanged; it is not recommended and judges no models.",
-    BLIND: "the right prompt of an image scores no better than others; its values stand, and it "
-    "judges no models.",
+    BLIND: "it does not tell an image’s right prompt from others; its values stand, and it judges no "
+    "alignment of models.",
     UNSANDBOXED: "the operator ran code of their own without isolation; it gets no rank.",
 }
 """Flag to what it says."""

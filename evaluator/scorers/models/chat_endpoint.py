@@ -227,7 +227,7 @@ class ChatEndpoint:
         Raises:
             PlatformError: no request of this kind can be answered: no access, an exchanged model,
                 a spent budget.
-            TransientError: the endpoint stayed away, busy or confused through all attempts.
+            TransientError: the endpoint stayed away or busy through all attempts.
         """
         told = [self._canonical(request) for request in requests]
         stopped = threading.Event()
