@@ -24,6 +24,7 @@ from leaderboard.trust import (
     LIMITS,
     Check,
     CheckName,
+    ContentControl,
     Example,
     PrecisionBand,
     PromptControl,
@@ -95,9 +96,10 @@ class Trial:
         """The largest difference that is put down to rounding, in units of the score."""
         return _accepted(self.scores, self.report.spread, self.report.limit)
 
-    def with_prompt(self, control: PromptControl) -> Self:
+    def with_controls(self, prompt: PromptControl, content: ContentControl) -> Self:
         """The same trial, with what the score is about."""
-        return replace(self, report=self.report.model_copy(update={"prompt": control}))
+        found = {"prompt": prompt, "content": content}
+        return replace(self, report=self.report.model_copy(update=found))
 
 
 def tried(

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from benchmarks.statistics.content_effect import ChangeVerdict
 from benchmarks.statistics.prompt_effect import Verdict
 
 CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel", "run"]
@@ -146,6 +147,63 @@ class PromptControl(_Model):
     """Those without a score, so that nothing is known of a change."""
 
 
+ChangeName = Literal["brightness", "saturation", "jpeg", "resize", "border", "watermark", "length"]
+
+CHANGES: dict[ChangeName, str] = {
+    "brightness": "25% brighter, or as much darker",
+    "saturation": "50% more saturated, or as much less",
+    "jpeg": "JPEG of quality 50",
+    "resize": "half as wide and high",
+    "border": "a border in one grey",
+    "watermark": "a half-transparent mark in one corner",
+    "length": "a prompt half as long again, by a sentence that says nothing",
+}
+"""What is done to an image or its prompt, for people; the content stays."""
+
+
+class ChangeFigures(_Model):
+    """Effect of one change that leaves the content, in units of the spread of the control.
+
+    The mean of after - before over images, positive where the score is better; for brightness and
+    saturation with its sign turned where there is less of them.
+    """
+
+    name: ChangeName
+    verdict: ChangeVerdict
+    """`moved`: the whole interval lies beyond the limit."""
+    value: float | None
+    """None where fewer than 20 images have both scores."""
+    low: float | None
+    """End of its interval; those of all changes hold together in 95 of 100 samples."""
+    high: float | None
+    n_images: int
+    """With both scores."""
+    n_missing: int
+    """Without one of the two."""
+
+
+class ContentControl(_Model):
+    """What a score owes to changes that leave the content: of the images that prompts are put to.
+
+    `benchmarks.statistics.content_effect` has the method and the limit of the verdict. Figures are
+    None, and `changes` are empty, where there is too little to tell, and where they are withheld.
+    """
+
+    verdict: ChangeVerdict
+    """`moved` where one of the changes moves the score, `steady` where none does."""
+    why_not: str = ""
+    """Why there are no figures, in a few words; empty where there are."""
+    spread: float | None = None
+    """Standard deviation of right and of wrong pairs, half of the weight each, in units of the
+    score."""
+    changes: tuple[ChangeFigures, ...] = ()
+
+    @property
+    def moved_by(self) -> tuple[ChangeName, ...]:
+        """The changes that move the score."""
+        return tuple(one.name for one in self.changes if one.verdict == "moved")
+
+
 class TrustReport(_Model):
     """The checks of one run.
 
@@ -170,11 +228,18 @@ class TrustReport(_Model):
     """None where the scores are in float32 on the CPU themselves, or cannot be had so."""
     prompt: PromptControl | None = None
     """Whether the score is about the prompt; None in reports that are older than that."""
+    content: ContentControl | None = None
+    """Whether changes that leave the content move the score; None in older reports."""
 
     @property
     def blind(self) -> bool:
         """Whether the score is blind to the prompt."""
         return self.prompt is not None and self.prompt.verdict == "blind"
+
+    @property
+    def moved(self) -> bool:
+        """Whether a change that leaves the content moves the score."""
+        return self.content is not None and self.content.verdict == "moved"
 
     @property
     def failed(self) -> tuple[Check, ...]:

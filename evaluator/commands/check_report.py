@@ -31,7 +31,13 @@ from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt
 from leaderboard.submission_service import ValidationReport
 from leaderboard.trust import TITLES, TrustReport
-from leaderboard.views.prompt_control import prompt_figures, prompt_sentence
+from leaderboard.views.controls import (
+    CHANGE_WORDS,
+    change_rows,
+    content_sentence,
+    prompt_figures,
+    prompt_sentence,
+)
 
 
 @dataclass(frozen=True)
@@ -150,17 +156,23 @@ def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
     yield table(
         ("the same asked again", "verdict", "largest change", "of the spread"), rows, "Trust"
     )
-    yield from prompt_blocks(report)
+    yield from control_blocks(report)
 
 
-def prompt_blocks(report: TrustReport) -> Iterator[RenderableType]:
-    """Whether the score is about the prompt; nothing in reports that are older than that."""
-    if report.prompt is None:
-        return
-    figures = prompt_figures(report.prompt)
-    if figures:
-        yield table(("is it about the prompt?", "found"), figures, "Prompt")
-    yield Text(prompt_sentence(report.prompt))
+def control_blocks(report: TrustReport) -> Iterator[RenderableType]:
+    """What the score is about; nothing in reports that are older than the controls."""
+    if report.prompt is not None:
+        figures = prompt_figures(report.prompt)
+        if figures:
+            yield table(("is it about the prompt?", "found"), figures, "Prompt")
+        yield Text(prompt_sentence(report.prompt))
+    if report.content is not None:
+        rows = [(one.title, one.effect, one.interval, CHANGE_WORDS[one.verdict], one.scored)
+                for one in change_rows(report.content)]  # fmt: skip
+        if rows:
+            heads = ("is it about something else?", "effect", "interval", "verdict", "images")
+            yield table(heads, rows, "Changes that leave the content")
+        yield Text(content_sentence(report.content))
 
 
 def _scores_table(runs: Sequence[BenchmarkRun]) -> Table:
@@ -394,6 +406,7 @@ def _run(run: BenchmarkRun) -> dict[str, Any]:
 
 
 BLIND_REMARK = "It would be marked as blind to the prompt, and judge no model."
+MOVED_REMARK = "It would be marked as moved by changes that leave the content."
 
 
 def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verdict:
@@ -404,6 +417,7 @@ def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verd
         *_all_the_same(found.runs),
         *_out_of_bounds(found.runs, bounds),
         *((BLIND_REMARK,) if found.trust.blind else ()),
+        *((MOVED_REMARK,) if found.trust.moved else ()),
     )
     against = []
     if found.trust.failed:

@@ -18,7 +18,7 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.released.verification import VerificationStatus, verification_status
-from evaluator.commands.check_report import prompt_blocks
+from evaluator.commands.check_report import control_blocks
 from evaluator.commands.common import DataOption, JsonOption, console, fits, now, table
 from evaluator.commands.scorer_options import (
     NameArgument,
@@ -27,7 +27,7 @@ from evaluator.commands.scorer_options import (
 )
 from evaluator.commands.scorers_run import run
 from evaluator.commands.scorers_verify import verify
-from evaluator.prompt_control import crossed, prompt_control, skills_of
+from evaluator.controls import controls, crossed, skills_of
 from evaluator.scorers.checkpoints import cached, commit_of
 from evaluator.scorers.cost import (
     Estimate,
@@ -137,11 +137,11 @@ def check(
     with ModelSource(row, runtime).open() as client:
         trial = tried(client, few, target.name)
         direction = 1 if row.higher_is_better else -1
-        control = prompt_control(client, crossing, direction=direction, rounding=trial.rounding)
-    report = trial.with_prompt(control).report
+        found = controls(client, crossing, direction=direction, rounding=trial.rounding)
+    report = trial.with_controls(found.prompt, found.content).report
     if (runtime.device, runtime.dtype or row.dtype) != ("cpu", "float32"):
-        found = precision_band(trial.scores, ModelSource(row, exact), few)
-        report = report.model_copy(update={"precision": found})
+        band = precision_band(trial.scores, ModelSource(row, exact), few)
+        report = report.model_copy(update={"precision": band})
     _print_trust(report, as_json=as_json)
     if report.failed:
         raise typer.Exit(FAILED)
@@ -168,7 +168,7 @@ def _print_trust(report: TrustReport, *, as_json: bool) -> None:
                 f"{band.largest:.2g} at most."
             )
         )
-    shown.print(*prompt_blocks(report))
+    shown.print(*control_blocks(report))
     verdict = f"Would not rank: {report.why_not}." if report.failed else "Passed every check."
     shown.print(Text(verdict, style="bold red" if report.failed else "green"))
 

@@ -191,9 +191,10 @@ Span = tuple[int, int]
 """The least and the most."""
 Fits = Literal["yes", "perhaps", "no"]
 
-_TRUST_IMAGES, _TRUST_PAIRS = (84, 156), (84, 852)
-"""What seven passes over twelve images ask, each with one to three texts, and the control of the
-prompt: 24 images with as many prompts, and then with none, where there are as many."""
+_TRUST_IMAGES, _TRUST_PAIRS = (84, 324), (84, 1020)
+"""What seven passes over twelve images ask, each with one to three texts, and the controls: 24
+images with as many prompts, then changed in seven ways, and then with no prompt, where there are as
+many."""
 _IMAGES = ("images",)
 _IMAGES_BETWEEN = ("labelled images, at least", "labelled images, at most")
 _TEXTS = ("prompts", "graphs")

@@ -13,8 +13,8 @@ from typing import Protocol, Self
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
+from evaluator.controls import controls, crossed
 from evaluator.isolation.session import ScorerSession
-from evaluator.prompt_control import crossed, prompt_control
 from evaluator.scoring.asking import PLAN_VERSION, ClientSource, Engine, Finding, ScoringPlan
 from evaluator.scoring.column import Cost as RunCost
 from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
@@ -257,9 +257,9 @@ class ModuleRun:
         direction = -1 if self._work.submission.lower_is_better else 1
         with self._trial.open() as asker:
             trial = tried(asker, few, benchmark, show)
-            control = prompt_control(asker, crossing, direction=direction, rounding=trial.rounding)
+            found = controls(asker, crossing, direction=direction, rounding=trial.rounding)
             show(0, 0)
-        return trial.with_prompt(control)
+        return trial.with_controls(found.prompt, found.content)
 
     def _table(self, column: ScoreColumn) -> ScoreTable:
         name = self._work.submission.metrics[0]

@@ -65,6 +65,11 @@ class Entry(BaseModel):
         """Whether its score was found to be blind to the prompt."""
         return any(report.blind for report in self.trust.values())
 
+    @property
+    def moved(self) -> bool:
+        """Whether a change that leaves the content was found to move its score."""
+        return any(report.moved for report in self.trust.values())
+
 
 class StoredEntries(Mapping[str, Entry]):
     """Entries as they are stored, each parsed when it is first asked for."""
@@ -151,12 +156,15 @@ def _in_short(findings: Findings) -> Findings:
 RELEASED, AS_SUBMITTED = "released by the authors", "scores as submitted, not re-run"
 SAME_CONTENT, SAME_SCORES = "same content", "same scores"
 TEMPLATE, BLIND = "template", "blind to the prompt"
+MOVED = "moved by more than content"
 MEANINGS = {
     SAME_CONTENT: "the very same files as in an earlier submission by somebody else; both stand.",
     SAME_SCORES: "the very same scores as in a submission by somebody else, to six digits.",
     TEMPLATE: "a template of Assay’s, unchanged; it is not recommended and judges no models.",
     BLIND: "it does not tell an image’s right prompt from others; its values stand, and it judges no "
     "alignment of models.",
+    MOVED: "a change of images or prompts that leaves the content moves its score, its page says which; "
+    "its values and its rank stand.",
     UNSANDBOXED: "the operator ran code of their own without isolation; it gets no rank.",
 }
 """Flag to what it says."""
@@ -175,10 +183,11 @@ def flags_of(
     """Flag to the submissions it is about; none where it is about no other."""
     content: list[str] = []
     scores: list[str] = []
-    loose = template = blind = False
+    loose = template = blind = moved = False
     for entry in entries:
         template = template or bool(entry.template)
         blind = blind or entry.blind
+        moved = moved or entry.moved
         content += entry.same_content_as
         for name, others in entry.same_scores_as.items():
             scores += others if benchmarks is None or name in benchmarks else ()
@@ -189,7 +198,7 @@ def flags_of(
         )
     found = {SAME_CONTENT: tuple(dict.fromkeys(content)), SAME_SCORES: tuple(dict.fromkeys(scores))}
     shown = {label: others for label, others in found.items() if others}
-    bare = ((TEMPLATE, template), (BLIND, blind), (UNSANDBOXED, loose))
+    bare = ((TEMPLATE, template), (BLIND, blind), (MOVED, moved), (UNSANDBOXED, loose))
     return {**shown, **{label: () for label, holds in bare if holds}}
 
 

@@ -27,7 +27,7 @@ from leaderboard.ranking.cells import Cell, kept_from_ranking
 from leaderboard.ranking.draws import Draws, draws_files, read_draws
 from leaderboard.records import Cost, Findings, Kind, RunResult, Submission
 from leaderboard.store.interface import NotFoundError, Repository, Store
-from leaderboard.trust import PromptControl, TrustReport
+from leaderboard.trust import ContentControl, PromptControl, TrustReport
 
 RANKED_BY = 1
 """Version of the code between results and boards. Raise it where equal results would get another
@@ -397,17 +397,21 @@ def _findings(findings: Findings) -> Findings:
 
 
 def _trust(report: TrustReport) -> TrustReport:
-    """Whether each check was passed, the verdict on the prompt, and no figure."""
+    """Whether each check was passed, the verdicts of the controls, and no figure."""
     checks = (
         check.model_copy(
             update={"mean": math.nan, "largest": math.nan, "n_lost": 0, "example": None}
         )
         for check in report.checks
     )
-    prompt = report.prompt and PromptControl(verdict=report.prompt.verdict)
-    return report.model_copy(
-        update={"spread": math.nan, "precision": None, "checks": tuple(checks), "prompt": prompt}
-    )
+    withheld = {
+        "spread": math.nan,
+        "precision": None,
+        "checks": tuple(checks),
+        "prompt": report.prompt and PromptControl(verdict=report.prompt.verdict),
+        "content": report.content and ContentControl(verdict=report.content.verdict),
+    }
+    return report.model_copy(update=withheld)
 
 
 def _significant(figure: float) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 import gradio as gr
 from starlette.datastructures import QueryParams
 
+from benchmarks.statistics.content_effect import LIMIT
 from leaderboard.ledger.versions import standing_over, superseded_versions
-from leaderboard.publication.entries import BLIND, MEANINGS, shown_account
+from leaderboard.publication.entries import BLIND, MEANINGS, MOVED, shown_account
 from leaderboard.publication.reader import View
 from leaderboard.publication.results import read_results
 from leaderboard.records import Status
@@ -20,6 +21,14 @@ from leaderboard.submission_service import UNNAMED
 from leaderboard.text import clean
 from leaderboard.views.addresses import metric_address, with_state
 from leaderboard.views.changes import moved_address
+from leaderboard.views.controls import (
+    CHANGE_WORDS,
+    ChangeRow,
+    change_rows,
+    content_sentence,
+    prompt_figures,
+    prompt_sentence,
+)
 from leaderboard.views.examples import lower_is_better
 from leaderboard.views.metric import (
     FILE,
@@ -38,7 +47,6 @@ from leaderboard.views.metric import (
     resolve,
     share_of_spread,
 )
-from leaderboard.views.prompt_control import prompt_figures, prompt_sentence
 from leaderboard.views.submissions import KINDS
 from leaderboard.web.components import Point, Scale, ScatterChart, Tick
 from leaderboard.web.live import LiveContent as Part
@@ -80,6 +88,12 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
         blind_label=BLIND,
         prompt_sentence=prompt_sentence,
         prompt_figures=prompt_figures,
+        moved_label=MOVED,
+        content_sentence=content_sentence,
+        change_rows=change_rows,
+        change_words=CHANGE_WORDS,
+        change_scale=_change_scale,
+        change_limit=f"{LIMIT:g}",
         check_title=check_title,
         hub_file=FILE,
     )
@@ -155,6 +169,13 @@ def _scale(one: dict[str, Any]) -> Scale:
     cells = [row["cell"] for row in one["every"]]
     ends = (end for cell in cells for end in (cell.value, cell.ci_low, cell.ci_high))
     return Scale.around(ends, one["shown"][0]["chance"] if one["shown"] else None, margin=0.0)
+
+
+def _change_scale(rows: Sequence[ChangeRow]) -> Scale:
+    """One axis for all changes of a metric, on which the limits and 0 lie."""
+    figures = [row.figures for row in rows]
+    ends = (end for one in figures for end in (one.value, one.low, one.high))
+    return Scale.around((-LIMIT, LIMIT, *ends), 0.0, margin=0.0)
 
 
 def _unit(values: Iterable[Iterable[float]]) -> Scale:

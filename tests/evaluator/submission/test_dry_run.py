@@ -285,7 +285,7 @@ def test_what_a_check_took_it_expects(scorer_s: float, waited_s: float, size: Si
 
 def test_trust_checks_are_those_seen_or_as_long_as_larger_pictures_make_them() -> None:
     assert projection.trust_span_s(COSTS, 3.0, small=True) == (3.0, 3.0)
-    most = 156 * 2.0 + 156 * 0.5 + 852 * 0.2
+    most = 324 * 2.0 + 324 * 0.5 + 1020 * 0.2
     assert projection.trust_span_s(COSTS, 3.0, small=False) == pytest.approx((3.0, most))
 
 

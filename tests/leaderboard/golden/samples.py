@@ -39,6 +39,13 @@ TRUST = {
         "within": {"value": 0.5, "low": 0.4, "high": 0.6},
         "empty_change": -0.125, "n_empty": 24, "n_empty_missing": 1,
     },
+    "content": {
+        "verdict": "moved", "why_not": "few scores", "spread": 0.3,
+        "changes": [
+            {"name": "saturation", "verdict": "moved", "value": 0.75, "low": 0.625, "high": 0.875,
+             "n_images": 23, "n_missing": 1},
+        ],
+    },
 }
 MODEL_CARD = {
     "model": "ada/painter", "revision": SHA[:40], "parameters": 860000000, "steps": 28,

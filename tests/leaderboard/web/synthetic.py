@@ -15,6 +15,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.problems import one_error
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
+from benchmarks.statistics.content_effect import ChangeVerdict
 from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.accounts import Account
 from leaderboard.api.source import Source
@@ -44,10 +45,13 @@ from leaderboard.submission_service import (
     ValidationReport,
 )
 from leaderboard.trust import (
+    CHANGES,
     TITLES,
     AreaFigures,
+    ChangeFigures,
     Check,
     CheckName,
+    ContentControl,
     Example,
     PromptControl,
     TrustReport,
@@ -337,6 +341,20 @@ def prompt_control(verdict: Verdict) -> PromptControl:
         image_share=0.61, both_share=0.32, match=value - 0.5, match_se=0.02, raw=area, centred=area,
         empty_change=-0.125, n_empty=24, n_empty_missing=3,
     )  # fmt: skip
+
+
+def content_control(verdict: ChangeVerdict) -> ContentControl:
+    """A control of 24 images, one of whose changes has that verdict and the others move nothing."""
+    moved = {"moved": (0.9, 0.6, 1.2), "undecided": (0.3, -0.1, 0.7), "steady": (0.0, -0.1, 0.1)}
+    changes = tuple(
+        ChangeFigures(
+            name=name, verdict=said, value=moved[said][0], low=moved[said][1], high=moved[said][2],
+            n_images=23, n_missing=1,
+        )
+        for name in CHANGES
+        for said in (verdict if name == "saturation" else "steady",)
+    )  # fmt: skip
+    return ContentControl(verdict=verdict, spread=0.2, changes=changes)
 
 
 def runs_of(entries: int = len(METRICS)) -> list[Published]:

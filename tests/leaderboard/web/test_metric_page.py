@@ -16,18 +16,26 @@ from pydantic import ValidationError
 from benchmarks.registry import load_registry
 from benchmarks.released import verification
 from benchmarks.released.verification import Verification, Weights
+from benchmarks.statistics.content_effect import ChangeVerdict
 from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.entries import Entry, entries_of
+from leaderboard.publication.entries import MOVED, Entry, entries_of
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.results import public_result
 from leaderboard.records import Event, FindingExample, Findings, Submission
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.text import MISSING
-from leaderboard.trust import AreaFigures, PromptControl
+from leaderboard.trust import CHANGES, AreaFigures, ContentControl, PromptControl
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
+from leaderboard.views.controls import (
+    CHANGE_WORDS,
+    change_rows,
+    content_sentence,
+    prompt_figures,
+    prompt_sentence,
+)
 from leaderboard.views.metric import (
     HubResults,
     MetricOnBoards,
@@ -42,7 +50,6 @@ from leaderboard.views.metric import (
     profile,
     resolve,
 )
-from leaderboard.views.prompt_control import prompt_figures, prompt_sentence
 from leaderboard.views.skills import gigaflops_text
 from leaderboard.web.page import Context, root_of
 from leaderboard.web.pages.metric_page import metric_html, people_html
@@ -311,13 +318,49 @@ def test_controls_say_whether_the_score_is_about_the_prompt_with_their_figures(
     assert ("blind to the prompt" in part.texts(".as-tag")) is (verdict == "blind")
 
 
-def test_of_withheld_answers_the_verdict_on_the_prompt_is_published_and_no_figure() -> None:
+@pytest.mark.parametrize("verdict", ["moved", "undecided", "steady"])
+def test_controls_say_which_changes_that_leave_the_content_move_the_score(
+    verdict: ChangeVerdict,
+) -> None:
+    control = synthetic.content_control(verdict)
+    report = synthetic.trust("ratings").model_copy(update={"content": control})
+    part = controlled(trust=report).one("#controls")
+    assert content_sentence(control) in part
+    assert (CHANGES["saturation"] in content_sentence(control)) is (verdict == "moved")
+    rows = change_rows(control)
+    assert [one.title for one in rows] == list(CHANGES.values())
+    shown = [row for row in part.all("tbody tr") if row.texts("th")[0] in CHANGES.values()]
+    assert [row.texts("td")[2] for row in shown] == [CHANGE_WORDS[one.verdict] for one in rows]
+    assert all("23 of 24" in row for row in shown)
+    hollow = [len(row.all(".as-hollow")) for row in shown]
+    assert sum(hollow) == len(CHANGES) - (verdict == "moved")
+    assert (MOVED in part.texts(".as-tag")) is (verdict == "moved")
+
+
+def test_changes_that_could_not_be_scored_say_so_and_have_no_figures() -> None:
+    blank = {"verdict": "undecided", "value": None, "low": None, "high": None, "n_images": 0}
+    control = synthetic.content_control("undecided")
+    changes = tuple(one.model_copy(update=blank) for one in control.changes)
+    none = control.model_copy(update={"why_not": "few", "changes": changes})
+    part = controlled(trust=synthetic.trust("ratings").model_copy(update={"content": none})).one(
+        "#controls"
+    )
+    assert content_sentence(none).endswith("since few.") and content_sentence(none) in part
+    assert {(one.effect, one.interval) for one in change_rows(none)} == {(MISSING, MISSING)}
+
+
+def test_of_withheld_answers_the_verdicts_of_the_controls_are_published_and_no_figure() -> None:
     control = synthetic.prompt_control("blind")
-    report = synthetic.trust("ratings").model_copy(update={"prompt": control})
+    report = synthetic.trust("ratings").model_copy(
+        update={"prompt": control, "content": synthetic.content_control("moved")}
+    )
     result = synthetic.runs_of(1)[0].result.model_copy(update={"trust": report})
     withheld = public_result(result).trust
     assert withheld is not None and withheld.prompt == PromptControl(verdict="blind")
     assert withheld.prompt is not None and prompt_figures(withheld.prompt) == []
+    assert withheld.content == ContentControl(verdict="moved")
+    assert change_rows(withheld.content) == []
+    assert content_sentence(withheld.content).endswith(".")
 
 
 def test_a_control_without_figures_says_why_and_counts_what_was_asked() -> None:

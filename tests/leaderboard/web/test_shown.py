@@ -12,10 +12,12 @@ import pytest
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
+from benchmarks.statistics.content_effect import ChangeVerdict
 from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.publication.entries import (
     BLIND,
     MEANINGS,
+    MOVED,
     SAME_CONTENT,
     SAME_SCORES,
     TEMPLATE,
@@ -193,6 +195,19 @@ def test_only_what_is_blind_to_the_prompt_is_marked_so_with_its_values_and_its_r
     changed = with_flags(view, entry_at(view, 0).entry_id, trust={"ratings": report})
     assert flagged(changed, BLIND) == ([METRICS[0]] if verdict == "blind" else [])
     assert (MEANINGS[BLIND] in board(changed)) is (verdict == "blind")
+    assert changed.boards == view.boards
+
+
+@pytest.mark.parametrize("verdict", ["moved", "undecided", "steady"])
+def test_only_what_more_than_content_moves_is_marked_so_with_its_values_and_its_rank(
+    view: View, verdict: ChangeVerdict
+) -> None:
+    report = synthetic.trust("ratings").model_copy(
+        update={"content": synthetic.content_control(verdict)}
+    )
+    changed = with_flags(view, entry_at(view, 0).entry_id, trust={"ratings": report})
+    assert flagged(changed, MOVED) == ([METRICS[0]] if verdict == "moved" else [])
+    assert (MEANINGS[MOVED] in board(changed)) is (verdict == "moved")
     assert changed.boards == view.boards
 
 

@@ -1,10 +1,13 @@
-"""The control of what a score is about, in words: its verdict and its figures."""
+"""The controls of what a score is about, in words: their verdicts and their figures."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from benchmarks.statistics.content_effect import LIMIT, ChangeVerdict
 from benchmarks.statistics.prompt_effect import BLIND_BELOW, CHANCE, Verdict
 from leaderboard.text import MISSING, count, interval, number, signed
-from leaderboard.trust import AreaFigures, PromptControl
+from leaderboard.trust import CHANGES, AreaFigures, ChangeFigures, ContentControl, PromptControl
 
 SENTENCES: dict[Verdict, str] = {
     "uses_the_prompt": "It uses the prompt: of one image, the right prompt scores above wrong ones "
@@ -54,3 +57,57 @@ def _area(area: AreaFigures | None) -> str:
     if area is None:
         return MISSING
     return f"{number(area.value)}, one-sided 95% limits {interval(area.low, area.high)}"
+
+
+CHANGE_WORDS: dict[ChangeVerdict, str] = {
+    "moved": "moves it",
+    "undecided": "undecided",
+    "steady": "moves it little",
+}
+"""What a verdict says of a change."""
+CHANGE_SENTENCES: dict[ChangeVerdict, str] = {
+    "moved": f"More than content moves it: by more than {LIMIT:g} of its spread over right and wrong "
+    "pairs",
+    "undecided": f"Undecided: not every change that leaves the content is surely below {LIMIT:g} of "
+    "its spread over right and wrong pairs, and none is surely above.",
+    "steady": f"Changes that leave the content move it by less than {LIMIT:g} of its spread over right "
+    "and wrong pairs.",
+}
+"""What a verdict means."""
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """One change, as it is shown."""
+
+    title: str
+    verdict: ChangeVerdict
+    effect: str
+    interval: str
+    scored: str  # images with both scores, of all
+    figures: ChangeFigures
+
+
+def content_sentence(control: ContentControl) -> str:
+    """What the control says, in one sentence."""
+    if control.why_not:
+        return f"{NO_FIGURES}{control.why_not}."
+    if control.verdict != "moved":
+        return CHANGE_SENTENCES[control.verdict]
+    by = "; ".join(CHANGES[name] for name in control.moved_by)
+    return f"{CHANGE_SENTENCES['moved']}{f' ({by})' if by else ''}."
+
+
+def change_rows(control: ContentControl) -> list[ChangeRow]:
+    """What was found of every change; none where nothing was asked, or figures are withheld."""
+    return [
+        ChangeRow(
+            CHANGES[one.name],
+            one.verdict,
+            _signed(one.value),
+            MISSING if one.low is None or one.high is None else interval(one.low, one.high, 2),
+            f"{one.n_images} of {one.n_images + one.n_missing}",
+            one,
+        )
+        for one in control.changes
+    ]

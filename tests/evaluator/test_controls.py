@@ -1,7 +1,8 @@
-"""Control of the prompt: what planted metrics are said to be about, on the bundled benchmarks."""
+"""Controls: what planted metrics are said to be about, on the bundled benchmarks."""
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,22 +11,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark, Card, Pair, Questions
-from evaluator.prompt_control import (
+from evaluator.controls import (
     ENDED,
+    ENDED_BY_CHANGES,
+    MORE_WORDS,
     SIZE,
+    Controls,
     Crossing,
     Skills,
+    changed_image,
+    controls,
     crossed,
-    prompt_control,
+    longer,
     skills_of,
 )
 from evaluator.scoring.asking import Item, Reply
 from evaluator.trust import tried
-from leaderboard.trust import PromptControl, TrustReport
+from leaderboard.trust import CHANGES, ChangeName, PromptControl, TrustReport
 from tests.benchmarks.toy import Toy
 from tests.evaluator.test_trust import Batch, FakeClient, Judge, opened, picture
 
@@ -47,18 +54,27 @@ def brightness(batch: Batch) -> list[float]:
 def honest(batch: Batch) -> list[float]:
     """The closer the brightness to what the prompt says, the better; none without a prompt."""
     own = brightness(batch)
-    return [-abs(b - float(p)) if p else math.nan for b, (_, p) in zip(own, batch, strict=True)]
+    return [
+        -abs(b - float(p.split()[0])) if p else math.nan
+        for b, (_, p) in zip(own, batch, strict=True)
+    ]
 
 
 def reads_length(batch: Batch) -> list[float]:
     return [1.0 / (1 + len(prompt)) for _, prompt in batch]
 
 
+def both(
+    judge: Judge, of: Questions | None = None, skills: Skills | None = None, direction: int = 1
+) -> Controls:
+    crossing = crossed(questions() if of is None else of, b"key", skills)
+    return controls(FakeClient(judge), crossing, direction=direction)
+
+
 def control(
     judge: Judge, of: Questions | None = None, skills: Skills | None = None, direction: int = 1
 ) -> PromptControl:
-    crossing = crossed(questions() if of is None else of, b"key", skills)
-    return prompt_control(FakeClient(judge), crossing, direction=direction)
+    return both(judge, of, skills, direction).prompt
 
 
 # Planted metrics
@@ -141,7 +157,9 @@ def test_empty_prompts_are_no_right_ones_and_too_few_of_them_ask_nothing() -> No
     assert "19 images" in found.why_not and "20" in found.why_not
 
 
-def test_every_pair_is_asked_once_an_image_at_a_time_and_then_the_empty_prompt() -> None:
+def test_every_pair_is_asked_once_an_image_at_a_time_then_each_change_and_the_empty_prompt() -> (
+    None
+):
     sizes: list[tuple[int, int]] = []
 
     class Counting(FakeClient):
@@ -149,8 +167,8 @@ def test_every_pair_is_asked_once_an_image_at_a_time_and_then_the_empty_prompt()
             sizes.append((len(items), sum(len(one.asked) for one in items)))
             return super().ask(items)
 
-    prompt_control(Counting(brightness), crossed(questions(), b"key"))
-    assert sizes == [(1, SIZE)] * SIZE + [(SIZE, SIZE)]
+    controls(Counting(brightness), crossed(questions(), b"key"))
+    assert sizes == [(1, SIZE)] * SIZE + [(SIZE, SIZE)] * (len(CHANGES) + 1)
 
 
 # What cannot be scored
@@ -182,6 +200,157 @@ def test_a_scorer_that_ends_at_an_empty_prompt_has_its_verdict_and_one_that_ends
     assert (empty.verdict, empty.n_empty_missing) == ("uses_the_prompt", SIZE)
     ended = control(ending(bool))
     assert (ended.verdict, ended.why_not, ended.n_cells) == ("undecided", ENDED, N_PAIRS)
+
+
+# Changes that leave the content
+
+
+def saturation(image: Image.Image) -> float:
+    return float(np.asarray(image.convert("HSV"), float)[..., 1].mean())
+
+
+def detail(image: Image.Image) -> float:
+    return float(np.abs(np.diff(np.asarray(image.convert("L"), float), axis=0)).mean())
+
+
+def middle(image: Image.Image) -> tuple[int, ...]:
+    """Hue, saturation and value of the middle."""
+    hsv = np.asarray(image.convert("HSV"))
+    return tuple(int(v) for v in hsv[image.height // 2 + 2, image.width // 2])
+
+
+def told(batch: Batch) -> list[float]:
+    """How close the hue in the middle is to the one that the prompt names; 0 without a prompt."""
+    found = []
+    for image, prompt in batch:
+        hue = middle(image)[0]
+        named = int(prompt.split()[1]) if prompt else hue + 128
+        found.append(float(np.cos(2 * np.pi * (hue - named) / 256)))
+    return found
+
+
+PLANTED: dict[str, tuple[Judge, set[ChangeName]]] = {
+    "honest": (told, set()),
+    "reads the image alone": (lambda batch: [float(middle(i)[0]) for i, _ in batch], set()),
+    "loves brightness": (brightness, {"brightness"}),
+    "loves saturation": (lambda batch: [saturation(i) for i, _ in batch], {"saturation", "border"}),
+    "loves saturation beside the match": (
+        lambda batch: [t + saturation(i) / 20 for t, (i, _) in zip(told(batch), batch, strict=True)],
+        {"saturation", "border"},
+    ),
+    "loves detail": (lambda batch: [detail(i) for i, _ in batch], {"resize"}),
+    "knows the size": (lambda batch: [float(i.width) for i, _ in batch], {"resize", "border"}),
+    "reads the length": (reads_length, {"length"}),
+}  # fmt: skip
+
+
+def painted(n: int = 30) -> Questions:
+    """A colour whose hue the prompt names, with some stripes above its middle."""
+    rng = np.random.default_rng(3)
+    images: dict[str, Callable[[], bytes]] = {}
+    texts: dict[str, str] = {}
+    for i in range(n):
+        hue, side = 8 * i % 256, 64 + 2 * (i % 7)
+        pixels = np.empty((side, side, 3), np.uint8)
+        pixels[..., 0] = hue
+        pixels[..., 1], pixels[..., 2] = rng.integers(60, 150), rng.integers(130, 170)
+        pixels[: 2 * int(rng.integers(2, 14)) : 2, :, 2] -= 40
+        buffer = io.BytesIO()
+        Image.fromarray(pixels, "HSV").convert("RGB").save(buffer, "PNG")
+        images[f"i{i}"] = buffer.getvalue
+        texts[f"t{i}"] = f"hue {hue}" + " very" * int(rng.integers(12))
+    return Questions(images, texts, tuple(Pair(f"p{i}", f"i{i}", f"t{i}") for i in range(n)))
+
+
+@pytest.mark.parametrize(("judge", "expected"), PLANTED.values(), ids=list(PLANTED))
+def test_what_moves_a_planted_metric_is_found_and_nothing_else(
+    judge: Judge, expected: set[ChangeName]
+) -> None:
+    found = both(judge, painted()).content
+    assert set(found.moved_by) == expected
+    assert (found.verdict == "moved") is bool(expected)
+    assert {one.name for one in found.changes} == set(CHANGES)
+    assert {(one.n_images, one.n_missing) for one in found.changes} == {(SIZE, 0)}
+
+
+def test_a_metric_for_which_lower_is_better_is_moved_the_other_way() -> None:
+    more, less = both(brightness).content, both(brightness, direction=-1).content
+    assert more.moved_by == less.moved_by == ("brightness",)
+    assert [one.value for one in less.changes] == [
+        pytest.approx(-(one.value or 0.0)) for one in more.changes
+    ]
+
+
+def test_missing_scores_of_changes_are_counted_and_what_ends_a_scorer_is_said() -> None:
+    def small_ones_only(batch: Batch) -> list[float]:
+        return [
+            s if i.width <= 8 else math.nan
+            for s, (i, _) in zip(brightness(batch), batch, strict=True)
+        ]
+
+    found = both(small_ones_only).content
+    border = next(one for one in found.changes if one.name == "border")
+    assert (border.n_images, border.n_missing, border.value) == (0, SIZE, None)
+    assert (border.verdict, found.verdict, found.why_not) == ("undecided", "moved", "")
+    nothing = both(lambda batch: [math.nan] * len(batch)).content
+    assert (nothing.verdict, nothing.spread, bool(nothing.why_not)) == ("undecided", None, True)
+    alike = both(lambda batch: [0.1] * len(batch)).content
+    assert (alike.verdict, alike.spread, bool(alike.why_not)) == ("undecided", 0.0, True)
+    asked = [0]
+
+    def at_first(batch: Batch) -> list[float]:
+        asked[0] += 1
+        if asked[0] > SIZE:
+            raise SubmitterError("scorer_failed", "It raised an error.", "")
+        return brightness(batch)
+
+    ended = both(at_first)
+    assert ended.content.why_not == ENDED_BY_CHANGES
+    assert (ended.prompt.verdict, ended.prompt.n_empty_missing) == ("blind", SIZE)
+
+
+def test_changed_images_show_the_same_as_they_are_said_to() -> None:
+    image = Image.new("RGB", (64, 48), (120, 100, 80))
+    rng = np.random.default_rng(1)
+
+    def changed(name: ChangeName, sign: int = 1) -> Image.Image:
+        return changed_image(image, name, sign, rng)
+
+    assert changed("brightness").getpixel((0, 0)) == (150, 125, 100)
+    assert changed("brightness", -1).getpixel((0, 0)) == (96, 80, 64)
+    # ITU-R 601 grey of the colour is 103.
+    assert changed("saturation").getpixel((0, 0)) == (128, 98, 68)
+    assert changed("saturation", -1).getpixel((0, 0)) == (114, 101, 88)
+    assert changed("resize").size == (32, 24)
+    framed = changed("border")
+    assert framed.size == (70, 54) and len(np.unique(np.asarray(framed)[2, 2])) == 1
+    assert framed.crop((3, 3, 67, 51)).tobytes() == image.tobytes()
+    share = (np.asarray(changed("watermark")) != np.asarray(image)).any(axis=2).mean()
+    assert 0.01 < share < 1 / 12
+    assert changed("jpeg").size == image.size
+
+
+@pytest.mark.parametrize("prompt", ["a dog", "a red circle left of two blue squares " * 9])
+def test_a_longer_prompt_says_the_same_and_is_half_as_long_again(prompt: str) -> None:
+    more = longer(prompt).removeprefix(prompt)
+    assert more and not more.replace(MORE_WORDS, "")
+    assert len(prompt) / 2 <= len(more) < len(prompt) / 2 + len(MORE_WORDS) + 1
+
+
+def test_the_changes_depend_on_the_key_alone_and_half_go_in_each_direction() -> None:
+    seen: list[list[float]] = []
+
+    def watching(batch: Batch) -> list[float]:
+        seen[-1] += brightness(batch)
+        return brightness(batch)
+
+    for key in (b"one", b"one", b"other"):
+        seen.append([])
+        controls(FakeClient(watching), crossed(questions(24), key))
+    assert seen[0] == seen[1] != seen[2]
+    first = np.array(seen[0])
+    own, brighter = first[: SIZE * SIZE].reshape(SIZE, SIZE)[:, 0], first[SIZE * SIZE :][:SIZE]
+    assert (brighter > own).sum() == (brighter < own).sum() == SIZE // 2
 
 
 # Skills, and the report
@@ -232,14 +401,16 @@ def demo(name: str) -> Crossing:
 @pytest.mark.parametrize("name", ["demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko"])
 def test_the_bundled_benchmarks_have_prompts_and_skills_enough(name: str) -> None:
     assert len(demo(name).texts) == SIZE
-    found = prompt_control(FakeClient(reads_length), demo(name))
-    assert (found.verdict, found.within is None) == ("blind", False)
+    found = controls(FakeClient(lambda batch: [-float(len(p)) for _, p in batch]), demo(name))
+    assert (found.prompt.verdict, found.prompt.within is None) == ("blind", False)
+    assert found.content.moved_by == ("length",)
 
 
 def test_the_control_stands_in_the_report_and_keeps_nobody_from_ranking() -> None:
     some = questions()
     trial = tried(FakeClient(brightness), some, "made_up")
-    report = trial.with_prompt(control(brightness)).after(trial.scores)
-    assert (report.blind, report.why_not) == (True, "")
-    assert not trial.report.blind
+    found = both(brightness)
+    report = trial.with_controls(found.prompt, found.content).after(trial.scores)
+    assert (report.blind, report.moved, report.why_not) == (True, True, "")
+    assert not (trial.report.blind or trial.report.moved)
     assert TrustReport.model_validate_json(report.model_dump_json()) == report
