@@ -167,7 +167,7 @@ def control_blocks(report: TrustReport) -> Iterator[RenderableType]:
             yield table(("is it about the prompt?", "found"), figures, "Prompt")
         yield Text(prompt_sentence(report.prompt))
     if report.content is not None:
-        rows = [(one.title, one.effect, one.interval, CHANGE_WORDS[one.verdict], one.scored)
+        rows = [(one.done, one.effect, one.interval, CHANGE_WORDS[one.verdict], one.scored)
                 for one in change_rows(report.content)]  # fmt: skip
         if rows:
             heads = ("is it about something else?", "effect", "interval", "verdict", "images")

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from benchmarks.statistics.content_effect import LIMIT, ChangeVerdict
 from benchmarks.statistics.prompt_effect import BLIND_BELOW, CHANCE, Verdict
 from leaderboard.text import MISSING, count, interval, number, signed
-from leaderboard.trust import CHANGES, AreaFigures, ChangeFigures, ContentControl, PromptControl
+from leaderboard.trust import (
+    CHANGES,
+    AreaFigures,
+    ChangeFigures,
+    ChangeName,
+    ContentControl,
+    PromptControl,
+)
 
 SENTENCES: dict[Verdict, str] = {
     "uses_the_prompt": "It uses the prompt: of one image, the right prompt scores above wrong ones "
@@ -59,6 +66,16 @@ def _area(area: AreaFigures | None) -> str:
     return f"{number(area.value)}, one-sided 95% limits {interval(area.low, area.high)}"
 
 
+CHANGE_TITLES: dict[ChangeName, str] = {
+    "brightness": "Brightness",
+    "saturation": "Saturation",
+    "jpeg": "JPEG",
+    "resize": "Size",
+    "border": "Border",
+    "watermark": "Watermark",
+    "length": "Prompt length",
+}
+"""What is changed."""
 CHANGE_WORDS: dict[ChangeVerdict, str] = {
     "moved": "moves it",
     "undecided": "undecided",
@@ -81,6 +98,7 @@ class ChangeRow:
     """One change, as it is shown."""
 
     title: str
+    done: str  # to images or prompts
     verdict: ChangeVerdict
     effect: str
     interval: str
@@ -102,6 +120,7 @@ def change_rows(control: ContentControl) -> list[ChangeRow]:
     """What was found of every change; none where nothing was asked, or figures are withheld."""
     return [
         ChangeRow(
+            CHANGE_TITLES[one.name],
             CHANGES[one.name],
             one.verdict,
             _signed(one.value),

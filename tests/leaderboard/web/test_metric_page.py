@@ -328,8 +328,8 @@ def test_controls_say_which_changes_that_leave_the_content_move_the_score(
     assert content_sentence(control) in part
     assert (CHANGES["saturation"] in content_sentence(control)) is (verdict == "moved")
     rows = change_rows(control)
-    assert [one.title for one in rows] == list(CHANGES.values())
-    shown = [row for row in part.all("tbody tr") if row.texts("th")[0] in CHANGES.values()]
+    assert [one.done for one in rows] == list(CHANGES.values())
+    shown = [row for row in part.all("tbody tr") if row.texts("td")[-1] in CHANGES.values()]
     assert [row.texts("td")[2] for row in shown] == [CHANGE_WORDS[one.verdict] for one in rows]
     assert all("23 of 24" in row for row in shown)
     hollow = [len(row.all(".as-hollow")) for row in shown]
