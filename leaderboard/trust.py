@@ -169,13 +169,15 @@ class ChangeFigures(_Model):
     """
 
     name: ChangeName
+    """What is changed."""
     verdict: ChangeVerdict
     """`moved`: the whole interval lies beyond the limit."""
     value: float | None
     """None where fewer than 20 images have both scores."""
     low: float | None
-    """End of its interval; those of all changes hold together in 95 of 100 samples."""
+    """Lower end of its interval; those of all changes hold together in 95 of 100 samples."""
     high: float | None
+    """Upper end."""
     n_images: int
     """With both scores."""
     n_missing: int
@@ -197,6 +199,7 @@ class ContentControl(_Model):
     """Standard deviation of right and of wrong pairs, half of the weight each, in units of the
     score."""
     changes: tuple[ChangeFigures, ...] = ()
+    """One of each kind."""
 
     @property
     def moved_by(self) -> tuple[ChangeName, ...]:
