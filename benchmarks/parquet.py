@@ -62,6 +62,15 @@ SCHEMA = pa.schema(
 """A row with an element id carries an element score, one without the score of a whole pair; null
 is a score that the metric did not give."""
 _COLUMNS = frozenset(SCHEMA.names)
+MARGINS = pa.schema(
+    [
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("pair_id", pa.string(), nullable=False),
+        pa.field("other_id", pa.string(), nullable=False),
+        pa.field("margin", pa.float64()),
+    ]
+)
+"""A row for each order in which two images were compared; see `ScoreTable.margins`."""
 _OF_ONE = ("submission_id", "benchmark", "revision")
 
 
@@ -76,6 +85,26 @@ def write_stored(table: ScoreTable, *, submission_id: str, benchmark: str, revis
     joined = pa.concat_tables([SCHEMA.empty_table(), *tables]).replace_schema_metadata(None)
     pq.write_table(joined, buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def write_margins(table: ScoreTable) -> bytes:
+    """Margins of metrics that compare: columns `metric`, `pair_id`, `other_id`, `margin`."""
+    parts = [frame.assign(metric=metric) for metric, frame in table.margins.items()]
+    buffer = BytesIO()
+    rows = pa.Table.from_pandas(pd.concat(parts)[MARGINS.names], MARGINS, preserve_index=False)
+    pq.write_table(rows.replace_schema_metadata(None), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def read_margins(content: bytes) -> dict[str, pd.DataFrame]:
+    """Metric to its margins, as `ScoreTable` has them: the inverse of `write_margins`."""
+    frame = parquet_frame(content)
+    if list(frame.columns) != MARGINS.names:
+        raise ValueError(f"its columns are {list(frame.columns)[:12]}")
+    return {
+        str(metric): rows.drop(columns="metric").reset_index(drop=True)
+        for metric, rows in frame.groupby("metric", sort=False)
+    }
 
 
 def read_overall(content: bytes) -> pd.DataFrame:

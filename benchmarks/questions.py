@@ -4,6 +4,7 @@
                       pairs.parquet      pair_id, image_id, text_id
                       texts.parquet      text_id, prompt
                       elements.parquet   element_id, text_id, element; where there are any
+                      lists.parquet      list, pair_id; where there are any
                       images.parquet     image_id, file, sha256, n_bytes
                       images/000001 ...  the encoded images
     <out>/<benchmark>.key.parquet        the ids behind the opaque ones: stays with the judge
@@ -42,6 +43,9 @@ PAIRS = "pairs.parquet"
 TEXTS = "texts.parquet"
 IMAGE_TABLE = "images.parquet"
 ELEMENTS = "elements.parquet"
+LISTS = "lists.parquet"
+BETWEEN_PAIRS = " > "
+"""Between the ids of the pairs of a comparison, in the id that it is asked by."""
 
 ImageRow = tuple[str, str, str, int]
 """image_id, file, SHA-256, bytes."""
@@ -62,7 +66,7 @@ def sha256(content: bytes) -> str:
 
 
 def to_tables(questions: Questions, images: list[ImageRow]) -> dict[str, pd.DataFrame]:
-    """The tables by file name; that of elements only where there are any."""
+    """The tables by file name; those of elements and of lists only where there are any."""
     pairs = [(pair.pair_id, pair.image_id, pair.text_id) for pair in questions.pairs]
     elements = [(e.element_id, t, e.text) for t, many in questions.elements.items() for e in many]
     tables = {
@@ -72,6 +76,9 @@ def to_tables(questions: Questions, images: list[ImageRow]) -> dict[str, pd.Data
     }
     if elements:
         tables[ELEMENTS] = pd.DataFrame(elements, columns=["element_id", "text_id", "element"])
+    if questions.lists:
+        of_lists = [(n, pair) for n, pairs in enumerate(questions.lists) for pair in pairs]
+        tables[LISTS] = pd.DataFrame(of_lists, columns=["list", "pair_id"])
     return tables
 
 
@@ -88,7 +95,8 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> dict[str, 
 
 def read_tables(folder: Path, digests: Mapping[str, str]) -> Questions:
     """The questions of a folder; each image is read, and checked, when it is asked for."""
-    if not {PAIRS, TEXTS, IMAGE_TABLE} <= set(digests) <= {PAIRS, TEXTS, IMAGE_TABLE, ELEMENTS}:
+    needed = {PAIRS, TEXTS, IMAGE_TABLE}
+    if not needed <= set(digests) <= needed | {ELEMENTS, LISTS}:
         raise damaged(folder, f"its tables are {', '.join(sorted(digests))}")
     tables = {name: _table(folder / name, digest) for name, digest in digests.items()}
     texts, pairs, images = tables[TEXTS], tables[PAIRS], tables[IMAGE_TABLE]
@@ -97,6 +105,7 @@ def read_tables(folder: Path, digests: Mapping[str, str]) -> Questions:
         texts=dict(zip(texts["text_id"], texts["prompt"], strict=True)),
         pairs=tuple(Pair(*row) for row in pairs.itertuples(index=False, name=None)),
         elements=_by_text(tables[ELEMENTS]) if ELEMENTS in tables else {},
+        lists=_lists(tables[LISTS]) if LISTS in tables else (),
     )
 
 
@@ -113,6 +122,10 @@ def _by_text(table: pd.DataFrame) -> dict[str, tuple[Element, ...]]:
     for element_id, text_id, text in table.itertuples(index=False, name=None):
         found.setdefault(text_id, []).append(Element(element_id, text))
     return {text_id: tuple(many) for text_id, many in found.items()}
+
+
+def _lists(table: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(pairs) for _, pairs in table.groupby("list", sort=True)["pair_id"])
 
 
 def _readers(folder: Path, images: list[ImageRow]) -> dict[str, Callable[[], bytes]]:
@@ -220,6 +233,9 @@ class Key:
             texts={text[name]: questions.texts[name] for name in _by_opaque(self.texts)},
             pairs=tuple(sorted(pairs, key=lambda pair: pair.pair_id)),
             elements={name: elements[name] for name in sorted(elements)},
+            lists=tuple(
+                sorted(tuple(sorted(pair[one] for one in pairs)) for pairs in questions.lists)
+            ),
         )
 
     def restore_elements(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -245,14 +261,26 @@ class Key:
             overall,
             elements={name: self.restore_elements(one) for name, one in table.elements.items()},
             directions=table.directions,
+            margins={name: self._restore_margins(one) for name, one in table.margins.items()},
             repaired={
                 name: frozenset(self.original(one) for one in ids)
                 for name, ids in table.repaired.items()
             },
         )
 
+    def _restore_margins(self, table: pd.DataFrame) -> pd.DataFrame:
+        names = ["pair_id", "other_id"]
+        self._check(pd.unique(table[names].to_numpy().ravel()), self.pairs, "pair")
+        return table.assign(**{name: table[name].map(self.pairs) for name in names})
+
     def original(self, opaque: str) -> str:
-        """The benchmark's own id of a pair, image, text or element, e.g. of a finding."""
+        """The benchmark's own id of a pair, image, text or element, e.g. of a finding.
+
+        A comparison is named by two pairs, and so by both of theirs.
+        """
+        if BETWEEN_PAIRS in opaque:
+            first, _, second = opaque.partition(BETWEEN_PAIRS)
+            return f"{self.original(first)}{BETWEEN_PAIRS}{self.original(second)}"
         for names in (self.pairs, self.images, self.texts):
             if opaque in names:
                 return names[opaque]

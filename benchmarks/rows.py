@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.intervals import percentile
 
 
@@ -212,6 +212,25 @@ class MeasuredBuilder:
                 "value": np.concatenate(values),
             }
         )
+
+
+def withheld(measured: Measured, which: BoolArray, why: str) -> Measured:
+    """The same without the values of some rows, shape (rows,), before `infer`; a note says why."""
+    if not which.any():
+        return measured
+    rows = tuple(
+        replace(row, value=math.nan, ci_low=math.nan, ci_high=math.nan, note=why) if out else row
+        for row, out in zip(measured.rows, which, strict=True)
+    )
+    resamples = np.where(which[:, None], np.nan, measured.resamples)
+    gone = set(np.flatnonzero(which).tolist())
+    return replace(
+        measured,
+        rows=rows,
+        resamples=resamples,
+        clusters=measured.clusters[~measured.clusters["row"].isin(gone)].reset_index(drop=True),
+        pools={row: pool for row, pool in measured.pools.items() if row not in gone},
+    )
 
 
 def concatenate(parts: Iterable[Measured]) -> Measured:

@@ -22,13 +22,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.inference import infer
-from benchmarks.rows import Measured, Row, concatenate
+from benchmarks.rows import Measured, Row, concatenate, withheld
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 Kind = Literal["alignment", "preference", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Method = Literal["score", "compare"]
+"""How a metric is asked: a score of an image and a prompt, or a margin of two images of a prompt."""
+BETWEEN_TEXTS = "withheld: it compares scores of different prompts, and the metric compares images of one prompt"
+"""Note of a row that a metric with margins cannot have."""
 
 
 class Frozen(BaseModel):
@@ -228,12 +232,15 @@ class Questions:
         texts: text_id to prompt.
         pairs: what is to be scored; each pair_id once.
         elements: text_id to the elements of that prompt; empty where the benchmark has none.
+        lists: ids of pairs of one text whose images the benchmark compares with each other; empty
+            where it compares all images of a text.
     """
 
     images: Mapping[str, Callable[[], bytes]]
     texts: Mapping[str, str]
     pairs: tuple[Pair, ...]
     elements: Mapping[str, tuple[Element, ...]] = field(default_factory=dict)
+    lists: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -248,12 +255,17 @@ class ScoreTable:
         directions: metric to +1 (higher is better, the default) or -1.
         repaired: metric to the pair ids whose cell was malformed in the source and mended by
             the benchmark's own documented rule.
+        margins: metric to a frame with columns `pair_id`, `other_id`, `margin`, a line for each
+            order in which two images of a text were compared: positive where the metric prefers the
+            first, NaN where it gave nothing. Of such a metric `overall` holds strengths within each
+            text (`benchmarks.statistics.bradley_terry`), which tell nothing between texts.
     """
 
     overall: pd.DataFrame
     elements: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     directions: Mapping[str, Literal[1, -1]] = field(default_factory=dict)
     repaired: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    margins: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -506,4 +518,20 @@ class Benchmark(ABC):
         given = scores, answers, plan, self.name, self.card.revision
         if self.further:
             measured = concatenate((measured, *(compute(*given) for compute in self.further)))
+        if scores.margins:
+            beyond = [r.metric in scores.margins and not self.within_text(r) for r in measured.rows]
+            measured = withheld(measured, np.array(beyond, bool), BETWEEN_TEXTS)
         return infer(measured, plan, in_steps)
+
+    @property
+    def compares_images(self) -> bool:
+        """Whether its protocol has such rows as `within_text` tells."""
+        return False
+
+    def within_text(self, row: Row) -> bool:
+        """Whether a row of its protocol compares the scores of images of one text alone.
+
+        A metric that compares images of a text has no others: all other rows of it are withheld.
+        """
+        del row
+        return False

@@ -610,8 +610,8 @@ def parse_scores(
 
 
 def write_scores(table: ScoreTable) -> bytes:
-    """The table as a Parquet scores file that `read_scores` reads back."""
-    frames = [table.overall.reset_index()]
+    """The table as a Parquet scores file that `read_scores` reads back, margins beside."""
+    frames = [table.overall.reset_index(), *table.margins.values()]
     frames += [
         frame.rename(columns={"score": "element_score"}) for frame in table.elements.values()
     ]

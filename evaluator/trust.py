@@ -11,15 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.errors import AssayError
 from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Pair, Questions
+from benchmarks.statistics.intervals import wilson_low
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
+from evaluator.scoring.comparing import each_image
 from evaluator.scoring.engine import answered
-from evaluator.scoring.images import ImageError, canonical_image
+from evaluator.scoring.images import ImageError, canonical_png
+from leaderboard.records import OrderFigures
 from leaderboard.trust import (
     LIMITS,
     Check,
@@ -91,6 +95,26 @@ class Trial:
         last = compared("run", self.scores, run, self.rounding)
         return self.report.model_copy(update={"checks": (*self.report.checks, last)})
 
+    def with_orders(self, margins: pd.DataFrame) -> Self:
+        """The same trial of a metric that compares, with what all comparisons of the run say.
+
+        It fails where both orders are not told to agree more often than by chance.
+        """
+        figures = order_figures(margins)
+        moved = (margins["margin"] + _turned(margins)).abs()
+        low = figures.alike_low
+        check = Check(
+            name="places",
+            n_pairs=figures.comparisons,
+            mean=_or_zero(moved.mean()),
+            largest=_or_zero(moved.max()),
+            n_lost=figures.one_order,
+            passed=low is not None and low > 0.5,
+        )
+        return replace(
+            self, report=self.report.model_copy(update={"checks": (*self.report.checks, check)})
+        )
+
     @property
     def rounding(self) -> float:
         """The largest difference that is put down to rounding, in units of the score."""
@@ -139,6 +163,35 @@ def tried(
         ),
     )
     return Trial(report, before)
+
+
+def order_figures(margins: pd.DataFrame) -> OrderFigures:
+    """How far the order decides, of a table of margins with a line for each order."""
+    there, back = margins["margin"].to_numpy(), _turned(margins)
+    known = ~np.isnan(there) & ~np.isnan(back)
+    answered = there[~np.isnan(there)]
+    n = int(known.sum()) // 2
+    alike = float((np.sign(there) == -np.sign(back))[known].mean()) if n else math.nan
+    return OrderFigures(
+        comparisons=n,
+        alike=alike if n else None,
+        alike_low=wilson_low(alike, n) if n else None,
+        first=float((0.5 + 0.5 * np.sign(answered)).mean()) if answered.size else None,
+        one_order=int((np.isnan(there) != np.isnan(back)).sum()) // 2,
+    )
+
+
+def _turned(margins: pd.DataFrame) -> NDArray[np.float64]:
+    """Margin of each line's comparison in the other order, shape (n,)."""
+    first, second = margins["pair_id"], margins["other_id"]
+    of_both = pd.Series(
+        margins["margin"].to_numpy(), index=pd.MultiIndex.from_arrays([second, first])
+    )
+    return of_both.reindex(pd.MultiIndex.from_arrays([first, second])).to_numpy(np.float64)
+
+
+def _or_zero(figure: float) -> float:
+    return 0.0 if math.isnan(figure) else float(figure)
 
 
 def scores_of(client: ScorerClient, items: Sequence[RawItem]) -> Scores:
@@ -203,7 +256,7 @@ def canonical_items(questions: Questions) -> list[RawItem]:
     found = []
     for image_id, texts in asked.items():
         try:
-            data = canonical_image(questions.images[image_id]()).png
+            data = each_image(questions.images[image_id](), canonical_png)
         except (ImageError, OSError, AssayError):
             continue
         found.append(RawItem(image_id, data, tuple(texts)))
@@ -211,11 +264,11 @@ def canonical_items(questions: Questions) -> list[RawItem]:
 
 
 def _changed(items: Sequence[RawItem], change: Callable[[Image.Image], bytes]) -> list[RawItem]:
-    found = []
-    for one in items:
-        with Image.open(io.BytesIO(one.data)) as image:
-            found.append(RawItem(one.image_id, change(image.convert("RGB")), one.asked))
-    return found
+    def changed(data: bytes) -> bytes:
+        with Image.open(io.BytesIO(data)) as image:
+            return change(image.convert("RGB"))
+
+    return [replace(one, data=each_image(one.data, changed)) for one in items]
 
 
 def _spread(scores: Scores) -> float:

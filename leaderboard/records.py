@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.rows import Row
+from benchmarks.schema import Method
 from leaderboard.states import FINISHED, IN_BATCH, IN_WORK, TO_JUDGE, State
 from leaderboard.trust import TrustReport
 
@@ -83,6 +84,8 @@ class Submission(_Record):
     """Earlier submissions by others with the very same content: a flag, not a verdict."""
     receipt: Receipt | None = None
     """Of the author's own `check`, if they sent it along."""
+    method: Method = "score"
+    """Whether a metric scores images, or compares two images of a prompt."""
     flops_per_pair: dict[str, Flops] = Field(default_factory=dict)
     """Metric to the floating-point operations of one pair, as its author declares them: nobody has
     measured it. Absent where nothing is declared."""
@@ -241,6 +244,21 @@ class FindingExample(_Record):
     """Whether there is a score all the same."""
 
 
+class OrderFigures(_Record):
+    """Whether a metric that compares two images says the same with their places exchanged."""
+
+    comparisons: int
+    """That were answered in both orders."""
+    alike: float | None = None
+    """Share of them in which both orders prefer one image, or are ties."""
+    alike_low: float | None = None
+    """Lower limit of that share, one-sided, 95 % (Wilson), as if comparisons were independent."""
+    first: float | None = None
+    """Share of all answers that prefer the image that came first; ties count half."""
+    one_order: int = 0
+    """Comparisons that were answered in one order only."""
+
+
 class Findings(_Record):
     """What a reader must know of the items of a run, beside its scores."""
 
@@ -256,6 +274,8 @@ class Findings(_Record):
     """Some of them by name; none where a benchmark's answers are not public."""
     environment: dict[str, str] = Field(default_factory=dict)
     """What the scores were made with: engine, device, precision, versions."""
+    orders: OrderFigures | None = None
+    """Of a metric that compares."""
 
 
 class Provenance(_Record):

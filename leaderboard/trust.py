@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from benchmarks.statistics.content_effect import ChangeVerdict
 from benchmarks.statistics.prompt_effect import Verdict
 
-CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel", "run"]
+CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel", "run", "places"]
 
 LIMITS = {"float32": 0.01, "bfloat16": 0.05, "float16": 0.05}
 """By precision, the difference that is put down to rounding, in standard deviations of the scores."""
@@ -23,6 +23,7 @@ TITLES: dict[CheckName, str] = {
     "reencoded": "the same pixels in another lossless file",
     "one_pixel": "every channel value raised by one",
     "run": "the same pairs as the run itself asked them",
+    "places": "the two images of each comparison exchanged",
 }
 """What is changed, for people."""
 
@@ -33,6 +34,7 @@ CONSEQUENCES: dict[CheckName, str] = {
     "alone": "depends on the other pairs of its batch",
     "reencoded": "depends on the file format",
     "run": "was another when it was tested",
+    "places": "is decided by which image comes first",
 }
 """What a failed check says of a score. The one-pixel change is measured; it fails nobody."""
 

@@ -14,6 +14,8 @@ from benchmarks.schema import ScoreTable
 
 DIRECTIONS: tuple[str, ...] = ("forward_text", "inverse_text", "forward_image", "inverse_image")
 """Directions: the texts or the images are exchanged, and either side is the matching one."""
+IMAGE_BASED = frozenset({"image", "forward_image", "inverse_image"})
+"""Facets of rows that compare images of one text."""
 
 
 @dataclass(frozen=True)

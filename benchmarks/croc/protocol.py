@@ -31,6 +31,7 @@ from benchmarks.croc.load import (
 )
 from benchmarks.croc.measures import (
     DIRECTIONS,
+    IMAGE_BASED,
     LENGTHS,
     LONG,
     Contrasts,
@@ -307,6 +308,15 @@ class CrocHum(Benchmark):
             for text, prompt in zip(TEXTS, (pair.prompt, pair.contrast), strict=True)
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=SCHEMA.names)
+
+    @property
+    def compares_images(self) -> bool:
+        """Image-based rows do."""
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        """Image-based rows compare images of one prompt; text-based ones prompts of one image."""
+        return row.facet in IMAGE_BASED
 
     def measure(self, scores: ScoreTable, answers: CrocAnswers, plan: ResamplingPlan) -> Measured:
         """All CROC measures of every metric in the table.

@@ -19,7 +19,7 @@ import pandas as pd
 from benchmarks.arrays import IntArray
 from benchmarks.cases import SCHEMA
 from benchmarks.croc.load import TEXTS
-from benchmarks.croc.measures import DIRECTIONS, LENGTHS
+from benchmarks.croc.measures import DIRECTIONS, IMAGE_BASED, LENGTHS
 from benchmarks.croc.protocol import SAID
 from benchmarks.croc_syn.load import (
     FILES,
@@ -231,6 +231,15 @@ class CrocSyn(Benchmark):
             for text, prompt in zip(TEXTS, (pair.prompt, pair.contrast), strict=True)
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=SCHEMA.names)
+
+    @property
+    def compares_images(self) -> bool:
+        """Image-based rows do."""
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        """Image-based rows compare images of one prompt; text-based ones prompts of one image."""
+        return row.facet in IMAGE_BASED
 
     def measure(
         self, scores: ScoreTable, answers: CrocSynAnswers, plan: ResamplingPlan

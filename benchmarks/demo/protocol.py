@@ -12,7 +12,7 @@ from benchmarks.croc.protocol import CrocHum
 from benchmarks.demo import load
 from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.protocol import Gecko
-from benchmarks.rows import Measured
+from benchmarks.rows import Measured, Row
 from benchmarks.schema import Answers, Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.ts2 import protocol as ts2
@@ -54,6 +54,15 @@ class DemoBenchmark(Benchmark):
         if self._family == "ts2":
             return ts2.cases(answers, self.questions(data).texts)
         return self._protocol.cases(answers, data)
+
+    @property
+    def compares_images(self) -> bool:
+        """As in the protocol of the family."""
+        return self._protocol.compares_images
+
+    def within_text(self, row: Row) -> bool:
+        """As in the protocol of the family."""
+        return self._protocol.within_text(row)
 
     def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
         """The protocol of the family, unchanged."""

@@ -125,6 +125,16 @@ class BestOfBenchmark(CardBenchmark):
         order: IntArray = np.argsort(lists.ngroup().to_numpy(np.intp), kind="stable")
         return order.reshape(-1, size)
 
+    @property
+    def compares_images(self) -> bool:
+        """All its rows do."""
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        """Always: the best of the images of a text is chosen."""
+        del row
+        return True
+
     def measure(self, scores: ScoreTable, answers: RatedGroups, plan: ResamplingPlan) -> Measured:
         """All measures of every metric, by facet and variant; overall, by split and by skill."""
         builder = MeasuredBuilder(plan.n_resamples)

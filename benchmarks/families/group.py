@@ -49,7 +49,7 @@ from benchmarks.families.items import Items
 from benchmarks.families.means import Credit, add_mean
 from benchmarks.families.measures import guesses, refuse
 from benchmarks.families.slices import slices_of
-from benchmarks.rows import Measured, MeasuredBuilder
+from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
 from benchmarks.sources.folder import DataFolder, data_row
 from benchmarks.statistics.orders import chance_of_order
@@ -191,6 +191,15 @@ class GroupBenchmark(CardBenchmark):
             items.cluster_of_row,
             sources=folder.verified(),
         )
+
+    @property
+    def compares_images(self) -> bool:
+        """Whether a row has several images of a text."""
+        return self.said.rule in ("winoground", "image_choice")
+
+    def within_text(self, row: Row) -> bool:
+        """Whether images of a text are compared, not texts of an image."""
+        return row.measure == "image_score" or self.said.rule == "image_choice"
 
     def measure(self, scores: ScoreTable, answers: GroupAnswers, plan: ResamplingPlan) -> Measured:
         """All measures of every metric, overall, by split and by skill."""

@@ -248,4 +248,17 @@ def questions_of(items: Items, images: Mapping[str, Any]) -> Questions:
         images={name: images[name] for name in pairs["image"].drop_duplicates()},
         texts={pair: text for text, pair in number.items()},
         pairs=tuple(Pair(pair, image, number[text]) for pair, image, text in asked),
+        lists=_lists(items),
     )
+
+
+def _lists(items: Items) -> tuple[tuple[str, ...], ...]:
+    """Pairs of each row that share a text, where there are several."""
+    ids = items.pairs["pair_id"].to_numpy(object)
+    row, line = items.cells[:, 0], items.cells[:, 2]
+    text = pd.factorize(items.pairs["text"])[0][line]
+    order = np.lexsort((line, text, row))
+    row, text = row[order], text[order]
+    starts = np.flatnonzero((np.diff(row) != 0) | (np.diff(text) != 0)) + 1
+    found = (tuple(pairs) for pairs in np.split(ids[line[order]], starts) if len(pairs) > 1)
+    return tuple(dict.fromkeys(found))

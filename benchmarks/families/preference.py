@@ -239,6 +239,8 @@ class PreferenceBenchmark(CardBenchmark):
         for metric in scores.metrics:
             values = table[metric].to_numpy(np.float64) * scores.unit(metric)
             work = _Metric(self.said, self.missing, answers, plan, values)
+            if metric in scores.margins:
+                work.margin = margins_of(scores.margins[metric], answers, work.margin)
             if isinstance(self.said.threshold, Threshold):
                 work.calibrate(self._calibrating(answers), self._level("accuracy"))
             for part in parts:
@@ -275,6 +277,15 @@ class PreferenceBenchmark(CardBenchmark):
             used[compared.a[inside]] = used[compared.b[inside]] = True
             members = np.unique(in_plan[answers.cluster_of_row[rows]])
             yield _Part(part.split, part.skill, inside, rows, np.flatnonzero(used), members)
+
+    @property
+    def compares_images(self) -> bool:
+        """They are what it is about."""
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        """All are of comparisons of two images of a text; but a verdict is told by two scores."""
+        return row.measure != "exact_match"
 
     # What the labels alone say.
 
@@ -417,6 +428,24 @@ class PreferenceBenchmark(CardBenchmark):
                 said[at] = of
                 expected[at] = {A: 1.0 - side, B: float(side)}.get(int(gold), 0.5)
         return expected, said.tolist()
+
+
+def margins_of(
+    table: pd.DataFrame, answers: PreferenceAnswers, otherwise: FloatArray
+) -> FloatArray:
+    """Margins of a metric that compares, shape (n,): means of both orders; NaN where it gave none.
+
+    `table`: see `ScoreTable.margins`; `otherwise`: shape (n,), of comparisons it was not asked.
+    """
+    ids = pd.Index(answers.pair_ids)
+    first, second = (ids.get_indexer(pd.Index(table[name])) for name in ("pair_id", "other_id"))
+    turned = np.where(first < second, 1.0, -1.0)
+    key = np.minimum(first, second) * len(ids) + np.maximum(first, second)
+    of_key = (table["margin"] * turned).groupby(key).mean()
+    a, b = answers.compared.a, answers.compared.b
+    wanted = np.minimum(a, b) * len(ids) + np.maximum(a, b)
+    found = of_key.reindex(wanted).to_numpy(np.float64) * np.where(a < b, 1.0, -1.0)
+    return np.where(np.isin(wanted, of_key.index), found, otherwise)
 
 
 class _Metric:

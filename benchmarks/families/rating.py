@@ -171,6 +171,15 @@ class RatingBenchmark(CardBenchmark):
                         work.add(builder, of_measure, ties, part)
         return builder.build()
 
+    @property
+    def compares_images(self) -> bool:
+        """Whether it pools the images of a prompt."""
+        return self.card.evaluation.pool == "prompt"
+
+    def within_text(self, row: Row) -> bool:
+        """Whether it pools the images of a prompt; an error needs scores on one scale."""
+        return self.card.evaluation.pool == "prompt" and row.measure != "rmse"
+
     def rows_of(self, row: Row, answers: RatingAnswers) -> Iterator[tuple[Row, Ties]]:
         """Rows of one metric on one facet in one slice, without values, and their rule for ties."""
         del answers

@@ -190,6 +190,15 @@ class Gecko(Benchmark):
             splits=_splits(prompts),
         )
 
+    @property
+    def compares_images(self) -> bool:
+        """Rows of SxS do."""
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        """Side by side, people compared two images of a prompt."""
+        return (row.measure, row.facet) == ("pairwise_accuracy", "SxS")
+
     def measure(self, scores: ScoreTable, answers: GeckoAnswers, plan: ResamplingPlan) -> Measured:
         """All Gecko measures of every metric in the table.
 

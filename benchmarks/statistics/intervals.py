@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -217,3 +218,14 @@ def _between(resamples: NDArray[np.floating], tails: NDArray[np.float64]) -> Int
     low, high = in_order[rows, left].astype(np.float64), in_order[rows, right].astype(np.float64)
     ends = np.where(enough[:, None], low + (place - left) * (high - low), np.nan)
     return Intervals(ends[:, 0], ends[:, 1], enough)
+
+
+def wilson_low(share: float, n: int, level: float = 0.95) -> float:
+    """Lower limit of a share of n, one-sided: Wilson's score interval (JASA 1927).
+
+    `share`: 0..1; `n`: at least 1. Returns: 0..1.
+    """
+    z = float(scipy.special.ndtri(level))
+    middle = share + z * z / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n)

@@ -403,6 +403,16 @@ class Ts2(Benchmark):
         folder = self.folder(data)
         return load_texts(folder) if folder.has(METADATA) else {}
 
+    @property
+    def compares_images(self) -> bool:
+        """All its rows do."""
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        """Always: the images of a graph have one prompt."""
+        del row
+        return True
+
     def measure(self, scores: ScoreTable, answers: Ts2Answers, plan: ResamplingPlan) -> Measured:
         """Rank, separation and delta of every metric, in both variants, in all and by part.
 

@@ -18,7 +18,7 @@ from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.registry import find, load_registry
-from benchmarks.schema import Benchmark
+from benchmarks.schema import Benchmark, Method
 from evaluator.commands.check_report import (
     Verdict,
     closing_lines,
@@ -189,7 +189,7 @@ def _check(wanted: CheckRequest, place: Path | None, *, as_json: bool) -> None:
         if not as_json:
             for line in examined_lines(seen):
                 console().print(line, soft_wrap=True)
-        outcome = _run(wanted, module, _drawn(wanted))
+        outcome = _run(wanted, module, _drawn(wanted, module.manifest.method))
     _tell(seen, outcome, as_json=as_json)
     if outcome.receipt is not None:
         target = place or _beside(wanted, seen.name)
@@ -231,12 +231,12 @@ def _listener(module: ScoringModule, drawn: Sequence[Drawn]) -> Iterator[Any]:
         yield tell
 
 
-def _drawn(wanted: CheckRequest) -> list[Drawn]:
+def _drawn(wanted: CheckRequest, method: Method) -> list[Drawn]:
     """The benchmarks to be asked, each with its share of the pairs."""
     chosen = [find(wanted.registry, name) for name in dict.fromkeys(wanted.benchmarks)] or [
         one
         for _, one in sorted(wanted.registry.items())
-        if one.card.simulated and one.has_questions(wanted.data)
+        if one.card.simulated and one.has_questions(wanted.data) and _fits(one, method)
     ]
     share = None if wanted.pairs is None else max(1, wanted.pairs // len(chosen))
     return [Drawn(one, wanted.data, share) for one in chosen]
@@ -245,8 +245,14 @@ def _drawn(wanted: CheckRequest) -> list[Drawn]:
 def _runs_on(wanted: CheckRequest, module: ScoringModule) -> tuple[str, ...]:
     """Benchmarks it would be run on if it were submitted here."""
     return module.manifest.benchmarks or tuple(
-        name for name, one in wanted.registry.items() if one.has_questions(wanted.data)
+        name
+        for name, one in wanted.registry.items()
+        if one.has_questions(wanted.data) and _fits(one, module.manifest.method)
     )
+
+
+def _fits(benchmark: Benchmark, method: Method) -> bool:
+    return method == "score" or benchmark.compares_images
 
 
 def _tell_problems(seen: ValidationReport, *, as_json: bool) -> None:

@@ -133,6 +133,14 @@ class ScorerSession:
         request = wire_protocol.encode_score(seq, images, pairs)
         return self._ask(request, seq, len(pairs))
 
+    def compare(
+        self, images: Sequence[bytes], comparisons: Sequence[tuple[int, int, str]]
+    ) -> Floats:
+        """One margin per (index into images, another index, prompt); NaN where there is none."""
+        seq = self._next_seq()
+        request = wire_protocol.encode_compare(seq, images, comparisons)
+        return self._ask(request, seq, len(comparisons))
+
     def score_elements(
         self,
         images: Sequence[bytes] | None,

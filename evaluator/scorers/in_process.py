@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from benchmarks.errors import AssayError, PlatformError
 from evaluator.scorers import device as model_device
@@ -35,6 +36,7 @@ from evaluator.scoring.asking import (
     Reply,
     Work,
 )
+from evaluator.scoring.comparing import unpacked
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import Remark, decode
 
@@ -50,8 +52,7 @@ class Picture:
     vector: NDArray[np.float32] | None = None  # its embedding, once it is known
     remarks: tuple[Remark, ...] = ()  # what was done to it
     problem: str = ""  # why the scorer cannot take it; empty where it can
-    # whether it was decoded, and that is not yet among the work that was told
-    uncounted: bool = False
+    uncounted: int = 0  # images that were decoded, and are not yet among the work that was told
 
 
 @dataclass(slots=True)
@@ -90,6 +91,8 @@ def path_of(
     scorer: Any, meter: Meter, *, batch_texts: int, cache: EmbeddingCache | None = None
 ) -> ScoringPath:
     """The cheapest way that a scorer offers."""
+    if compares(scorer):
+        return partial(by_comparison, scorer, meter)
     if is_dual_encoder(scorer):
         return DualPath(scorer, meter, batch_texts, cache).score
     return partial(by_image if offers(scorer, "score_texts") else by_pair, scorer, meter)
@@ -98,6 +101,11 @@ def path_of(
 def offers(scorer: Any, *methods: str) -> bool:
     """Whether a scorer has these methods."""
     return all(callable(getattr(scorer, name, None)) for name in methods)
+
+
+def compares(scorer: Any) -> bool:
+    """Whether it compares two images of a prompt, and gives no score of one."""
+    return offers(scorer, "compare") and not offers(scorer, "score")
 
 
 def is_dual_encoder(scorer: Any) -> bool:
@@ -191,6 +199,20 @@ def by_pair(scorer: Any, meter: Meter, items: Sequence[Item]) -> list[tuple[Verd
     found = checked(meter.call(scorer.score, images, prompts), len(pairs), "score")
     meter.images += len(pairs)
     meter.texts += len(pairs)
+    return _split(found, items)
+
+
+def by_comparison(scorer: Any, meter: Meter, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
+    """Each comparison on its own; an item holds two images."""
+    asked = [
+        (one.prompt, *picture.prepared)
+        for item, picture in zip(items, _pictures(items), strict=True)
+        for one in item.asked
+    ]
+    prompts, first, second = (list(column) for column in zip(*asked, strict=True))
+    found = checked(meter.call(scorer.compare, prompts, first, second), len(asked), "compare")
+    meter.images += 2 * len(asked)
+    meter.texts += len(asked)
     return _split(found, items)
 
 
@@ -444,20 +466,25 @@ class ModelClient:
             picture.vector, picture.remarks = kept.vector, kept.remarks
             if not self.asks_elements:
                 return Ready(picture, kept.vector.nbytes, remarks=kept.remarks)
-        decoded = decode(data)
-        picture.remarks, picture.uncounted = decoded.remarks, True
+        both = unpacked(data)
+        decoded = [decode(one) for one in both or (data,)]
+        picture.remarks = tuple(dict.fromkeys(remark for one in decoded for remark in one.remarks))
+        picture.uncounted = len(decoded)
         try:
-            image = decoded.image
             with model_device.without_gradients():
-                picture.prepared = self._scorer.prepare(image) if self._prepares else image
+                made = [self._prepared(one.image) for one in decoded]
+            picture.prepared = tuple(made) if both else made[0]
         except Exception as error:  # noqa: BLE001  # whatever a model's code raises
             picture.problem = in_one_line(error)
         return Ready(
             picture,
             model_device.held_bytes(picture.prepared),
-            pixels=decoded.image.width * decoded.image.height,
-            remarks=decoded.remarks,
+            pixels=sum(one.image.width * one.image.height for one in decoded),
+            remarks=picture.remarks,
         )
+
+    def _prepared(self, image: Image.Image) -> Any:
+        return self._scorer.prepare(image) if self._prepares else image
 
     def ask(self, items: Sequence[Item]) -> Reply:
         """See `ScorerClient`.
@@ -479,7 +506,7 @@ class ModelClient:
     def _reply(self, items: Sequence[Item]) -> Reply:
         for item in items:
             self._meter.decoded += item.image.content.uncounted
-            item.image.content.uncounted = False
+            item.image.content.uncounted = 0
         fit = [item for item in items if not item.image.content.problem]
         scored = iter(self._scored(fit) if fit else ())
         verdicts = [_unprepared(i) if i.image.content.problem else next(scored) for i in items]

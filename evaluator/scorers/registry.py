@@ -15,6 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.schema import Method
 from evaluator.scorers.device import check_device
 from evaluator.scoring.contract import Scorer
 
@@ -112,6 +113,11 @@ class ScorerRow(Frozen):
     def reads(self) -> str:
         """What a score depends on, for people."""
         return "image and prompt" if self.reads_prompt else "image only"
+
+    @property
+    def method(self) -> Method:
+        """Whether it scores images, or compares two of a prompt."""
+        return "compare" if self.options.get("method") == "compare" else "score"
 
     @property
     def endpoint(self) -> str:

@@ -142,7 +142,7 @@ def _environment(parts: Iterable[Part]) -> dict[str, str]:
     return {name: "; ".join(found) for name, found in values.items()}
 
 
-_NO_SCORE = "no_score"
+NO_SCORE = "no_score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +201,8 @@ class ScoreColumn:
     findings: tuple[Finding, ...]  # one per code and item
     environment: Mapping[str, str]  # what the scores were made with
     verdict: RunVerdict  # how much of the run has scores
+    # columns `pair_id`, `other_id`, `margin`, or None; see `ScoreTable.margins`
+    margins: pd.DataFrame | None = None
 
 
 def column_of(questions: Questions, whole: Part, *, resumed: int, engine: str) -> ScoreColumn:
@@ -251,7 +253,7 @@ def _verdict(questions: Questions, whole: Part, findings: tuple[Finding, ...]) -
     for pair in questions.pairs:
         if math.isnan(whole.scores[pair.pair_id]):
             of = ("pair", pair.pair_id), ("image", pair.image_id), ("text", pair.text_id)
-            unscored[next((reasons[key] for key in of if key in reasons), _NO_SCORE)] += 1
+            unscored[next((reasons[key] for key in of if key in reasons), NO_SCORE)] += 1
     return RunVerdict(
         pairs=len(questions.pairs),
         scored=len(questions.pairs) - unscored.total(),

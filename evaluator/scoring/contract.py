@@ -1,9 +1,12 @@
 """Scorer: the one contract of submitted modules and of the built-in metrics.
 
-A scorer is any object with a method `score`. The other methods are optional, and only make the
-engine's work cheaper: whichever path it takes, a pair gets the same score.
+A scorer is any object with a method `score`, or with `compare` where it only compares. The other
+methods are optional, and only make the engine's work cheaper: whichever path it takes, a pair gets
+the same score.
 
-    score(images, prompts) -> scores                       one per pair; always there
+    score(images, prompts) -> scores                       one per pair
+    compare(prompts, images_a, images_b) -> margins        one per comparison of two images of a
+                                                           prompt, positive where a is better
     prepare(image) -> prepared                             once per image, ahead of the device
     encode_images(images) -> vectors (n, d)                dual encoders: each image once,
     encode_texts(prompts) -> vectors (m, d)                each text once,
@@ -81,6 +84,15 @@ class Scorer(Protocol):
 
     def score(self, images: Sequence[Image.Image], prompts: Sequence[str]) -> Sequence[float]:
         """One score per pair (image, prompt); NaN where the scorer gives none."""
+
+
+class Compares(Protocol):
+    """Compares two images of a prompt; it is asked in both orders."""
+
+    def compare(
+        self, prompts: Sequence[str], images_a: Sequence[Any], images_b: Sequence[Any]
+    ) -> Sequence[float]:
+        """One margin per comparison, positive where `images_a` is better; NaN where there is none."""
 
 
 class Prepares(Protocol):

@@ -14,16 +14,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.errors import SubmitterError
 from evaluator.isolation.inside.wire_protocol import MAX_REQUEST, Capability
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Item, PairRequest, Ready, Reply, Work
+from evaluator.scoring.comparing import unpacked
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.images import MAX_PIXELS, canonical_image
+from evaluator.scoring.images import MAX_PIXELS, ImageError, canonical_image
 
 USUAL_REQUEST = MAX_REQUEST // 4
 """Bytes of a request, unless a single image has more: the sandbox holds all of it at once,"""
 USUAL_PIXELS = 4 * MAX_PIXELS  # and all of it decoded
 _OVERHEAD = 64  # At least what a request holds beside the bytes of each of its images and texts
+
+_MOST_BYTES = MAX_REQUEST - MAX_REQUEST // 64
+"""Of two images that are compared, so that there is room for their prompt."""
 
 Floats = NDArray[np.float64]
 
@@ -102,9 +107,16 @@ class SandboxClient:
 
     def ready(self, data: bytes) -> Ready:
         """See `ScorerClient`."""
-        image = canonical_image(data)
-        pixels = image.width * image.height
-        return Ready(image.png, len(image.png), pixels, image.remarks)
+        images = [canonical_image(one) for one in unpacked(data) or (data,)]
+        pngs = tuple(image.png for image in images)
+        if sum(map(len, pngs)) > _MOST_BYTES:
+            raise ImageError(f"both images together have more than {_MOST_BYTES} bytes")
+        return Ready(
+            pngs,
+            sum(map(len, pngs)),
+            sum(image.width * image.height for image in images),
+            tuple(dict.fromkeys(remark for image in images for remark in image.remarks)),
+        )
 
     def ask(self, items: Sequence[Item]) -> Reply:
         """See `ScorerClient`; a sandbox that ran out of memory is gone, so nothing smaller is tried."""
@@ -115,7 +127,7 @@ class SandboxClient:
         for request in requests(items):
             scores |= self._scores(request)
             texts += self._new_texts(request)
-            images += len(request)
+            images += sum(len(item.image.content) for item in request)
             calls += 1
             if self.asks_elements and (found := self._elements(request)):
                 elements |= found
@@ -131,11 +143,28 @@ class SandboxClient:
         return _reply(items, scores, elements if self.asks_elements else None, work)
 
     def _scores(self, request: Sequence[Item]) -> dict[str, float]:
+        """Of items with one image each, or of comparisons, which have two."""
         pairs = [(n, pair) for n, item in enumerate(request) for pair in item.asked]
-        scores = self._session.score(
-            [item.image.content for item in request], [(n, pair.prompt) for n, pair in pairs]
+        images = [png for item in request for png in item.image.content]
+        compares = len(images) > len(request)
+        self._check_method(Capability.COMPARE if compares else Capability.SCORE)
+        scores = (
+            self._session.compare(images, [(2 * n, 2 * n + 1, pair.prompt) for n, pair in pairs])
+            if compares
+            else self._session.score(images, [(n, pair.prompt) for n, pair in pairs])
         )
         return {pair.pair_id: float(s) for (_, pair), s in zip(pairs, scores, strict=True)}
+
+    def _check_method(self, needed: Capability) -> None:
+        if needed not in self._can:
+            asked, has = (
+                ("compare", "score") if needed is Capability.COMPARE else ("score", "compare")
+            )
+            raise SubmitterError(
+                "method_missing",
+                f"The scorer was to be asked by {asked}, and has the method {has} alone.",
+                f'Write method = "{has}" into assay.toml, or add the method {asked}.',
+            )
 
     def _elements(self, request: Sequence[Item]) -> dict[str, Floats]:
         asked = [
@@ -185,7 +214,7 @@ def _pieces(item: Item, max_bytes: int) -> Iterator[Item]:
 
 
 def _item_bytes(item: Item) -> int:
-    return len(item.image.content) + _OVERHEAD + sum(map(_asked_bytes, item.asked))
+    return item.image.n_bytes + 2 * _OVERHEAD + sum(map(_asked_bytes, item.asked))
 
 
 def _asked_bytes(pair: PairRequest) -> int:
@@ -209,6 +238,8 @@ def _reply(
 
 def _way(can: Capability) -> str:
     """Which of its methods a scorer is asked by."""
+    if Capability.SCORE not in can:
+        return "compare"
     if Capability.ENCODE in can:
         return "encode_images, encode_texts, similarity"
     return "score_texts" if Capability.SCORE_TEXTS in can else "score"

@@ -94,6 +94,15 @@ class Drawn(Benchmark):
         """The benchmark's own protocol."""
         return self._whole.measure(scores, answers, plan)
 
+    @property
+    def compares_images(self) -> bool:
+        """As in the benchmark's own protocol."""
+        return self._whole.compares_images
+
+    def within_text(self, row: Row) -> bool:
+        """As in the benchmark's own protocol."""
+        return self._whole.within_text(row)
+
 
 def evenly(clusters: Sequence[str], n: int, seed: int) -> tuple[str, ...]:
     """One cluster from each of `n` stretches of about the same length, in their order.
@@ -237,7 +246,7 @@ class DryRun:
     start_s: float | None = None
     capabilities: Capability = Capability.SCORE  # what it can do
     runs: list[BenchmarkRun] = field(default_factory=list)  # the benchmarks that are through
-    # what an image, a text and a pair cost; None where that was not reached
+    # what an image, a text and a pair cost; None where that was not reached, or two are compared
     costs: Costs | None = None
     peak_memory_bytes: int = 0  # of all processes of one sandbox
     log: str = ""  # what the module printed in its last sandbox, harmless to show
@@ -290,7 +299,8 @@ def dry_run(
         try:
             for one in benchmarks:
                 found.runs.append(_run(run, one, sessions, tell, clock))
-            found.costs = _costs(sessions[-1], benchmarks)
+            if module.manifest.method == "score":
+                found.costs = _costs(sessions[-1], benchmarks)
         except SubmitterError as error:
             found.failure = error
     ready = [one for one in sessions if one.start_s is not None]
@@ -360,6 +370,7 @@ def _as_submission(module: ScoringModule, benchmarks: Sequence[Drawn], now: date
         submitter="",
         lower_is_better=(manifest.name,) if lower else (),
         trained_on=manifest.trained_on,
+        method=manifest.method,
         flops_per_pair=manifest.flops_of_metrics,
         models=manifest.models,
         content_sha256=module.content.sha256,

@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
+from benchmarks.schema import Method
 from evaluator.manifest import NamedManifest, read_manifest
 
 _ENTRY_POINT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*")
@@ -36,6 +37,9 @@ class Manifest(NamedManifest):
 
     entry_point: str = "scorer:Scorer"
     """`module:Class` inside the archive."""
+    method: Method = "score"
+    """Method that is asked: `score`, a number for an image and a prompt; or `compare`, a margin for
+    two images of a prompt, in both orders."""
     weights: str = ""
     """Bundled safetensors file, given to the constructor as `weights`."""
     direction: Literal["higher_is_better", "lower_is_better"] = "higher_is_better"
@@ -74,6 +78,16 @@ class Manifest(NamedManifest):
         if value is None or (isinstance(value, list | tuple) and _is_range(value)):
             return value
         raise ValueError("must be two finite numbers in a list, the smaller one first")
+
+    @field_validator("direction", "range")
+    @classmethod
+    def _of_scores(cls, value: object, found: ValidationInfo) -> object:
+        if found.data.get("method") == "compare":
+            raise ValueError(
+                'is of scores; with method = "compare" a positive number says that the first image '
+                "is better"
+            )
+        return value
 
     @field_validator("trained_on")
     @classmethod

@@ -18,10 +18,11 @@ from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import PLAN_VERSION, ClientSource, Engine, Finding, ScoringPlan
 from evaluator.scoring.column import Cost as RunCost
 from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
+from evaluator.scoring.comparing import Comparisons
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.sandbox import StartedSandboxes
-from evaluator.trust import Trial, sampled, tried
+from evaluator.trust import Trial, order_figures, sampled, tried
 from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Submission
 from leaderboard.trust import TrustReport
 
@@ -61,6 +62,7 @@ def findings_record(column: ScoreColumn) -> Findings:
             for finding in _examples(column.findings)
         ),
         environment=dict(column.environment),
+        orders=None if column.margins is None else order_figures(column.margins),
     )
 
 
@@ -207,15 +209,21 @@ class ModuleRun:
         """See `Run`."""
         work = self._work
         questions, tag = work.questions_of(benchmark, data), work.tag(benchmark)
+        revision = " ".join(filter(None, (benchmark.card.revision, tag)))
+        comparisons = None
+        if work.submission.method == "compare":
+            comparisons = Comparisons.of(questions, f"{benchmark.name} {revision}".encode())
+            questions = comparisons.questions
         total = len(questions.pairs)
         tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
         trial = None if self._trust else self._tried(questions, benchmark.name, tell)
-        revision = " ".join(filter(None, (benchmark.card.revision, tag)))
-        column = self.column(questions, (benchmark.name, revision), tell)
+        asked = self.column(questions, (benchmark.name, revision), tell)
+        column = asked if comparisons is None else comparisons.column(asked)
         verdict = column.verdict
         check_mostly_scored(verdict.scored, verdict.pairs, benchmark.name, verdict.unscored)
         if trial is not None:
-            self._trust = trial.after({str(pair): score for pair, score in column.overall.items()})
+            trial = trial if column.margins is None else trial.with_orders(column.margins)
+            self._trust = trial.after({str(pair): score for pair, score in asked.overall.items()})
         return Scored(
             benchmark.name,
             self._table(column),
@@ -253,18 +261,22 @@ class ModuleRun:
             tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
 
         few = sampled(questions, secrets.token_bytes(32))
-        crossing = crossed(questions, secrets.token_bytes(32))
+        compares = self._work.submission.method == "compare"
+        crossing = None if compares else crossed(questions, secrets.token_bytes(32))
         direction = -1 if self._work.submission.lower_is_better else 1
         with self._trial.open() as asker:
             trial = tried(asker, few, benchmark, show)
-            found = controls(asker, crossing, direction=direction, rounding=trial.rounding)
+            if crossing is not None:
+                found = controls(asker, crossing, direction=direction, rounding=trial.rounding)
+                trial = trial.with_controls(found.prompt, found.content)
             show(0, 0)
-        return trial.with_controls(found.prompt, found.content)
+        return trial
 
     def _table(self, column: ScoreColumn) -> ScoreTable:
         name = self._work.submission.metrics[0]
         return ScoreTable(
             column.overall.to_frame(name),
             elements={} if column.elements is None else {name: column.elements},
+            margins={} if column.margins is None else {name: column.margins},
             directions=dict.fromkeys(self._work.submission.lower_is_better, -1),
         )

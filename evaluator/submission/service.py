@@ -15,7 +15,7 @@ from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.prompt_sets.prompt_set import PromptSet, load_prompt_sets
 from benchmarks.registry import find
 from benchmarks.released.bundle import FOLDER, ReleasedScores, released_bytes
-from benchmarks.schema import Benchmark, ScoreTable
+from benchmarks.schema import Benchmark, Method, ScoreTable
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.source import Fetched
 from evaluator.scorers.checkpoints import ModelHub
@@ -46,6 +46,7 @@ from evaluator.submission.intake import (
     kept_suffix,
     same_content,
 )
+from evaluator.submission.manifest import Manifest
 from evaluator.submission.receipts import differences, environment_versions, read_receipt
 from evaluator.submission.scores_file import ScoresFile, examine_scores_file, read_scores_file
 from evaluator.submission.templates import template_notes
@@ -118,6 +119,7 @@ def module_record(
             "links": manifest.links,
             "lower_is_better": (manifest.name,) if lower else (),
             "trained_on": manifest.trained_on,
+            "method": manifest.method,
             "flops_per_pair": manifest.flops_of_metrics,
             "models": manifest.models,
             "entry_point": manifest.entry_point,
@@ -187,6 +189,7 @@ def builtin_record(
             "licence": ", ".join(licences),
             "lower_is_better": () if row.higher_is_better else (row.name,),
             "trained_on": row.trained_on,
+            "method": row.method,
             "flops_per_pair": flops,
             "models": tuple(weights),
         }
@@ -198,9 +201,19 @@ def benchmarks_of(
     registry: Mapping[str, Benchmark],
     data: Path | None,
     where: str = "in assay.toml",
+    *,
+    method: Method = "score",
 ) -> tuple[str, ...]:
-    """Those that are asked for, or all whose images are here if none is."""
-    wanted = asked or tuple(sorted(registry))
+    """Those that are asked for, or all whose images are here, and that it can be run on, if none is."""
+    fit = [n for n in asked or sorted(registry) if method == "score" or registry[n].compares_images]
+    if unfit := [name for name in asked if name not in fit]:
+        raise SubmitterError(
+            "nothing_to_compare",
+            f"{', '.join(unfit)} compares no images of one prompt, which is all that a metric with "
+            'method = "compare" tells.',
+            f"Name others {where}, or give scores.",
+        )
+    wanted = tuple(fit)
     here = tuple(n for n in wanted if registry[n].has_questions(data))
     if here and (here == wanted or not asked):
         return here
@@ -238,6 +251,9 @@ class SubmissionService:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return self.gate_of()
 
+    def _benchmarks_of(self, manifest: Manifest) -> tuple[str, ...]:
+        return benchmarks_of(manifest.benchmarks, self.registry, self.data, method=manifest.method)
+
     def score_benchmarks(self) -> tuple[str, ...]:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return tuple(n for n, b in sorted(self.registry.items()) if b.has_answers(self.data))
@@ -249,7 +265,7 @@ class SubmissionService:
                 return seen
             manifest = module.manifest
             try:
-                here = benchmarks_of(manifest.benchmarks, self.registry, self.data)
+                here = self._benchmarks_of(manifest)
             except SubmitterError as error:
                 return replace(seen, problems=problems_of(error))
             absent = [name for name in seen.benchmarks if name not in here]
@@ -295,7 +311,7 @@ class SubmissionService:
             submission = module_record(
                 replace(envelope, receipt=read, source=source),
                 module,
-                benchmarks_of(manifest.benchmarks, self.registry, self.data),
+                self._benchmarks_of(manifest),
             )
             with _packed(content, self.scratch) as upload:
                 return reception.receive(identity, submission, upload, notes)
@@ -331,7 +347,13 @@ class SubmissionService:
         try:
             for name in wanted.benchmarks:
                 find(self.registry, name)
-            chosen = benchmarks_of(wanted.benchmarks, self.registry, self.data, "with --benchmark")
+            chosen = benchmarks_of(
+                wanted.benchmarks,
+                self.registry,
+                self.data,
+                "with --benchmark",
+                method=found.row.method if found.row else "score",
+            )
         except SubmitterError as error:
             return found.with_problems(problems_of(error))
         return found.on(chosen)

@@ -39,7 +39,7 @@ from pandas.api.types import is_float_dtype
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from benchmarks.parquet import parquet_frame, read_stored, write_stored
+from benchmarks.parquet import parquet_frame, read_margins, read_stored, write_stored
 from benchmarks.questions import Key, key_path
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import parse_scores, write_scores
@@ -182,18 +182,26 @@ def read_table(private: Readable, submission: Submission, record: ScoreBundle) -
         metric = submission.metrics[0]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, str(error)) from error
-    parts = ["element_id", "element_score"] if "element_id" in frame else []
+    parts = [
+        *(["element_id", "element_score"] if "element_id" in frame else []),
+        *(["other_id", "margin"] if "other_id" in frame else []),
+    ]
     if list(frame.columns) != ["pair_id", metric, *parts]:
         raise damaged(path, f"its columns are {ascii(list(frame.columns))[:200]}")
-    whole = frame[frame["element_id"].isna()] if parts else frame
-    elements = frame[frame["element_id"].notna()] if parts else frame[:0]
-    numbers = [metric, *parts[1:]]
+    further = frame[parts[::2]].notna().any(axis=1)
+    numbers = [metric, *parts[1::2]]
     if any(not is_float_dtype(frame[name]) for name in numbers):
         raise damaged(path, "its scores are not all numbers")
+    elements, compared = (
+        frame[frame[name].notna()] if name in parts else frame[:0]
+        for name in ("element_id", "other_id")
+    )
+    margins = frame.reindex(columns=["pair_id", "other_id", "margin"]).loc[compared.index]
     return ScoreTable(
-        whole.set_index("pair_id")[[metric]],
-        elements={metric: _elements(elements)} if parts else {},
+        frame[~further].set_index("pair_id")[[metric]],
+        elements={metric: _elements(elements)} if "element_id" in parts else {},
         directions=dict.fromkeys(submission.lower_is_better, -1),
+        margins={metric: margins.reset_index(drop=True)} if "other_id" in parts else {},
     )
 
 
@@ -471,7 +479,7 @@ def cached_scores(
     result = read_result(store, submission, benchmark.name)
     if result is None:
         raise _scores_missing(submission, benchmark)
-    content, answers = _content(store, submission, benchmark), benchmark.answers(data)
+    content, answers = _content(store, submission, benchmark, "scores"), benchmark.answers(data)
     try:
         table = parse_scores(
             content,
@@ -481,6 +489,9 @@ def cached_scores(
             metric=submission.metrics[0],
             lower_is_better=submission.lower_is_better,
         )
+        if submission.method == "compare":
+            margins = read_margins(_content(store, submission, benchmark, "margins"))
+            table = replace(table, margins=margins)
     except SubmitterError as error:
         raise PlatformError(
             "scores_damaged",
@@ -499,8 +510,8 @@ def cached_scores(
     )
 
 
-def _content(store: Store, submission: Submission, benchmark: Benchmark) -> bytes:
-    name, file = submission.submission_id, f"{benchmark.name}.scores.parquet"
+def _content(store: Store, submission: Submission, benchmark: Benchmark, what: str) -> bytes:
+    name, file = submission.submission_id, f"{benchmark.name}.{what}.parquet"
     places = (
         [(store.private, f"{results_folder(name)}{file}")]
         if submission.private

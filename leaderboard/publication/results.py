@@ -18,7 +18,7 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.errors import PlatformError
-from benchmarks.parquet import write_stored
+from benchmarks.parquet import write_margins, write_stored
 from benchmarks.rows import Measured
 from benchmarks.schema import Card, ScoreTable
 from leaderboard.ledger.editions import Edition
@@ -158,7 +158,8 @@ def result_files(
     """The files of one run.
 
     `<benchmark>.json` holds the rows and what is needed to compute them again, `.scores.parquet`
-    the score of every pair, `.clusters.parquet` the value of every cluster behind every row,
+    the score of every pair, `.clusters.parquet` the value of every cluster behind every row, `.margins.parquet` what a metric that
+    compares said of every comparison,
     `.resamples.parquet` one column per row with its value in each resample and
     `.influence.parquet` one with what each block of clusters adds to it. Where a benchmark's
     answers are not public, only the rows are: the rest could carry a message, and the answers
@@ -174,6 +175,7 @@ def result_files(
             revision=result.revision,
         ),
         f"{stem}.clusters.parquet": _parquet(measured.clusters),
+        **({f"{stem}.margins.parquet": write_margins(scores)} if scores.margins else {}),
         **draws_files(stem, measured.resamples, measured.contributions),
     }
     return ResultFiles({**rows, **behind}, {}) if answers_public else ResultFiles(rows, behind)
@@ -393,7 +395,14 @@ def _cost(cost: Cost) -> Cost:
 
 
 def _findings(findings: Findings) -> Findings:
-    return findings.model_copy(update={"examples": ()})
+    orders = findings.orders and findings.orders.model_copy(
+        update={
+            name: figure and round(figure, DECIMALS)
+            for name in ("alike", "alike_low", "first")
+            if (figure := getattr(findings.orders, name)) is not None
+        }
+    )
+    return findings.model_copy(update={"examples": (), "orders": orders})
 
 
 def _trust(report: TrustReport) -> TrustReport:

@@ -28,6 +28,7 @@ ALLOWED = {
     "texts.parquet": ["text_id", "prompt"],
     "images.parquet": ["image_id", "file", "sha256", "n_bytes"],
     "elements.parquet": ["element_id", "text_id", "element"],
+    "lists.parquet": ["list", "pair_id"],
 }
 REGISTRY = load_registry()
 
@@ -43,6 +44,7 @@ class Parted(Toy):
             {"text": "a grey pixel", "other": "a pixel"},
             (*toy.pairs[:2], Pair("c", "image c", "other")),
             {"text": one, "other": (Element("1", "pixel"),)},
+            (("b", "a"),),
         )
 
 
@@ -262,8 +264,17 @@ def test_a_whole_table_comes_back_with_its_elements(toy: Exported) -> None:
         pd.DataFrame({"m": [float(ord(key.pairs[p])) for p in texts]}, index=index),
         elements={"m": pd.DataFrame(rows, columns=["pair_id", "element_id", "score"])},
         directions={"m": -1},
+        margins={
+            "m": pd.DataFrame({"pair_id": index, "other_id": index[::-1], "margin": range(3)})
+        },
     )
     restored = key.restore_table(table)
+    turned = restored.margins["m"]
+    assert [turned[name].tolist() for name in ("pair_id", "other_id", "margin")] == [
+        [key.pairs[p] for p in index], [key.pairs[p] for p in index[::-1]], [0, 1, 2]
+    ]  # fmt: skip
+    assert {key.original(p) for p in found.lists[0]} == {"a", "b"}
+    assert key.original(" > ".join(found.lists[0])) in ("a > b", "b > a")
     some = key.restore_table(ScoreTable(table.overall.iloc[1:]))
     assert some.overall.to_dict() == restored.overall.drop(key.pairs[next(iter(texts))]).to_dict()
     assert restored.overall["m"].to_dict() == {"a": 97.0, "b": 98.0, "c": 99.0}

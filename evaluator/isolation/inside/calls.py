@@ -178,6 +178,8 @@ def article(value: Any) -> str:
 _TWO = 2
 OPTIONAL_KEYWORDS = ("device", "models", "weights")
 _METHODS = (
+    (Capability.SCORE, ("score",)),
+    (Capability.COMPARE, ("compare",)),
     (Capability.SCORE_ELEMENTS, ("score_elements",)),
     (Capability.ENCODE, ("encode_images", "encode_texts", "similarity")),
     (Capability.SCORE_TEXTS, ("score_texts",)),
@@ -204,10 +206,10 @@ def import_scorer(root: Path, entry_point: str) -> type:
         raise ScorerFailure(
             ErrorKind.IMPORT_FAILED, f"Module {module_name} has no class {class_name}"
         )
-    if not callable(getattr(scorer, "score", None)):
+    if not any(callable(getattr(scorer, name, None)) for name in ("score", "compare")):
         place = _place_of_class(scorer, root)
         raise ScorerFailure(
-            ErrorKind.IMPORT_FAILED, f"Class {class_name} has no method score{place}"
+            ErrorKind.IMPORT_FAILED, f"Class {class_name} has no method score or compare{place}"
         )
     return scorer
 
@@ -232,8 +234,8 @@ def construct(
 
 
 def capabilities(scorer: Any) -> Capability:
-    """What the scorer can do beyond `score`."""
-    found = Capability.SCORE
+    """What the scorer can do."""
+    found = Capability(0)
     for capability, names in _METHODS:
         if all(callable(getattr(scorer, name, None)) for name in names):
             found |= capability
@@ -246,6 +248,17 @@ def call_score(scorer: Any, root: Path, images: list[Any], prompts: list[str]) -
         returned = scorer.score(images, prompts)
         place = place_of(scorer.score, root)
         return numbers(returned, len(prompts), "score", f"{place}")
+
+
+def call_compare(
+    scorer: Any, root: Path, prompts: list[str], images_a: list[Any], images_b: list[Any]
+) -> list[float]:
+    """One margin per comparison, positive where the first image is better; NaN where there is none."""
+    with reporting(ErrorKind.SCORER_RAISED, root, "compare"):
+        returned = scorer.compare(prompts, images_a, images_b)
+        return numbers(
+            returned, len(prompts), "compare", place_of(scorer.compare, root), of="comparisons"
+        )
 
 
 def call_score_elements(
@@ -346,6 +359,18 @@ class ScoringPath:
             return self._by_texts(images, pairs)
         each = [images[place] for place, _ in pairs]
         return call_score(self._scorer, self._root, each, [prompt for _, prompt in pairs])
+
+    def margins(
+        self, images: list[Any], comparisons: Sequence[tuple[int, int, str]]
+    ) -> list[float]:
+        """One margin per comparison; NaN where the scorer gave none."""
+        return call_compare(
+            self._scorer,
+            self._root,
+            [prompt for _, _, prompt in comparisons],
+            [images[first] for first, _, _ in comparisons],
+            [images[second] for _, second, _ in comparisons],
+        )
 
     def element_scores(
         self, images: list[Any], items: Sequence[tuple[int, str, Sequence[str]]]

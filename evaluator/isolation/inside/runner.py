@@ -168,11 +168,17 @@ class _Answers:
             return self._score(wire_protocol.decode_score(body))
         if magic == wire_protocol.ELEMENTS:
             return self._score_elements(wire_protocol.decode_elements(body))
+        if magic == wire_protocol.COMPARE:
+            return self._compare(wire_protocol.decode_compare(body))
         raise wire_protocol.ProtocolError("a request of unknown kind")
 
     def _score(self, request: wire_protocol.ScoreRequest) -> list[float]:
         self._images = self._scorer.prepared(_decoded(request.images))
         return self._scorer.scores(self._images, request.pairs)
+
+    def _compare(self, request: wire_protocol.CompareRequest) -> list[float]:
+        self._images = self._scorer.prepared(_decoded(request.images))
+        return self._scorer.margins(self._images, request.comparisons)
 
     def _score_elements(self, request: wire_protocol.ElementsRequest) -> list[float]:
         if request.images is not None:

@@ -9,6 +9,7 @@ header, a header and exactly n float64, or a header and at most 2048 bytes of te
     box -> supervisor   RD01    word = bits of `Capability`: imported and constructed
     supervisor -> box   SC01    word = length; body: images, pairs
                         EL01    word = length; body: images (or "the ones before"), items
+                        CM01    word = length; body: images, comparisons
     box -> supervisor   RE01    word = n, then n float64 (NaN: no score there)
                         ER01    word = kind << 16 | length, then text
 
@@ -35,11 +36,13 @@ GO = b"GO01"
 READY = b"RD01"
 SCORE = b"SC01"
 ELEMENTS = b"EL01"
+COMPARE = b"CM01"
 REPLY = b"RE01"
 ERROR = b"ER01"
 
 _U32 = struct.Struct("<I")
 _PAIR = struct.Struct("<II")
+_COMPARISON = struct.Struct("<III")
 _GO = struct.Struct("<5Q")
 
 
@@ -58,6 +61,8 @@ class Capability(IntFlag):
     """All texts of an image are scored at once."""
     PREPARE = 16
     """Images are prepared once, for all its other methods."""
+    COMPARE = 32
+    """Two images of one prompt are compared."""
 
 
 _ALL_CAPABILITIES = sum(Capability)  # as a number: a flag's own ~ drops unknown bits
@@ -109,6 +114,14 @@ class ElementsRequest:
 
     images: tuple[bytes, ...] | None
     items: tuple[tuple[int, str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRequest:
+    """Distinct images, and (image index, image index, prompt) comparisons over them."""
+
+    images: tuple[bytes, ...]
+    comparisons: tuple[tuple[int, int, str], ...]
 
 
 def encode_header(magic: bytes, seq: int, word: int = 0) -> bytes:
@@ -165,6 +178,19 @@ def encode_elements(
     return _request(ELEMENTS, seq, parts)
 
 
+def encode_compare(
+    seq: int, images: Sequence[bytes], comparisons: Sequence[tuple[int, int, str]]
+) -> bytes:
+    """A request for one margin per comparison of two images of a prompt."""
+    parts = [*_image_table(images), _U32.pack(len(comparisons))]
+    for first, second, prompt in comparisons:
+        _check_index(first, len(images))
+        _check_index(second, len(images))
+        text = prompt.encode()
+        parts += (_COMPARISON.pack(first, second, len(text)), text)
+    return _request(COMPARE, seq, parts)
+
+
 def decode_score(body: bytes) -> ScoreRequest:
     """Read the body of a score request."""
     cursor = _Cursor(body)
@@ -176,6 +202,20 @@ def decode_score(body: bytes) -> ScoreRequest:
         pairs.append((image, prompt))
     cursor.finish()
     return ScoreRequest(images, tuple(pairs))
+
+
+def decode_compare(body: bytes) -> CompareRequest:
+    """Read the body of a request for margins."""
+    cursor = _Cursor(body)
+    images = cursor.images(cursor.u32())
+    comparisons = []
+    for _ in range(cursor.u32()):
+        first, second, prompt = cursor.u32(), cursor.u32(), cursor.text()
+        _check_index(first, len(images))
+        _check_index(second, len(images))
+        comparisons.append((first, second, prompt))
+    cursor.finish()
+    return CompareRequest(images, tuple(comparisons))
 
 
 def decode_elements(body: bytes) -> ElementsRequest:
@@ -227,7 +267,7 @@ def split_error_word(word: int) -> tuple[ErrorKind, int]:
 
 def decode_capabilities(word: int) -> Capability:
     """The bits of a ready frame."""
-    if word & ~_ALL_CAPABILITIES or not word & Capability.SCORE:
+    if word & ~_ALL_CAPABILITIES or not word & (Capability.SCORE | Capability.COMPARE):
         raise ProtocolError(f"unknown capabilities {word:#x}")
     return Capability(word)
 

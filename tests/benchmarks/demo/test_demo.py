@@ -27,7 +27,7 @@ from benchmarks.demo.load import fingerprint, pinned, pinned_revision
 from benchmarks.gecko.load import TEMPLATES
 from benchmarks.registry import load_registry
 from benchmarks.rows import Measured
-from benchmarks.schema import Answers, ScoreTable
+from benchmarks.schema import BETWEEN_TEXTS, Answers, ScoreTable
 from tests.benchmarks.checks import refused
 from tools.demo_split import croc, evalmuse, gecko, ts2
 from tools.demo_split.models import MODELS
@@ -199,3 +199,24 @@ def test_each_has_the_structure_of_the_benchmark_it_stands_for() -> None:
     units = ["template", "prompt_id", "model", "model_b", "unit_index"]
     assert set(ratings["template"]) == set(TEMPLATES)
     assert set(ratings.groupby(units)["rater_id"].nunique()) == {3}
+
+
+@pytest.mark.parametrize(
+    ("name", "facets"),
+    [
+        ("demo_croc", {"image", "forward_image", "inverse_image"}),
+        ("demo_ts2", {None}),
+        ("demo_evalmuse", set()),
+        ("demo_gecko", {"SxS"}),
+    ],
+)
+def test_a_metric_that_compares_has_values_of_what_compares_images_of_a_prompt(
+    name: str, facets: set[str | None]
+) -> None:
+    demo, answers = DEMOS[name], DEMOS[name].answers(None)
+    oracle = scores_of(name, answers, known_errors()).overall[["oracle"]]
+    none = pd.DataFrame(columns=["pair_id", "other_id", "margin"])
+    rows = demo.evaluate(ScoreTable(oracle, margins={"oracle": none}), answers, 0).rows
+    assert {row.facet for row in rows if not math.isnan(row.value)} == facets
+    assert {row.note for row in rows if not demo.within_text(row)} <= {BETWEEN_TEXTS}
+    assert demo.compares_images is bool(facets)

@@ -17,7 +17,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.families.comparisons import BAD, TIE, A, B
 from benchmarks.families.preference import MEASURES, PreferenceAnswers, PreferenceBenchmark
 from benchmarks.rows import Measured, Row
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import BETWEEN_TEXTS, ScoreTable
 from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
 
@@ -238,6 +238,49 @@ def test_an_image_without_a_score_is_never_chosen_and_loses(tmp_path: Path) -> N
     assert {row.n_missing for row in found.values()} == {1}
     assert "counted as wrong: 2" in found["accuracy"].note
     assert "never chosen: 1" in found["regret"].note
+
+
+def compared(
+    one: PreferenceBenchmark, scores: Mapping[str, float], lines: Sequence[tuple[str, str, float]]
+) -> dict[str, Row]:
+    """Rows by measure of a metric that compares."""
+    answers = one.answers(None)
+    overall = pd.DataFrame({"m": [scores.get(pair, NAN) for pair in answers.pair_ids]},
+                           index=pd.Index(answers.pair_ids, name="pair_id"))  # fmt: skip
+    margins = pd.DataFrame(lines, columns=["pair_id", "other_id", "margin"])
+    found = one.evaluate(ScoreTable(overall, margins={"m": margins}), answers, 0)
+    return {row.measure: row for row in found.rows if row.split is None and row.skill is None}
+
+
+def test_a_metric_that_compares_is_measured_by_what_it_said_of_each_pair(tmp_path: Path) -> None:
+    """A circle, which no scores can say: every pair of the list is right but one, which is tied."""
+    rows = [{"p": "p", "images": ["a", "b", "c"], "ranks": [1, 2, 3]}]
+    one = benchmark(tmp_path, rows, {"ranks": "ranks"}, RANKS)
+    a, b, c = "a", "b", "c"
+    lines = [(a, b, 2.0), (b, a, -1.0), (b, c, 0.5), (c, b, NAN), (a, c, 1.0), (c, a, 1.0)]
+    found = compared(one, {a: 0.0, b: 0.0, c: 0.0}, lines)
+    assert found["accuracy"].value == pytest.approx(2 / 3)
+    assert found["accuracy_half"].value == pytest.approx(2.5 / 3)
+    turned = compared(one, {a: 0.0, b: 0.0, c: 0.0}, [(y, x, -m) for x, y, m in lines])
+    assert {name: row.value for name, row in turned.items()} == pytest.approx(
+        {name: row.value for name, row in found.items()}, nan_ok=True
+    )
+
+
+def test_a_pair_that_was_not_compared_has_the_difference_of_strengths(tmp_path: Path) -> None:
+    rows = [{"p": "p", "images": ["a", "b", "c"], "ranks": [1, 2, 3]}]
+    one = benchmark(tmp_path, rows, {"ranks": "ranks"}, RANKS)
+    a, b, c = "a", "b", "c"
+    found = compared(one, {a: 1.0, b: 0.0, c: -1.0}, [(a, b, -1.0), (b, c, NAN)])
+    assert found["accuracy"].value == pytest.approx(1 / 3)
+
+
+def test_four_labels_need_scores(tmp_path: Path) -> None:
+    verdict = {"label": "label", "values": LABEL["values"], "good": 1.0}
+    one = benchmark(tmp_path, labelled("xy"), verdict, {"label": "label"})
+    found = compared(one, {}, [(*one.answers(None).pair_ids[:2], 1.0)])
+    assert found["exact_match"].note == BETWEEN_TEXTS
+    assert math.isnan(found["exact_match"].value)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,11 @@ def test_an_error_comes_with_its_code_its_place_and_a_hint(
         ("x = 1\ny = (", "import_failed", "scorer.py:2"),
         ("from helper import gone", "import_failed", "helper.py:2"),
         ("class Other: pass", "import_failed", "Module scorer has no class Scorer"),
-        ("class Scorer: pass", "import_failed", "Class Scorer has no method score (scorer.py:1)"),
+        (
+            "class Scorer: pass",
+            "import_failed",
+            "Class Scorer has no method score or compare (scorer.py:1)",
+        ),
         (
             "class Scorer:\n  def __init__(self, model): pass\n  def score(self): pass",
             "init_failed",

@@ -33,8 +33,8 @@ def items_of(client: SandboxClient, *sizes: int, elements: bool = False) -> list
 
 def test_an_image_is_sent_in_its_canonical_form() -> None:
     ready = SandboxClient(FakeSession()).ready(picture(1))
-    assert is_canonical(ready.content)
-    assert (ready.pixels, ready.n_bytes) == (4, len(ready.content))
+    assert is_canonical(ready.content[0])
+    assert (ready.pixels, ready.n_bytes) == (4, len(ready.content[0]))
     with pytest.raises(ImageError):
         SandboxClient(FakeSession()).ready(b"no image")
 
@@ -44,7 +44,7 @@ def test_each_pair_gets_its_score_and_only_calls_and_images_are_counted() -> Non
     items = items_of(client, 2, 1)
     reply = client.ask(items)
     assert [[v.score for v in row] for row in reply.verdicts] == [
-        [content_score(i.image.content, p.prompt) for p in i.asked] for i in items
+        [content_score(i.image.content[0], p.prompt) for p in i.asked] for i in items
     ]
     assert reply.elements is None
     work = reply.work
@@ -73,8 +73,8 @@ def test_elements_follow_their_images() -> None:
     reply = client.ask(items)
     assert reply.elements is not None
     assert reply.elements[0][0].tolist() == []
-    assert reply.elements[0][1].tolist() == [content_score(items[0].image.content, "part")]
-    assert reply.elements[1][0].tolist() == [content_score(items[1].image.content, "part")]
+    assert reply.elements[0][1].tolist() == [content_score(items[0].image.content[0], "part")]
+    assert reply.elements[1][0].tolist() == [content_score(items[1].image.content[0], "part")]
 
 
 @pytest.mark.parametrize(("limit", "value"), [("USUAL_REQUEST", 700), ("USUAL_PIXELS", 11)])
@@ -95,7 +95,7 @@ TEXT = st.text(max_size=40)
 ITEM = st.builds(
     lambda data, pixels, texts: Item(
         "i",
-        Ready(data, len(data), pixels),
+        Ready((data,), len(data), pixels),
         tuple(
             PairRequest(str(n), "t", text, tuple(Element("e", part) for part in parts))
             for n, (text, parts) in enumerate(texts)
@@ -121,7 +121,7 @@ def test_every_request_fits_and_nothing_is_left_out(items: list[Item], most: int
     for part in sent:
         pairs = [(n, pair) for n, item in enumerate(part) for pair in item.asked]
         frame = wire_protocol.encode_score(
-            1, [item.image.content for item in part], [(n, pair.prompt) for n, pair in pairs]
+            1, [item.image.content[0] for item in part], [(n, pair.prompt) for n, pair in pairs]
         )
         asked = [(n, pair.prompt, [e.text for e in pair.elements]) for n, pair in pairs]
         assert len(frame) <= (most if len(part) == 1 else 700 + 64)

@@ -1,0 +1,169 @@
+"""Comparisons: two images of a prompt, asked in both orders, and the scores that follow from them.
+
+To the engine a comparison is a pair like any other, whose image is a file that holds both images.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.errors import SubmitterError
+from benchmarks.questions import BETWEEN_PAIRS
+from benchmarks.schema import Pair, Questions
+from benchmarks.statistics.bradley_terry import strengths
+from evaluator.scoring.column import NO_SCORE, RunVerdict, ScoreColumn
+
+NEIGHBOURS = 4
+"""Images on either side, in a seeded order, that an image of a long list is compared with."""
+_MARK = b"two images\0"
+_LENGTH = struct.Struct("<I")
+
+
+def packed(first: bytes, second: bytes) -> bytes:
+    """Two encoded images as one file."""
+    return b"".join((_MARK, _LENGTH.pack(len(first)), first, second))
+
+
+def unpacked(data: bytes) -> tuple[bytes, bytes] | None:
+    """Both images of such a file; None for any other."""
+    if not data.startswith(_MARK):
+        return None
+    start = len(_MARK) + _LENGTH.size
+    end = start + _LENGTH.unpack_from(data, len(_MARK))[0]
+    return data[start:end], data[end:]
+
+
+def each_image(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """The file with its image, or both of its images, changed."""
+    both = unpacked(data)
+    return change(data) if both is None else packed(change(both[0]), change(both[1]))
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """What a metric that compares is asked about the questions of a benchmark."""
+
+    questions: Questions  # a pair for each order of each comparison
+    pairs: Mapping[str, tuple[str, str]]  # its id to the pairs of the first and the second image
+    text_of: Mapping[str, str]  # pair to its text, of all pairs of the benchmark
+
+    @classmethod
+    def of(cls, questions: Questions, seed: bytes) -> Self:
+        """Both orders of the schedule of every list; the same seed gives the same.
+
+        Raises:
+            SubmitterError: `nothing_to_compare`: no text has two images.
+        """
+        by_id = {pair.pair_id: pair for pair in questions.pairs}
+        pairs: dict[str, tuple[str, str]] = {}
+        for one in questions.lists or _lists_of(questions):
+            for first, second in scheduled([pair for pair in one if pair in by_id], seed):
+                pairs |= {_named(first, second): (first, second)}
+                pairs |= {_named(second, first): (second, first)}
+        if not pairs:
+            raise SubmitterError(
+                "nothing_to_compare",
+                "The benchmark has one image of each prompt, so there is nothing to compare.",
+                "Name other benchmarks in assay.toml.",
+            )
+
+        def reader(first: str, second: str) -> Callable[[], bytes]:
+            both = (questions.images[by_id[name].image_id] for name in (first, second))
+            return partial(_read_both, *both)
+
+        asked = Questions(
+            images={name: reader(*both) for name, both in pairs.items()},
+            texts=questions.texts,
+            pairs=tuple(Pair(name, name, by_id[a].text_id) for name, (a, _) in pairs.items()),
+        )
+        return cls(asked, pairs, {pair.pair_id: pair.text_id for pair in questions.pairs})
+
+    def column(self, asked: ScoreColumn) -> ScoreColumn:
+        """Scores of the benchmark's pairs from margins: strengths within each text.
+
+        A pair of no comparison that was answered has none.
+        """
+        both = pd.DataFrame(self.pairs.values(), columns=["pair_id", "other_id"])
+        margins = both.assign(margin=asked.overall.loc[list(self.pairs)].to_numpy())
+        overall = self._strengths(margins)
+        return replace(
+            asked,
+            overall=overall,
+            margins=margins,
+            verdict=self._verdict(asked, overall),
+        )
+
+    def _strengths(self, margins: pd.DataFrame) -> pd.Series[float]:
+        found = pd.Series(
+            math.nan, index=pd.Index(list(self.text_of), name="pair_id"), name="score"
+        )
+        known = margins[margins["margin"].notna()]
+        for _, lines in known.groupby(known["pair_id"].map(self.text_of), sort=False):
+            codes, names = pd.factorize(pd.concat([lines["pair_id"], lines["other_id"]]))
+            won = 0.5 + 0.5 * np.sign(lines["margin"].to_numpy())
+            n = len(lines)
+            found[names] = strengths(codes[:n], codes[n:], won, len(names))
+        return found
+
+    def _verdict(self, asked: ScoreColumn, overall: pd.Series[float]) -> RunVerdict:
+        """Counts pairs that were compared; what was asked of each is among the findings."""
+        of_pair: dict[str, list[str]] = {}
+        for name, (first, second) in self.pairs.items():
+            of_pair.setdefault(first, []).append(name)
+            of_pair.setdefault(second, []).append(name)
+        codes = {one.item_id: one.code for one in asked.findings if not one.scored}
+        missing = [pair for pair in of_pair if math.isnan(overall[pair])]
+        reasons = (
+            next((codes[name] for name in of_pair[pair] if name in codes), NO_SCORE)
+            for pair in missing
+        )
+        return RunVerdict(
+            pairs=len(of_pair),
+            scored=len(of_pair) - len(missing),
+            unscored=dict(Counter(reasons).most_common()),
+            remarks=asked.verdict.remarks,
+        )
+
+
+def scheduled(pairs: Sequence[str], seed: bytes) -> Iterator[tuple[str, str]]:
+    """Pairs to be compared: all of a short list, of a long one each with its neighbours in a ring.
+
+    The ring is in the order of a keyed hash, and every pair of it has as many neighbours.
+    """
+
+    def place(name: str) -> bytes:
+        return hashlib.blake2b(name.encode(), key=seed[:64], digest_size=16).digest()
+
+    ring = sorted(dict.fromkeys(pairs), key=place)
+    n = len(ring)
+    for step in range(1, min(NEIGHBOURS, n // 2) + 1):
+        # Halfway round, both ends name the same pair of a ring of even length.
+        yield from (
+            (ring[at], ring[(at + step) % n]) for at in range(n // 2 if 2 * step == n else n)
+        )
+
+
+def _lists_of(questions: Questions) -> list[list[str]]:
+    """Pairs by text."""
+    found: dict[str, list[str]] = {}
+    for pair in questions.pairs:
+        found.setdefault(pair.text_id, []).append(pair.pair_id)
+    return list(found.values())
+
+
+def _named(first: str, second: str) -> str:
+    return f"{first}{BETWEEN_PAIRS}{second}"
+
+
+def _read_both(first: Callable[[], bytes], second: Callable[[], bytes]) -> bytes:
+    return packed(first(), second())

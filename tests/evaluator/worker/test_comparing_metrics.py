@@ -1,0 +1,204 @@
+"""A metric that compares two images, from its submission to the boards."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from scipy.stats import norm
+
+from benchmarks.errors import SubmitterError
+from benchmarks.parquet import read_margins
+from benchmarks.questions import QuestionFolder, export_questions
+from benchmarks.rows import Row
+from benchmarks.schema import BETWEEN_TEXTS
+from evaluator.isolation.inside.wire_protocol import Capability
+from evaluator.trust import order_figures
+from evaluator.worker.tasks import WorkerRole
+from tests.benchmarks import toy
+from tests.benchmarks.toy import Toy
+from tests.evaluator.rig import MODULE, FakeBackend, FakeSession, Rig, results
+
+COMPARING = {**MODULE, "assay.toml": b'name = "grey"\nmethod = "compare"'}
+Margin = Callable[[int, int], float]
+BRIGHTER: Margin = lambda a, b: float(a - b)  # noqa: E731
+
+
+class Compared(Toy):
+    """The toy, of which all images have one prompt and its measure is of that prompt."""
+
+    @property
+    def compares_images(self) -> bool:
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        return True
+
+
+class Pooled(Compared):
+    """The same, with a measure between prompts."""
+
+    def within_text(self, row: Row) -> bool:
+        return False
+
+
+def brightness(data: bytes) -> int:
+    pixel = Image.open(io.BytesIO(data)).getpixel((0, 0))
+    assert isinstance(pixel, tuple)
+    return int(pixel[0])
+
+
+@dataclass
+class ComparingSession(FakeSession):
+    """A box that compares, and does not score."""
+
+    capabilities: Capability = Capability.COMPARE
+    margin: Margin = field(default=BRIGHTER)
+
+    def compare(self, images: Sequence[bytes], comparisons: Sequence[tuple[int, int, str]]) -> Any:
+        found = [
+            self.margin(brightness(images[a]), brightness(images[b])) for a, b, _ in comparisons
+        ]
+        return np.array(found)
+
+
+@dataclass
+class ComparingBoxes(FakeBackend):
+    margin: Margin = field(default=BRIGHTER)
+
+    def start(self, *_: Any, **__: Any) -> Any:
+        return ComparingSession(self, margin=self.margin)
+
+
+def rig_of(folder: Path, margin: Margin = BRIGHTER, benchmark: Toy | None = None) -> Rig:
+    return Rig(folder, toy=benchmark or Compared(), backend=ComparingBoxes(margin=margin))
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve images in place of three."""
+    monkeypatch.setattr(toy, "PAIRS", tuple(f"pair {n}" for n in range(12)))
+
+
+def figures(rig: Rig, name: str) -> Any:
+    found = rig.result(name).findings
+    assert found is not None
+    return found.orders
+
+
+@pytest.mark.usefixtures("many")
+def test_it_ranks_by_strengths_and_what_it_said_of_each_comparison_is_published(
+    tmp_path: Path,
+) -> None:
+    rig = rig_of(tmp_path)
+    name = rig.ran(COMPARING)
+    (cell,) = rig.cells()
+    assert (cell.distrust, cell.value) == ("", pytest.approx(0.0, abs=1e-9))
+    margins = read_margins(rig.store.public.read(f"results/{name}/toy.margins.parquet"))["grey"]
+    assert len(margins) == 2 * 12 * 4
+    own = margins[["pair_id", "other_id"]].map(lambda pair: int(pair.split()[1]))
+    assert (margins["margin"] == own["pair_id"] - own["other_id"]).all()
+    orders = figures(rig, name)
+    assert (orders.comparisons, orders.alike, orders.first, orders.one_order) == (48, 1.0, 0.5, 0)
+    found = rig.result(name)
+    assert found.trust is not None
+    assert {check.name: check.passed for check in found.trust.checks}["places"] is True
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize(
+    ("margin", "alike", "first"),
+    [
+        (lambda _a, _b: 1.0, 0.0, 1.0),
+        (lambda a, b: np.sign(np.random.default_rng([a, b]).normal()), None, None),
+    ],
+    ids=["the first one always", "at random"],
+)
+def test_one_that_is_decided_by_the_order_gets_no_rank(
+    tmp_path: Path, margin: Margin, alike: float | None, first: float | None
+) -> None:
+    rig = rig_of(tmp_path, margin)
+    name = rig.ran(COMPARING)
+    (cell,) = rig.cells()
+    assert "which image comes first" in cell.distrust
+    orders = figures(rig, name)
+    assert orders.alike_low is not None and orders.alike_low <= 0.5
+    if alike is not None:
+        assert (orders.alike, orders.first) == (alike, first)
+
+
+def test_a_value_that_compares_prompts_is_withheld_with_the_reason(tmp_path: Path) -> None:
+    rig = rig_of(tmp_path, benchmark=Pooled())
+    name = rig.ran(COMPARING)
+    (row,) = rig.result(name).as_rows()
+    assert np.isnan(row.value) and np.isnan(row.ci_low)
+    assert row.note == BETWEEN_TEXTS
+
+
+def test_a_benchmark_that_compares_no_images_takes_none(tmp_path: Path) -> None:
+    rig = rig_of(tmp_path, benchmark=Toy())
+    files = {**COMPARING, "assay.toml": COMPARING["assay.toml"] + b'\nbenchmarks = ["toy"]'}
+    with pytest.raises(SubmitterError) as caught:
+        rig.sent(files)
+    assert caught.value.code == "nothing_to_compare"
+
+
+def test_a_module_asked_by_the_other_method_is_told_which_it_has(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, toy=Compared())
+    assert rig.ended(rig.ran(COMPARING))[1:] == ("method_missing", "submitter")
+
+
+@pytest.mark.parametrize("key", ['direction = "lower_is_better"', "range = [0, 1]"])
+def test_a_margin_has_neither_direction_nor_range(tmp_path: Path, key: str) -> None:
+    files = {**COMPARING, "assay.toml": COMPARING["assay.toml"] + f"\n{key}".encode()}
+    with pytest.raises(SubmitterError) as caught:
+        rig_of(tmp_path).sent(files)
+    assert caught.value.code == "bad_manifest"
+
+
+def test_opaque_ids_and_two_machines_change_nothing(tmp_path: Path) -> None:
+    for folder in ("one", "two", "out"):
+        (tmp_path / folder).mkdir()
+    alone = rig_of(tmp_path / "one")
+    expected = results(alone.store, alone.ran(COMPARING))
+    rig, out = rig_of(tmp_path / "two"), tmp_path / "out"
+    export_questions(Compared(), None, out, rng=random.Random(5))
+    name = rig.sent(COMPARING)
+    assert rig.worker("s1", role=WorkerRole.SCORE, questions=QuestionFolder(out)).run_next()
+    assert rig.worker("j1", role=WorkerRole.JUDGE, keys=out).run_next()
+    assert {key: one for key, one in results(rig.store, name).items() if "margins" not in key} == {
+        key: one for key, one in expected.items() if "margins" not in key
+    }
+    found = read_margins(rig.store.public.read(f"results/{name}/toy.margins.parquet"))["grey"]
+    assert set(found["pair_id"]) == {"a", "b", "c"}
+
+
+def test_a_new_protocol_is_measured_from_the_margins_that_are_kept(tmp_path: Path) -> None:
+    from evaluator.worker.handoff import cached_scores
+
+    rig = rig_of(tmp_path)
+    submission = rig.status(rig.ran(COMPARING)).submission
+    assert submission.method == "compare"
+    kept = cached_scores(rig.store, submission, rig.toy, None).table
+    assert list(kept.margins["grey"].columns) == ["pair_id", "other_id", "margin"]
+    assert len(kept.margins["grey"]) == 6
+
+
+def test_figures_of_the_order_count_both_answers_and_one() -> None:
+    lines = [("a", "b", 1.0), ("b", "a", -2.0), ("a", "c", 1.0), ("c", "a", 3.0),
+             ("b", "c", np.nan), ("c", "b", 1.0), ("a", "d", 0.0), ("d", "a", 0.0)]  # fmt: skip
+    found = order_figures(pd.DataFrame(lines, columns=["pair_id", "other_id", "margin"]))
+    assert (found.comparisons, found.one_order) == (3, 1)
+    assert found.alike == pytest.approx(2 / 3)
+    assert found.first == pytest.approx((1 + 0 + 1 + 1 + 1 + 0.5 + 0.5) / 7)
+    assert found.alike_low is not None
+    low = found.alike_low
+    assert (found.alike - low) / np.sqrt(low * (1 - low) / 3) == pytest.approx(norm.ppf(0.95))
