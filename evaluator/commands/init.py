@@ -69,6 +69,8 @@ def init(
 
     vlm: asks a model of the Hub.
 
+    compare: compares two images of a prompt.
+
     ts2, croc: runs an existing class of T2IScoreScore or CROC unchanged.
 
     generations: a model's images for the prompts of a prompt set.

@@ -161,6 +161,7 @@ class SkeletonKind(StrEnum):
     PLAIN = "plain"
     DUAL_ENCODER = "dual-encoder"
     VLM = "vlm"
+    COMPARE = "compare"
     TS2 = "ts2"
     CROC = "croc"
     GENERATIONS = "generations"
@@ -172,11 +173,14 @@ DESCRIPTIONS = {
     "what yours does.",
     SkeletonKind.VLM: "The probability that a vision-language model says Yes when it is asked "
     "whether the image shows the prompt.",
+    SkeletonKind.COMPARE: "Compares two images of a prompt by the colours that it names. Say here "
+    "what yours does.",
     SkeletonKind.TS2: "A metric of T2IScoreScore's package. Say here what it does.",
     SkeletonKind.CROC: "A metric of CROC's collection. Say here what it does.",
 }
-_BOUNDED = "range = [0.0, 1.0]"
-_UNBOUNDED = "# range = [0.0, 1.0]"
+_COMPARES = """# How it is asked: compare(prompts, images_a, images_b), each two images in both orders.
+method = "compare"
+"""
 _EXAMPLE_MODEL = '# models = ["owner/name@0123456789abcdef0123456789abcdef01234567"]'
 
 _TS2_BASES = (
@@ -209,6 +213,7 @@ _COPIED: Mapping[SkeletonKind, Mapping[str, str]] = {
     SkeletonKind.PLAIN: {"scorer.py": "plain/scorer.py"},
     SkeletonKind.DUAL_ENCODER: {"scorer.py": "dual_encoder/scorer.py"},
     SkeletonKind.VLM: {"scorer.py": "vlm/scorer.py"},
+    SkeletonKind.COMPARE: {"scorer.py": "compare/scorer.py"},
     SkeletonKind.TS2: {
         "scorer.py": "ts2/scorer.py",
         "picture_files.py": "wrapped/picture_files.py",
@@ -285,7 +290,16 @@ def _manifest(kind: SkeletonKind, name: str, model: str, loads: tuple[str, ...])
         description=DESCRIPTIONS[kind],
         entry_file="scorer.py",
         models=models,
-        range=_UNBOUNDED if kind in _PACKAGES else _BOUNDED,
+        asked=_COMPARES if kind is SkeletonKind.COMPARE else _scores(bounded=kind not in _PACKAGES),
+    )
+
+
+def _scores(*, bounded: bool) -> str:
+    return (
+        "# Which way is better: higher_is_better or lower_is_better.\n"
+        'direction = "higher_is_better"\n\n'
+        "# Smallest and largest score it can give, where it has bounds.\n"
+        f"{'' if bounded else '# '}range = [0.0, 1.0]\n"
     )
 
 

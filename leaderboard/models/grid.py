@@ -60,7 +60,7 @@ def ranked_metrics(
         submission = status.submission
         if not status.on_boards or submission.kind is not Kind.METRIC or submission.private:
             continue
-        if submission.template:
+        if submission.template or submission.method == "compare":
             continue  # It would judge none of them.
         entry_id = f"{submission.submission_id}/{submission.metrics[0]}"
         entry = snapshot.entries.get(entry_id)

@@ -107,11 +107,12 @@ RULE = (
     "with its 95% interval above chance on at least one, and wholly at or below chance on none; all "
     "prompts are judged likewise by the headlines of the boards of the prompt set’s family, or of "
     "all boards where it has none; simulated ratings count for simulated models only. A metric that "
-    "gives all models the same scores judges none, nor does an unchanged template, nor one whose "
-    "score is blind to the prompt."
+    "gives all models the same scores judges none, nor does an unchanged template, nor one that "
+    "compares images, nor one whose score is blind to the prompt."
 )
 """The sentence that pages show."""
 BLIND = "Its score is blind to the prompt: it does not tell an image's right prompt from others."
+COMPARES = "It compares two images of a prompt, and gives an image no score."
 NO_BOARD = "No board of metrics tests this skill."
 _OfBoard = Mapping[str, tuple[Evidence, str]]
 _Found = Mapping[Part, _OfBoard]
@@ -161,6 +162,8 @@ class Judging:
         never = ""
         if entry.template:
             never = f"Its code is that of the {entry.template} template, unchanged."
+        elif entry.orders:
+            never = COMPARES
         elif entry.blind and (trusted or pin is not None) and self.card.kind == "alignment":
             never = BLIND
         if never:  # An operator's trust does not change it.

@@ -14,7 +14,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from benchmarks.schema import Card
 from leaderboard.accounts import ASSAY
 from leaderboard.ranking.cells import UNSANDBOXED, Cell
-from leaderboard.records import Cost, Findings, Flops, Kind, Provenance, RunResult, Submission
+from leaderboard.records import (
+    Cost,
+    Findings,
+    Flops,
+    Kind,
+    OrderFigures,
+    Provenance,
+    RunResult,
+    Submission,
+)
 from leaderboard.trust import TrustReport
 
 EXAMPLES_SHOWN = 5  # Items named beside the counts of what was found about a run's items
@@ -66,9 +75,22 @@ class Entry(BaseModel):
         return any(report.blind for report in self.trust.values())
 
     @property
+<<<<<<< HEAD
     def moved(self) -> bool:
         """Whether a change that leaves the content was found to move its score."""
         return any(report.moved for report in self.trust.values())
+=======
+    def orders(self) -> dict[str, OrderFigures]:
+        """Benchmark to how far the order decides there; empty for a metric that gives scores."""
+        return {name: one.orders for name, one in self.findings.items() if one.orders is not None}
+
+    @property
+    def orders_alike(self) -> float | None:
+        """Share of comparisons on all benchmarks in which both orders agree; None where none are."""
+        known = [one for one in self.orders.values() if one.alike is not None]
+        n = sum(one.comparisons for one in known)
+        return sum(one.comparisons * (one.alike or 0.0) for one in known) / n if n else None
+>>>>>>> ac953ba5 (Metrics that compare: template, guide, a column of both orders, and no judging of models)
 
 
 class StoredEntries(Mapping[str, Entry]):

@@ -516,6 +516,7 @@ def metric_page(
             for name, found in sorted(entry.findings.items())
             if found.counts or found.scored < found.pairs
         ],
+        "orders": [(title_of(name), one) for name, one in sorted(entry.orders.items())],
         "layers": [of for of in dict.fromkeys(entry.isolation.values()) if of],
         "reports": reports_of(entry),
         "verification": verification_of(entry),

@@ -152,6 +152,8 @@ FACTS = (
                  value=lambda r: r.facts.parameters),
     MetricColumn("year", "Year", group="Metric", value=lambda r: r.facts.year),
     MetricColumn("method", "Method", group="Metric", words=True, value=lambda r: r.facts.method),
+    MetricColumn("orders", "Both orders", "of two images agree", group="Metric",
+                 value=lambda r: r.entry.orders_alike),
     MetricColumn("paper", "Paper", group="Metric", words=True, value=lambda r: r.facts.paper),
     MetricColumn("version", "Version", group="Metric", words=True, value=lambda r: r.entry.version),
     MetricColumn("submitter", "Submitter", group="Metric", words=True,

@@ -364,7 +364,8 @@ def _cell(column: MetricColumn, row: MetricRow, shared: _Shared) -> ValueCell | 
         return cost_cell(row.cost(key), key, source)
     if key == "parameters":
         return size_cell(row.facts.parameters)
-    said = "" if value is None else f"{value}"
+    of_orders = key == "orders" and isinstance(value, float)
+    said = "" if value is None else share(float(value)) if of_orders else f"{value}"
     return TextCell(said, right=not column.words, title="" if said else "Not stated")
 
 

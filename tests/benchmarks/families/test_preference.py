@@ -278,7 +278,7 @@ def test_a_pair_that_was_not_compared_has_the_difference_of_strengths(tmp_path: 
 def test_four_labels_need_scores(tmp_path: Path) -> None:
     verdict = {"label": "label", "values": LABEL["values"], "good": 1.0}
     one = benchmark(tmp_path, labelled("xy"), verdict, {"label": "label"})
-    found = compared(one, {}, [(*one.answers(None).pair_ids[:2], 1.0)])
+    found = compared(one, {}, [("x0", "y0", 1.0)])
     assert found["exact_match"].note == BETWEEN_TEXTS
     assert math.isnan(found["exact_match"].value)
 

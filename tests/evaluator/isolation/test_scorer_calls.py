@@ -40,6 +40,20 @@ def test_a_scorer_is_asked_in_either_backend(backend: Backend, submit: Submit) -
     np.testing.assert_array_equal(scores, [1.0, 2.5, np.nan])
 
 
+def test_a_scorer_that_compares_is_asked_in_either_backend(
+    backend: Backend, submit: Submit
+) -> None:
+    source = """
+class Scorer:
+    def compare(self, prompts, images_a, images_b):
+        return [a.getpixel((0, 0))[0] - b.getpixel((0, 0))[0] for a, b in zip(images_a, images_b)]
+"""
+    with backend.start(Job(submit(source), limits=SHORT)) as session:
+        assert session.capabilities == Capability.COMPARE
+        margins = session.compare(IMAGES, [(0, 1, "a cat"), (1, 0, "a cat")])
+    assert margins[0] == -margins[1] == 255.0
+
+
 def test_an_error_comes_with_its_code_its_place_and_a_hint(
     backend: Backend, submit: Submit
 ) -> None:

@@ -79,6 +79,9 @@ class Prepares(Encodes):
         self.prepared += 1
         return float(image)
 
+    def compare(self, prompts: Any, images_a: Any, images_b: Any) -> list[float]:
+        return [a - b for a, b in zip(images_a, images_b, strict=True)]
+
     def score_elements(self, images: Any, prompts: Any, elements: Any) -> list[list[float]]:
         return [[i * len(e) for e in row] for i, row in zip(images, elements, strict=True)]
 
@@ -97,6 +100,16 @@ def test_whichever_way_is_taken_a_pair_gets_the_same_score(pairs: list[tuple[int
     for make in (np.array, torch.tensor, list):
         assert ask(Encodes(make), pairs) == expected
     assert ask(Prepares(), pairs, [str(image) for image in IMAGES]) == expected
+
+
+def test_two_images_are_compared_as_they_were_prepared() -> None:
+    way = ScoringPath(Prepares(), ROOT)
+    images = way.prepared(["3", "5"])
+    assert way.margins(images, [(0, 1, "a"), (1, 0, "a")]) == [-2.0, 2.0]
+    short = type("Short", (), {"compare": lambda *_: [1.0]})()
+    with pytest.raises(calls.ScorerFailure) as caught:
+        ScoringPath(short, ROOT).margins(images, [(0, 1, "a"), (1, 0, "a")])
+    assert caught.value.kind is ErrorKind.WRONG_COUNT
 
 
 def test_what_a_scorer_can_do_is_found_by_its_methods() -> None:

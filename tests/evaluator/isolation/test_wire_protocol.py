@@ -52,6 +52,20 @@ def test_elements_requests_come_back(
     assert list(request.items) == items
 
 
+@given(IMAGES, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.text(max_size=9))))
+def test_comparisons_come_back_and_images_that_are_not_there_are_refused(
+    images: list[bytes], comparisons: list[tuple[int, int, str]]
+) -> None:
+    n = len(images)
+    if any(max(a, b) >= n for a, b, _ in comparisons):
+        with pytest.raises(ProtocolError):
+            wire_protocol.encode_compare(1, images, comparisons)
+        return
+    body = body_of(wire_protocol.encode_compare(1, images, comparisons))
+    found = wire_protocol.decode_compare(body)
+    assert (found.images, found.comparisons) == (tuple(images), tuple(comparisons))
+
+
 @given(st.lists(FINITE_OR_NAN, max_size=20), SEQ)
 def test_replies_come_back_to_the_bit(values: list[float], seq: int) -> None:
     frame = wire_protocol.encode_reply(seq, values)
@@ -82,6 +96,7 @@ def test_no_bytes_break_the_decoders_in_another_way_than_a_frame_error(body: byt
     for decode in (
         wire_protocol.decode_score,
         wire_protocol.decode_elements,
+        wire_protocol.decode_compare,
         wire_protocol.decode_go,
     ):
         try:
@@ -128,7 +143,7 @@ def test_errors_of_unknown_kind_or_length_are_refused(word: int) -> None:
         wire_protocol.split_error_word(word)
 
 
-@pytest.mark.parametrize("word", [0, int(Capability.SCORE_ELEMENTS), 0b100001])
+@pytest.mark.parametrize("word", [0, int(Capability.SCORE_ELEMENTS), 0b1000001])
 def test_a_scorer_can_score_and_has_no_unknown_capability(word: int) -> None:
     with pytest.raises(ProtocolError):
         wire_protocol.decode_capabilities(word)

@@ -20,6 +20,7 @@ FINDINGS = {
         "message": "The score is «NaN».", "scored": True,
     }],
     "environment": {"device": "cpu", "precision": "float32"},
+    "orders": {"comparisons": 6, "alike": 0.75, "alike_low": 0.375, "first": 0.625, "one_order": 1},
 }
 TRUST = {
     "benchmark": "toy", "n_pairs": 4, "n_images": 2, "spread": 0.25, "limit": 0.01,
@@ -72,7 +73,8 @@ SUBMISSION = {
     "submitter": "Ada Lovelace", "description": "Läuft auf «Farben».",
     "authors": ["Ada Lovelace", "Alan Turing"], "licence": "mit",
     "links": {"paper": "https://example.org/paper"}, "lower_is_better": ["colour reader"],
-    "trained_on": ["other"], "flops_per_pair": {"colour reader": 98600000000.0},
+    "trained_on": ["other"], "method": "compare",
+    "flops_per_pair": {"colour reader": 98600000000.0},
     "account": "hub:ada", "private": False, "same_content_as": ["grey-0123456789"],
     "receipt": {
         "content_sha256": SHA, "versions": {"python": "3.11.7"}, "isolation": ["bubblewrap"],

@@ -37,6 +37,7 @@ SECRETS: dict[str, object] = {
     "links": {"code": "https://secretlink.example"},
     "lower_is_better": ("secretmetric",),
     "trained_on": ("secrettraining",),
+    "method": "compare",
     "flops_per_pair": {"secretmetric": 5.551212e10},
     "same_content_as": ("secretother-0000000000",),
     "models": (f"secretowner/secretmodel@{'a' * 40}",),
