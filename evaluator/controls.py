@@ -25,6 +25,7 @@ from benchmarks.schema import Benchmark, Pair, Questions
 from benchmarks.statistics.content_effect import ChangeEffect, content_effect
 from benchmarks.statistics.prompt_effect import MIN_SIZE, Area, prompt_effect
 from evaluator.scoring.asking import PairRequest, RawItem, ScorerClient
+from evaluator.scoring.comparing import AgainstOwnImage
 from evaluator.trust import canonical_items, scores_of
 from leaderboard.trust import (
     CHANGES,
@@ -113,12 +114,17 @@ class Controls:
 
 
 def controls(
-    client: ScorerClient, crossing: Crossing, *, direction: int = 1, rounding: float = 0.0
+    client: ScorerClient,
+    crossing: Crossing,
+    *,
+    direction: int = 1,
+    rounding: float = 0.0,
+    compares: bool = False,
 ) -> Controls:
     """Put a scorer through the controls; what it cannot answer is counted, and never dropped.
 
     `direction`: +1 where higher scores are better, else -1; `rounding`: largest difference that is
-    put down to rounding.
+    put down to rounding; `compares`: an image's score is its margin over that of the prompt.
     """
     pairs = crossing.questions.pairs
     if len(pairs) < MIN_SIZE:
@@ -126,6 +132,13 @@ def controls(
         return _undecided(few)
     items = {one.image_id: one for one in canonical_items(crossing.questions)}
     there = [items[pair.image_id] for pair in pairs if pair.image_id in items]
+    if compares:
+        own = {
+            text: items[pair.image_id].data
+            for pair, text in zip(pairs, crossing.texts, strict=True)
+            if pair.image_id in items
+        }
+        client = AgainstOwnImage(client, own)
     try:
         table = direction * _scores(client, crossing, there)
     except SubmitterError:

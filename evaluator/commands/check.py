@@ -223,7 +223,9 @@ def _fetching(model: str, done: int, total: int) -> None:
 @contextmanager
 def _listener(module: ScoringModule, drawn: Sequence[Drawn]) -> Iterator[Any]:
     total = sum(one.n_pairs for one in drawn)
-    counted = drawn[1:] and module.manifest.method == "score"  # of comparisons, before they are known
+    counted = (
+        drawn[1:] and module.manifest.method == "score"
+    )  # of comparisons, before they are known
     with run_bars(total if counted else None) as show:
 
         def tell(benchmark: str, progress: Progress) -> None:

@@ -21,7 +21,9 @@ from benchmarks.errors import SubmitterError
 from benchmarks.questions import BETWEEN_PAIRS
 from benchmarks.schema import Pair, Questions
 from benchmarks.statistics.bradley_terry import strengths
+from evaluator.scoring.asking import Item, Ready, Reply, ScorerClient
 from evaluator.scoring.column import NO_SCORE, RunVerdict, ScoreColumn
+from evaluator.scoring.contract import Verdict
 
 NEIGHBOURS = 4
 """Images on either side, in a seeded order, that an image of a long list is compared with."""
@@ -167,3 +169,63 @@ def _named(first: str, second: str) -> str:
 
 def _read_both(first: Callable[[], bytes], second: Callable[[], bytes]) -> bytes:
     return packed(first(), second())
+
+
+@dataclass(frozen=True)
+class AgainstOwnImage:
+    """A client that scores an image with a prompt by its margin over the prompt's own image.
+
+    The mean of both orders; an image is level with itself, and with a prompt that has no image of
+    its own there is no score.
+    """
+
+    client: ScorerClient  # of a metric that compares
+    own: Mapping[str, bytes]  # prompt to its image
+    asks_elements: bool = False
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """See `ScorerClient`."""
+        return self.client.peak_memory_bytes
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """See `ScorerClient`."""
+        return self.client.environment
+
+    def ready(self, data: bytes) -> Ready:
+        """See `ScorerClient`."""
+        return Ready(data, len(data))
+
+    def ask(self, items: Sequence[Item]) -> Reply:
+        """See `ScorerClient`."""
+        wanted = [
+            (item.image.content, self.own[one.prompt], one)
+            for item in items
+            for one in item.asked
+            if self.own.get(one.prompt, item.image.content) != item.image.content
+        ]
+        margins: list[float] = []
+        if wanted:
+            both = [
+                Item(one.pair_id, self.client.ready(packed(*images)), (one,))
+                for image, own, one in wanted
+                for images in ((image, own), (own, image))
+            ]
+            margins = [verdict.score for (verdict,) in self.client.ask(both).verdicts]
+        found = iter(zip(margins[::2], margins[1::2], strict=True))
+
+        def verdict(image: bytes, prompt: str) -> Verdict:
+            if prompt not in self.own:
+                return Verdict.of(math.nan)
+            if self.own[prompt] == image:
+                return Verdict(0.0)
+            there, back = next(found)
+            return Verdict.of((there - back) / 2)
+
+        return Reply(
+            tuple(
+                tuple(verdict(item.image.content, one.prompt) for one in item.asked)
+                for item in items
+            )
+        )

@@ -210,20 +210,24 @@ class ModuleRun:
         work = self._work
         questions, tag = work.questions_of(benchmark, data), work.tag(benchmark)
         revision = " ".join(filter(None, (benchmark.card.revision, tag)))
-        comparisons = None
-        if work.submission.method == "compare":
-            comparisons = Comparisons.of(questions, f"{benchmark.name} {revision}".encode())
-            questions = comparisons.questions
-        total = len(questions.pairs)
+        seed, compares = (
+            f"{benchmark.name} {revision}".encode(),
+            work.submission.method == "compare",
+        )
+        comparisons = Comparisons.of(questions, seed) if compares else None
+        asked = comparisons.questions if comparisons else questions
+        total = len(asked.pairs)
         tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
-        trial = None if self._trust else self._tried(questions, benchmark.name, tell)
-        asked = self.column(questions, (benchmark.name, revision), tell)
-        column = asked if comparisons is None else comparisons.column(asked)
+        trial = None if self._trust else self._tried(asked, questions, benchmark.name, tell)
+        answered = self.column(asked, (benchmark.name, revision), tell)
+        column = comparisons.column(answered) if comparisons else answered
         verdict = column.verdict
         check_mostly_scored(verdict.scored, verdict.pairs, benchmark.name, verdict.unscored)
         if trial is not None:
             trial = trial if column.margins is None else trial.with_orders(column.margins)
-            self._trust = trial.after({str(pair): score for pair, score in asked.overall.items()})
+            self._trust = trial.after(
+                {str(pair): score for pair, score in answered.overall.items()}
+            )
         return Scored(
             benchmark.name,
             self._table(column),
@@ -253,24 +257,27 @@ class ModuleRun:
             options=IN_PLAN_ORDER,
         )
 
-    def _tried(self, questions: Questions, benchmark: str, tell: Tell) -> Trial:
-        """The trust checks, on pairs of the first benchmark; they stand for the whole run."""
-        total = len(questions.pairs)
+    def _tried(self, asked: Questions, questions: Questions, benchmark: str, tell: Tell) -> Trial:
+        """The trust checks, on pairs of the first benchmark; they stand for the whole run.
+
+        `asked`: the questions as the metric is asked them, two images together where it compares.
+        """
+        total = len(asked.pairs)
 
         def show(_done: int, _of: int) -> None:
             tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
 
-        few = sampled(questions, secrets.token_bytes(32))
+        few = sampled(asked, secrets.token_bytes(32))
         compares = self._work.submission.method == "compare"
-        crossing = None if compares else crossed(questions, secrets.token_bytes(32))
+        crossing = crossed(questions, secrets.token_bytes(32))
         direction = -1 if self._work.submission.lower_is_better else 1
         with self._trial.open() as asker:
             trial = tried(asker, few, benchmark, show)
-            if crossing is not None:
-                found = controls(asker, crossing, direction=direction, rounding=trial.rounding)
-                trial = trial.with_controls(found.prompt, found.content)
+            found = controls(
+                asker, crossing, direction=direction, rounding=trial.rounding, compares=compares
+            )
             show(0, 0)
-        return trial
+        return trial.with_controls(found.prompt, found.content)
 
     def _table(self, column: ScoreColumn) -> ScoreTable:
         name = self._work.submission.metrics[0]

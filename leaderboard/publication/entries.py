@@ -75,11 +75,11 @@ class Entry(BaseModel):
         return any(report.blind for report in self.trust.values())
 
     @property
-<<<<<<< HEAD
     def moved(self) -> bool:
         """Whether a change that leaves the content was found to move its score."""
         return any(report.moved for report in self.trust.values())
-=======
+
+    @property
     def orders(self) -> dict[str, OrderFigures]:
         """Benchmark to how far the order decides there; empty for a metric that gives scores."""
         return {name: one.orders for name, one in self.findings.items() if one.orders is not None}
@@ -90,7 +90,6 @@ class Entry(BaseModel):
         known = [one for one in self.orders.values() if one.alike is not None]
         n = sum(one.comparisons for one in known)
         return sum(one.comparisons * (one.alike or 0.0) for one in known) / n if n else None
->>>>>>> ac953ba5 (Metrics that compare: template, guide, a column of both orders, and no judging of models)
 
 
 class StoredEntries(Mapping[str, Entry]):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -30,7 +31,9 @@ from evaluator.controls import (
     longer,
     skills_of,
 )
-from evaluator.scoring.asking import Item, Reply
+from evaluator.scoring.asking import Item, Ready, Reply
+from evaluator.scoring.comparing import unpacked
+from evaluator.scoring.contract import Verdict
 from evaluator.trust import tried
 from leaderboard.trust import CHANGES, ChangeName, PromptControl, TrustReport
 from tests.benchmarks.toy import Toy
@@ -414,3 +417,54 @@ def test_the_control_stands_in_the_report_and_keeps_nobody_from_ranking() -> Non
     assert (report.blind, report.moved, report.why_not) == (True, True, "")
     assert not (trial.report.blind or trial.report.moved)
     assert TrustReport.model_validate_json(report.model_dump_json()) == report
+
+
+# Controls of one that compares
+
+
+class Comparer:
+    """Compares two images of a prompt with a function of their brightness and what it asks for."""
+
+    asks_elements = False
+    peak_memory_bytes = 0
+    environment: ClassVar[dict[str, str]] = {"dtype": "float32"}
+
+    def __init__(self, margin: Callable[[float, float, float], float]) -> None:
+        self._margin = margin
+        self.asked = 0
+
+    def ready(self, data: bytes) -> Ready:
+        return Ready(data, len(data))
+
+    def ask(self, items: Sequence[Item]) -> Reply:
+        return Reply(tuple((self._verdict(one),) for one in items))
+
+    def _verdict(self, item: Item) -> Verdict:
+        self.asked += 1
+        both = unpacked(item.image.content)
+        assert both is not None
+        a, b = (float(np.asarray(opened(one)).mean()) for one in both)
+        return Verdict.of(self._margin(float(item.asked[0].prompt), a, b))
+
+
+@pytest.mark.parametrize(
+    ("margin", "verdict"),
+    [
+        (lambda wanted, a, b: abs(b - wanted) - abs(a - wanted), "uses_the_prompt"),
+        (lambda _, a, b: a - b, "blind"),
+        (lambda _wanted, _a, _b: 1.0, "blind"),
+    ],
+    ids=["honest", "prefers the brighter one", "prefers the first one"],
+)
+def test_a_metric_that_compares_is_asked_about_each_image_against_the_prompts_own(
+    margin: Callable[[float, float, float], float], verdict: str
+) -> None:
+    client = Comparer(margin)
+    found = controls(client, crossed(questions(), b"key"), compares=True)
+    assert found.prompt.verdict == verdict
+    assert (found.prompt.n_missing, found.prompt.n_empty_missing) == (0, SIZE)
+    assert found.prompt.raw is not None
+    assert found.prompt.raw.value == (1.0 if verdict == "uses_the_prompt" else 0.5)
+    assert client.asked == 2 * (SIZE * (SIZE - 1) + 6 * SIZE)
+    length = next(one for one in found.content.changes if one.name == "length")
+    assert length.n_missing == SIZE
