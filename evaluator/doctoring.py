@@ -20,8 +20,9 @@ from benchmarks.settings.model import (
     value_of,
     values,
 )
-from evaluator.hub.model_cache import ModelCache, bytes_below
+from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer
+from evaluator.shelf import bytes_below
 from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.logs import LOGS, limits_of
 from leaderboard.governance.authentication import read_sign_in

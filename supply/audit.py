@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from supply.advisories import (
+from evaluator.environments.advisories import (
     ADVISORIES,
     AdvisoryError,
     Finding,
@@ -23,7 +23,8 @@ from supply.advisories import (
     known_findings,
     read_advisories,
 )
-from supply.locks import LOCKS, LockError, Pin, read_lock
+from evaluator.environments.lock import Pin
+from supply.locks import LOCKS, LockError, read_lock
 from supply.service import Answer, ask
 
 ROOT = Path(__file__).resolve().parent.parent

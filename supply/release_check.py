@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from supply.advisories import AdvisoryError, known_findings, read_advisories
+from evaluator.environments.advisories import AdvisoryError, known_findings, read_advisories
 from supply.locks import LOCKS, LockError, read_lock
 
 _TAG = re.compile(r"v(\d+\.\d+\.\d+(?:rc\d+)?)")
@@ -90,7 +90,7 @@ def _base(root: Path) -> Iterator[str]:
 
 
 def _defects(root: Path, today: date) -> Iterator[str]:
-    kept = read_advisories(root / "supply/advisories.toml")
+    kept = read_advisories(root / "evaluator/environments/advisories.toml")
     for lock in LOCKS:
         for found in known_findings(read_lock(root / lock), kept, today):
             if found.exception is None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from supply.advisories import Finding, Kept
-from supply.locks import Pin
+from evaluator.environments.advisories import Finding, Kept
+from evaluator.environments.lock import Pin
 
 LONGEST_S = 300.0
 SOCKET_S = 10

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evaluator.commands.common import JsonOption, console, models_folder, table
 from evaluator.doctoring import gib
-from evaluator.hub.model_cache import ModelCache
+from evaluator.hub.model_cache import ModelCache, model_of
 
 app = typer.Typer(
     help="Models of the Hub that are kept on this machine.",
@@ -30,7 +30,7 @@ def listed(as_json: JsonOption = False) -> None:
     if as_json:
         record = [
             {
-                "model": one.model,
+                "model": model_of(one),
                 "bytes": one.n_bytes,
                 "last_used": _when(one.last_used).isoformat(),
                 "in_use": one.in_use,
@@ -44,7 +44,7 @@ def listed(as_json: JsonOption = False) -> None:
     for one in models:
         state = "in use" if one.in_use else "" if one.whole else "not fetched wholly"
         used = f"{_when(one.last_used):%Y-%m-%d %H:%M}"
-        rows.append((Text(one.model, overflow="fold"), gib(one.n_bytes), used, state))
+        rows.append((Text(model_of(one), overflow="fold"), gib(one.n_bytes), used, state))
     console().print(table(("model", "size", "last used", "state"), rows))
 
 

@@ -6,136 +6,28 @@ see; by commit, so that a run can be repeated; weights as safetensors only.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
-from filelock import FileLock, Timeout
-
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.sources.client import limit_waiting
 from evaluator.hub.faults import Messages, in_words
-from evaluator.in_use import in_use, unused
 from evaluator.isolation.job import ModelFiles
-
-PART = ".part"
-LOCK = ".lock"
-USED = ".used"
-_GONE = ".gone"
-
-
-@dataclass(frozen=True, slots=True)
-class CachedModel:
-    """A model on a shelf."""
-
-    model: str  # `owner/name@commit`
-    place: Path  # its folder
-    n_bytes: int  # on disk
-    last_used: float  # seconds since 1970, by this machine's clock
-    in_use: bool  # whether a box that runs has it
-    whole: bool  # whether all of it was fetched
-
-
-@contextmanager
-def using(place: Path) -> Iterator[None]:
-    """Use a model, which may still have to be fetched: nobody takes it away meanwhile."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with in_use(_mark(place)):
-        yield
-
-
-def note_use(place: Path) -> None:
-    """Remember that a model was used now, where that can be written down."""
-    with suppress(OSError):
-        _mark(place).touch(mode=0o644)
-
-
-def cached_models(folder: Path) -> tuple[CachedModel, ...]:
-    """What stands on a shelf, the one that was used longest ago first."""
-    found = [_shelved(place) for place in folder.glob("*@*") if place.is_dir() and _is_model(place)]
-    return tuple(sorted(found, key=lambda one: (one.last_used, one.model)))
-
-
-def taken_away(one: CachedModel) -> int:
-    """Remove a model unless it is used or being fetched; the number of bytes this freed."""
-    bare = _bare(one.place)
-    try:
-        with FileLock(bare.with_name(f"{bare.name}{LOCK}"), timeout=0), unused(_mark(bare)) as free:
-            if not free:
-                return 0
-            # Renamed first: a crash never leaves half a model under its name.
-            gone = one.place.with_name(f"{uuid.uuid4().hex}{_GONE}")
-            one.place.replace(gone)
-    except (Timeout, FileNotFoundError):
-        return 0
-    shutil.rmtree(gone, ignore_errors=True)
-    return one.n_bytes
-
-
-def sweep(folder: Path) -> int:
-    """Remove what a removal that was cut off left; the number of bytes this freed."""
-    freed = 0
-    for gone in folder.glob(f"*{_GONE}"):
-        freed += bytes_below(gone)
-        shutil.rmtree(gone, ignore_errors=True)
-    return freed
-
-
-def bytes_below(place: Path) -> int:
-    """What a file, or a folder with all that is in it, takes of the disk."""
-    if not place.is_dir():
-        return _bytes_of(place)
-    return sum(
-        _bytes_of(Path(folder) / name) for folder, _, names in os.walk(place) for name in names
-    )
-
-
-def _bytes_of(file: Path) -> int:
-    try:
-        found = file.lstat()
-    except FileNotFoundError:
-        return 0
-    return found.st_blocks * 512
-
-
-def _shelved(place: Path) -> CachedModel:
-    bare = _bare(place)
-    mark = _mark(bare)
-    try:
-        last_used = mark.stat().st_mtime
-    except FileNotFoundError:  # fetched before uses were noted
-        last_used = place.stat().st_mtime
-        is_free = True
-    else:
-        with unused(mark) as is_free:
-            pass
-    return CachedModel(
-        model=bare.name.replace("--", "/", 1),  # no name of an owner on the Hub holds two dashes
-        place=place,
-        n_bytes=bytes_below(place),
-        last_used=last_used,
-        in_use=not is_free,
-        whole=place == bare,
-    )
-
-
-def _is_model(place: Path) -> bool:
-    return not place.name.endswith((LOCK, USED, _GONE))
-
-
-def _bare(place: Path) -> Path:
-    return place.with_name(place.name.removesuffix(PART))
-
-
-def _mark(place: Path) -> Path:
-    return place.with_name(f"{place.name}{USED}")
-
+from evaluator.shelf import (
+    PART,
+    Shelved,
+    let_all_read,
+    note_use,
+    shelved,
+    taken_away,
+    using,
+    while_alone,
+)
 
 NAMED = re.compile(
     r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})@(?P<sha>[0-9a-f]{40})"
@@ -189,14 +81,14 @@ class ModelCache:
                 stack.enter_context(using(self._place(*_named(model))))
             yield self.bring(models, tell)
 
-    def models(self) -> tuple[CachedModel, ...]:
+    def models(self) -> tuple[Shelved, ...]:
         """What is here, the one that was used longest ago first."""
         return cached_models(self.folder)
 
     def forget(self, model: str) -> int:
         """Take a model away; it is fetched again when it is needed."""
         place = self._place(*_named(model))
-        of_it = [one for one in self.models() if one.model == place.name.replace("--", "/", 1)]
+        of_it = [one for one in self.models() if one.name == place.name]
         if not of_it:
             raise SubmitterError(
                 "unknown_model",
@@ -228,18 +120,11 @@ class ModelCache:
         repo, sha = _named(model)
         place = self._place(repo, sha)
         if not place.is_dir():
-            with in_words(repo, sha, _WORDING), self._alone(place):
+            with in_words(repo, sha, _WORDING), while_alone(place):
                 if not place.is_dir():
                     self._fetch(repo, sha, place, tell)
         note_use(place)
         return ModelFiles(repo, sha, place)
-
-    @contextmanager
-    def _alone(self, place: Path) -> Iterator[None]:
-        """One fetches a model, others wait for it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / f"{place.name}{LOCK}"):
-            yield
 
     def _fetch(self, repo: str, sha: str, place: Path, tell: Tell) -> None:
         from huggingface_hub import HfApi, hf_hub_download  # noqa: PLC0415 (heavy, seldom needed)
@@ -270,6 +155,16 @@ class ModelCache:
         shutil.rmtree(snapshot / ".cache", ignore_errors=True)
         _finish(part, sha)
         part.replace(place)
+
+
+def cached_models(folder: Path) -> tuple[Shelved, ...]:
+    """The models in a folder, the one that was used longest ago first."""
+    return tuple(one for one in shelved(folder) if "@" in one.name)
+
+
+def model_of(one: Shelved) -> str:
+    """`owner/name@commit` of what stands on a shelf; no name of an owner holds two dashes."""
+    return one.name.replace("--", "/", 1)
 
 
 def _named(model: str) -> tuple[str, str]:
@@ -315,7 +210,4 @@ def _finish(part: Path, sha: str) -> None:
     """Make it readable for whichever user a box has, and say which commit `main` stands for."""
     (part / "refs").mkdir(exist_ok=True)
     (part / "refs" / "main").write_text(sha)
-    for folder, _, names in os.walk(part):
-        Path(folder).chmod(0o755)
-        for name in names:
-            (Path(folder) / name).chmod(0o644)
+    let_all_read(part)

@@ -49,7 +49,9 @@ class PlainProcess:
             entry_point=job.entry_point,
             weights=job.weights,
             device=job.device,
-            site=interpreter.site,
+            site=interpreter.site
+            if job.environment is None
+            else (str(job.environment.folder.resolve()),),
             models={m.repo: str(m.folder.resolve() / "snapshots" / m.revision) for m in job.models},
         )
         process = subprocess.Popen(  # noqa: S603 - every word of it is ours

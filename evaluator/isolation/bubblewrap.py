@@ -657,8 +657,7 @@ class _Start:
     def _require_readable(self, uid: int, *, reached: bool) -> None:
         job = self.plan.job
         if job is not None:
-            shown = (job.folder, *(model.folder for model in job.models))
-            require_readable(shown, uid, reached=reached)
+            require_readable(job.folders, uid, reached=reached)
         if not reached:
             for source in (*(folder for folder, _ in self.plan.interpreter.binds), BUNDLE_FOLDER):
                 require_way(source, uid)

@@ -135,8 +135,7 @@ class Containers:
             if pipes is not None:
                 plan = replace(plan, binds=(*plan.binds, *pipes.binds))
             if job is not None:
-                folders = (job.folder, *(model.folder for model in job.models))
-                require_readable(folders, slot.uid, reached=True)
+                require_readable(job.folders, slot.uid, reached=True)
             process = self._attached(plan)
             undo.pop_all()  # all of it is the box's from now on
         return ContainerSandbox(process, self.engine, plan.name, pipes, slot.release)

@@ -6,7 +6,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -40,6 +40,8 @@ def memory_folders(limits: Limits) -> Mapping[str, int]:
 
 def binds(interpreter: Interpreter, job: Job | None) -> Iterator[Bind]:
     """All of this machine that a box sees beside `/usr` and the loader's cache."""
+    if job is not None and job.environment is not None:
+        interpreter = interpreter.with_site(job.environment.folder.resolve())
     for folder, name in interpreter.binds:
         yield Bind(folder, name)
     for name in BUNDLE:
@@ -59,6 +61,8 @@ def variables(interpreter: Interpreter, limits: Limits) -> dict[str, str]:
 
 def runner_command(interpreter: Interpreter, job: Job) -> list[str]:
     """What is run in the box of a job."""
+    if job.environment is not None:
+        interpreter = interpreter.with_site(job.environment.folder.resolve())
     words = runner_arguments(
         submission=SUBMISSION,
         entry_point=job.entry_point,
@@ -158,6 +162,11 @@ class Interpreter:
             binds=tuple(binds),
             library_path=str(inner_base / "lib") if shared and not _is_under_usr(base) else None,
         )
+
+    def with_site(self, folder: Path) -> Self:
+        """The same Python inside, with the libraries of a folder in place of its own."""
+        others = tuple(bind for bind in self.binds if not bind[1].startswith(_INSIDE_SITE))
+        return replace(self, site=(_INSIDE_SITE,), binds=(*others, (folder, _INSIDE_SITE)))
 
     def command(self, folder: str, module: str, arguments: list[str]) -> list[str]:
         """Run one module of the bundle that lies in a folder.

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.errors import AssayError, TransientError
-from evaluator.hub import model_cache as shelf_room
-from evaluator.hub.model_cache import bytes_below
+from evaluator.hub.model_cache import cached_models, model_of
 from evaluator.in_use import unused
+from evaluator.shelf import Shelved, bytes_below, shelved, sweep, taken_away
 from leaderboard.service.health import DISK_FLOOR_BYTES
 
 log = logging.getLogger(__name__)
@@ -62,11 +62,13 @@ class DiskPlaces:
     scratch: Path  # of the worker, or of several that share it
     models: Path  # the cache of models
     embeddings: Path | None = None  # kept for later runs; None: nowhere
+    environments: Path | None = None  # that were built; None: nowhere
 
     @property
     def all(self) -> tuple[Path, ...]:
         """The folders that must not fill up."""
-        return (self.scratch, self.models)
+        built = () if self.environments is None else (self.environments,)
+        return (self.scratch, self.models, *built)
 
     def evictable(
         self, now_s: float, finished: Callable[[], Collection[str]]
@@ -74,6 +76,7 @@ class DiskPlaces:
         """What may be removed, first what is missed least."""
         yield from self._unpacked(now_s)
         yield from self._shards(finished)
+        yield from self._environments(now_s)
         yield from self._models(now_s)
         yield from self._embeddings()
 
@@ -91,20 +94,35 @@ class DiskPlaces:
                 yield Evictable("finished shards", place, partial(_drop, place))
 
     def _models(self, now_s: float) -> Iterator[Evictable]:
-        left = next(self.models.glob("*.gone"), None)
-        if left is not None:
-            yield Evictable("removed models", left, partial(shelf_room.sweep, self.models))
-        for one in shelf_room.cached_models(self.models):
-            if not one.in_use and one.last_used < now_s - JUST_MADE_S:
-                yield Evictable(
-                    f"the model {one.model}", one.place, partial(shelf_room.taken_away, one)
-                )
+        yield from _left(self.models)
+        for one in cached_models(self.models):
+            if _is_idle(one, now_s):
+                yield Evictable(f"the model {model_of(one)}", one.place, partial(taken_away, one))
+
+    def _environments(self, now_s: float) -> Iterator[Evictable]:
+        if self.environments is None:
+            return
+        yield from _left(self.environments)
+        for one in shelved(self.environments):
+            if _is_idle(one, now_s):
+                what = f"the environment {one.name[:12]}"
+                yield Evictable(what, one.place, partial(taken_away, one))
 
     def _embeddings(self) -> Iterator[Evictable]:
         if self.embeddings is None:
             return
         for place in _by_age(self.embeddings):
             yield Evictable("embeddings", place, partial(_drop, place))
+
+
+def _left(shelf: Path) -> Iterator[Evictable]:
+    """What a removal that was cut off left on a shelf."""
+    if (left := next(shelf.glob("*.gone"), None)) is not None:
+        yield Evictable(f"what was removed from {shelf.name}", left, partial(sweep, shelf))
+
+
+def _is_idle(one: Shelved, now_s: float) -> bool:
+    return not one.in_use and one.last_used < now_s - JUST_MADE_S
 
 
 def _by_age(folder: Path) -> list[Path]:

@@ -22,8 +22,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from supply.advisories import AdvisoryError, known_findings, read_advisories
-from supply.locks import LOCKS, LockError, Pin, read_lock
+from evaluator.environments.advisories import AdvisoryError, known_findings, read_advisories
+from evaluator.environments.lock import Pin
+from supply.locks import LOCKS, LockError, read_lock
 from supply.release_check import changes_of, problems
 from supply.sbom import PARTS, write
 from supply.service import ask, read_answer
@@ -297,9 +298,9 @@ CHANGES = "# Changes\n\n## Unreleased\n\nnot this\n\n## 1.2.3 (2026-11-22)\n\n- 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """One that is fit to be released as 1.2.3."""
-    (tmp_path / "supply").mkdir()
+    (tmp_path / "evaluator/environments").mkdir(parents=True)
     (tmp_path / "deploy").mkdir()
-    for name in (*LOCKS, "supply/advisories.toml"):
+    for name in (*LOCKS, "evaluator/environments/advisories.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "assay"\nversion = "1.2.3"\n')
     (tmp_path / "CHANGELOG.md").write_text(CHANGES)

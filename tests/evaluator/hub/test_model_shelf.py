@@ -14,8 +14,8 @@ import pytest
 from filelock import FileLock
 
 from benchmarks.errors import PlatformError, TransientError
-from evaluator.hub import model_cache as shelf_room
-from evaluator.hub.model_cache import ModelCache
+from evaluator import shelf as shelf_room
+from evaluator.hub.model_cache import ModelCache, model_of
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job, Limits
 from tests.evaluator.isolation.boxes import png
@@ -183,23 +183,23 @@ def shelf(tmp_path: Path) -> ModelCache:
 
 
 def test_models_are_listed_with_size_and_last_use_the_oldest_first(shelf: ModelCache) -> None:
-    found = [(one.model, one.n_bytes, one.last_used, one.in_use) for one in shelf.models()]
+    found = [(model_of(one), one.n_bytes, one.last_used, one.in_use) for one in shelf.models()]
     assert found == [(OLD, 8192, 1000.0, False), (NEW, 4096, 2000.0, False)]
     with shelf.lent([OLD]):
         pass
-    assert [one.model for one in shelf.models()] == [NEW, OLD], "lending is use"
+    assert [model_of(one) for one in shelf.models()] == [NEW, OLD], "lending is use"
 
 
 def test_a_model_that_is_forgotten_frees_its_bytes_but_not_while_a_box_uses_it(
     shelf: ModelCache,
 ) -> None:
     with shelf.lent([OLD]) as (model,):
-        assert {one.model: one.in_use for one in shelf.models()} == {OLD: True, NEW: False}
+        assert {model_of(one): one.in_use for one in shelf.models()} == {OLD: True, NEW: False}
         with refusal("model_in_use", kind=TransientError):
             shelf.forget(OLD)
         assert (model.folder / "model.safetensors").is_file()
     assert shelf.forget(OLD) == 8192
-    assert [one.model for one in shelf.models()] == [NEW]
+    assert [model_of(one) for one in shelf.models()] == [NEW]
     with refusal("unknown_model"):
         shelf.forget(OLD)
 

@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from supply.locks import Pin
+from evaluator.environments.lock import Pin
 
 ADVISORIES = Path(__file__).with_name("advisories.toml")
 
