@@ -47,7 +47,8 @@ ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
     HF_HOME=/var/lib/assay/huggingface \
     HF_HUB_DISABLE_TELEMETRY=1 \
     ASSAY_STORE=/var/lib/assay/store \
-    ASSAY_MODELS=/var/lib/assay/models
+    ASSAY_MODELS=/var/lib/assay/models \
+    ASSAY_ENVIRONMENTS=/var/lib/assay/environments
 WORKDIR /var/lib/assay
 USER 1000:1000
 

@@ -20,9 +20,10 @@ from benchmarks.settings.model import (
     value_of,
     values,
 )
+from evaluator.environments.cache import EnvironmentCache
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer
-from evaluator.shelf import bytes_below
+from evaluator.shelf import bytes_below, shelved
 from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.logs import LOGS, limits_of
 from leaderboard.governance.authentication import read_sign_in
@@ -188,6 +189,19 @@ def model_rows(shelf: ModelCache) -> Iterator[Row]:
     used = sum(one.in_use for one in models)
     size = gib(sum(one.n_bytes for one in models))
     yield Row("models", f"{len(models)} kept, {used} in use, {size}, {shelf.folder}")
+
+
+def environment_rows(cache: EnvironmentCache) -> Iterator[Row]:
+    """Which environments of modules are kept here, and what they are built from."""
+    kept, source = shelved(cache.folder), cache.source
+    size = gib(sum(one.n_bytes for one in kept))
+    places = " and ".join(str(one) for one in (source.wheels, source.index) if one is not None)
+    yield Row(
+        "environments",
+        f"{len(kept)} kept, {size} of {gib(cache.most_bytes)}, {cache.folder}; built from "
+        f"{places or 'nothing'}",
+        "" if places else "for metrics that bring a lock: set ASSAY_WHEELS or ASSAY_PACKAGE_INDEX",
+    )
 
 
 def gib(n_bytes: int) -> str:

@@ -24,6 +24,7 @@ from benchmarks.problems import Problem, one_error
 from benchmarks.registry import load_registry
 from benchmarks.settings.model import value_of
 from evaluator.bundled import bundled_modules
+from evaluator.environments.cache import EnvironmentCache
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.availability import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, scorer_limits
@@ -311,7 +312,7 @@ def module_machine(
     models: Path | None = None,
     tell: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Machine]:
-    """This machine, its isolation probed and the models at hand that a scoring module names."""
+    """This machine, its isolation probed; models and packages of a scoring module are at hand."""
     status = machine_isolation(choice=isolation)
     if status.backend is None:
         raise PlatformError(
@@ -320,10 +321,13 @@ def module_machine(
             f"{status.remedy} Code of your own also runs with --isolation none, as yourself.",
         )
     cache = ModelCache(models or Path(value_of("models", os.environ)).absolute())
-    with tempfile.TemporaryDirectory(prefix="assay-check-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="assay-check-") as scratch,
+        EnvironmentCache.of_settings(os.environ).lent(module.environment) as environment,
+    ):
         brought = cache.bring(module.manifest.models, tell)
         limits = scorer_limits(os.environ)
-        yield Machine(status.backend, status.layers, limits, brought, Path(scratch))
+        yield Machine(status.backend, status.layers, limits, brought, Path(scratch), environment)
 
 
 def _bundled(named: str) -> Path | None:
@@ -342,9 +346,12 @@ def _of_module(module: ScoringModule, machine: Machine, device: str) -> MetricSo
         machine.limits,
         device=device,
         models=machine.models,
+        environment=machine.environment,
     )
     low, high = manifest.range or (None, None)
-    fingerprint = "-".join((module.content.sha256, device, *environment_versions().values()))
+    versions = environment_versions(module.environment).values()
+    locked = () if module.environment is None else (module.environment.record,)
+    fingerprint = "-".join((module.content.sha256, device, *versions, *locked))
     return MetricSource(
         manifest.name,
         f"{manifest.name} {manifest.version}",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -88,12 +89,14 @@ def sweep(folder: Path) -> int:
     return freed
 
 
-def let_all_read(place: Path) -> None:
+def let_all_read(place: Path, *, executables: bool = False) -> None:
     """Make a folder readable for whichever user a box has, and no more than that."""
     for folder, _, names in os.walk(place):
         Path(folder).chmod(0o755)
         for name in names:
-            (Path(folder) / name).chmod(0o644)
+            file = Path(folder) / name
+            runs = executables and file.stat().st_mode & stat.S_IXUSR
+            file.chmod(0o755 if runs else 0o644)
 
 
 def bytes_below(place: Path) -> int:

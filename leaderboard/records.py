@@ -102,6 +102,8 @@ class Submission(_Record):
     """Path of the upload in the private repository."""
     entry_point: str = ""
     weights: str = ""
+    environment: str = ""
+    """Packages it is run with, as `name@SHA-256` of their lock; empty: those of Assay itself."""
     released_with: str = ""
     """Citation of the paper whose authors released these scores, which Assay publishes for them;
     empty for whatever somebody sent."""

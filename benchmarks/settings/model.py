@@ -181,6 +181,21 @@ class Settings(BaseSettings):
     """Folder of the Hub's models that modules name."""
     endpoints: Annotated[str | None, Setting("endpoints", _RUNNERS, path=True)] = None
     """File of endpoints of chat models, which judges behind an API ask; it holds no keys."""
+    locks: Annotated[str | None, Setting("locks", path=True)] = None
+    """Folder of the operator's environments, a lock NAME.lock each, which submissions and built-in
+    metrics may name."""
+    environments: Annotated[str, Setting("environments", _RUNNERS, path=True)] = (
+        ".assay/environments"
+    )
+    """Folder of environments that were built from locks."""
+    wheels: Annotated[str | None, Setting("wheels", _RUNNERS, path=True)] = None
+    """Folder of wheels that environments are built from."""
+    package_index: Annotated[str | None, Setting("package_index", _RUNNERS)] = None
+    """Address of the registry that environments are built from, as pip's --index-url; without it
+    nothing is downloaded."""
+    accepted_advisories: Annotated[Names, Setting("accepted_advisories")] = ()
+    """Known defects that an environment may have all the same, as CVE-2025-32434: its code runs in a
+    box alone."""
     scratch: Annotated[str | None, Setting("scratch", _WORKER, path=True)] = None
     """Folder for unpacked modules, finished shards, what waits to be published, and logs; by
     default in the store's folder. Workers that share it go on where one of them stopped."""
@@ -267,26 +282,40 @@ class Settings(BaseSettings):
     """GiB of embeddings that a folder of them may hold (`scorers run --cache`)."""
 
     # Limits of a submitted module in its box.
-    scorer_start_s: Annotated[float, Setting("limits.scorer_start_s", _RUNNERS)] = Field(
+    scorer_start_s: Annotated[float, Setting("limits.scorer_start_s")] = Field(
         180.0, ge=1, le=86_400
     )
     """Seconds in which a submitted module is imported and its scorer is made."""
-    scorer_batch_s: Annotated[float, Setting("limits.scorer_batch_s", _RUNNERS)] = Field(
+    scorer_batch_s: Annotated[float, Setting("limits.scorer_batch_s")] = Field(
         300.0, ge=1, le=86_400
     )
     """Seconds of one batch that a submitted module is asked."""
-    scorer_job_s: Annotated[float, Setting("limits.scorer_job_s", _RUNNERS)] = Field(
+    scorer_job_s: Annotated[float, Setting("limits.scorer_job_s")] = Field(
         21_600.0, ge=1, le=604_800
     )
     """Seconds of a submitted module in one box, all benchmarks together."""
-    scorer_memory_mib: Annotated[int, Setting("limits.scorer_memory_mib", _RUNNERS)] = Field(
+    scorer_memory_mib: Annotated[int, Setting("limits.scorer_memory_mib")] = Field(
         8192, ge=256, le=16_777_216
     )
     """MiB of memory of all processes of a submitted module together, its files included."""
-    scorer_processes: Annotated[int, Setting("limits.scorer_processes", _RUNNERS)] = Field(
+    scorer_processes: Annotated[int, Setting("limits.scorer_processes")] = Field(
         256, ge=16, le=100_000
     )
     """Processes and threads of a submitted module together."""
+
+    # Limits of the environments of modules.
+    environment_build_s: Annotated[float, Setting("limits.environment_build_s")] = Field(
+        1800.0, ge=1, le=86_400
+    )
+    """Seconds in which an environment is fetched and unpacked."""
+    environment_gib: Annotated[float, Setting("limits.environment_gib")] = Field(
+        16.0, ge=0.01, le=1000
+    )
+    """GiB of one environment, unpacked."""
+    environments_gib: Annotated[float, Setting("limits.environments_gib", _RUNNERS)] = Field(
+        100.0, ge=0.01, le=100_000
+    )
+    """GiB of all environments of a machine; beyond it, those used longest ago are given up."""
 
     # The machine.
     docker_host: Annotated[

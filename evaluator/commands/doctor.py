@@ -30,6 +30,7 @@ from evaluator.doctoring import (
     broken_record_rows,
     cache_rows,
     disk_rows,
+    environment_rows,
     health_rows,
     hub_rows,
     isolation_rows,
@@ -37,6 +38,7 @@ from evaluator.doctoring import (
     released_rows,
     settings_rows,
 )
+from evaluator.environments.cache import EnvironmentCache
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.availability import machine_isolation
 from leaderboard.governance.authentication import os_user
@@ -85,6 +87,7 @@ def _here(store: StoreName, data: Path | None) -> Iterator[Row]:
     yield from benchmark_rows(load_registry(), data)
     yield from disk_rows({"the store": store.folder.resolve(), "models": models})
     yield from model_rows(ModelCache(models))
+    yield from environment_rows(EnvironmentCache.of_settings(os.environ))
     given = os.environ.get("ASSAY_SCRATCH", "").strip()
     scratch = scratch_of(store, Path(given) if given else None)
     yield from cache_rows(store.folder.resolve(), scratch, os.environ, on_hub=store.on_hub)

@@ -43,6 +43,10 @@ _EXAMPLE_HEAD = """\
 _EXAMPLE_VALUES = {
     "data": "/srv/assay/data",
     "endpoints": "/srv/assay/endpoints.toml",
+    "locks": "/srv/assay/locks",
+    "wheels": "/srv/assay/wheels",
+    "package_index": "https://packages.example.org/simple",
+    "accepted_advisories": ["CVE-2025-32434"],
     "scratch": "/srv/assay/scratch",
     "user": "ada",
     "operators": ["hub:ada", "hub:grace"],

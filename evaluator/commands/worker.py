@@ -135,7 +135,7 @@ def check_role(role: WorkerRole, questions: Path | None, keys: Path | None) -> N
 
 
 JOB_TOKEN = "ASSAY_JOB_TOKEN"  # noqa: S105 (the name of a variable)
-_PASSED_ON = ("ASSAY_LIVE", "HF_ENDPOINT")
+_PASSED_ON = ("ASSAY_LIVE", "HF_ENDPOINT", "ASSAY_PACKAGE_INDEX", "ASSAY_ACCEPTED_ADVISORIES")
 _LIVE_SECRET = "ASSAY_LIVE_SECRET"  # noqa: S105 (the name of a variable)
 
 

@@ -22,6 +22,7 @@ from benchmarks.prompt_sets.prompt_set import load_prompt_sets, with_prompt_sets
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import ENDING_SIGNALS, ended_in_order, models_folder
+from evaluator.environments.cache import EnvironmentCache
 from evaluator.isolation.availability import IsolationChoice, PlainProcess, machine_isolation
 from evaluator.isolation.backend import IsolationStatus, Layer
 from evaluator.isolation.job import scorer_limits
@@ -378,6 +379,7 @@ def make_worker(
         models=models_folder(),
         operator=this_person().key,
         questions=None if questions is None else QuestionFolder(questions),
+        environments=EnvironmentCache.of_settings(os.environ),
     )
     return Worker(
         name or name_of_worker(os.environ),
@@ -400,7 +402,8 @@ def disk_watch(opened: Store, scratch: Path, embeddings: Path | None = None) -> 
     def finished() -> Collection[str]:
         return [s.submission.submission_id for s in ledger.statuses() if not s.unfinished]
 
-    return DiskWatch(DiskPlaces(scratch, models_folder(), embeddings), finished)
+    built = EnvironmentCache.of_settings(os.environ).folder
+    return DiskWatch(DiskPlaces(scratch, models_folder(), embeddings, built), finished)
 
 
 def scratch_of(store: StoreName, given: Path | None) -> Path:

@@ -49,9 +49,7 @@ class PlainProcess:
             entry_point=job.entry_point,
             weights=job.weights,
             device=job.device,
-            site=interpreter.site
-            if job.environment is None
-            else (str(job.environment.folder.resolve()),),
+            site=interpreter.site if job.environment is None else (str(job.environment.resolve()),),
             models={m.repo: str(m.folder.resolve() / "snapshots" / m.revision) for m in job.models},
         )
         process = subprocess.Popen(  # noqa: S603 - every word of it is ours

@@ -83,14 +83,6 @@ class ModelFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class EnvironmentFiles:
-    """Packages that a module is run with in place of ours."""
-
-    name: str  # for the record: what it was built from
-    folder: Path  # here; what a folder of site packages holds
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """One submission to be run."""
 
@@ -100,10 +92,10 @@ class Job:
     limits: Limits = field(default_factory=Limits)  # what the job may use
     device: str = "cpu"  # handed to the constructor if it names it
     models: tuple[ModelFiles, ...] = ()  # of the Hub, as the manifest names them
-    environment: EnvironmentFiles | None = None  # in place of our packages; None: ours
+    environment: Path | None = None  # folder of packages in place of ours; None: ours
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Of this machine, beside Python and our packages, what the box sees."""
-        own = () if self.environment is None else (self.environment.folder,)
+        own = () if self.environment is None else (self.environment,)
         return (self.folder, *(model.folder for model in self.models), *own)

@@ -41,7 +41,7 @@ def memory_folders(limits: Limits) -> Mapping[str, int]:
 def binds(interpreter: Interpreter, job: Job | None) -> Iterator[Bind]:
     """All of this machine that a box sees beside `/usr` and the loader's cache."""
     if job is not None and job.environment is not None:
-        interpreter = interpreter.with_site(job.environment.folder.resolve())
+        interpreter = interpreter.with_site(job.environment.resolve())
     for folder, name in interpreter.binds:
         yield Bind(folder, name)
     for name in BUNDLE:
@@ -62,7 +62,7 @@ def variables(interpreter: Interpreter, limits: Limits) -> dict[str, str]:
 def runner_command(interpreter: Interpreter, job: Job) -> list[str]:
     """What is run in the box of a job."""
     if job.environment is not None:
-        interpreter = interpreter.with_site(job.environment.folder.resolve())
+        interpreter = interpreter.with_site(job.environment.resolve())
     words = runner_arguments(
         submission=SUBMISSION,
         entry_point=job.entry_point,

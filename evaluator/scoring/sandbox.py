@@ -72,20 +72,28 @@ class StartedSandboxes:
     """Sandboxes that are started when they are asked for: one for all, or a new one each time."""
 
     def __init__(
-        self, start: Callable[[], ScorerSession], fingerprint: str, until: ExitStack | None = None
+        self,
+        start: Callable[[], ScorerSession],
+        fingerprint: str,
+        until: ExitStack | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.fingerprint = fingerprint
         self._start = start
+        self._environment = environment
         self._until = until  # the one sandbox lives until this is left
         self._source: SandboxSource | None = None
 
     def open(self) -> AbstractContextManager[SandboxClient]:
         """See `ClientSource`."""
         if self._until is None:
-            return SandboxSource(self._start(), self.fingerprint).open()
+            return self._made().open()
         if self._source is None:
-            self._source = SandboxSource(self._start(), self.fingerprint, until=self._until)
+            self._source = self._made()
         return self._source.open()
+
+    def _made(self) -> SandboxSource:
+        return SandboxSource(self._start(), self.fingerprint, self._until, self._environment)
 
 
 class SandboxClient:

@@ -212,6 +212,7 @@ class Machine:
     limits: Limits  # of the worker
     models: tuple[ModelFiles, ...]  # of the Hub, which the module names
     scratch: Path  # an empty folder
+    environment: Path | None = None  # packages of the module; None: Assay's own
 
 
 @dataclass(frozen=True)
@@ -280,6 +281,7 @@ def dry_run(
         manifest.weights or None,
         machine.limits,
         models=machine.models,
+        environment=machine.environment,
     )
     sessions: list[ScorerSession] = []
     with ExitStack() as sandboxes:
@@ -317,7 +319,7 @@ def receipt_of(module: ScoringModule, found: DryRun, now: datetime) -> Receipt:
     columns = [run.scores.add_prefix(f"{run.drawn.name}/") for run in found.runs]
     return Receipt(
         content_sha256=module.content.sha256,
-        versions=environment_versions(),
+        versions=environment_versions(module.environment),
         isolation=found.layers,
         benchmark=JOINED.join(run.drawn.name for run in found.runs),
         pairs=found.pairs,
@@ -373,6 +375,7 @@ def _as_submission(module: ScoringModule, benchmarks: Sequence[Drawn], now: date
         method=manifest.method,
         flops_per_pair=manifest.flops_of_metrics,
         models=manifest.models,
+        environment=module.environment.record if module.environment else "",
         content_sha256=module.content.sha256,
         archive="",
         entry_point=manifest.entry_point,

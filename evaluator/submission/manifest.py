@@ -54,6 +54,9 @@ class Manifest(NamedManifest):
     models: tuple[str, ...] = ()
     """Public models of the Hub that it loads, each as `owner/name@commit` with the forty digits of
     the commit; at most eight."""
+    environment: str = ""
+    """One of the operator's environments, in place of Assay's own packages; a metric may bring a
+    `requirements.lock` instead."""
     benchmarks: tuple[str, ...] = ()
     """Benchmarks to be run on; empty means all whose images are at hand."""
 

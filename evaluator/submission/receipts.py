@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from benchmarks.errors import SubmitterError
+from evaluator.environments.naming import NamedLock
 from evaluator.isolation.session import one_line
 from leaderboard.records import Receipt
 
@@ -46,9 +47,12 @@ _LAYER = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _PROJECT_FILE = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
-def environment_versions() -> dict[str, str]:
+def environment_versions(environment: NamedLock | None = None) -> dict[str, str]:
     """Versions of what scores depend on, Python and Assay included; imports none of it."""
     found = {"python": platform.python_version(), "assay": assay_version()}
+    if environment is not None:
+        pinned = {name: environment.lock.version(name) for name in SCORES_DEPEND_ON}
+        return found | {name: version for name, version in pinned.items() if version is not None}
     for name in SCORES_DEPEND_ON:
         try:
             found[name] = version(name)

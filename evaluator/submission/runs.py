@@ -76,6 +76,16 @@ def _examples(findings: Sequence[Finding]) -> Iterator[Finding]:
         yield from [finding for finding in findings if finding.code == code][:share]
 
 
+def fingerprint_of(submission: Submission) -> str:
+    """Of what decides a module's scores: its content, and packages that are not Assay's own."""
+    return "-".join(filter(None, (submission.content_sha256, submission.environment)))
+
+
+def environment_of(submission: Submission) -> dict[str, str]:
+    """What the record of a run says of the packages that were not Assay's own."""
+    return {"environment": submission.environment} if submission.environment else {}
+
+
 AS_SUBMITTED = ("scores as submitted, not re-run",)
 IN_PLAN_ORDER = EngineOptions(window=1)
 """A stranger's module sees images in the order of a keyed hash and in no other."""
@@ -192,12 +202,12 @@ class ModuleRun:
             started.append(start())
             return started[-1]
 
-        content = work.submission.content_sha256
+        content, made_with = fingerprint_of(work.submission), environment_of(work.submission)
         return cls(
             work,
-            StartedSandboxes(sandbox, content, until),
+            StartedSandboxes(sandbox, content, until, made_with),
             lambda: started[-1].log if started else "",
-            StartedSandboxes(sandbox, content),
+            StartedSandboxes(sandbox, content, environment=made_with),
         )
 
     @property

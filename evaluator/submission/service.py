@@ -125,6 +125,7 @@ def module_record(
             "entry_point": manifest.entry_point,
             "weights": manifest.weights,
             "template": module.template,
+            "environment": module.environment.record if module.environment else "",
         }
     )
 
@@ -303,7 +304,7 @@ class SubmissionService:
             identity = Identity(
                 Kind.METRIC, manifest.name, manifest.version, account.key, content.sha256
             )
-            notes = (*template_notes(module.template), *_differences(read, content.sha256))
+            notes = (*template_notes(module.template), *_differences(read, module))
             if known := reception.known(identity, private=private):
                 return known
             reception.check(identity)
@@ -627,11 +628,12 @@ def _identity(file: ScoresFile, account: Account | None) -> Identity:
     )
 
 
-def _differences(receipt: Receipt | None, content_sha256: str) -> tuple[str, ...]:
+def _differences(receipt: Receipt | None, module: ScoringModule) -> tuple[str, ...]:
     """How this installation differs from the one the author checked with, in sentences."""
     if receipt is None:
         return ()
-    found = differences(receipt, content_sha256, environment_versions())
+    here = environment_versions(module.environment)
+    found = differences(receipt, module.content.sha256, here)
     return tuple(f"{text[0].upper()}{text[1:]}." for text in found)
 
 

@@ -5,6 +5,7 @@ Nothing of a stranger's source is imported or parsed: whether it runs is found o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,10 @@ from benchmarks.errors import SubmitterError
 from benchmarks.parsing import line_of
 from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.schema import Benchmark
+from benchmarks.settings.model import value_of
+from evaluator.environments.lock import MAX_BYTES as MAX_LOCK_BYTES
+from evaluator.environments.naming import OWN, NamedLock, examined, operator_lock
+from evaluator.isolation.job import MIB, scorer_limits
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
 from evaluator.submission.archives.archive import (
     WEIGHTS,
@@ -38,6 +43,7 @@ class ScoringModule:
     content: Content  # its files
     # kind of the template whose code it is, unchanged; empty for code of its own
     template: str = ""
+    environment: NamedLock | None = None  # packages it is run with; None: Assay's own
 
 
 def validated(
@@ -90,7 +96,8 @@ def opened_source(
             found = ValidationReport(problems_of(error))
         else:
             if seen.manifest is not None and not seen.problems:
-                module = ScoringModule(seen.manifest, looked.content, template)
+                found = replace(found, notes=(*found.notes, *_limits(seen.environment)))
+                module = ScoringModule(seen.manifest, looked.content, template, seen.environment)
         yield found, module
 
 
@@ -101,6 +108,7 @@ class _Seen:
     manifest: Manifest | None
     problems: tuple[Problem, ...]
     name: str = ""
+    environment: NamedLock | None = None
 
 
 def _examination(
@@ -120,10 +128,26 @@ def _examination(
     return replace(found, name=seen.name, version=manifest.version, benchmarks=benchmarks)
 
 
+def _limits(environment: NamedLock | None) -> Iterator[str]:
+    """What a worker with the same settings gives it, in sentences."""
+    given = scorer_limits(os.environ)
+    yield (
+        f"A worker gives it {given.memory_bytes / MIB:,.0f} MiB of memory, {given.start_s:g} s to "
+        f"start, {given.batch_s:g} s for a batch, {given.job_s:g} s in all and "
+        f"{given.processes} processes."
+    )
+    if environment is not None:
+        yield (
+            f"Its environment ({environment.name}, {len(environment.lock.pins)} packages) is built "
+            f"within {value_of('environment_build_s', os.environ):g} s and has at most "
+            f"{value_of('environment_gib', os.environ):g} GiB."
+        )
+
+
 def _module(content: Content, seen: _Seen) -> ScoringModule:
     if seen.manifest is None or seen.problems:
         raise one_error(seen.problems)
-    return ScoringModule(seen.manifest, content, template_of(content))
+    return ScoringModule(seen.manifest, content, template_of(content), seen.environment)
 
 
 def _look(
@@ -147,9 +171,32 @@ def _look(
         *_missing_files(reading, reading.manifest, content, refused),
         *_unknown_benchmarks(reading, reading.manifest, registry),
     )
+    environment, of_lock = _environment(reading, reading.manifest, content)
     in_order = sorted(of_manifest, key=lambda problem: problem.line or 0)
     name = "" if "name" in reading.wrong else reading.manifest.name
-    return _Seen(reading.manifest, (*of_files, *in_order, *weights), name)
+    problems = (*of_files, *in_order, *of_lock, *weights)
+    return _Seen(reading.manifest, problems, name, environment)
+
+
+def _environment(
+    reading: ManifestReading[Manifest], manifest: Manifest, content: Content
+) -> tuple[NamedLock | None, tuple[Problem, ...]]:
+    """The packages a module is run with, and what is wrong with them."""
+    line = line_of(reading.lines, ("environment",))
+    if OWN not in content.files:
+        if not manifest.environment:
+            return None, ()
+        try:
+            return operator_lock(manifest.environment), ()
+        except SubmitterError as error:
+            return None, (Problem(error.code, error.message, error.hint, FILE, line),)
+    lock, problems = examined(content.head(OWN, MAX_LOCK_BYTES + 1), OWN)
+    if manifest.environment:
+        message = (
+            f"It names the environment {manifest.environment[:80]!r} and brings {OWN} as well."
+        )
+        problems += (Problem("two_environments", message, "Leave one of them out.", FILE, line),)
+    return (None if lock is None else NamedLock(OWN, lock)), problems
 
 
 def _no_manifest(content: Content) -> Problem:

@@ -20,6 +20,8 @@ from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes
+from evaluator.environments.cache import EnvironmentCache
+from evaluator.environments.naming import recorded_lock
 from evaluator.hub.model_cache import ModelCache
 from evaluator.in_use import in_use
 from evaluator.isolation.availability import IsolationChoice, choice_of, machine_isolation
@@ -33,7 +35,14 @@ from evaluator.scoring.engine import LocalEngine
 from evaluator.scoring.sandbox import SandboxClient
 from evaluator.submission import builtin
 from evaluator.submission.archives.archive import taken_in
-from evaluator.submission.runs import FileRun, ModuleRun, ModuleWork, Run
+from evaluator.submission.runs import (
+    FileRun,
+    ModuleRun,
+    ModuleWork,
+    Run,
+    environment_of,
+    fingerprint_of,
+)
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.records import Kind, Submission
 from leaderboard.submission_service import SandboxAvailability
@@ -52,6 +61,8 @@ class Sandboxes:
     limits: Limits  # of one submission
     # models of the Hub that modules name; None: those that name any are not run
     model_cache: ModelCache | None = None
+    # environments that modules name or bring; None: those that do are not run
+    environments: EnvironmentCache | None = None
 
     def choose(self, submission: Submission) -> tuple[Backend, tuple[str, ...]]:
         """The backend a module is run in, and the layers to record."""
@@ -76,6 +87,7 @@ class Sandboxes:
         with (
             self._models(submission) as models,
             unpacked(submission, upload, scratch) as folder,
+            self._environment(submission, folder) as environment,
             ExitStack() as started,
         ):
             job = Job(
@@ -84,6 +96,7 @@ class Sandboxes:
                 submission.weights or None,
                 self.limits,
                 models=models,
+                environment=environment,
             )
 
             def start() -> ScorerSession:
@@ -107,6 +120,21 @@ class Sandboxes:
             )
         with self.model_cache.lent(submission.models) as models:
             yield models
+
+    @contextmanager
+    def _environment(self, submission: Submission, folder: Path) -> Iterator[Path | None]:
+        """The packages of a module; they stay as long as its boxes may need them."""
+        if not submission.environment:
+            yield None
+            return
+        if self.environments is None:
+            raise PlatformError(
+                "no_environments_here",
+                "This machine has no place for environments of modules.",
+                "Give the worker a folder for them.",
+            )
+        with self.environments.lent(recorded_lock(submission.environment, folder)) as environment:
+            yield environment
 
 
 @contextmanager
@@ -171,6 +199,7 @@ class PackedModule:
     model_cache: ModelCache | None = None
     # what isolates it there: the same as on the worker's machine
     choice: IsolationChoice = IsolationChoice.AUTO
+    environments: EnvironmentCache | None = None  # as in `Sandboxes`, on that machine
 
     def __getstate__(self) -> dict[str, Any]:
         upload = self.upload
@@ -180,13 +209,13 @@ class PackedModule:
     @property
     def fingerprint(self) -> str:
         """See `ClientSource`."""
-        return self.submission.content_sha256
+        return fingerprint_of(self.submission)
 
     @contextmanager
     def open(self) -> Iterator[SandboxClient]:
         """See `ClientSource`."""
         isolation = machine_isolation(*self.hidden, choice=self.choice)
-        sandboxes = Sandboxes(isolation, self.own, self.limits, self.model_cache)
+        sandboxes = Sandboxes(isolation, self.own, self.limits, self.model_cache, self.environments)
         _, layers = sandboxes.choose(self.submission)
         wanted = () if self.layers == (OWN_CODE,) else self.layers
         if lacking := [layer for layer in wanted if layer not in layers]:
@@ -200,7 +229,7 @@ class PackedModule:
             sandboxes.boxed(self.submission, self.upload, Path(scratch)) as session,
             session,
         ):
-            yield SandboxClient(session)
+            yield SandboxClient(session, environment_of(self.submission))
 
 
 LEFT_BEHIND_S = 24 * 3600.0
@@ -222,6 +251,8 @@ class ScorerRole:
     operator: str = ""
     # what is asked, where that is exported and no benchmark data are here
     questions: QuestionFolder | None = None
+    # environments that modules name or bring; None: those that do are not run
+    environments: EnvironmentCache | None = None
 
     @property
     def model_cache(self) -> ModelCache:
@@ -316,6 +347,7 @@ class ScorerRole:
                 hidden,
                 self.model_cache,
                 choice_of(self.isolation),
+                self.environments,
             )
             yield ModuleRun(work, packed)
             return
@@ -326,7 +358,7 @@ class ScorerRole:
     @property
     def sandboxes(self) -> Sandboxes:
         """How modules are boxed on this machine."""
-        return Sandboxes(self.isolation, self.own, self.limits, self.model_cache)
+        return Sandboxes(self.isolation, self.own, self.limits, self.model_cache, self.environments)
 
     def shards_of(self, submission: Submission) -> Path:
         """Folder of the finished shards of a submission."""

@@ -83,7 +83,8 @@ SUBMISSION = {
     "models": [f"owner/name@{SHA[:40]}"], "template": "plain",
     "released_with": "Somebody: A paper. 2026. arXiv:2601.00001",
     "source": f"hub:ada/reader@{SHA[:40]}", "content_sha256": SHA, "archive": f"uploads/{SHA}.zip",
-    "entry_point": "scorer:Scorer", "weights": "weights.safetensors", "model_card": MODEL_CARD,
+    "entry_point": "scorer:Scorer", "weights": "weights.safetensors",
+    "environment": f"requirements.lock@{SHA}", "model_card": MODEL_CARD,
     "images": IMAGES, "received_at": AT,
 }
 EVENT = {

@@ -1,0 +1,80 @@
+"""Small wheels made by hand, locks of them, and a registry that serves them."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.environments.lock import Lock, read_pins
+
+PICTURES = """
+class Picture:
+    width = height = 8
+    stub = True
+    def load(self): ...
+
+def open(file):
+    return Picture()
+"""
+"""All of Pillow that a box itself uses."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One that was made."""
+
+    name: str
+    version: str
+    sha256: str
+    path: Path
+
+    @property
+    def line(self) -> str:
+        """As a lock has it."""
+        return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
+
+
+def wheel(
+    folder: Path,
+    name: str,
+    version: str = "1.0",
+    files: Mapping[str, str | bytes] | None = None,
+    *,
+    requires: Sequence[str] = (),
+    of_dist_info: Mapping[str, str] | None = None,
+    links: Mapping[str, str] | None = None,
+) -> Wheel:
+    """Make a wheel; `links` are entries that say to be symbolic links."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, info = folder / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
+    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    every = {
+        **(files if files is not None else {f"{name}.py": f"VERSION = {version!r}\n"}),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        **{f"{info}/{key}": text for key, text in (of_dist_info or {}).items()},
+    }
+    every[f"{info}/RECORD"] = "".join(f"{key},,\n" for key in (*every, f"{info}/RECORD"))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, content in every.items():
+            archive.writestr(key, content)
+        for key, target in (links or {}).items():
+            entry = zipfile.ZipInfo(key)
+            entry.external_attr = 0o120777 << 16
+            archive.writestr(entry, target)
+    return Wheel(name, version, hashlib.sha256(path.read_bytes()).hexdigest(), path)
+
+
+def pillow(folder: Path, version: str = "99.0") -> Wheel:
+    """A package of that name with what a box needs of it."""
+    return wheel(folder, "pillow", version, {"PIL/__init__.py": "", "PIL/Image.py": PICTURES})
+
+
+def locked(*wheels: Wheel) -> Lock:
+    """A lock of wheels."""
+    lock, faults = read_pins("\n".join(one.line for one in wheels).encode())
+    assert faults == ()
+    return lock
