@@ -20,6 +20,7 @@ from benchmarks.settings.model import (
     value_of,
     values,
 )
+from evaluator.environments.building import PackageSource
 from evaluator.environments.cache import EnvironmentCache
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer
@@ -192,15 +193,14 @@ def model_rows(shelf: ModelCache) -> Iterator[Row]:
 
 
 def environment_rows(cache: EnvironmentCache) -> Iterator[Row]:
-    """Which environments of modules are kept here, and what they are built from."""
-    kept, source = shelved(cache.folder), cache.source
+    """Which environments of modules are kept here, and whether more can be built."""
+    kept = shelved(cache.folder)
     size = gib(sum(one.n_bytes for one in kept))
-    places = " and ".join(str(one) for one in (source.wheels, source.index) if one is not None)
+    nothing = cache.source == PackageSource()
     yield Row(
         "environments",
-        f"{len(kept)} kept, {size} of {gib(cache.most_bytes)}, {cache.folder}; built from "
-        f"{places or 'nothing'}",
-        "" if places else "for metrics that bring a lock: set ASSAY_WHEELS or ASSAY_PACKAGE_INDEX",
+        f"{len(kept)} kept, {size}, {cache.folder}",
+        "none are built: set ASSAY_WHEELS or ASSAY_PACKAGE_INDEX" if nothing else "",
     )
 
 

@@ -55,7 +55,8 @@ def test_all_parts_are_looked_at_also_where_there_is_no_store(doctor: Run, tmp_p
     found = states(doctor)
     said = {
         "isolation of code": "Not here.", store: "1 published", "queue": "nobody waits, 0 in work",
-        "failures": "none", "disk of the store": "free", "models": "0 kept", "benchmark toy": "",
+        "failures": "none", "disk of the store": "free", "models": "0 kept", "environments": "0 kept",
+        "benchmark toy": "",
     }  # fmt: skip
     assert [part for part, word in said.items() if word not in found[part]] == []
     assert all(part in doctor("doctor").out for part in said)
