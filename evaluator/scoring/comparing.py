@@ -207,10 +207,14 @@ class AgainstOwnImage:
         ]
         margins: list[float] = []
         if wanted:
-            both = [
-                Item(one.pair_id, self.client.ready(packed(*images)), (one,))
+            orders = [
+                (packed(*images), one)
                 for image, own, one in wanted
                 for images in ((image, own), (own, image))
+            ]
+            both = [
+                Item(f"{n}", self.client.ready(data), (replace(one, pair_id=f"{n}"),))
+                for n, (data, one) in enumerate(orders)
             ]
             margins = [verdict.score for (verdict,) in self.client.ask(both).verdicts]
         found = iter(zip(margins[::2], margins[1::2], strict=True))

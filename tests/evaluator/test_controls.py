@@ -437,6 +437,7 @@ class Comparer:
         return Ready(data, len(data))
 
     def ask(self, items: Sequence[Item]) -> Reply:
+        assert len({one.asked[0].pair_id for one in items}) == len(items)
         return Reply(tuple((self._verdict(one),) for one in items))
 
     def _verdict(self, item: Item) -> Verdict:

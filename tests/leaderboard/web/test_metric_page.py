@@ -22,7 +22,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.entries import MOVED, Entry, entries_of
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.results import public_result
-from leaderboard.records import Event, FindingExample, Findings, Submission
+from leaderboard.records import Event, FindingExample, Findings, OrderFigures, Submission
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.text import MISSING
@@ -316,6 +316,16 @@ def test_controls_say_whether_the_score_is_about_the_prompt_with_their_figures(
     assert len(figures) == 6 and all(one in part.texts("dd") for one in figures)
     assert any("24 of 576 scores missing, 3 of 24" in one for one in figures)
     assert ("blind to the prompt" in part.texts(".as-tag")) is (verdict == "blind")
+
+
+def test_a_metric_that_compares_says_how_far_the_order_decides() -> None:
+    orders = OrderFigures(comparisons=120, alike=0.92, alike_low=0.876, first=0.52, one_order=3)
+    compares = FINDINGS.model_copy(update={"orders": orders})
+    part = controlled(findings=compares).one("#controls")
+    assert any(r.texts("td") == ["120", "92%", "88%", "52%", "3"] for r in part.all("tbody tr"))
+    none = orders.model_copy(update={"comparisons": 0, "alike": None, "alike_low": None})
+    part = controlled(findings=FINDINGS.model_copy(update={"orders": none})).one("#controls")
+    assert any(row.texts("td") == ["0", "–", "–", "52%", "3"] for row in part.all("tbody tr"))
 
 
 @pytest.mark.parametrize("verdict", ["moved", "undecided", "steady"])
