@@ -35,6 +35,7 @@ from evaluator.scorers.questions.files import check_questions
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 from evaluator.scoring import engine
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
+from evaluator.scoring.comparing import packed
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import Room
 from evaluator.scoring.images import DAMAGE, ImageError, as_bmp, check_header, decode_opened
@@ -161,6 +162,45 @@ class Metric:
         _warn_of_none(verdicts, pairs)
         scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
         return scores.reshape(len(data), len(texts)) if cross else scores
+
+    def compare(
+        self, prompts: Sequence[str], images_a: Sequence[Picture], images_b: Sequence[Picture]
+    ) -> NDArray[np.float64]:
+        """Compare two images of each prompt by a metric that compares (`method = "compare"`).
+
+        Args:
+            prompts: n prompts.
+            images_a: n images, as for `score`.
+            images_b: n images to compare them with.
+
+        Returns:
+            Margins of shape (n, 2), positive where the image of `images_a` is better: as said with
+            it first, and with it second. NaN where the metric gave none, which a warning explains.
+
+        Raises:
+            SubmitterError: they are not equally many or not what they should be, or the metric
+                gives scores and compares nothing (`method_missing`).
+            PlatformError: the metric or its device failed.
+        """
+        texts = _checked_prompts(prompts)
+        for images in (images_a, images_b):
+            _check_list(images)
+            if len(images) != len(texts):
+                raise SubmitterError(
+                    "lengths_differ", f"There are {len(images)} images and {len(texts)} prompts."
+                )
+        n = len(texts)
+        read = _readers([*images_a, *images_b])
+        both = [(i, n + i) for i in range(n)] + [(n + i, i) for i in range(n)]
+
+        def couple(first: int, second: int) -> ImageReader:
+            return lambda: packed(read[first](), read[second]())
+
+        pairs = [(place, texts[place % n]) for place in range(2 * n)]
+        verdicts = self.verdicts([couple(*one) for one in both], pairs)
+        _warn_of_none(verdicts, pairs)
+        there, back = np.array([verdict.score for verdict in verdicts]).reshape(2, n)
+        return np.stack([there, -back], axis=1)
 
     def verdicts(
         self, images: Sequence[ImageReader], pairs: Sequence[tuple[int, str]]

@@ -36,7 +36,7 @@ from evaluator.scoring.asking import (
     Reply,
     Work,
 )
-from evaluator.scoring.comparing import unpacked
+from evaluator.scoring.comparing import method_missing, unpacked
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import Remark, decode
 
@@ -467,6 +467,8 @@ class ModelClient:
             if not self.asks_elements:
                 return Ready(picture, kept.vector.nbytes, remarks=kept.remarks)
         both = unpacked(data)
+        if bool(both) is not compares(self._scorer):
+            raise method_missing("compare" if both else "score")
         decoded = [decode(one) for one in both or (data,)]
         picture.remarks = tuple(dict.fromkeys(remark for one in decoded for remark in one.remarks))
         picture.uncounted = len(decoded)

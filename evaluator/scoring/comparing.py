@@ -19,7 +19,7 @@ import pandas as pd
 
 from benchmarks.errors import SubmitterError
 from benchmarks.questions import BETWEEN_PAIRS
-from benchmarks.schema import Pair, Questions
+from benchmarks.schema import Method, Pair, Questions
 from benchmarks.statistics.bradley_terry import strengths
 from evaluator.scoring.asking import Item, Ready, Reply, ScorerClient
 from evaluator.scoring.column import NO_SCORE, RunVerdict, ScoreColumn
@@ -49,6 +49,16 @@ def each_image(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
     """The file with its image, or both of its images, changed."""
     both = unpacked(data)
     return change(data) if both is None else packed(change(both[0]), change(both[1]))
+
+
+def method_missing(asked: Method) -> SubmitterError:
+    """The error for a metric that was asked by the method that it has not."""
+    has = "score" if asked == "compare" else "compare"
+    return SubmitterError(
+        "method_missing",
+        f"The metric was to be asked by {asked}, and has the method {has} alone.",
+        f'Ask it by {has}; of a scoring module, write method = "{has}" into assay.toml.',
+    )
 
 
 @dataclass(frozen=True)

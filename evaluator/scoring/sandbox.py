@@ -14,11 +14,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.errors import SubmitterError
 from evaluator.isolation.inside.wire_protocol import MAX_REQUEST, Capability
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Item, PairRequest, Ready, Reply, Work
-from evaluator.scoring.comparing import unpacked
+from evaluator.scoring.comparing import method_missing, unpacked
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images import MAX_PIXELS, ImageError, canonical_image
 
@@ -155,24 +154,14 @@ class SandboxClient:
         pairs = [(n, pair) for n, item in enumerate(request) for pair in item.asked]
         images = [png for item in request for png in item.image.content]
         compares = len(images) > len(request)
-        self._check_method(Capability.COMPARE if compares else Capability.SCORE)
+        if (Capability.COMPARE if compares else Capability.SCORE) not in self._can:
+            raise method_missing("compare" if compares else "score")
         scores = (
             self._session.compare(images, [(2 * n, 2 * n + 1, pair.prompt) for n, pair in pairs])
             if compares
             else self._session.score(images, [(n, pair.prompt) for n, pair in pairs])
         )
         return {pair.pair_id: float(s) for (_, pair), s in zip(pairs, scores, strict=True)}
-
-    def _check_method(self, needed: Capability) -> None:
-        if needed not in self._can:
-            asked, has = (
-                ("compare", "score") if needed is Capability.COMPARE else ("score", "compare")
-            )
-            raise SubmitterError(
-                "method_missing",
-                f"The scorer was to be asked by {asked}, and has the method {has} alone.",
-                f'Write method = "{has}" into assay.toml, or add the method {asked}.',
-            )
 
     def _elements(self, request: Sequence[Item]) -> dict[str, Floats]:
         asked = [

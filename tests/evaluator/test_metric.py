@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from evaluator.bundled import FOLDER
 from evaluator.scorers import fitting
 from evaluator.scorers.registry import load_rows
 from evaluator.scoring import engine
+from evaluator.submission.templates import SkeletonKind, module_files
 from tests.conftest import REPOSITORY
 from tests.evaluator.scorers.tiny_models import pictures
 
@@ -169,6 +171,27 @@ def test_a_scoring_module_runs_in_its_sandbox_by_name_or_folder() -> None:
         scores = one.score(images, PROMPTS[:2])
         assert np.isfinite(scores).all()
         assert other.score(images, PROMPTS[:2]) == pytest.approx(scores)
+
+
+@pytest.mark.isolation
+def test_a_module_that_compares_is_asked_in_both_orders(tmp_path: Path) -> None:
+    with load_metric(written(tmp_path / "m", module_files(SkeletonKind.COMPARE, "mine"))) as metric:
+        red, blue = (Image.new("RGB", (8, 8), colour) for colour in ("#de2e34", "#2c68d6"))
+        margins = metric.compare(["red", "blue", "red"], [red, red, red], [blue, blue, red])
+        assert margins.tolist() == [[1.0, 1.0], [-1.0, -1.0], [0.0, 0.0]]
+        with refusal("method_missing"):
+            metric.score([red], ["red"])
+        with refusal("lengths_differ"):
+            metric.compare(["red"], [red], [blue, blue])
+    with load_metric("colour-reader") as scores, refusal("method_missing"):
+        scores.compare(["red"], [red], [blue])
+
+
+def written(folder: Path, files: Mapping[str, bytes]) -> Path:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
 
 
 def test_what_cannot_be_loaded_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -263,6 +263,19 @@ class Prepares(Larger):
         return [a - b for a, b in zip(images_a, images_b, strict=True)]
 
 
+@pytest.mark.parametrize(
+    ("scorer", "file"),
+    [
+        (Larger(), picture(1)),
+        (type("Scores", (), {"score": print})(), packed(picture(1), picture(2))),
+    ],
+)
+def test_a_built_in_metric_asked_by_the_other_method_says_so(scorer: object, file: bytes) -> None:
+    with pytest.raises(SubmitterError) as caught:
+        model(scorer).ready(file)
+    assert caught.value.code == "method_missing"
+
+
 @pytest.mark.parametrize("scorer", [Larger(), Prepares()])
 def test_a_built_in_metric_is_given_both_images_prepared(scorer: Larger) -> None:
     client = model(scorer)
