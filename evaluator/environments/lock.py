@@ -27,6 +27,8 @@ _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 _EXTRA = re.compile(r"\bextra\b")
 _COMMENT = re.compile(r"(^|\s)#.*")
 _SHOWN = 100
+_LONGEST = 500
+_MOST_FAULTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,13 @@ def read_pins(content: bytes) -> tuple[Lock, tuple[Fault, ...]]:
     for number, line in _requirements(text):
         try:
             pin = _pin(line, number)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             faults.append(Fault(str(error), number))
             continue
         if (other := pins.setdefault(pin.name, pin)) is not pin:
             faults.append(Fault(f"{pin.name} stands in line {other.line} already", number))
+    if (more := len(faults) - _MOST_FAULTS) > 0:
+        faults[_MOST_FAULTS:] = [Fault(f"{more:,} more lines are wrong")]
     if not pins and not faults:
         faults.append(Fault("it pins nothing"))
     if len(pins) > MAX_PINS:
@@ -113,7 +117,7 @@ def _requirements(text: str) -> Iterator[tuple[int, str]]:
         line = raw.rstrip("\r")
         goes_on = line.endswith("\\") and not line.lstrip().startswith("#")
         begun = begun or number
-        parts.append(_COMMENT.sub("", line.removesuffix("\\")))
+        parts.append(_COMMENT.sub("", line.removesuffix("\\").expandtabs(1)))
         if goes_on:
             continue
         if joined := " ".join(parts).strip():
@@ -125,10 +129,14 @@ def _requirements(text: str) -> Iterator[tuple[int, str]]:
 
 def _pin(line: str, number: int) -> Pin:
     shown = repr(line[:_SHOWN])
+    if not line.isprintable():  # a line break of another kind would begin a line of its own
+        raise ValueError(f"{shown} holds characters that cannot be seen")
     if line.startswith("-"):
         raise ValueError(f"{shown} is an option, which is no package")
     hashes = _HASH.findall(line)
     text = _HASH.sub("", line).strip()
+    if len(text) > _LONGEST:
+        raise ValueError(f"{shown} is longer than any package with its marker")
     try:
         requirement = Requirement(text)
     except InvalidRequirement as error:
@@ -158,7 +166,8 @@ def _marker(marker: Marker | None) -> str:
         return ""
     told = str(marker)
     wrong = ValueError(f"its marker {told[:_SHOWN]!r} cannot be evaluated")
-    if _EXTRA.search(told):  # of a package that asks for it: there is none
+    # An extra of a package that asks for it, which there is not; what looks like an option.
+    if _EXTRA.search(told) or "--" in told:
         raise wrong
     try:
         marker.evaluate()

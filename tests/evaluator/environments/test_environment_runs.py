@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +18,15 @@ from evaluator.isolation.availability import PlainProcess, machine_isolation
 from evaluator.isolation.backend import IsolationStatus
 from evaluator.isolation.job import Limits
 from evaluator.metric import load_metric
+from evaluator.scoring.asking import Item, PairRequest
 from evaluator.submission.receipts import environment_versions
 from evaluator.submission.runs import fingerprint_of
 from evaluator.submission.validate import examine_source, validated_source
-from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.scorer_role import PackedModule, ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.states import State
 from tests.evaluator.environments.wheels import Wheel, locked, pillow, wheel
+from tests.evaluator.isolation.boxes import png
 from tests.evaluator.rig import Rig, module_folder, submission
 
 SCORER = b"""
@@ -107,6 +110,23 @@ def test_metrics_with_conflicting_pins_run_side_by_side(
         assert rig.status(name).submission.environment == environment
         assert (cache.folder / key_of(lock)).is_dir()
     assert not mark.exists(), "nothing of an environment runs outside a box"
+
+
+@pytest.mark.slow
+@pytest.mark.isolation
+def test_a_module_takes_its_environment_along_to_another_machine(
+    rig: Rig, wheels: Path, shades: Mapping[str, tuple[Wheel, Wheel]]
+) -> None:
+    files = module("grey", shades["2.0"])
+    sent = rig.send(files).submission
+    cache = EnvironmentCache(rig.folder / "environments", PackageSource(wheels))
+    packed = PackedModule(sent, rig.module(files), PlainProcess(), Limits(), (), environments=cache)
+    there = pickle.loads(pickle.dumps(packed))
+    with there.open() as client:
+        assert client.environment["environment"] == sent.environment
+        ready = client.ready(png())
+        reply = client.ask([Item("i", ready, (PairRequest("p", "t", "text"),))])
+    assert [verdict.score for (verdict,) in reply.verdicts] == [2.0]
 
 
 def test_a_machine_without_a_place_for_environments_says_so(

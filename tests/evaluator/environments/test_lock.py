@@ -64,7 +64,11 @@ def test_order_and_remarks_do_not_make_another_lock() -> None:
         "--trusted-host example.org", "--no-binary :all:", "--pre", f"numpy==2 --no-binary {HASH}",
         f"numpy==2 --config-settings=a=b {HASH}", f"numpy==2; extra == 'x' {HASH}",
         f"numpy==2; python_version ~= 'x' {HASH}", f"numpy==2; os.system('x') {HASH}", f"nümpy==2 {HASH}",
-        f"numpy==${{HOME}} {HASH}", f"numpy==2 {HASH} -r x", "\x00", f"\u202enumpy==2 {HASH}",
+        f'numpy==2; sys_platform == "a\r--index-url=https://example.org" {HASH}',
+        f'numpy==2; sys_platform == "a\u2028-e ." {HASH}', f'numpy==2; sys_platform == "a\x0b-e ." {HASH}',
+        f"numpy==2; sys_platform == 'a\" --no-binary \"b' {HASH}",
+        f"numpy==2; {'(' * 240}os_name == 'x'{')' * 240} {HASH}", f"numpy==2; {'(' * 9_999} {HASH}",
+        f"numpy=={'9' * 9_999} {HASH}", f"numpy==${{HOME}} {HASH}", f"numpy==2 {HASH} -r x", "\x00", f"\u202enumpy==2 {HASH}",
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_package_with_version_and_hash_is_refused(line: str) -> None:
@@ -76,6 +80,7 @@ def test_a_line_that_is_no_package_with_version_and_hash_is_refused(line: str) -
 @pytest.mark.parametrize(
     ("content", "lines"),
     [
+        (b"a\n" * 103, [*range(1, 101), None]),
         (b"", [None]),
         (b"# nothing\n", [None]),
         (b"\xff\xfe", [None]),
@@ -85,7 +90,17 @@ def test_a_line_that_is_no_package_with_version_and_hash_is_refused(line: str) -
         (f"x==1 {HASH}\nX==2 {HASH}\nx==1 {HASH}".encode(), [2, 3]),
         (f"a\nb==1\nc==1 {HASH}\n-e .\n".encode(), [1, 2, 4]),
     ],
-    ids=["empty", "remarks", "no text", "long", "lines", "pins", "twice", "all at once"],
+    ids=[
+        "many faults",
+        "empty",
+        "remarks",
+        "no text",
+        "long",
+        "lines",
+        "pins",
+        "twice",
+        "all at once",
+    ],
 )
 def test_everything_that_is_wrong_with_a_lock_is_told_at_once(
     content: bytes, lines: list[int | None]
