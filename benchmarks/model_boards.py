@@ -16,7 +16,6 @@ import pandas as pd
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.families.rating import RatingAnswers
-from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.schema import Answers, Benchmark
 from benchmarks.statistics.intervals import acceleration, bca
 from benchmarks.statistics.multiplicity import holm
@@ -174,10 +173,9 @@ def ratings_by_gold(answers: Answers) -> Mapping[str, RatedModels]:
     Returns: One entry without a name where the benchmark has one gold; the gold of the headline
     first; nothing where nobody rated models on the same prompts.
     """
-    if isinstance(answers, GenAiAnswers):
-        found = {"": _of_genai(answers)}
-    elif isinstance(answers, RatingAnswers):
-        found = {gold: _of_facet(answers, gold) for gold in answers.facets}
+    if isinstance(answers, RatingAnswers):
+        several = len(answers.facets) > 1
+        found = {gold if several else "": _of_facet(answers, gold) for gold in answers.facets}
     elif isinstance(answers, EvalMuseAnswers):
         found = {"": _of_evalmuse(answers)}
     else:
@@ -185,35 +183,20 @@ def ratings_by_gold(answers: Answers) -> Mapping[str, RatedModels]:
     return {gold: rated for gold, rated in found.items() if len(rated.models) > 1}
 
 
-def _of_genai(answers: GenAiAnswers) -> RatedModels:
-    notes = []
-    if answers.n_outside:
-        notes.append(
-            f"{answers.n_outside} of the released ratings lie outside 1–5; they count as released, "
-            "as in the authors' evaluation."
-        )
-    if answers.untagged:
-        notes.append(
-            f"{len(answers.untagged)} prompts without a tag count in the overall mean only."
-        )
-    rated = _rated(answers.images, answers.labels, "mean of its ratings")
-    return replace(
-        rated,
-        skills=answers.skills,
-        n_ratings=int(np.isfinite(answers.ratings).sum()),
-        note=" ".join(notes),
-    )
-
-
 def _of_facet(answers: RatingAnswers, facet: str) -> RatedModels:
-    whose = _WHOSE.get(facet, "its")
-    rated = _rated(answers.images, answers.means[facet], f"mean of {whose} ratings")
+    whose, of_facet = _WHOSE.get(facet, "its"), answers.facets[facet]
+    rated = _rated(answers.images, of_facet.means, f"mean of {whose} ratings")
     prompts = answers.items.rows["prompt_id"]
-    return replace(
-        rated,
-        skills={skill: frozenset(prompts[rows]) for skill, rows in answers.items.skills().items()},
-        n_ratings=int(np.isfinite(answers.facets[facet].ratings).sum()),
-    )
+    skills = {skill: frozenset(prompts[rows]) for skill, rows in answers.items.skills().items()}
+    known = np.isfinite(of_facet.ratings)
+    outside = int((of_facet.outside & known).sum())
+    untagged = len(set(prompts).difference(*skills.values())) if skills else 0
+    said = {
+        "{} of the released ratings lie outside the scale; they count as released.": outside,
+        "{} prompts without a tag count in the overall mean only.": untagged,
+    }
+    note = " ".join(text.format(n) for text, n in said.items() if n)
+    return replace(rated, skills=skills, n_ratings=int(known.sum()), note=note)
 
 
 def _of_evalmuse(answers: EvalMuseAnswers) -> RatedModels:

@@ -32,7 +32,7 @@ from benchmarks.accumulation.question_scores import (
 )
 from benchmarks.arrays import FloatArray
 from benchmarks.errata.figures import TIFA160_METRICS as TIFA_METRICS
-from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
+from benchmarks.genai_bench.protocol import GENAI_1600
 from benchmarks.parquet import parquet_table
 from benchmarks.released.bundle import FOLDER, MANIFEST, Original, ReleasedFile, read_manifest
 from benchmarks.sources.pins import sha256_of
@@ -143,8 +143,9 @@ def tifa160_dsg_scores(data: Path) -> pa.Table:
 
 def genai_1600_ratings(data: Path) -> pa.Table:
     """The three ratings of each of 9,600 images, as released."""
-    answers = GenAiBench(CARD_1600).answers(data)
-    raters = {f"rating_{place}": _counts(one) for place, one in enumerate(answers.ratings.T, 1)}
+    answers = GENAI_1600.answers(data)
+    [rated] = answers.facets.values()
+    raters = {f"rating_{place}": _counts(one) for place, one in enumerate(rated.ratings.T, 1)}
     return pa.table(
         {name: answers.images[name].tolist() for name in ("prompt_id", "model")} | raters
     )
@@ -152,8 +153,10 @@ def genai_1600_ratings(data: Path) -> pa.Table:
 
 def genai_1600_tags(data: Path) -> pa.Table:
     """The tags of each prompt that has some."""
-    tags = GenAiBench(CARD_1600).answers(data).skills
-    rows = sorted((prompt, tag) for tag, prompts in tags.items() for prompt in prompts)
+    prompts = GENAI_1600.prompts(data).set_index("prompt_id")["skills"]
+    rows = sorted(
+        (prompt, tag) for prompt, tags in prompts.items() for tag in filter(None, tags.split(";"))
+    )
     return pa.table({"prompt_id": [row[0] for row in rows], "tag": [row[1] for row in rows]})
 
 

@@ -205,17 +205,7 @@ class CardBenchmark(Benchmark):
         """The prompts, each once; see `Benchmark.prompts`."""
         if not self.card.items.text:
             return super().prompts(data)
-        items = self.items(self.folder(data))
-        texts = items.pairs.drop_duplicates("prompt_id").set_index("prompt_id")["text"]
-        first = items.rows.drop_duplicates("prompt_id")
-        return pd.DataFrame(
-            {
-                "prompt_id": first["prompt_id"].to_numpy(object),
-                "prompt": texts.loc[first["prompt_id"]].to_numpy(object),
-                "split": first["split"].to_numpy(object),
-                "skills": first["skills"].to_numpy(object),
-            }
-        )
+        return self.items(self.folder(data)).prompts()
 
     def texts(self, data: Path | None) -> Mapping[str, str]:
         """Prompt id to the prompt; none where the card has no texts, as the bundle has none."""

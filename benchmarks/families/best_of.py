@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ class RatedGroups(ItemAnswers):
 class BestOfBenchmark(CardBenchmark):
     """Rated images of one prompt, of which a metric chooses the best."""
 
-    infos = MEASURES
+    infos: ClassVar[Mapping[str, MeasureInfo]] = MEASURES
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
         said = card.group
@@ -158,7 +158,7 @@ class BestOfBenchmark(CardBenchmark):
                             n_missing=int(np.isnan(values[part.rows]).sum()),
                         )
                         inside: BoolArray = part.rows[lines[:, 0]]
-                        for measure in self.card.measures:
+                        for measure in (one for one in self.card.measures if one in MEASURES):
                             credit = found[measure].of(inside)
                             named = replace(
                                 of_slice, measure=measure, note=self._note(of_slice, credit)
@@ -296,7 +296,7 @@ def _with_rules(card: FamilyCard, said: Group) -> FamilyCard:
     """The card with measures that say what becomes of ties, and the scale of ratings."""
     ties = _BOTH if len(set(said.ties)) == 2 else _TIES[said.ties[0]]
     low, high = card.gold[said.gold].scale
-    card = with_measures(card, rule=lambda _: ties)
+    card = with_measures(card, rule=lambda name: ties if name in MEASURES else "")
     measures = {
         name: info.model_copy(update={"low": low, "high": high} if name == "rating_of_best" else {})
         for name, info in card.measures.items()

@@ -186,7 +186,7 @@ class Images(Frozen):
 
     source: Literal["folder", "zip", "parquet", "url"]
     path: str = ""
-    """Declared file or folder; a template for several: `set/{model}.zip`. For `url` the declared
+    """Declared file or folder; a template for several: `set/{model}.zip`, in whose place its content may lie unpacked. For `url` the declared
     folder with a `url`, into which `fetch` brings them. Empty for `parquet`: the files of the first
     table."""
     name: str | tuple[str, ...] = "{image}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,14 @@ def has_images(folder: DataFolder, card: FamilyCard) -> bool:
     if card.images.source == "parquet":
         there = all(map(folder.has, _tables(card)))
         return there and _in_tables(folder, card).has_columns()
-    return all(folder.has(file.path) for file in card.files if file.role == "images")
+    packed = card.images.source == "zip"
+    paths = [file.path for file in card.files if file.role == "images"]
+    return all(folder.has(path) or (packed and _is_unpacked(folder, path)) for path in paths)
+
+
+def _is_unpacked(folder: DataFolder, archive: str) -> bool:
+    """Whether the content of an archive lies beside it, in a folder of its name."""
+    return folder.beside(archive).joinpath(PurePosixPath(archive).stem).is_dir()
 
 
 def _by_path(images: Images, pairs: pd.DataFrame) -> dict[str, dict[str, str]]:
@@ -79,6 +87,8 @@ def _in_folder(
 def _in_archive(
     folder: DataFolder, card: FamilyCard, path: str, names: Mapping[str, str]
 ) -> dict[str, Reader]:
+    if not folder.has(path) and _is_unpacked(folder, path):
+        return folder_images(card.name, folder.beside(path), names)
     return packed_images(card.name, ZipImages(folder.path(path)), names)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,14 @@ class Items:
         """Shape (n,), position of the prompt of each row in `clusters`."""
         return pd.factorize(self.rows["prompt_id"])[0]
 
+    def prompts(self) -> pd.DataFrame:
+        """The prompts, each once, as of its first row; see `Benchmark.prompts`."""
+        texts = self.pairs.drop_duplicates("prompt_id").set_index("prompt_id")["text"]
+        first = self.rows.drop_duplicates("prompt_id")
+        named = first[["prompt_id", "split", "skills"]].reset_index(drop=True)
+        named.insert(1, "prompt", texts.loc[first["prompt_id"]].to_numpy(object))
+        return named
+
     def skills(self) -> dict[str, np.ndarray]:
         """Skill to its rows, shape (n,) bool; in the order in which skills first stand."""
         lists = self.rows["skills"].str.split(";")
@@ -79,7 +88,9 @@ def items_of(folder: DataFolder, card: FamilyCard, table: JoinedTable) -> Items:
         row_id=row_id.to_numpy(object),
         prompt_id=rows[columns.prompt].astype(str).to_numpy(object),
         split=rows[columns.split].astype(str) if columns.split else "",
-        skills=rows[columns.skills].map(_joined_skills) if columns.skills else "",
+        skills=rows[columns.skills].map(partial(_joined_skills, known=tuple(card.skills)))
+        if columns.skills
+        else "",
     )
     if columns.sample:
         rows = rows[_sampled(rows, columns.sample)].reset_index(drop=True)
@@ -219,10 +230,12 @@ def _listed(rows: pd.DataFrame, card: FamilyCard) -> pd.DataFrame:
     )
 
 
-def _joined_skills(cell: Any) -> str:
-    """Skills of a row, each once."""
+def _joined_skills(cell: Any, known: Sequence[str]) -> str:
+    """Skills of a row, each once; those that the card knows in its order, then the others."""
     skills = cell if isinstance(cell, list) else [cell]
-    return ";".join(dict.fromkeys(str(one).replace(";", ",") for one in skills if one is not None))
+    names = dict.fromkeys(str(one).replace(";", ",") for one in skills if one is not None)
+    first = [one for one in known if one in names]
+    return ";".join(dict.fromkeys((*first, *names)))
 
 
 def _sampled(rows: pd.DataFrame, sample: Sample) -> np.ndarray:

@@ -136,6 +136,8 @@ class RatingBenchmark(CardBenchmark):
 
     infos: ClassVar[Mapping[str, MeasureInfo]] = MEASURES
     family = "rating"
+    pools: ClassVar[type[PooledImages]] = PooledImages
+    """How measures of a pool are computed; a paper may do it otherwise."""
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
         super().__init__(_with_applicable_measures(card), home)
@@ -162,7 +164,7 @@ class RatingBenchmark(CardBenchmark):
         for metric in scores.metrics:
             values, unit = table[metric].to_numpy(np.float64), scores.unit(metric)
             for facet, means in answers.means.items():
-                work = _Metric(self.card.evaluation, answers, plan, values, means, unit)
+                work = _Metric(self, answers, plan, values, means, unit)
                 for part in parts:
                     named = replace(
                         row, metric=metric, facet=facet, split=part.split, skill=part.skill
@@ -365,7 +367,7 @@ class RatingBenchmark(CardBenchmark):
         for k in range(ratings.shape[1]):
             others = mean_of_defined(np.delete(ratings, k, axis=1), axis=1)
             both = np.where(np.isfinite(ratings[:, k]), others, np.nan)
-            work = _Metric(self.card.evaluation, answers, plan, ratings[:, k], both)
+            work = _Metric(self, answers, plan, ratings[:, k], both)
             measure = self.card.headline.measure
             found.append(work.estimate(measure, self._main_ties, part).value)
         return float(mean_of_defined(np.array(found)))
@@ -379,7 +381,7 @@ FROM_DEVIATIONS = "from the released standard deviations"
 class _Metric:
     """Scores of one metric beside the means of one facet, and what follows for each slice."""
 
-    rules: Evaluation
+    benchmark: RatingBenchmark
     answers: RatingAnswers
     plan: ResamplingPlan
     scores: FloatArray  # shape (pairs,)
@@ -390,13 +392,13 @@ class _Metric:
     def add(self, builder: MeasuredBuilder, row: Row, ties: Ties, part: Part) -> None:
         """The row of one measure in one slice."""
         pool = self.pool(part)
-        withheld = self.rules.missing == "fail" and pool.n_missing > 0
+        withheld = self._rules.missing == "fail" and pool.n_missing > 0
         if withheld:
             found = Estimate(note=f"withheld: images without a score: {pool.n_missing}")
         else:
             found = self.estimate(row.measure, ties, part)
         row = replace(pool.counted(row), value=found.value, note=found.note)
-        correlated = row.measure in CORRELATIONS and self.rules.pool == "all" and not withheld
+        correlated = row.measure in CORRELATIONS and self._rules.pool == "all" and not withheld
         ids, values = None, found.of_clusters
         if values is not None:
             defined = np.flatnonzero(np.isfinite(values))
@@ -407,12 +409,12 @@ class _Metric:
 
     def estimate(self, measure: str, ties: Ties, part: Part) -> Estimate:
         """A measure in one slice, by the card's pools."""
-        if self.rules.pool == "model":
+        if self._rules.pool == "model":
             models = self.answers.items.pairs["model"].to_numpy(object)
             names = dict.fromkeys(models[part.inside])
             pools = [self._within(part.inside & (models == name)) for name in names]
             return mean_of_pools(pools, measure, ties)
-        if self.rules.pool == "prompt":
+        if self._rules.pool == "prompt":
             return self.pool(part).within_clusters(measure, ties, self.unit)
         return self.pool(part).estimate(measure, ties, self.unit)
 
@@ -425,7 +427,12 @@ class _Metric:
         return self.pools[id(part)]
 
     def _within(self, members: BoolArray) -> PooledImages:
-        return PooledImages.of(self.scores, self.means, self._clusters, self.plan, members)
+        pools = self.benchmark.pools
+        return pools.of(self.scores, self.means, self._clusters, self.plan, members)
+
+    @property
+    def _rules(self) -> Evaluation:
+        return self.benchmark.card.evaluation
 
     @cached_property
     def _clusters(self) -> IntArray:

@@ -24,7 +24,6 @@ from benchmarks.families.items import Items, items_of
 from benchmarks.families.measures import with_measures
 from benchmarks.families.rating import RatingAnswers
 from benchmarks.families.tables import read_table, read_tables
-from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.rows import Measured, MeasuredBuilder, notes
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreTable
 from benchmarks.sources.folder import DataFolder
@@ -292,7 +291,7 @@ class SystemBenchmark(CardBenchmark):
         """
         if self.card.headline.measure != "spa":
             return super().chance(answers)
-        p = _People(answers, self.plan(answers, 0)).p
+        p = _People(answers, self.plan(answers, 0)).p.exact
         return float(1.0 - (p**2 - p + 0.5).mean())
 
     def facts(self, answers: SystemAnswers) -> Mapping[str, pd.DataFrame]:
@@ -315,9 +314,7 @@ class _People:
         if answers.rated.size:
             by_prompt = answers.arranged(answers.rated)
             self.means = resampled_mean(by_prompt, self.draws)
-            found = systems.differences(by_prompt)
-            self.p = systems.flip_p_values(found, plan.seed)
-            self.normal_p = systems.normal_p_values(found, self.draws)
+            self.p = systems.PValues.of(by_prompt, self.draws, plan.seed)
 
 
 class _Metric:
@@ -347,19 +344,10 @@ class _Metric:
         if measure in _RATES:
             return (None, self._no_rate) if self._no_rate else (self._error(measure), "")
         if measure == "spa":
-            return self._soft_accuracy(), ""
+            people = self._people
+            found = systems.PValues.of(self._by_prompt, people.draws, people.plan.seed)
+            return people.p.soft_accuracy(found), ""
         return _ORDERS[measure](self._people.means, self._means), ""
-
-    def _soft_accuracy(self) -> FloatArray:
-        """The value by sign flips; resamples move around it as those by the normal distribution do."""
-        people = self._people
-        found = systems.differences(self._by_prompt)
-        p = systems.flip_p_values(found, people.plan.seed)
-        value = systems.soft_pairwise_accuracy(people.p, p)
-        normal = systems.normal_p_values(found, people.draws)
-        drawn = systems.soft_pairwise_accuracy(people.normal_p, normal)
-        moved: FloatArray = np.clip(drawn + (value - drawn[0]), 0.0, 1.0)
-        return moved
 
     def _error(self, measure: str) -> FloatArray:
         """Distances of rates, in points of 100."""
@@ -403,13 +391,7 @@ def _rated_items(answers: Answers, source: Benchmark, facet: str) -> tuple[Items
                 raise _no_such(source, facet, answers.means)
             return answers.items, answers.means[facet]
         return answers.items, source.gold_of_pairs(answers)
-    if facet or not isinstance(answers, GenAiAnswers):
-        raise _no_such(source, facet, {})
-    images = answers.images
-    pairs = images.assign(image=images["pair_id"], text="", position=0)
-    rows = images.assign(row_id=images["pair_id"], split="", skills="")
-    cells = np.column_stack([np.arange(len(pairs)), np.zeros(len(pairs)), np.arange(len(pairs))])
-    return Items(rows, pairs, cells.astype(np.intp)), answers.labels
+    raise _no_such(source, facet, {})
 
 
 def _no_such(source: Benchmark, facet: str, known: Mapping[str, Any]) -> SubmitterError:

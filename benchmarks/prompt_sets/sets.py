@@ -22,14 +22,12 @@ from benchmarks.evalmuse.load import (
     ranking_prompts,
 )
 from benchmarks.evalmuse.protocol import CARD as EVALMUSE
-from benchmarks.families.tables import read_table
+from benchmarks.families.benchmark import CardBenchmark
 from benchmarks.gecko.load import PROMPTS as GECKO_PROMPTS
 from benchmarks.gecko.load import RELIABLE_FLAG
 from benchmarks.gecko.load import load_prompts as gecko_prompts
 from benchmarks.gecko.protocol import CARD as GECKO
-from benchmarks.genai_bench.load import Release
-from benchmarks.genai_bench.load import load_prompts as genai_prompts
-from benchmarks.genai_bench.protocol import CARD_1600
+from benchmarks.genai_bench.protocol import GENAI_1600
 from benchmarks.prompt_sets.prompt_set import (
     SEEDS,
     Drawing,
@@ -41,10 +39,9 @@ from benchmarks.prompt_sets.prompt_set import (
     set_prompts_of,
 )
 from benchmarks.sources.folder import DataFolder, data_row
-from benchmarks.tifa160.protocol import HUMAN, TIFA160
+from benchmarks.tifa160.protocol import TIFA160
 
 _DRAWING = Drawing(least_side=256)
-_RELEASE = Release(CARD_1600.name)
 
 
 def _of_croc(folder: DataFolder) -> list[SetPrompt]:
@@ -174,19 +171,9 @@ def _gecko_set(part: Literal["s", "r"], *, reliable: bool) -> PromptSet:
     )
 
 
-def _of_genai(folder: DataFolder) -> list[SetPrompt]:
-    """The 1,600 prompts of GenAI-Bench with their tags."""
-    return list(set_prompts_of(genai_prompts(folder, _RELEASE)))
-
-
-def _of_tifa160(folder: DataFolder) -> list[SetPrompt]:
-    """The 160 prompts of TIFA160; their skill is the collection they were taken from."""
-    images, _ = read_table(folder, TIFA160.card.tables[0])
-    columns = images.drop_duplicates("prompt")[["prompt", "text", "source"]]
-    return [
-        SetPrompt(prompt_id, text, skills=(source,))
-        for prompt_id, text, source in columns.itertuples(index=False)
-    ]
+def _of_card(folder: DataFolder, benchmark: CardBenchmark) -> list[SetPrompt]:
+    """The prompts of a benchmark that its card says, with their skills."""
+    return list(set_prompts_of(benchmark.items(folder).prompts()))
 
 
 PROMPT_SETS = (
@@ -205,14 +192,14 @@ PROMPT_SETS = (
     ),
     *(_gecko_set(part, reliable=reliable) for part in ("s", "r") for reliable in (False, True)),
     PromptSet(
-        card_beside("genai_prompts", CARD_1600, (_RELEASE.ratings, _RELEASE.skills)),
-        _of_genai,
+        card_beside("genai_prompts", GENAI_1600.card, GENAI_1600.asked_from),
+        partial(_of_card, benchmark=GENAI_1600),
         _DRAWING,
-        rated_by=CARD_1600.name,
+        rated_by=GENAI_1600.name,
     ),
     PromptSet(
-        card_beside("tifa160_prompts", TIFA160.card, (HUMAN,)),
-        _of_tifa160,
+        card_beside("tifa160_prompts", TIFA160.card, TIFA160.asked_from),
+        partial(_of_card, benchmark=TIFA160),
         _DRAWING,
         rated_by=TIFA160.name,
     ),

@@ -7,6 +7,8 @@ Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy, WMT 2024.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import scipy
@@ -81,6 +83,30 @@ def normal_p_values(found: FloatArray, counts: FloatArray) -> FloatArray:
 def soft_pairwise_accuracy(human: FloatArray, metric: FloatArray) -> FloatArray:
     """One less the mean distance of two sets of p-values, shape (..., K) each; shape (...)."""
     return np.asarray(1.0 - np.abs(human - metric).mean(axis=-1), np.float64)
+
+
+@dataclass(frozen=True)
+class PValues:
+    """One-sided p-values of each two models by one judge, in the sample and in draws of prompts."""
+
+    exact: FloatArray  # shape (K,), by sign flips, in the sample
+    normal: FloatArray  # shape (1 + B, K), by the normal distribution; the sample first
+
+    @classmethod
+    def of(cls, by_prompt: FloatArray, draws: FloatArray, seed: int) -> Self:
+        """From values of shape (P, M) and draws of the prompts (1 + B, P), each once in the first."""
+        found = differences(by_prompt)
+        return cls(flip_p_values(found, seed), normal_p_values(found, draws))
+
+    def soft_accuracy(self, other: Self) -> FloatArray:
+        """Soft pairwise accuracy of two judges in the sample and in each resample, shape (1 + B,).
+
+        Of the sample by sign flips; resamples move around it as those by the normal distribution do.
+        """
+        value = soft_pairwise_accuracy(self.exact, other.exact)
+        drawn = soft_pairwise_accuracy(self.normal, other.normal)
+        moved: FloatArray = np.clip(drawn + (value - drawn[0]), 0.0, 1.0)
+        return moved
 
 
 def orders(values: FloatArray) -> FloatArray:

@@ -22,20 +22,22 @@ from benchmarks.evalmuse.load import SKILLS as EVALMUSE
 from benchmarks.evalmuse_structure.load import SKILLS as PROBLEMS
 from benchmarks.families.benchmark import CardBenchmark
 from benchmarks.families.card import FamilyCard
-from benchmarks.genai_bench.load import SKILLS as GENAI
-from benchmarks.genai_bench.protocol import one_rater
+from benchmarks.genai_bench.protocol import GENAI_1600
 from benchmarks.measures import FurtherMeasure, load_further, with_further
 from benchmarks.published import published
 from benchmarks.registry import BUILT_IN, find, load_registry
 from benchmarks.released.bundle import is_bundled
 from benchmarks.rows import Measured, MeasuredBuilder, Row, concatenate
 from benchmarks.schema import Benchmark, Card, MeasureInfo, Scale, ScoreTable
+from benchmarks.statistics.pairwise_accuracy import tie_calibrated
+from benchmarks.statistics.raters import one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from tests.benchmarks.checks import refused
 from tests.benchmarks.toy import PAIRS, Toy
 from tools.index_chance import guessed, headlines
 
 REGISTRY = load_registry()
+GENAI = tuple(GENAI_1600.card.skills)
 TOY = (Path(__file__).parent / "toy.py").read_text() + "\n\nBENCHMARKS = (Toy(),)\n"
 FROM_DEMO = {
     "croc_hum": "demo_croc", "evalmuse": "demo_evalmuse", "evalmuse_ntire": "demo_evalmuse",
@@ -387,16 +389,16 @@ def test_on_genai_bench_a_guess_loses_tied_pairs_and_the_ceiling_is_one_rating_a
 ) -> None:
     """Pairwise accuracy with tie calibration: chance is not 0.5, since a guess never ties."""
     answers: Any = REGISTRY[name].answers(assay_data)
-    labels = answers.labels
-    _, sizes = np.unique(labels, return_counts=True)
-    tied = (sizes * (sizes - 1)).sum() / (labels.size * (labels.size - 1))
+    [rated] = answers.facets.values()
+    _, sizes = np.unique(rated.means, return_counts=True)
+    tied = (sizes * (sizes - 1)).sum() / (rated.means.size * (rated.means.size - 1))
     assert tied < 1 / 3  # else calling everything tied would be the better guess
     assert scale_of(name).chance == pytest.approx((1 - tied) / 2, abs=5e-5)
-    found = one_rater(answers).set_index("rating")["pairwise_accuracy"]
-    assert list(found.index) == ["1", "2", "3", "mean"]
-    assert found["mean"] == pytest.approx(found[["1", "2", "3"]].mean())
-    assert scale_of(name).ceiling == pytest.approx(found["mean"], abs=5e-7)
-    assert name == "genai_527" or found["1"] == pytest.approx(0.641777, abs=5e-7)
+    found = one_against_the_others(rated.ratings, lambda x, y: tie_calibrated(x, y).accuracy)
+    assert name == "genai_527" or found[0] == pytest.approx(0.641777, abs=5e-7)
+    assert scale_of(name).ceiling == pytest.approx(found.mean(), abs=5e-7)
+    people = REGISTRY[name].facts(answers)["How far people agree"]
+    assert people["Pairwise accuracy"][0] == pytest.approx(found.mean())
 
 
 @pytest.mark.paper

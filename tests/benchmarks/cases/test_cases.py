@@ -18,9 +18,9 @@ from benchmarks.croc.protocol import CrocHum
 from benchmarks.evalmuse.protocol import CARD as EVALMUSE
 from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.load import GeckoAnswers, template_scores
-from benchmarks.genai_bench.protocol import CARD_527, CARD_1600, GenAiBench
+from benchmarks.genai_bench.protocol import BENCHMARKS, GenAiBench
 from benchmarks.registry import load_registry
-from benchmarks.schema import Answers, Benchmark, Card, ScoreTable
+from benchmarks.schema import Answers, Benchmark, ScoreTable
 from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.load import Ts2Answers
@@ -206,11 +206,10 @@ def test_cases_of_ts2_order_images_by_their_errors(assay_data: Path) -> None:
         assert np.corrcoef(first, second)[0, 1] > 0.6, metric
 
 
-@pytest.mark.parametrize("card", [CARD_527, CARD_1600], ids=lambda card: card.name)
+@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda one: one.name)
 def test_cases_of_genai_bench_are_prompts_with_their_mean_ratings(
-    card: Card, assay_data: Path
+    benchmark: GenAiBench, assay_data: Path
 ) -> None:
-    benchmark = GenAiBench(card)
     answers, found = cases_of(benchmark, assay_data)
     assert len(found) == len(answers.pair_ids)
     prompts = benchmark.prompts(assay_data).set_index("prompt_id").loc[found["case_id"]]

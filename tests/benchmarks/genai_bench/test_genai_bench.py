@@ -1,4 +1,4 @@
-"""GenAI-Bench: the released files, and the protocol on small pools of images."""
+"""GenAI-Bench: the released files as its cards read them, and the protocol on small pools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.genai_bench.load import MODELS, SKILLS, GenAiAnswers
-from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
+from benchmarks.families.items import items_of
+from benchmarks.families.rating import RatingAnswers as Answers
+from benchmarks.families.tables import JoinedTable
+from benchmarks.genai_bench.protocol import GENAI_1600, GenAiBench
 from benchmarks.rows import ONE_CLUSTER, Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import (
@@ -29,6 +30,8 @@ from benchmarks.statistics.resampling import ResamplingPlan
 from tests.benchmarks.checks import check_pools, refused, row_of, trial_card
 
 N_PROMPTS = 4
+SKILLS = tuple(GENAI_1600.card.skills)
+MODELS = tuple(Path(file.path).stem for file in GENAI_1600.card.files if file.role == "images")
 Json = Any
 Change = Callable[[Json, Json], object]
 
@@ -54,7 +57,8 @@ def write(root: Path, first: int = 0, change: Change = lambda prompts, tags: Non
 
 
 def small() -> GenAiBench:
-    return GenAiBench(trial_card(CARD_1600, prompts=N_PROMPTS, images=6 * N_PROMPTS))
+    card = trial_card(GENAI_1600.card, prompts=N_PROMPTS, images=6 * N_PROMPTS)
+    return GenAiBench(card, GENAI_1600.home)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -63,31 +67,17 @@ def test_images_have_ratings_and_prompts_the_tags_of_their_number(
 ) -> None:
     answers = small().answers(write(tmp_path, first))
     ids = tuple(f"{first + k:05d}" for k in range(N_PROMPTS))
-    assert answers.pair_ids[:2] == (f"{ids[0]}/DALLE_3", f"{ids[0]}/SDXL_Turbo")
+    assert answers.pair_ids[:2] == (f"{ids[0]}/{MODELS[0]}", f"{ids[0]}/{MODELS[1]}")
     assert answers.clusters == ids
-    assert answers.ratings[0].tolist() == [1, 5, 1]
-    assert answers.labels[0] == 7 / 3
-    assert answers.skills["basic"] == {ids[0], ids[1]}
-    assert answers.skills["counting"] == {ids[1]}
+    [rated] = answers.facets.values()
+    assert (rated.ratings[0].tolist(), rated.means[0]) == ([1, 5, 1], 7 / 3)
     assert set(answers.sources) == {"genai_1600/genai_image.json", "genai_1600/genai_skills.json"}
-    counts = {"images": 24, "prompts": 4, "ratings": 72, "untagged prompts": 2, "basic: prompts": 2}
+    counts = {"images": 24, "prompts": 4, "alignment: ratings": 72, "basic": 12, "counting": 6}
     assert counts.items() <= answers.counts().items()
     prompts = small().prompts(tmp_path)
     assert prompts["prompt_id"].tolist() == list(ids)
     assert prompts["prompt"][3] == "prompt 3"
     assert prompts["skills"].tolist() == ["basic", ";".join(SKILLS), "", ""]
-
-
-def test_ratings_outside_the_scale_are_kept_and_can_be_left_out(tmp_path: Path) -> None:
-    def slip(prompts: Json, tags: Json) -> None:
-        prompts["00001"]["models"]["DALLE_3"] = [5, 41, 4]
-        prompts["00002"]["models"]["DALLE_3"] = [0, 6, 33]
-
-    answers = small().answers(write(tmp_path, change=slip))
-    one, other = (answers.pair_ids.index(f"0000{k}/DALLE_3") for k in (1, 2))
-    assert answers.n_outside == 4
-    assert (answers.labels[one], answers.cleaned_labels[one]) == (50 / 3, 4.5)
-    assert np.isnan(answers.cleaned_labels[other])  # nothing is left
 
 
 def record(value: Json) -> Change:
@@ -106,21 +96,14 @@ def tag(numbers: Json) -> Change:
     ("change", "says"),
     [
         (lambda p, t: p.pop("00003"), "expected 4"),
-        (lambda p, t: p.update(x={}), "id 'x'"),
-        (lambda p, t: p.clear(), "object of"),
-        (record([]), "record under '00002'"),
-        (record({"prompt": " "}), "prompt under '00002'"),
-        (record({"prompt": "a"}), "None under '00002'"),
-        (record({"prompt": "a", "models": {"DALLE_3": []}}), "DALLE_3 under"),
-        (ratings([1, 2]), "'[1, 2]' for 00002/SDXL_Base"),
-        (ratings([1, 2, 3.5]), "'[1, 2, 3.5]' for 00002/SDXL_Base"),
-        (ratings([1, 2, True]), "'[1, 2, True]' for 00002/SDXL_Base"),
-        (ratings("123"), "'123' for 00002/SDXL_Base"),
-        (lambda p, t: t.pop("scene"), "genai_skills.json"),
-        (lambda p, t: t.update(other=[]), "genai_skills.json"),
-        (tag(["1"]), "under 'negation'"),
-        (tag([4]), "4 as 'negation'"),
-        (tag([1, 1]), "twice under 'negation'"),
+        (lambda p, t: p.update(x=p.pop("00003")), "'x'"),
+        (record([]), "'models'"),
+        (record({"models": {"DALLE_3": [1, 2, 3]}}), "column text"),
+        (ratings([1, 2, 3.5]), "'3.5'"),
+        (ratings("one"), "'one'"),
+        (tag(["one"]), "'one'"),
+        (tag(1), "no list"),
+        (tag([4]), "fit no row of prompts"),
     ],
 )
 def test_files_of_another_form_are_refused(tmp_path: Path, change: Change, says: str) -> None:
@@ -130,8 +113,9 @@ def test_files_of_another_form_are_refused(tmp_path: Path, change: Change, says:
 
 def test_what_is_no_json_and_another_release_are_refused(tmp_path: Path) -> None:
     place = write(tmp_path) / "genai_1600" / "genai_image.json"
+    unpinned = GENAI_1600.card.model_copy(update={"counts": {}})
     with refused("data_malformed", "sha256"):
-        GenAiBench(CARD_1600.model_copy(update={"counts": {}})).answers(tmp_path)
+        GenAiBench(unpinned, GENAI_1600.home).answers(tmp_path)
     place.write_text("{", encoding="utf-8")
     with refused("data_malformed", "JSON"):
         small().answers(tmp_path)
@@ -171,24 +155,31 @@ def test_images_are_read_from_the_archives_of_the_models_or_unpacked(tmp_path: P
 
 FloatArray = NDArray[np.float64]
 RNG = np.random.default_rng(5)
+TAGGED = {"basic": slice(None, None, 2), "advanced": slice(1, 2)}
+"""Tag to the prompts of made-up answers."""
 
 
-def made_up(n_prompts: int = 12, n_models: int = 3) -> GenAiAnswers:
-    prompts = [f"{k:05d}" for k in range(n_prompts)]
-    rows = [(f"{p}/m{m}", p, f"m{m}") for p in prompts for m in range(n_models)]
-    return GenAiAnswers(
-        pair_ids=tuple(row[0] for row in rows),
-        clusters=tuple(prompts),
-        images=pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model"]),
-        ratings=RNG.integers(1, 6, (len(rows), 3)).astype(np.float64),
-        skills={"basic": frozenset(prompts[::2]), "advanced": frozenset(prompts[1:2])},
-    )
+def made_up(n_prompts: int = 12, n_models: int = 3, ratings: FloatArray | None = None) -> Answers:
+    """Ratings of the images of each prompt, drawn where they are not given."""
+    prompts = np.array([f"{k:05d}" for k in range(n_prompts)], object)
+    tags = {p: [tag for tag, of in TAGGED.items() if p in prompts[of]] for p in prompts}
+    rows = [(f"{p}/m{m}", p, "", f"m{m}", tags[p]) for p in prompts for m in range(n_models)]
+    table = pd.DataFrame(rows, columns=["pair", "prompt", "text", "model", "tag"])
+    drawn = RNG.integers(1, 6, (len(rows), 3)) if ratings is None else ratings
+    joined = JoinedTable(table.assign(ratings=drawn.tolist()))
+    folder = GENAI_1600.folder(None)
+    return GENAI_1600.labelled(folder, items_of(folder, GENAI_1600.card, joined))
 
 
-def run(answers: GenAiAnswers, scores: FloatArray, n_resamples: int = 40) -> Measured:
+def means_of(answers: Answers) -> FloatArray:
+    """Mean ratings."""
+    return GENAI_1600.gold_of_pairs(answers)
+
+
+def run(answers: Answers, scores: FloatArray, n_resamples: int = 40) -> Measured:
     table = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
     plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, n_resamples)
-    return GenAiBench().measure(table, answers, plan)
+    return GENAI_1600.measure(table, answers, plan)
 
 
 Estimate = Callable[[FloatArray, FloatArray, float], float]
@@ -203,8 +194,9 @@ ESTIMATES: dict[tuple[str, str], Estimate] = {
 """Measure and variant to its value, given scores, ratings and the threshold of ties."""
 
 
-def noisy(answers: GenAiAnswers) -> FloatArray:
-    noise: FloatArray = np.round(answers.labels + RNG.normal(size=len(answers.labels)), 1)
+def noisy(answers: Answers) -> FloatArray:
+    means = means_of(answers)
+    noise: FloatArray = np.round(means + RNG.normal(size=means.size), 1)
     return noise
 
 
@@ -213,9 +205,9 @@ def test_all_images_of_the_chosen_prompts_are_in_one_pool() -> None:
     scores = noisy(answers)
     found = run(answers, scores)
     for skill in (None, "basic", "advanced"):
-        prompts = answers.skills[skill] if skill else frozenset(answers.clusters)
+        prompts = np.array(answers.clusters)[TAGGED[skill] if skill else slice(None)]
         inside = answers.images["prompt_id"].isin(prompts).to_numpy()
-        x, y = scores[inside], answers.labels[inside]
+        x, y = scores[inside], means_of(answers)[inside]
         threshold = tie_calibrated(x, y).threshold
         for (name, variant), estimate in ESTIMATES.items():
             row = row_of(found, measure=name, variant=variant, skill=skill)
@@ -231,11 +223,11 @@ def test_intervals_come_from_repeating_whole_prompts_at_the_samples_threshold() 
     scores = noisy(answers)
     found = run(answers, scores, n_resamples=5)
     plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, 5)
-    threshold = tie_calibrated(scores, answers.labels).threshold
+    threshold = tie_calibrated(scores, means_of(answers)).threshold
     position = answers.images["prompt_id"].map(plan.index).to_numpy()
     for k in range(5):
         drawn = np.repeat(np.arange(scores.size), plan.counts[k][position].astype(int))
-        x, y = scores[drawn], answers.labels[drawn]
+        x, y = scores[drawn], means_of(answers)[drawn]
         for row, values in zip(found.rows, found.resamples, strict=True):
             if row.skill is None:
                 expected = ESTIMATES[row.measure, str(row.variant)](x, y, threshold)
@@ -250,7 +242,7 @@ def test_images_without_a_score_are_left_out_and_counted() -> None:
     row = row_of(found, measure="pairwise_accuracy")
     assert (row.n_items, row.n_missing) == (18, 18)
     assert "score: 18" in row.note
-    assert row.value == tie_calibrated(scores[1::2], answers.labels[1::2]).accuracy
+    assert row.value == tie_calibrated(scores[1::2], means_of(answers)[1::2]).accuracy
     assert math.isfinite(row.ci_low)
     check_pools(found)
     for row in run(answers, np.full(36, math.nan)).rows:
@@ -274,7 +266,7 @@ def test_equal_values_leave_ties(
 ) -> None:
     answers, scores = made_up(), np.full(36, 2.0)
     if level == "ratings":
-        answers, scores = replace(answers, ratings=np.full((36, 3), 4.0)), np.arange(36.0)
+        answers, scores = made_up(ratings=np.full((36, 3), 4.0)), np.arange(36.0)
     found = run(answers, scores)
     check_pools(found)
     for name, variant in undefined:
@@ -284,7 +276,7 @@ def test_equal_values_leave_ties(
     for variant, value in accuracies.items():
         assert row_of(found, measure="pairwise_accuracy", variant=variant).value == value
     calibrated = row_of(found, measure="pairwise_accuracy")
-    assert calibrated.value == pairwise_accuracy(np.zeros(36), answers.labels)
+    assert calibrated.value == pairwise_accuracy(np.zeros(36), means_of(answers))
     assert ("same score" in calibrated.note) == (level == "scores")
 
 
@@ -299,15 +291,18 @@ def test_one_prompt_has_values_and_no_interval() -> None:
 
 
 def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:
-    answers = made_up()
-    answers.ratings[4, 1] = 41.0
-    answers.ratings[7] = [0.0, 33.0, 9.0]
+    ratings = RNG.integers(1, 6, (36, 3)).astype(np.float64)
+    ratings[4, 1] = 41.0
+    ratings[7] = [0.0, 33.0, 9.0]
+    answers = made_up(ratings=ratings)
+    assert means_of(answers)[4] == ratings[4].mean()
     scores = noisy(answers)
     found = run(answers, scores)
-    kept = np.isfinite(answers.cleaned_labels)
-    row = row_of(found, measure="pearson", variant="cleaned")
-    expected = stats.pearsonr(scores[kept], answers.cleaned_labels[kept]).statistic
-    assert row.value == pytest.approx(expected)
-    assert (row.n_items, row.n_missing) == (35, 0)
-    cleaned = {r.measure for r in found.rows if r.variant == "cleaned"}
-    assert cleaned == {"pairwise_accuracy", "krcc", "pearson", "srcc"}
+    cleaned = pd.DataFrame(ratings).where((ratings >= 1) & (ratings <= 5)).mean(axis=1)
+    kept = cleaned.notna()  # of one image nothing is left
+    for measure, test in (("pearson", stats.pearsonr), ("srcc", stats.spearmanr)):
+        row = row_of(found, measure=measure, variant="cleaned")
+        assert row.value == pytest.approx(test(scores[kept], cleaned[kept]).statistic)
+        assert (row.n_items, row.n_missing, row.skill) == (35, 0, None)
+    told = [r.measure for r in found.rows if r.variant == "cleaned"]
+    assert sorted(told) == ["krcc", "pairwise_accuracy", "pearson", "srcc"]

@@ -20,7 +20,7 @@ from benchmarks.evalmuse.load import SKILLS
 from benchmarks.evalmuse.protocol import CARD as EVALMUSE
 from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.protocol import CARD as GECKO
-from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
+from benchmarks.genai_bench.protocol import GENAI_1600, GenAiBench
 from benchmarks.prompt_sets import reference, sets
 from benchmarks.prompt_sets.means import by_seed, over_seeds
 from benchmarks.prompt_sets.prompt_set import (
@@ -346,7 +346,7 @@ def test_the_ranking_prompts_of_evalmuse_come_with_their_970_elements(assay_data
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "benchmark"),
-    [("evalmuse_ranking", EvalMuse()), ("genai_prompts", GenAiBench(CARD_1600))],
+    [("evalmuse_ranking", EvalMuse()), ("genai_prompts", GENAI_1600)],
 )
 def test_prompts_and_skills_are_those_that_the_benchmark_of_metrics_exports(
     name: str, benchmark: EvalMuse | GenAiBench, assay_data: Path

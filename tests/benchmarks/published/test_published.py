@@ -14,7 +14,7 @@ from benchmarks.evalmuse import measures as evalmuse
 from benchmarks.evalmuse_structure import protocol as structure
 from benchmarks.evalmuse_track2 import protocol as track2
 from benchmarks.gecko import measures as gecko
-from benchmarks.genai_bench import protocol as genai_bench
+from benchmarks.genai_bench.protocol import GENAI_1600
 from benchmarks.published import PublishedCell, papers, published, read_cells
 from benchmarks.scores import read_scores
 from benchmarks.statistics import correlation
@@ -131,7 +131,7 @@ NAMES: dict[str, tuple[set[str], set[str | None], set[str | None], set[str | Non
         {"WL", "Likert", "DSGH", "SxS"},
         {"paper"},
     ),
-    "genai_1600": (set(genai_bench.MEASURES), {None}, {None}, {"paper"}),
+    "genai_1600": (set(GENAI_1600.card.measures), {None}, {None}, {"paper"}),
     "tifa160": (set(TIFA160.card.measures), {"all"}, {None, *TIFA160.card.gold}, {"paper"}),
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.genai_bench.protocol import GenAiBench
+from benchmarks.genai_bench.protocol import GENAI_1600
 from benchmarks.parquet import parquet_table
 from benchmarks.published import papers
 from benchmarks.registry import load_registry
@@ -26,7 +26,7 @@ from benchmarks.ts2.protocol import Ts2
 from tests.benchmarks.checks import refused
 from tools.make_released import MAKERS, changed_originals
 
-BUNDLED = {"ts2": Ts2(), "tifa160": TIFA160, "genai_1600": GenAiBench()}
+BUNDLED = {"ts2": Ts2(), "tifa160": TIFA160, "genai_1600": GENAI_1600}
 PATHS = tuple(file.path for file in read_manifest().files)
 SCORES = pytest.mark.parametrize("one", read_manifest().scores, ids=lambda one: one.name)
 # Text in a table names something; it never is a prompt or a question.

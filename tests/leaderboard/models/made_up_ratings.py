@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
-from benchmarks.genai_bench.load import GenAiAnswers
-from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
+from benchmarks.families.items import items_of
+from benchmarks.families.rating import RatingAnswers
+from benchmarks.families.tables import JoinedTable
+from benchmarks.genai_bench.protocol import GENAI_1600, GenAiBench
 from benchmarks.prompt_sets.prompt_set import MEASURE, MEASURES, PromptSet
 from benchmarks.schema import Benchmark, Card, Selector
 from benchmarks.sources.folder import DataFile
@@ -23,35 +26,51 @@ FILE = "ratings.json"
 
 def rated_answers(
     means: Mapping[str, float], n: int = 60, counting: int = 30, seed: int = 1
-) -> GenAiAnswers:
+) -> RatingAnswers:
     """Three ratings of one image of each prompt and model; the first prompts are about counting."""
     rng = np.random.default_rng(seed)
     prompts = tuple(f"p{place:03d}" for place in range(n))
+    tags = {prompt: "counting" if k < counting else "basic" for k, prompt in enumerate(prompts)}
     images = pd.DataFrame(
-        [(f"{model}/{prompt}", prompt, model) for prompt in prompts for model in means],
-        columns=["pair_id", "prompt_id", "model"],
+        [(f"{one}/{prompt}", prompt, "", one, tags[prompt]) for prompt in prompts for one in means],
+        columns=["pair", "prompt", "text", "model", "tag"],
     )
     about = np.array([means[model] for model in images["model"]])
     ratings = np.clip(np.rint(about[:, None] + rng.normal(0, 0.7, (len(images), 3))), 1, 5)
-    skills = {"basic": frozenset(prompts[counting:]), "counting": frozenset(prompts[:counting])}
-    return GenAiAnswers(tuple(images["pair_id"]), prompts, images, ratings, skills)
+    return _labelled(images, ratings)
+
+
+def rated_again(answers: RatingAnswers, ratings: FloatArray) -> RatingAnswers:
+    """The same images with other ratings, shape (images, raters)."""
+    return _labelled(answers.items.rows, ratings)
+
+
+def _labelled(images: pd.DataFrame, ratings: FloatArray) -> RatingAnswers:
+    folder, table = GENAI_1600.folder(None), JoinedTable(images.assign(ratings=ratings.tolist()))
+    return GENAI_1600.labelled(folder, items_of(folder, GENAI_1600.card, table))
+
+
+def ratings_of(answers: RatingAnswers) -> FloatArray:
+    """Single ratings, shape (images, raters)."""
+    [rated] = answers.facets.values()
+    return rated.ratings
 
 
 class RatedBenchmark(GenAiBench):
     """Its ratings, or why they are not at hand; counts how often they are read."""
 
-    def __init__(self, answers: GenAiAnswers | SubmitterError, name: str = "rated") -> None:
+    def __init__(self, answers: RatingAnswers | SubmitterError, name: str = "rated") -> None:
         self.found = answers
         self.reads = 0
-        card = CARD_1600.model_copy(
+        card = GENAI_1600.card.model_copy(
             update={
                 "name": name, "title": "Rated images", "skills": SKILLS, "counts": {},
                 "licence": "CC BY 4.0", "files": (DataFile(path=FILE, role="answers", supplied="Ask."),),
             }
         )  # fmt: skip
-        super().__init__(card)
+        super().__init__(card, GENAI_1600.home)
 
-    def answers(self, data: Path | None) -> GenAiAnswers:
+    def answers(self, data: Path | None) -> RatingAnswers:
         """What it was made with."""
         del data
         self.reads += 1

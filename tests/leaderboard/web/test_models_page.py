@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.genai_bench.load import GenAiAnswers
+from benchmarks.families.rating import RatingAnswers
 from benchmarks.rethinking.measures import MetricScores, stability
 from benchmarks.statistics.resampling import ResamplingPlan
 from leaderboard.api.source import Source
@@ -60,6 +60,7 @@ from leaderboard.web.page_metadata import PageMetadata, metadata_of
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,
+    rated_again,
     rated_answers,
     rated_set,
     rating,
@@ -543,7 +544,7 @@ def test_who_is_better_on_how_many_prompts_is_told_where_it_is_known() -> None:
 def test_rated_models_stand_in_tiers_unless_people_see_no_difference_or_prompts_are_few(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def of(answers: GenAiAnswers) -> tuple[PeopleBoard, HeatTable]:
+    def of(answers: RatingAnswers) -> tuple[PeopleBoard, HeatTable]:
         rating(monkeypatch, RatedBenchmark(answers))
         (made,) = people_boards(rated_set(), None)
         return made, people_table(made)
@@ -555,8 +556,7 @@ def test_rated_models_stand_in_tiers_unless_people_see_no_difference_or_prompts_
     for (_, (row,)), mean in zip(table.groups, made.overall.means.values(), strict=True):
         assert row.cells[0].value == mean.value and len(row.cells) == len(made.skills)
     answers = rated_answers({"one": 3.0, "two": 3.0})
-    answers.ratings[:] = 3.0
-    _, table = of(answers)
+    _, table = of(rated_again(answers, np.full((120, 3), 3.0)))
     assert all(cell.unordered for _, rows in table.groups for row in rows for cell in row.cells)
     _, table = of(rated_answers({"a": 2.0, "b": 4.0}, counting=5))
     orders = [column.note.endswith("no order") for column in table.columns[1:]]
