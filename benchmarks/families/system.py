@@ -1,7 +1,8 @@
 """Family of systems: does a metric order text-to-image models as people do, and the newer ones too?
 
 The value of a model is the mean of its images, by prompt and then over prompts. People's values come
-from another benchmark, whose ratings are averaged alike, or from a table.
+from another benchmark, whose ratings are averaged alike, or from a table. Resamples draw prompts; where a
+table of values meets one cluster for each model, as where a metric has one score for each, they draw models.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ from benchmarks.rows import Measured, MeasuredBuilder, notes
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreTable
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics import systems
+from benchmarks.statistics.detection import ratio
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 
 LEAST_DATED = 6
 """Fewer models with a date than this make no slope."""
 LEAST_MODELS = 3
 """Fewer models than this make no order worth a figure."""
+DRAWS_MODELS = "the interval is of models, which its resamples draw"
+"""Said of a row whose resamples do not draw prompts."""
+NO_LARGER = "no interval: no resample of models has a larger one"
 MEASURES: dict[str, MeasureInfo] = {
     "spa": MeasureInfo.share(
         title="Soft pairwise accuracy",
@@ -115,6 +120,13 @@ class SystemAnswers(ItemAnswers):
         with np.errstate(invalid="ignore"):
             found: FloatArray = total / number
         return found
+
+    def cluster_of_model(self) -> list[str] | None:
+        """The cluster of each model, where each has one of its own and a value of a table."""
+        pairs = self.items.pairs[["prompt_id"]].assign(model=self.model_of)
+        met = pairs[self.model_of >= 0].drop_duplicates().sort_values("model")
+        alone = not met.duplicated("model").any() and not met.duplicated("prompt_id").any()
+        return met["prompt_id"].tolist() if alone and not self.rated.size else None
 
 
 class SystemBenchmark(CardBenchmark):
@@ -270,8 +282,12 @@ class SystemBenchmark(CardBenchmark):
                 value = math.nan if drawn is None else float(drawn[0])
                 if math.isnan(value) and not why:
                     why = "the metric or people do not tell the models apart"
-                found = replace(counted, measure=measure, value=value, note=notes(why, missing))
-                undefined = drawn is None or math.isnan(value)
+                drawing = ""
+                if people.of_models and not why:
+                    drawing = NO_LARGER if measure == "largest_error" else DRAWS_MODELS
+                said = notes(why, drawing, missing)
+                found = replace(counted, measure=measure, value=value, note=said)
+                undefined = drawn is None or math.isnan(value) or drawing == NO_LARGER
                 builder.add(found, None if undefined or drawn is None else drawn[1:])
         return builder.build()
 
@@ -310,6 +326,12 @@ class _People:
     def __init__(self, answers: SystemAnswers, plan: ResamplingPlan) -> None:
         self.answers, self.plan = answers, plan
         self.draws = plan.draws
+        self.weights = np.ones((len(self.draws), len(answers.models)))
+        cluster = answers.cluster_of_model()
+        self.of_models = cluster is not None
+        if cluster is not None:
+            self.weights = self.draws[:, plan.positions(cluster)]
+            self.draws = np.ones_like(self.draws)
         self.means = np.tile(answers.human, (len(self.draws), 1))
         if answers.rated.size:
             by_prompt = answers.arranged(answers.rated)
@@ -347,22 +369,22 @@ class _Metric:
             people = self._people
             found = systems.PValues.of(self._by_prompt, people.draws, people.plan.seed)
             return people.p.soft_accuracy(found), ""
-        return _ORDERS[measure](self._people.means, self._means), ""
+        return _ORDERS[measure](self._people.means, self._means, self._people.weights), ""
 
     def _error(self, measure: str) -> FloatArray:
         """Distances of rates, in points of 100."""
         low, high = self._said.scale
         rates = resampled_mean(self._rates, self._people.draws)
         errors = 100.0 * np.abs(rates - (self._people.means - low) / (high - low))
+        weights = self._people.weights
         if measure == "mae":
-            mean: FloatArray = errors.mean(axis=1)
-            return mean
+            return ratio((weights * errors).sum(axis=1), weights.sum(axis=1))
         if measure == "largest_error":
             largest: FloatArray = errors.max(axis=1)
             return largest
         times = _years(self._people.answers.models, self._said.released)
         dated = np.isfinite(times)
-        return systems.slope(errors[:, dated], times[dated])
+        return systems.slope(errors[:, dated], times[dated], weights[:, dated])
 
 
 def _why_no_rate(scores: FloatArray, falls: bool) -> str:

@@ -1,5 +1,8 @@
 """Orders of models: how far a metric's agrees with people's, in the sample and in resamples.
 
+Resamples draw prompts, which move the values of the models, or the models themselves, whose
+multiplicities are weights, shape (B, M). Copies of one model make no pair.
+
 Soft pairwise accuracy: Thompson, Mathur, Deutsch, Khayrallah: Improving Statistical Significance in
 Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy, WMT 2024.
 """
@@ -118,40 +121,47 @@ def orders(values: FloatArray) -> FloatArray:
         return np.where(np.abs(found) <= _SLACK * size, 0.0, np.sign(found))
 
 
-def pairwise_accuracy(human: FloatArray, metric: FloatArray) -> FloatArray:
+def pairwise_accuracy(human: FloatArray, metric: FloatArray, weights: FloatArray) -> FloatArray:
     """Share of pairs of models that both order alike, shape (B,); a tie of one side counts half."""
-    one, other = orders(human), orders(metric)
-    found: FloatArray = (1.0 - np.abs(one - other) / 2.0).mean(axis=1)
-    return found
+    right, pairs = 1.0 - np.abs(orders(human) - orders(metric)) / 2.0, _of_pairs(weights)
+    return ratio((right * pairs).sum(axis=1), pairs.sum(axis=1))
 
 
-def kendall(human: FloatArray, metric: FloatArray) -> FloatArray:
+def kendall(human: FloatArray, metric: FloatArray, weights: FloatArray) -> FloatArray:
     """Kendall's tau-b over models in each resample, shape (B,)."""
-    one, other = orders(human), orders(metric)
-    untied = (one**2).sum(axis=1) * (other**2).sum(axis=1)
-    return ratio((one * other).sum(axis=1), np.sqrt(untied))
+    one, other, pairs = orders(human), orders(metric), _of_pairs(weights)
+    untied = (pairs * one**2).sum(axis=1) * (pairs * other**2).sum(axis=1)
+    return ratio((pairs * one * other).sum(axis=1), np.sqrt(untied))
 
 
-def spearman(human: FloatArray, metric: FloatArray) -> FloatArray:
+def spearman(human: FloatArray, metric: FloatArray, weights: FloatArray) -> FloatArray:
     """Spearman's rank correlation over models in each resample, shape (B,)."""
-    one, other = _centred_ranks(human), _centred_ranks(metric)
-    size = (one**2).sum(axis=1) * (other**2).sum(axis=1)
-    return ratio((one * other).sum(axis=1), np.sqrt(size))
+    one, other = (_centred_ranks(values, weights) for values in (human, metric))
+    size = (weights * one**2).sum(axis=1) * (weights * other**2).sum(axis=1)
+    return ratio((weights * one * other).sum(axis=1), np.sqrt(size))
 
 
-def _centred_ranks(values: FloatArray) -> FloatArray:
+def _of_pairs(weights: FloatArray) -> FloatArray:
+    """How often each two models are drawn together, shape (B, K)."""
+    first, second = pairs_of(weights.shape[1])
+    together: FloatArray = weights[:, first] * weights[:, second]
+    return together
+
+
+def _centred_ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Average ranks less their mean: half of the models below less half of those above."""
     first, second = pairs_of(values.shape[1])
     signs = orders(values)
+    above, below = signs * weights[:, second], signs * weights[:, first]
     found = np.zeros(values.shape)
     for model in range(values.shape[1]):
-        won = signs[:, first == model].sum(axis=1) - signs[:, second == model].sum(axis=1)
+        won = above[:, first == model].sum(axis=1) - below[:, second == model].sum(axis=1)
         found[:, model] = won / 2.0
     return found
 
 
-def slope(values: FloatArray, times: FloatArray) -> FloatArray:
+def slope(values: FloatArray, times: FloatArray, weights: FloatArray) -> FloatArray:
     """Least-squares slope of values (B, M) over times (M,), shape (B,)."""
-    centred = times - times.mean()
-    found: FloatArray = values @ centred / (centred**2).sum()
-    return found
+    mean = ratio(weights @ times, weights.sum(axis=1))
+    centred = weights * (times - mean[:, None])
+    return ratio((values * centred).sum(axis=1), (centred * times).sum(axis=1))

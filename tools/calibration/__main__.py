@@ -192,7 +192,7 @@ def simulated(
         )
         for scenario, of_batches, weight in zip(chosen, sizes, weights, strict=True):
             progress.update(bar, description=scenario.name)
-            key = scenario.measure, scenario.design.with_clusters(0)
+            key = scenario.measure, scenario.limit
             if key not in known:
                 known[key] = truth(*key, same=scenario.null, seed=seed, share=share)
             done = []

@@ -22,13 +22,18 @@ from benchmarks.statistics.correlation import (
 )
 from benchmarks.statistics.detection import auroc, average_precision
 from benchmarks.statistics.kendall import resampled_kendall
+from benchmarks.statistics.logistic import BestCurves, plcc
 from benchmarks.statistics.margins import better_worse_auc
 from benchmarks.statistics.pairwise_accuracy import PairForms, tie_calibrated
 from benchmarks.statistics.perm_both import Statistic
 from benchmarks.statistics.resampling import resampled_mean
+from benchmarks.statistics.systems import PValues
 
 _HALF_RANGE = 1.5
 """Levels are cut evenly between minus and plus so many standard deviations of the quality."""
+
+_STEP = 0.15
+"""By so many standard deviations of the quality a model is better than the one before."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,9 @@ class Design:
     noises: tuple[Noise, Noise]  # of both metrics
     # what the gold is: `rating` (quality with noise of raters), `margin` (none: an item is right
     # where its score is above 0), `order` (place in a chain that is a cluster), `label` (whether
-    # the quality with noise of raters is above 0)
-    kind: Literal["rating", "margin", "order", "label"] = "rating"
+    # the quality with noise of raters is above 0), `models` (rating of an image by each of as many
+    # models as a cluster, which is a prompt, has items; each model is better than the one before)
+    kind: Literal["rating", "margin", "order", "label", "models"] = "rating"
     shared: float = 0.3  # share of the quality's variance between clusters, 0..1
     rater: float = 0.5  # standard deviation of the raters' noise
     # ratings are rounded to so many levels, an odd number; None: they are not
@@ -88,10 +94,12 @@ def drawn(design: Design, rng: np.random.Generator) -> Sample:
     between, within = np.sqrt(design.shared), np.sqrt(1.0 - design.shared)
     quality = between * rng.normal(size=design.n_clusters)[clusters]
     quality += within * rng.normal(size=clusters.size)
+    place = np.arange(clusters.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    if design.kind == "models":
+        quality += _STEP * place
     noise = _noise(design, clusters, rng)
     rated = quality + design.rater * rng.normal(size=clusters.size)
     if design.kind == "order":
-        place = np.arange(clusters.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         scores = place[:, None] / 4.0 + quality[:, None] + noise
         gold = place.astype(np.float64)
         return Sample(_rounded(scores, design.score_levels), gold, clusters, len(sizes))
@@ -148,6 +156,34 @@ def spearman_within(sample: Sample, counts: FloatArray) -> FloatArray:
     """Mean over clusters of Spearman's rho within each, where it is defined, as within prompts."""
     groups = Groups.of(sample.clusters, sample.n_clusters)
     return resampled_mean(spearman_by_group(sample.scores, sample.gold, groups), counts)
+
+
+def fitted_pearson(sample: Sample, counts: FloatArray) -> FloatArray:
+    """PLCC: Pearson's r of the gold and the logistic curve from scores to it."""
+    return _fitted(sample, counts)[0]
+
+
+def fitted_error(sample: Sample, counts: FloatArray) -> FloatArray:
+    """RMSE of the same curve."""
+    return _fitted(sample, counts)[1]
+
+
+def _fitted(sample: Sample, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """PLCC and RMSE: of the fit in the first draw, which is the sample, else of the best curve."""
+    values, errors = np.empty((2, len(counts), 2))
+    for metric, scores in enumerate(sample.scores.T):
+        fit = plcc(scores, sample.gold)
+        curves = BestCurves(scores, sample.gold, counts[1:], sample.clusters)
+        values[:, metric] = np.append(fit.value, curves.plcc)
+        errors[:, metric] = np.append(fit.rmse, curves.rmse)
+    return values, errors
+
+
+def soft_accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
+    """Soft pairwise accuracy over models; the first draw is the sample."""
+    by_prompt = (one.reshape(sample.n_clusters, -1) for one in (sample.gold, *sample.scores.T))
+    people, *metrics = (PValues.of(values, counts, 0) for values in by_prompt)
+    return np.column_stack([people.soft_accuracy(metric) for metric in metrics])
 
 
 def accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
@@ -212,12 +248,17 @@ def element_accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
     return found
 
 
+SOFT = "soft pairwise"
 MEASURES: Mapping[str, Draws] = MappingProxyType(
     {
         "Pearson": pearson,
         "Spearman": spearman,
         "Kendall": kendall,
         "Spearman within": spearman_within,
+        "PLCC": fitted_pearson,
+        "RMSE": fitted_error,
+        SOFT: soft_accuracy,
+        "Spearman of models": spearman,
         "accuracy": accuracy,
         "AUC of margins": margin_auc,
         "AUROC": label_auroc,
@@ -264,6 +305,7 @@ CORRELATIONS: Mapping[str, Statistic] = {
 _NAMES = {SAME: "same", DIFFERENT: "different", BETTER: "better"}
 _SIZES = (5, 20)
 _SMALL = (5, 5)
+_MODELS = (6, 6)
 
 
 @dataclass(frozen=True)
@@ -280,6 +322,11 @@ class Scenario:
         """Name of the metrics' noises: `same`, `different` or `better`; others in figures."""
         figures = (f"{one.item}:{one.cluster}" for one in self.design.noises)
         return _NAMES.get(self.design.noises) or " ".join(figures)
+
+    @property
+    def limit(self) -> Design:
+        """The design that has the true value: of any number of clusters, but for `SOFT`."""
+        return self.design if self.measure == SOFT else self.design.with_clusters(0)
 
     @property
     def null(self) -> bool:
@@ -351,6 +398,12 @@ def _nonlinear() -> Iterator[Scenario]:
             yield Scenario("average precision", labels)
         yield Scenario("tie-calibrated", _tied(n_clusters, _SMALL, SAME))
         yield Scenario("Spearman within", _tied(n_clusters, _SIZES, SAME))
+        for noises in (SAME, DIFFERENT):
+            yield Scenario("PLCC", _tied(n_clusters, _SIZES, noises), 0.5)
+        yield Scenario("RMSE", _tied(n_clusters, _SIZES, SAME), 0.5)
+        yield Scenario(SOFT, Design(n_clusters, _MODELS, SAME, "models"))
+    for n_models in (6, 12, 24):
+        yield Scenario("Spearman of models", Design(n_models, (1, 1), SAME))
 
 
 def _power() -> Iterator[Scenario]:
@@ -367,6 +420,8 @@ PAIRED_ITEMS = 4_000
 """The same for measures of all pairs of items, 8 million of them."""
 CHAINS = 10_000
 """Clusters of a batch for means over clusters."""
+BENCHMARKS = 500
+"""Benchmarks of a batch whose values are averaged: p-values depend on the number of clusters."""
 
 
 @dataclass(frozen=True)
@@ -378,12 +433,12 @@ class Truth:
 
 
 def truth(measure: str, design: Design, *, same: bool, seed: int, share: float = 1.0) -> Truth:
-    """True values of a design by simulation; its number of clusters does not matter.
+    """True values of a design by simulation; its number of clusters matters for `SOFT` alone.
 
     `same`: whether both metrics have one true value by construction: then both are averaged;
     `share`: of the sizes above that is simulated, for a quick look.
     """
-    start = [seed, zlib.crc32(f"{measure} {design.with_clusters(0)}".encode())]
+    start = [seed, zlib.crc32(f"{measure} {Scenario(measure, design).limit}".encode())]
     found = np.stack(
         [_batch(measure, design, np.random.default_rng([*start, i]), share) for i in range(BATCHES)]
     )
@@ -396,6 +451,11 @@ def _batch(measure: str, design: Design, rng: np.random.Generator, share: float)
     if measure in ("chain rank", "Spearman within"):
         sample = drawn(design.with_clusters(int(CHAINS * share)), rng)
         return MEASURES[measure](sample, np.ones((1, sample.n_clusters))).ravel()
+    if measure == SOFT:
+        every = (drawn(design, rng) for _ in range(max(1, int(BENCHMARKS * share))))
+        once = np.ones((1, design.n_clusters))
+        values = np.stack([MEASURES[measure](one, once)[0] for one in every])
+        return np.asarray(values.mean(axis=0), np.float64)
     paired = measure == "tie-calibrated"
     n_items = int(share * (PAIRED_ITEMS if paired else ITEMS))
     sample = drawn(design.single_items(n_items), rng)
@@ -403,6 +463,9 @@ def _batch(measure: str, design: Design, rng: np.random.Generator, share: float)
         return np.array([tie_calibrated(x, sample.gold).accuracy for x in sample.scores.T])
     if measure == "Kendall":  # the coefficient of one sample is faster than that of resamples
         return np.array([correlation.kendall(x, sample.gold) for x in sample.scores.T])
+    if measure in ("PLCC", "RMSE"):
+        fits = [plcc(x, sample.gold) for x in sample.scores.T]
+        return np.array([fit.value if measure == "PLCC" else fit.rmse for fit in fits])
     return MEASURES[measure](_as_one_cluster(sample), np.ones((1, 1))).ravel()
 
 

@@ -17,7 +17,13 @@ from scipy import stats
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.families import load_card, system
-from benchmarks.families.system import MEASURES, SystemAnswers, SystemBenchmark
+from benchmarks.families.system import (
+    DRAWS_MODELS,
+    MEASURES,
+    NO_LARGER,
+    SystemAnswers,
+    SystemBenchmark,
+)
 from benchmarks.registry import load_registry
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
@@ -144,21 +150,25 @@ def test_p_values_of_many_prompts_are_drawn_and_near_the_normal_ones() -> None:
 def test_orders_against_scipy(seed: int) -> None:
     random = np.random.default_rng(seed)
     human, metric = random.integers(0, 5, (2, 3, 7)).astype(float)
-    for row in range(3):
-        one, other = human[row], metric[row]
-        assert systems.spearman(human, metric)[row] == pytest.approx(
-            stats.spearmanr(one, other).statistic
-        )
-        assert systems.kendall(human, metric)[row] == pytest.approx(
-            stats.kendalltau(one, other).statistic
-        )
+    times = human[0] + np.arange(7)
+    weights = np.array([np.ones(7), [2, 0, 1, 1, 1, 0, 2], [0, 3, 0, 2, 1, 1, 0]])
+    for row, times_drawn in enumerate(weights.astype(int)):
+        drawn = np.repeat(np.arange(7), times_drawn)
+        one, other = human[row][drawn], metric[row][drawn]
         alike = [
             1 - abs(np.sign(one[a] - one[b]) - np.sign(other[a] - other[b])) / 2
             for a, b in itertools.combinations(range(7), 2)
+            if drawn[a] != drawn[b]
         ]
-        assert systems.pairwise_accuracy(human, metric)[row] == pytest.approx(np.mean(alike))
-        line = stats.linregress(one + np.arange(7), other).slope
-        assert systems.slope(metric, one + np.arange(7))[row] == pytest.approx(line)
+        expected = {
+            systems.spearman: stats.spearmanr(one, other).statistic,
+            systems.kendall: stats.kendalltau(one, other).statistic,
+            systems.pairwise_accuracy: np.mean(alike),
+        }
+        for measure, value in expected.items():
+            assert measure(human, metric, weights)[row] == pytest.approx(value), measure
+        line = stats.linregress(times[drawn], other).slope
+        assert systems.slope(metric, times, weights)[row] == pytest.approx(line)
 
 
 def test_means_that_differ_by_rounding_are_tied() -> None:
@@ -291,9 +301,12 @@ VALUES: list[Mapping[str, Any]] = [{"name": f"m{k}", "elo": 5.0 - k} for k in ra
 
 
 def of_table(
-    folder: Path, values: Sequence[Mapping[str, Any]] = VALUES, **keys: Any
+    folder: Path,
+    values: Sequence[Mapping[str, Any]] = VALUES,
+    rows: Sequence[Mapping[str, Any]] = (),
+    **keys: Any,
 ) -> SystemBenchmark:
-    """A card of models with a table of values."""
+    """A card of models with a table of values; `rows`: of the images, else those of `HUMAN`."""
     columns = {"image": "image", "prompt": "p", "text": "p", "model": "model"}
     named = {"model": "name", "value": {"from": "elo", "type": "float"}}
     card = with_keys(
@@ -314,7 +327,10 @@ def of_table(
         ),
     )  # fmt: skip
     found = benchmark_of(
-        folder, card, images_json=json.dumps(images(HUMAN)), elo_json=json.dumps(list(values))
+        folder,
+        card,
+        images_json=json.dumps(list(rows) or images(HUMAN)),
+        elo_json=json.dumps(list(values)),
     )
     assert isinstance(found, SystemBenchmark)
     return found
@@ -335,6 +351,39 @@ def test_a_table_gives_the_values(tmp_path: Path) -> None:
     # Images of models that have no value are asked for, and not compared.
     some = of_table(tmp_path / "some", VALUES[:2])
     assert np.isnan(some.gold_of_pairs(answers_of(some))).sum() == 6
+
+
+def test_a_row_for_each_model_has_resamples_of_models(tmp_path: Path) -> None:
+    values = [{"name": f"m{k}", "elo": k / 12.0} for k in range(12)]
+    rows = [{"image": f"i0.{k}", "p": f"p{k % 11}", "model": f"m{k}"} for k in range(12)]
+    released = {f"m{k}": f"2024-{k + 1:02d}-01" for k in range(12)}
+    shared = of_table(tmp_path / "shared", values, rows, system={"released": released})
+    rows[11]["p"] = "p11"
+    one = of_table(tmp_path, values, rows, system={"released": released})
+    scores = np.clip(np.arange(12.0) / 12 + np.random.default_rng(2).normal(0, 0.2, 12), 0, 1)
+    # Where two models share a prompt, prompts are drawn, and a model may have none.
+    assert "of models" not in values_of(shared, scores[None])["pa"].note
+    found = measured(one, scores[None], 30)
+    human, errors = np.arange(12) / 12, np.abs(100 * (scores - np.arange(12) / 12))
+    by_measure = {row.measure: k for k, row in enumerate(found.rows)}
+    years = np.array([pd.Timestamp(day).toordinal() / 365.25 for day in released.values()])
+    for draw, weights in enumerate(one.plan(answers_of(one), 30).counts):
+        drawn = np.repeat(np.arange(12), weights.astype(int))
+        expected = {
+            "srcc": stats.spearmanr(human[drawn], scores[drawn]).statistic,
+            "krcc": stats.kendalltau(human[drawn], scores[drawn]).statistic,
+            "mae": errors[drawn].mean(),
+            "drift": stats.linregress(years[drawn], errors[drawn]).slope,
+        }
+        for measure, value in expected.items():
+            assert found.resamples[by_measure[measure]][draw] == pytest.approx(value), measure
+    told = values_of(one, scores[None])
+    for measure in ("pa", "srcc", "krcc", "mae", "drift"):
+        assert told[measure].ci_low < told[measure].value, measure
+        assert DRAWS_MODELS in told[measure].note
+    largest = told["largest_error"]
+    assert largest.value == pytest.approx(errors.max())
+    assert math.isnan(largest.ci_low) and NO_LARGER in largest.note
 
 
 @pytest.mark.parametrize(

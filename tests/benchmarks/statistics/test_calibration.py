@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.correlation import kendall, pearson, spearman
+from benchmarks.statistics.logistic import plcc
 from benchmarks.statistics.pairwise_accuracy import pairwise_accuracy, tie_calibrated
 from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
@@ -21,6 +23,7 @@ from tools.calibration.designs import (
     DIFFERENT,
     MEASURES,
     SAME,
+    SOFT,
     Design,
     Noise,
     Sample,
@@ -236,6 +239,43 @@ def test_tie_calibrated_accuracy_keeps_the_threshold_that_is_best_in_the_sample(
         for items, value in zip(draws, found[:, metric], strict=True):
             of_draw = pairwise_accuracy(scores[items], sample.gold[items], best.threshold)
             assert value == pytest.approx(of_draw, abs=1e-12)
+
+
+@pytest.mark.parametrize(("measure", "field"), [("PLCC", "value"), ("RMSE", "rmse")])
+def test_a_fitted_curve_is_the_fit_in_the_sample_and_nearly_one_in_each_draw(
+    measure: str, field: str
+) -> None:
+    sample, draws, found = resampled(Design(12, (10, 20), SAME, gold_levels=5), measure)
+    for draw, items in enumerate(draws):
+        for scores, value in zip(sample.scores[items].T, found[draw], strict=True):
+            fitted = getattr(plcc(scores, sample.gold[items]), field)
+            assert value == pytest.approx(fitted, abs=1e-12 if draw == 0 else 1e-2)
+
+
+def test_soft_accuracy_is_one_less_the_distance_of_p_values_of_models() -> None:
+    sample = drawn(Design(7, (3, 3), SAME, "models"), np.random.default_rng(4))
+    signs = np.array(list(itertools.product((1, -1), repeat=7)))
+    found = MEASURES[SOFT](sample, np.ones((1, 7)))[0]
+
+    def p_values(values: FloatArray) -> FloatArray:
+        table = values.reshape(7, 3)
+        apart = np.stack([table[:, a] - table[:, b] for a, b in ((0, 1), (0, 2), (1, 2))])
+        return np.array([(signs @ one >= one.sum() - 1e-9).mean() for one in apart])
+
+    for scores, value in zip(sample.scores.T, found, strict=True):
+        distance = np.abs(p_values(sample.gold) - p_values(scores)).mean()
+        assert value == pytest.approx(1.0 - distance)
+
+
+def test_the_true_soft_accuracy_is_that_of_so_many_clusters() -> None:
+    few, many = (Design(n, (3, 3), SAME, "models") for n in (4, 64))
+    for one in (few, many):
+        assert Scenario(SOFT, one).limit == one
+        assert Scenario("PLCC", one).limit == one.with_clusters(0)
+    means = [truth(SOFT, one, same=True, seed=1, share=0.02).value[0] for one in (few, many)]
+    assert means[0] + 0.05 < means[1] < 1.0
+    gold = drawn(many.with_clusters(4000), np.random.default_rng(1)).gold.reshape(-1, 3)
+    assert np.diff(gold.mean(axis=0)) == pytest.approx([0.15, 0.15], abs=0.06)
 
 
 # The program
