@@ -29,14 +29,20 @@ _ROUNDING = 1e-9
 _METHODS = {True: "bca", False: "percentile"}
 
 
-def infer(measured: Measured, plan: PerturbedPlan, in_steps: Collection[str] = ()) -> Measured:
+def infer(
+    measured: Measured,
+    plan: PerturbedPlan,
+    in_steps: Collection[str] = (),
+    uncorrected: Collection[str] = (),
+) -> Measured:
     """Intervals and contributions of every row, from one run of the protocol over all draws.
 
     `measured`: what the protocol computed with `plan`: `resamples` has shape (R, B + 2 G); `plan`:
     bootstrap resamples, then each block of clusters left out, then taken twice; `in_steps`:
-    measures without influences; see `MeasureInfo.in_steps`.
+    measures without influences; see `MeasureInfo.in_steps`; `uncorrected`: those with percentile
+    intervals.
     Returns: The rows with BCa intervals, expanded for their number of clusters (percentile ones
-    where BCa is undefined, see `intervals.bca`), the percentile ends beside them, and seed, numbers
+    where BCa is undefined or not wanted, see `intervals.bca`), the percentile ends beside them, and seed, numbers
     and hash of the plan; a note says why a value has no interval or cannot be compared, where the
     protocol has not withheld its draws; `resamples` of shape (R, B), in single precision, as they
     are published; `contributions` of shape (R, G).
@@ -52,7 +58,9 @@ def infer(measured: Measured, plan: PerturbedPlan, in_steps: Collection[str] = (
     stepping = known | _unexplained(moved, resamples)
     shares[stepping] = moved[stepping] = np.nan
     n_clusters = np.array([row.n_clusters for row in measured.rows])
-    bca = intervals.bca(values, resamples, intervals.acceleration(moved), n_clusters=n_clusters)
+    acceleration = intervals.acceleration(moved)
+    acceleration[[row.measure in uncorrected for row in measured.rows]] = np.nan
+    bca = intervals.bca(values, resamples, acceleration, n_clusters=n_clusters)
     rows = _filled(measured.rows, bca, intervals.percentile(resamples), plan)
     return replace(
         measured,

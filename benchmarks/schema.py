@@ -58,6 +58,8 @@ class MeasureInfo(Frozen):
     in_steps: bool = False
     """Whether it moves in steps that no single cluster causes, as a count of a few relations does:
     such a measure has resamples and ranks, but no influences, so no paired tests."""
+    bias_corrected: bool = True
+    """Whether its interval is corrected for bias (BCa); else it is a percentile interval."""
     source: str = ""
     """Paper, section and equation."""
 
@@ -513,7 +515,9 @@ class Benchmark(ABC):
         out and taken twice; see `inference.infer`.
         """
         plan = PerturbedPlan.of(self.plan(answers, n_resamples))
-        in_steps = {name for name, info in self.card.measures.items() if info.in_steps}
+        infos = self.card.measures
+        in_steps = {name for name, info in infos.items() if info.in_steps}
+        uncorrected = {name for name, info in infos.items() if not info.bias_corrected}
         measured = self.measure(scores, answers, plan)
         given = scores, answers, plan, self.name, self.card.revision
         if self.further:
@@ -521,7 +525,7 @@ class Benchmark(ABC):
         if scores.margins:
             beyond = [r.metric in scores.margins and not self.within_text(r) for r in measured.rows]
             measured = withheld(measured, np.array(beyond, bool), BETWEEN_TEXTS)
-        return infer(measured, plan, in_steps)
+        return infer(measured, plan, in_steps, uncorrected)
 
     @property
     def compares_images(self) -> bool:

@@ -44,7 +44,9 @@ MEASURES: dict[str, MeasureInfo] = {
         title="Soft pairwise accuracy",
         meaning="How far the metric is as sure as people are of which of two models is better: one "
         "less the mean distance of both p-values over all pairs of models. P-values are of sign flips "
-        "by prompt; in resamples they are taken from the normal distribution.",
+        "by prompt; in resamples they are taken from the normal distribution. Intervals are not corrected for "
+        "bias: resamples make every judge less sure, which the correction would take for an error.",
+        bias_corrected=False,
         source="Thompson et al., WMT 2024, in double precision",
     ),
     "pa": MeasureInfo.share(

@@ -150,6 +150,17 @@ def test_no_variance_at_all_is_a_point_and_rounding_makes_no_steps() -> None:
     assert row.note == "" and np.isfinite(found.contributions).all()
 
 
+def test_a_measure_that_is_not_corrected_for_bias_has_a_percentile_interval() -> None:
+    built = MeasuredBuilder(PLAN.n_resamples)
+    for measure in ("mean", "other"):
+        built.add(replace(row_of(), measure=measure), draws_of_mean())
+    corrected, other = infer(built.build(), PLAN, uncorrected={"other"}).rows
+    assert (corrected.ci_method, other.ci_method) == ("bca", "percentile")
+    # It is expanded for few clusters all the same.
+    assert other.ci_low < other.percentile_low and other.percentile_high < other.ci_high
+    assert (corrected.ci_low, corrected.ci_high) != (other.ci_low, other.ci_high)
+
+
 def test_a_value_that_moves_in_steps_has_resamples_but_no_influences() -> None:
     """A count of relations: no single cluster turns one, many together do."""
     plan = plan_of(60, 200)
