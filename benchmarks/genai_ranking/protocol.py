@@ -14,7 +14,7 @@ from benchmarks.families.card import FamilyCard
 from benchmarks.families.items import Items
 from benchmarks.families.rating import RatingAnswers
 from benchmarks.genai_bench.protocol import AgreementBenchmark
-from benchmarks.rows import Measured, concatenate
+from benchmarks.rows import Measured, Row, concatenate
 from benchmarks.schema import MeasureInfo, ScoreTable, Selector
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -48,6 +48,10 @@ class GenAiRanking(BestOfBenchmark):
         """Choices by facet and variant, overall and by tag; overall also what GenAI-Bench reports."""
         choices = super().measure(scores, answers, plan)
         return concatenate((choices, self.ratings.measure(scores, self._rated(answers), plan)))
+
+    def within_text(self, row: Row) -> bool:
+        """Whether it is of a choice; agreement is of the images of all prompts."""
+        return row.measure in MEASURES
 
     def _rated(self, answers: RatedGroups) -> RatingAnswers:
         facets = {self.said.gold: answers.rated}

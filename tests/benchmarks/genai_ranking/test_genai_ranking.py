@@ -6,6 +6,7 @@ import json
 import math
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,9 @@ def test_each_model_has_a_pool_of_its_own(answers: Answers) -> None:
     images = of_model(answers, "SDXL_Base").ravel()
     assert row.value == tie_calibrated(scores[images], answers.rated.means[images]).accuracy
     assert row.n_items == 27
+    assert not small().within_text(row) and small().within_text(
+        replace(row, measure="top1_agreement")
+    )
 
 
 def test_images_without_a_score_are_never_chosen(answers: Answers) -> None:
