@@ -233,6 +233,14 @@ class Cost(_Record):
     """Rows that went through the image encoder of a metric that has one."""
     texts_encoded: int = 0
     """Rows that went through the text encoder of a metric that has one."""
+    usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Price of the replies that the scores rest on, of a metric that is paid for; a reply that was
+    kept counts what it cost when it was bought, so that a rerun has the same price."""
+
+    @property
+    def usd_per_1000_pairs(self) -> float | None:
+        """Price in USD of 1,000 pairs; None of a metric that is not paid for."""
+        return 1000 * self.usd / self.pairs if self.usd and self.pairs else None
 
 
 class FindingExample(_Record):

@@ -56,6 +56,7 @@ def environment() -> Environment:
         "percent": percent,
         "ranks": text.ranks,
         "rate": text.rate,
+        "usd": text.usd,
         "submitted": _submitted,
     }
     return made

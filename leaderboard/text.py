@@ -45,6 +45,13 @@ def signed(value: float, digits: int = 3) -> str:
     return f"+{shown}" if value > 0 and shown != number(0.0, digits) else shown
 
 
+def usd(value: float | None) -> str:
+    """A price in USD: cents, and below one dollar two digits that count; a dash where there is none."""
+    if value is None:
+        return MISSING
+    return f"{value:,.2f}" if value >= 1 else f"{value:.2g}"
+
+
 def rate(per_second: float) -> str:
     """A speed with no more digits than it deserves: `3.4`, `841`, `2,684`."""
     return f"{per_second:.1f}" if per_second < 100 else f"{per_second:,.0f}"

@@ -34,6 +34,7 @@ from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
+from leaderboard.text import usd
 
 
 def report(
@@ -167,9 +168,11 @@ def about_run(result: RunResult) -> Iterator[str]:
         memory = (
             f", peak {cost.peak_memory_bytes / _MIB:,.0f} MiB" if cost.peak_memory_bytes else ""
         )
+        paid = cost.usd_per_1000_pairs
+        price = "" if paid is None else f"; {usd(paid)} USD per 1,000 pairs"
         yield (
             f"Cost: {duration(cost.seconds)} in the scorer for {cost.pairs:,} pairs of "
-            f"{cost.images:,} images ({cost.pairs_per_s:,.1f} pairs/s{memory})."
+            f"{cost.images:,} images ({cost.pairs_per_s:,.1f} pairs/s{memory}{price})."
         )
     if (findings := result.findings) is not None:
         why = ", ".join(f"{n} {code}" for code, n in sorted(findings.unscored.items()))

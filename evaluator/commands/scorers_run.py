@@ -49,6 +49,7 @@ from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.progress import Listener
 from evaluator.submission.runs import cost_record, findings_record
 from evaluator.worker.liveness import RunProgress
+from leaderboard.text import usd
 
 
 def run(
@@ -362,6 +363,8 @@ def _cost(cost: Cost, seconds: float) -> Table:
         ("seconds of this start", f"{seconds:,.1f}"),
         ("peak memory", f"{cost.peak_memory_bytes / _MIB:,.0f} MiB"),
     ]
+    if (price := cost_record(cost).usd_per_1000_pairs) is not None:
+        rows.append(("price", f"{usd(cost.usd)} USD, {usd(price)} for 1,000 pairs"))
     for name, value in rows:
         table.add_row(name, value)
     return table

@@ -517,7 +517,12 @@ class ModelClient:
         findings += self._texts.about(items)
         if self._cache is not None:
             self._cache.flush_if_due()
-        return Reply(tuple(verdicts), elements, tuple(findings), self._meter.take())
+        return Reply(tuple(verdicts), elements, tuple(findings), self._work())
+
+    def _work(self) -> Work:
+        work = self._meter.take()
+        paid = offers(self._scorer, "take_usd")
+        return replace(work, usd=self._scorer.take_usd()) if paid else work
 
     def _scored(self, items: Sequence[Item]) -> list[tuple[Verdict, ...]]:
         try:

@@ -173,6 +173,7 @@ class Work:
     images_encoded: int = 0  # rows that went through the image encoder
     texts_encoded: int = 0  # rows that went through the text encoder
     seconds: float = 0.0  # time spent in the scorer
+    usd: float = 0.0  # price of its replies, of a scorer that is paid for
 
 
 def summed(works: Iterable[Work]) -> Work:

@@ -159,6 +159,7 @@ class Cost:
     images_decoded: int = 0  # images that were decoded
     images_encoded: int = 0  # rows that went through the image encoder
     texts_encoded: int = 0  # rows that went through the text encoder
+    usd: float = 0.0  # price of its replies, of a scorer that is paid for
 
 
 @dataclass(frozen=True)
@@ -302,7 +303,8 @@ _SCHEMA = pa.schema(
 _NO_ANSWER = (None, None, None, None, None)
 _PLAIN = ("environment", "asks_elements", "images", "peak_memory_bytes")
 """Fields of a part that JSON holds as they are; so it does what the part cost."""
-_WORK = tuple(field.name for field in fields(Work))
+_WORK = tuple(field.name for field in fields(Work) if field.name != "usd")
+"""Fields that every shard has; those of earlier releases have no prices."""
 
 
 class FormatError(ValueError):
@@ -361,7 +363,7 @@ def _part(table: Any, meta: dict[str, Any]) -> Part:
         elements=tuple(elements),
         answers=tuple(answers),
         findings=tuple(Finding(**finding) for finding in meta["findings"]),
-        work=Work(**{name: meta[name] for name in _WORK}),
+        work=Work(**{name: meta[name] for name in _WORK}, usd=meta.get("usd", 0.0)),
         **{name: meta[name] for name in _PLAIN},
     )
 

@@ -41,6 +41,7 @@ def cost_record(cost: RunCost) -> Cost:
         images_decoded=cost.images_decoded,
         images_encoded=cost.images_encoded,
         texts_encoded=cost.texts_encoded,
+        usd=cost.usd,
     )
 
 

@@ -390,6 +390,7 @@ def _cost(cost: Cost) -> Cost:
         "seconds": _significant(cost.seconds),
         "pairs_per_s": _significant(cost.pairs_per_s),
         "peak_memory_bytes": int(_significant(cost.peak_memory_bytes)),
+        "usd": _significant(cost.usd),
     }
     return cost.model_copy(update=measured)
 

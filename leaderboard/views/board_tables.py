@@ -79,7 +79,7 @@ def pairs(
 COLUMNS = (
     "rank_low", "rank", "rank_high", "metric", "version", "submitter", "kind", "benchmark",
     "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low", "ci_high",
-    "n_items", "n_clusters", "n_missing", "pairs_per_s", "note", "submission_id",
+    "n_items", "n_clusters", "n_missing", "pairs_per_s", "usd_per_1000_pairs", "note", "submission_id",
     "p_best", "tier_holm_5_percent", "ci_method", "seed", "n_resamples", "plan", "versions",
     "account", "entry_id",
 )  # fmt: skip
@@ -90,7 +90,7 @@ PAIR_COLUMNS = (
 IN_FILTER = "rank_in_filter"  # Column of a filtered board beside the ranks of the whole board
 _ENDS = ("ci_low", "ci_high")
 _TYPES = {
-    Type.NUMBER: "value ci_low ci_high pairs_per_s p_best difference p_value p_holm",
+    Type.NUMBER: "value ci_low ci_high pairs_per_s usd_per_1000_pairs p_best difference p_value p_holm",
     Type.COUNT: "rank_low rank rank_high n_items n_clusters n_missing tier_holm_5_percent seed "
     "n_resamples n_units n_patterns rank_in_filter",
     Type.FLAG: "exact",
@@ -108,6 +108,7 @@ _MEANINGS = {
     "n_clusters": "What is resampled and permuted.",
     "n_missing": "Pairs without a score.",
     "pairs_per_s": "Pairs scored per second; missing where no code was run.",
+    "usd_per_1000_pairs": "Price of its replies; missing where it is not paid for.",
     "p_best": "Share of the resamples in which it has the best value, from 0 to 1.",
     "tier_holm_5_percent": "Tier: no two of one differ significantly at 5% after Holm's correction.",
     "seed": "Of resamples and tests.",
@@ -191,6 +192,7 @@ def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
         "benchmark": board.card.name,
         "revision": board.card.revision,
         "pairs_per_s": cost.pairs_per_s if cost else None,
+        "usd_per_1000_pairs": cost.usd_per_1000_pairs if cost else None,
         "submission_id": entry.submission_id,
         "tier_holm_5_percent": cell.tier,
         **_provenance(entry, board.card.name),

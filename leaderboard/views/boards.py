@@ -144,7 +144,7 @@ def _by_key(*columns: Column) -> dict[str, Column]:
     return {column.key: column for column in columns}
 
 
-FLOPS = "cost:gflops_declared"
+FLOPS, USD = "cost:gflops_declared", "cost:usd_per_1000_pairs"
 COSTS = _by_key(
     Column("cost:pairs_per_s", "Pairs/s", "Pairs scored in a second of the run here.", True),
     Column("cost:seconds", "Seconds", "Time spent in the scorer on this benchmark.", False),
@@ -152,6 +152,9 @@ COSTS = _by_key(
            "Floating-point operations of one pair as its author declares them, not measured.",
            False),
     Column("cost:memory_gib", "Memory, GiB", "Most memory the scorer held at a time.", False),
+    Column(USD, "USD per 1,000 pairs",
+           "Price of the replies of a metric that is paid for, those kept from earlier runs included.",
+           False),
 )  # fmt: skip
 """Columns of what a run used, empty for scores that were not computed here; and what is declared."""
 METADATA = _by_key(
@@ -253,6 +256,8 @@ def _cost(cost: Cost, key: str) -> float | None:
         return cost.pairs_per_s
     if key == "cost:seconds":
         return cost.seconds
+    if key == USD:
+        return cost.usd_per_1000_pairs
     return cost.peak_memory_bytes / 2**30 if cost.peak_memory_bytes else None
 
 

@@ -39,6 +39,7 @@ from leaderboard.views.skills import (
     FLOPS,
     MEMORY,
     SECONDS,
+    USD,
     RunCost,
     measured_part,
     spent,
@@ -68,7 +69,7 @@ class MetricRow:
     index: PlainIndex | None = None
 
     def cost(self, by: str) -> float | None:
-        """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
+        """A cost, a key of `COSTS`: FLOPs, seconds or USD for 1,000 pairs, or GiB; None: not known."""
         if by == FLOPS:
             declared = self.used.flops if self.used else None
             return self.facts.flops_per_pair if declared is None else declared
@@ -145,6 +146,7 @@ FACTS = (
     MetricColumn(SECONDS, "Seconds", "per 1,000 pairs", group="Cost",
                  value=lambda r: r.cost(SECONDS)),
     MetricColumn(MEMORY, "Memory", "GiB, peak", group="Cost", value=lambda r: r.cost(MEMORY)),
+    MetricColumn(USD, "USD", "per 1,000 pairs", group="Cost", value=lambda r: r.cost(USD)),
     MetricColumn("access", "Access", group="Metric", words=True, value=lambda r: r.facts.access),
     MetricColumn("backbone", "Backbone", group="Metric", words=True,
                  value=lambda r: r.facts.backbone),

@@ -25,12 +25,13 @@ from leaderboard.ranking.cells import (
     too_few,
 )
 from leaderboard.ranking.slices import kept_in_tiers
-from leaderboard.text import count
+from leaderboard.text import count, usd
 from leaderboard.views.figures import Verdict, estimate
 from leaderboard.views.skills import (
     FLOPS,
     MEMORY,
     SECONDS,
+    USD,
     Placed,
     SkillData,
 )
@@ -43,6 +44,7 @@ BOUNDS: Mapping[str, tuple[float, str]] = {
     FLOPS: (1e12, "Under 1 TFLOP a pair"),
     SECONDS: (10.0, "Under 10 s per 1,000 pairs"),
     MEMORY: (4.0, "Under 4 GiB"),
+    USD: (1.0, "Under 1 USD per 1,000 pairs"),
 }
 """Cost to the bound that is asked for where a visitor names none, and what it is called."""
 
@@ -247,9 +249,11 @@ def front(
 
 
 def cost_words(value: float, by: str) -> str:
-    """A cost for people: `604 MFLOPs a pair`, `12.5 s per 1,000 pairs`, `0.21 GiB`."""
+    """A cost for people: `604 MFLOPs a pair`, `12.5 s per 1,000 pairs`, `0.21 GiB`, `0.35 USD per 1,000 pairs`."""
     if by == FLOPS:
         return f"{flops_text(value)}FLOPs a pair"
+    if by == USD:
+        return f"{usd(value)} USD per 1,000 pairs"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:,.{digits}f} {'GiB' if by == MEMORY else 's per 1,000 pairs'}"
 

@@ -86,7 +86,7 @@ class Placed:
         return not self.standing.missing
 
     def cost(self, by: str) -> float | None:
-        """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
+        """A cost, a key of `COSTS`: FLOPs, seconds or USD for 1,000 pairs, or GiB; None: not known."""
         return self.used.by(by) if self.used else None
 
     @property
@@ -250,11 +250,12 @@ def _signs(base: SkillsBase, name: str, metrics: Sequence[Identity]) -> NDArray[
     return found
 
 
-SECONDS, FLOPS, MEMORY = "seconds", "flops", "memory"
+SECONDS, FLOPS, MEMORY, USD = "seconds", "flops", "memory", "usd"
 COSTS = {
     SECONDS: "Seconds per 1,000 pairs",
     FLOPS: "GFLOPs per pair (declared)",
     MEMORY: "Peak memory (GiB)",
+    USD: "USD per 1,000 pairs",
 }
 MOST_SKILLS = 6  # Asked for at once
 _BUDGET = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
@@ -316,7 +317,7 @@ class SkillsChoice:
 
     @property
     def bound(self) -> float | None:
-        """The budget in FLOPs, seconds for 1,000 pairs or GiB."""
+        """The budget in FLOPs, seconds or USD for 1,000 pairs, or GiB."""
         return self.budget * GIGA if self.budget and self.cost == FLOPS else self.budget
 
     @property
@@ -453,10 +454,12 @@ class RunCost:
     elsewhere: bool = False
     # of one pair, as declared by its author, not measured; None where it is not
     flops: float | None = None
+    # price of a thousand pairs, of the runs that were paid for; None where none was
+    usd: float | None = None
 
     def by(self, cost: str) -> float | None:
         """The figure that is asked for; only a positive one has a place on a log axis."""
-        found = {MEMORY: self.memory, FLOPS: self.flops}.get(cost, self.seconds)
+        found = {MEMORY: self.memory, FLOPS: self.flops, USD: self.usd}.get(cost, self.seconds)
         return found if found is not None and found > 0 else None
 
 
@@ -473,6 +476,7 @@ def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> RunCost | No
     pairs = sum(cost.pairs for cost in costs)
     seconds = sum(cost.seconds for cost in costs)
     memory = max(cost.peak_memory_bytes for cost in costs)
+    paid = [cost for cost in costs if cost.usd_per_1000_pairs is not None]
     devices = dict.fromkeys(device for entry, name in used if (device := _device(entry, name)))
     return RunCost(
         seconds=1000 * seconds / pairs if pairs else None,
@@ -480,6 +484,7 @@ def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> RunCost | No
         devices=tuple(devices),
         elsewhere=not chosen,
         flops=flops,
+        usd=1000 * sum(c.usd for c in paid) / sum(c.pairs for c in paid) if paid else None,
     )
 
 
@@ -595,13 +600,13 @@ class Prepared:
 COLUMNS = (
     "skills", "metric", "version", "submitter", "account", "kind", "released_with", "mean", "ci_low", "ci_high",
     "rank_low", "rank", "rank_high", "p_best", "parts", "missing", "seconds_per_1000_pairs",
-    "flops_per_pair_declared", "peak_memory_gib", "devices", "recommended",
+    "flops_per_pair_declared", "peak_memory_gib", "usd_per_1000_pairs", "devices", "recommended",
     "on_front", "entry_id",
 )  # fmt: skip
 PART_COLUMNS = ("weight", "rescaled", "ci_low", "ci_high")  # Of each part, after its name
 _TYPES = {
     Type.NUMBER: "mean ci_low ci_high p_best seconds_per_1000_pairs flops_per_pair_declared "
-    "peak_memory_gib",
+    "peak_memory_gib usd_per_1000_pairs",
     Type.COUNT: "rank_low rank rank_high",
     Type.FLAG: "recommended on_front",
 }
@@ -614,6 +619,7 @@ _MEANINGS = {
     "missing": "What it lacks, joined by ;",
     "seconds_per_1000_pairs": "Where it was recorded, on `devices`.",
     "flops_per_pair_declared": "Declared by its author, not measured; empty: not declared.",
+    "usd_per_1000_pairs": "Price of its replies; empty: not paid for.",
     "recommended": "Whether it may be: ranked, its interval, corrected for the number of "
     "metrics, wholly above 0, and no unchanged template.",
     "on_front": "Whether it is recommended and nothing recommended that costs less is as good.",
@@ -668,6 +674,7 @@ def _of_metric(one: Placed) -> dict[str, Value]:
         "seconds_per_1000_pairs": used.seconds if used else None,
         "flops_per_pair_declared": used.flops if used else None,
         "peak_memory_gib": used.memory if used else None,
+        "usd_per_1000_pairs": used.usd if used else None,
         "devices": ";".join(used.devices) if used else "",
         "entry_id": one.entry.entry_id,
     }

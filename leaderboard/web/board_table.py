@@ -22,10 +22,10 @@ from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.ranking.slices import Basis
 from leaderboard.rendering import escaped
 from leaderboard.submission_service import UNNAMED
-from leaderboard.text import count, interval, number, rate
+from leaderboard.text import count, interval, number, rate, usd
 from leaderboard.views.addresses import compare_address, metric_address, submission_address
 from leaderboard.views.benchmark_board import window
-from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_in_query
+from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, USD, Layout, Values, pin_in_query
 from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.skills import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
@@ -266,6 +266,8 @@ class _Rows:
         cell, value = values.cells.get(row.entry_id), values.of(row.entry_id)
         if value is None:
             return "", escaped(cell.note, limit=200) if cell is not None else "", "", False
+        if values.column.key == USD:
+            return usd(value), "", "", False
         if cell is None:
             return rate(value) if value >= 0.05 else number(value, 2), "", "", False
         few = "" if cell.orderable else "; too few items to order"
@@ -318,6 +320,8 @@ class _Rows:
         ]  # fmt: skip
         if cost and cost.peak_memory_bytes:
             costs.append(("Memory", f"{cost.peak_memory_bytes / 2**30:.1f} GiB at most"))
+        if cost and (price := cost.usd_per_1000_pairs) is not None:
+            costs.append(("Price", f"{usd(price)} USD per 1,000 pairs"))
         links = [Link("Metric page", metric_address(entry.entry_id))]
         first = next((one for one in self.layout.arranged.pins if one != entry.entry_id), None)
         against = (entry.entry_id,) if first is None else (first, entry.entry_id)

@@ -31,13 +31,13 @@ from leaderboard.publication.reader import SIMULATED, View
 from leaderboard.publication.skill_names import common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.submission_service import UNNAMED
-from leaderboard.text import count, number
+from leaderboard.text import count, number, usd
 from leaderboard.views.addresses import metric_address, submission_address
 from leaderboard.views.boards import BoardQuery, Filters
 from leaderboard.views.metric_table import MetricTable
 from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.views.rankings import Place, Ranking, flops_text, front
-from leaderboard.views.skills import FLOPS, MEMORY
+from leaderboard.views.skills import FLOPS, MEMORY, USD
 from leaderboard.web.components import (
     Column,
     Line,
@@ -99,8 +99,12 @@ def measure_cell(cell: Cell | None, card: Card, entry: Entry, *, best: bool = Fa
 def cost_cell(value: float | None, by: str, source: str = "") -> TextCell:
     """A cost; `source` says where it is from."""
     if value is None:
-        return TextCell("", right=True, title="Not stated" if by == FLOPS else "Not recorded")
-    shown = flops_text(value).strip() if by == FLOPS else number(value, 2 if value < 10 else 1)
+        title = {FLOPS: "Not stated", USD: "Not paid for"}.get(by, "Not recorded")
+        return TextCell("", right=True, title=title)
+    if by == FLOPS:
+        shown = flops_text(value).strip()
+    else:
+        shown = usd(value) if by == USD else number(value, 2 if value < 10 else 1)
     return TextCell(shown, sort=f"{value:g}", right=True, title=source)
 
 
@@ -234,8 +238,13 @@ def _or_none(value: float) -> float | None:
 
 
 MOST_POINTS, MOST_LINES, MOST_STOPS, MOST_LABELS = 80, 16, 9, 6
-_UNKNOWN = {FLOPS: "FLOPs not stated"}
-_AXES = {FLOPS: "FLOPs per pair, log scale", MEMORY: "Peak memory, GiB, log scale"}
+_UNKNOWN = {FLOPS: "FLOPs not stated", USD: "not paid for"}
+_AXES = {
+    FLOPS: "FLOPs per pair, log scale",
+    MEMORY: "Peak memory, GiB, log scale",
+    USD: "USD per 1,000 pairs, log scale",
+}
+PAID = "Price of its replies; those kept from earlier runs count at what they cost"
 _MARKED: tuple[Literal["l1", "l2", "l3", "l4"], ...] = ("l1", "l2", "l3", "l4")
 
 

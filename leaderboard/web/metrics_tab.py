@@ -41,7 +41,7 @@ from leaderboard.views.rankings import (
     picks,
     verdict,
 )
-from leaderboard.views.skills import COSTS, FLOPS
+from leaderboard.views.skills import COSTS, FLOPS, USD
 from leaderboard.web.components import (
     Column,
     Link,
@@ -56,6 +56,7 @@ from leaderboard.web.components import (
 )
 from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import (
+    PAID,
     column_scale,
     cost_cell,
     cost_chart,
@@ -86,6 +87,7 @@ _BOUNDS = {
             ("10 TFLOPs", "1e13"), ("100 TFLOPs", "1e14")),
     "seconds": (("1 s", "1"), ("10 s", "10"), ("100 s", "100"), ("1,000 s", "1000")),
     "memory": (("1 GiB", "1"), ("4 GiB", "4"), ("16 GiB", "16"), ("80 GiB", "80")),
+    USD: (("0.1 USD", "0.1"), ("1 USD", "1"), ("10 USD", "10")),
 }  # fmt: skip
 Cells = Sequence[ValueCell | TextCell]
 
@@ -360,8 +362,7 @@ def _cell(column: MetricColumn, row: MetricRow, shared: _Shared) -> ValueCell | 
     assert column.value is not None
     value = column.value(row)
     if key in COSTS:
-        source = flops_source(row.sent) if key == FLOPS else _devices(row)
-        return cost_cell(row.cost(key), key, source)
+        return cost_cell(row.cost(key), key, _source(row, key))
     if key == "parameters":
         return size_cell(row.facts.parameters)
     of_orders = key == "orders" and isinstance(value, float)
@@ -408,9 +409,16 @@ def _costs(row: MetricRow) -> list[tuple[str, str]]:
     found = []
     for by in COSTS:
         if (cost := row.cost(by)) is not None:
-            source = flops_source(row.sent).lower() if by == FLOPS else _devices(row).lower()
+            source = _source(row, by).lower()
             found.append(("Cost", f"{cost_words(cost, by)}{f', {source}' if source else ''}"))
     return found or [("Cost", "not stated")]
+
+
+def _source(row: MetricRow, by: str) -> str:
+    """Where a cost is from."""
+    if by == USD:
+        return PAID
+    return flops_source(row.sent) if by == FLOPS else _devices(row)
 
 
 def _devices(row: MetricRow) -> str:

@@ -34,6 +34,7 @@ from leaderboard.views.skills import (
     FLOPS,
     MEMORY,
     SECONDS,
+    USD,
     Measured,
     Placed,
     RunCost,
@@ -53,6 +54,7 @@ from leaderboard.web.components import (
 )
 from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import (
+    PAID,
     column_scale,
     cost_cell,
     cost_chart,
@@ -74,7 +76,14 @@ from leaderboard.web.page import Context
 
 MOST_OF_A_PART, MOST_ROWS = 5, 100
 _MOST_EXAMPLES, _MOST_NAMED = 3, 12
-_SOURCES = {FLOPS: "Declared by its author, not measured", SECONDS: "", MEMORY: ""}
+_UNITS = {
+    FLOPS: "FLOPs a pair", SECONDS: "s per 1,000 pairs", MEMORY: "GiB", USD: "USD per 1,000 pairs",
+}  # fmt: skip
+_COLUMNS = {
+    SECONDS: ("Seconds", "per 1,000 pairs"), FLOPS: ("FLOPs", "per pair, declared"),
+    MEMORY: ("Memory", "GiB, peak"), USD: ("USD", "per 1,000 pairs"),
+}  # fmt: skip
+_SOURCES = {FLOPS: "Declared by its author, not measured", USD: PAID}
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
         shown=_row_counts(found),
         costs=tuple(Option(by, label, by == found.by) for by, label in COSTS.items()),
         bound="" if found.query.cost is None else f"{found.query.cost:g}",
-        unit={FLOPS: "FLOPs a pair", SECONDS: "s per 1,000 pairs", MEMORY: "GiB"}[found.by],
+        unit=_UNITS[found.by],
         weights=_weights(found, view),
         without=_without(found),
         data_href=f"./v1/skills{found.choice.query.to_query()}",
@@ -175,9 +184,7 @@ def skill_board(found: SkillView) -> BoardParts:
         note = f"{info(one.card, one.selector.measure).title} · {left}"
         columns.append(Column(name, short_title(one.card), note, right=True, hint=one.card.title))
     columns.append(Column(P_BEST, "P(best)", right=True))
-    notes = {SECONDS: "per 1,000 pairs", FLOPS: "per pair, declared", MEMORY: "GiB, peak"}
-    titles = {SECONDS: "Seconds", FLOPS: "FLOPs", MEMORY: "Memory"}
-    columns += [Column(by, titles[by], notes[by], right=True) for by in COSTS]
+    columns += [Column(by, *_COLUMNS[by], right=True) for by in COSTS]
     shown = tuple(heading(one, sorted_by=key, down=down) for one in columns)
     ends = (end for one in found.ranking.places for end in (one.value, one.low, one.high))
     scale = column_scale(ends, 0.0)
@@ -256,8 +263,8 @@ def _results(placed: Placed, drawn: _Drawn, place: Place) -> list[tuple[str, str
 
 
 def _source(used: RunCost | None, by: str) -> str:
-    if by == FLOPS or used is None:
-        return _SOURCES[by]
+    if by in _SOURCES or used is None:
+        return _SOURCES.get(by, "")
     where = "on other benchmarks" if used.elsewhere else "on these benchmarks"
     on = f" on {', '.join(used.devices)}" if used.devices else ""
     return f"Measured {where}{on}"[:200]
@@ -402,10 +409,8 @@ def _without(found: SkillView) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    what = (
-        "FLOPs not declared"
-        if found.by == FLOPS
-        else "cost not recorded (scores files are not run)"
+    what = {FLOPS: "FLOPs not declared", USD: "not paid for"}.get(
+        found.by, "cost not recorded (scores files are not run)"
     )
     return f"{count(len(names), 'metric')} in the grey band, {what}: {', '.join(names[:_MOST_NAMED])}{more}."
 

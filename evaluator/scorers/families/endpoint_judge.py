@@ -69,6 +69,7 @@ class EndpointJudge(SharedImageScorer):
 
     def __init__(self, endpoint: ChatEndpoint, options: EndpointJudgeOptions) -> None:
         self._endpoint, self._options = endpoint, options
+        self._usd = 0.0
         self._read: Callable[[str, ChatReply], Verdict] = {
             "probability": self._probability,
             "rating": self._rating,
@@ -94,8 +95,15 @@ class EndpointJudge(SharedImageScorer):
             for image, of_image in zip(images, prompts, strict=True)
             for prompt in of_image
         ]
-        replies = iter(zip(requests, self._endpoint.ask(requests), strict=True))
+        replied = self._endpoint.ask(requests)
+        self._usd += math.fsum(one.usd for one in replied)
+        replies = iter(zip(requests, replied, strict=True))
         return [[self._verdict(*next(replies)) for _ in of_image] for of_image in prompts]
+
+    def take_usd(self) -> float:
+        """Price of the replies since the last time; each pair counts the reply that it got."""
+        usd, self._usd = self._usd, 0.0
+        return usd
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Never: what is too long for an endpoint is refused by it."""

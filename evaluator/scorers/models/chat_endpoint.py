@@ -124,6 +124,7 @@ class Replied:
 
     reply: ChatReply | None  # None where the endpoint refused it
     problem: str = ""  # why, in one sentence without its full stop
+    usd: float = 0.0  # what the reply cost when it was bought, by the prices of that day
 
 
 class RequestRate:
@@ -251,7 +252,8 @@ class ChatEndpoint:
         if kept is None:
             return self._answered(request, told, digest, stopped)
         self._worked = True
-        return Replied(ChatReply.model_validate_json(kept))
+        reply, usd = kept
+        return Replied(ChatReply.model_validate_json(reply), usd=usd)
 
     def _canonical(self, request: ChatRequest) -> str:
         """All of a request that decides its reply, as JSON."""
@@ -280,9 +282,9 @@ class ChatEndpoint:
             try:
                 with self._budget.request():
                     content, reply = self._sent(request)
-                    self._keep(told, digest, content, reply)
+                    usd = self._keep(told, digest, content, reply)
                 self._worked = True
-                return Replied(reply)
+                return Replied(reply, usd=usd)
             except _FailedError as error:
                 failed = error
                 if not failed.again or (failed.of_the_pair and attempt):
@@ -306,13 +308,15 @@ class ChatEndpoint:
                 "Look at its address, the model's name, and what the row asks for.",
             )
 
-    def _keep(self, told: str, digest: str, content: str, reply: ChatReply) -> None:
+    def _keep(self, told: str, digest: str, content: str, reply: ChatReply) -> float:
+        """Keep a reply; gives what it cost."""
         usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0)
         usd = self._about.usd(usage.prompt_tokens, usage.completion_tokens)
         self._budget.note(usd)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = KeptReply(digest, self.endpoint.name, self.model, told, content, usd, now)
         self._replies.add(kept)
+        return usd
 
     def _sent(self, request: ChatRequest) -> tuple[str, ChatReply]:
         try:

@@ -47,12 +47,12 @@ class ReplyCache:
             database.execute("pragma journal_mode = wal")
             database.executescript(_TABLES)
 
-    def find(self, digest: str) -> str | None:
-        """The reply to a request, as JSON; None where it was never made."""
+    def find(self, digest: str) -> tuple[str, float] | None:
+        """The reply to a request, as JSON, and what it cost; None where it was never made."""
         with self._opened() as database:
-            asked = "select reply from replies where digest = ?"
+            asked = "select reply, usd from replies where digest = ?"
             found = database.execute(asked, (digest,)).fetchone()
-        return None if found is None else str(found[0])
+        return None if found is None else (str(found[0]), float(found[1]))
 
     def add(self, kept: KeptReply) -> None:
         """Keep a reply; one that another process kept meanwhile counts on, and both were paid."""

@@ -121,7 +121,8 @@ class BoardParameters(RankingParameters):
 
     columns: str = text(
         "Further columns by key, joined by commas: a token, then @ and a skill where it is of one; "
-        "or cost:pairs_per_s, cost:seconds, cost:gflops_declared, cost:memory_gib; "
+        "or cost:pairs_per_s, cost:seconds, cost:gflops_declared, cost:memory_gib, "
+        "cost:usd_per_1000_pairs; "
         "or meta:version, meta:submitter, meta:kind, meta:published."
     )
     sort: str = text("Key of a column, after - where the worst come first. Without: by rank.")

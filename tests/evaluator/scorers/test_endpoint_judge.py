@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sqlite3
@@ -16,12 +17,17 @@ from PIL import Image
 from starlette.responses import PlainTextResponse, Response
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
+from benchmarks.schema import Pair, Questions
 from evaluator.scorers.endpoints import find_endpoint, read_endpoints
 from evaluator.scorers.families.endpoint_judge import FAMILY, LONGEST_KEPT, EndpointJudgeOptions
-from evaluator.scorers.in_process import fingerprint_of
+from evaluator.scorers.in_process import ModelSource, fingerprint_of
 from evaluator.scorers.models.chat_endpoint import ChatEndpoint, RequestRate
 from evaluator.scorers.registry import Runtime, ScorerRow, load_rows, load_scorer
+from evaluator.scoring.asking import ScoringPlan
+from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.contract import Verdict
+from evaluator.scoring.engine import run_plan
+from evaluator.submission.runs import cost_record
 from tests.evaluator.scorers.chat_server import (
     KEY,
     MODEL,
@@ -50,6 +56,13 @@ def pictures(count: int, side: int = 8) -> list[Image.Image]:
     """Images of which no two are equal."""
     made = np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
     return [Image.fromarray(one) for one in made]
+
+
+def png(image: Image.Image) -> bytes:
+    """An image as a file."""
+    stream = io.BytesIO()
+    image.save(stream, "PNG")
+    return stream.getvalue()
 
 
 PROMPTS = ["a red cube", "two dogs", "a cat on a mat"]
@@ -195,6 +208,34 @@ def test_another_question_is_another_request(served: ChatServer, change: dict[st
     verdicts(row_of(), images, PROMPTS[:1])
     verdicts(row_of(**change), images, PROMPTS[:1])
     assert len(served.bodies) == 2
+
+
+def test_a_run_has_the_price_of_its_replies_and_a_rerun_the_same(
+    served: ChatServer, tmp_path: Path
+) -> None:
+    images = {f"i{n}": png(image) for n, image in enumerate(pictures(4))}
+    pairs = tuple(Pair(f"p{n}", f"i{n // 2}", f"t{n % 2}") for n in range(8))
+    questions = Questions(
+        images={name: partial(bytes, data) for name, data in images.items()},
+        texts={f"t{n}": prompt for n, prompt in enumerate(PROMPTS)},
+        pairs=pairs,
+    )
+    one_usd = (1000 * 2.0 + 10 * 8.0) / 1e6
+
+    def column(name: str) -> ScoreColumn:
+        source = ModelSource(row_of(), Runtime())
+        shards = ShardFolder(tmp_path / name, "fingerprint")
+        plan = ScoringPlan.of(questions, b"seed")
+        return run_plan(plan, questions, source, shards)
+
+    first = column("first")
+    assert first.cost.usd == pytest.approx(8 * one_usd)
+    assert cost_record(first.cost).usd_per_1000_pairs == pytest.approx(1000 * one_usd)
+    endpoints_file(tmp_path, find_endpoint("here").address, budget_usd=0.0)
+    again = column("second")  # From what is kept, and not paid for.
+    assert again.cost.usd == first.cost.usd
+    assert column("first").cost.usd == first.cost.usd  # From its shards.
+    assert len(served.bodies) == 8
 
 
 def test_equal_requests_of_a_batch_are_one(served: ChatServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import logging
 import math
@@ -35,7 +36,7 @@ PART = Part(
     environment={"device": "cpu"},
     asks_elements=True,
     images=2,
-    work=Work(calls=3, images_decoded=2, images_encoded=2, texts_encoded=1, seconds=1.5),
+    work=Work(calls=3, images_decoded=2, images_encoded=2, texts_encoded=1, seconds=1.5, usd=0.5),
     peak_memory_bytes=10,
 )
 WANTED = {"a", "b", "c", "d"}
@@ -49,6 +50,19 @@ def shards(tmp_path: Path) -> ShardFolder:
 def test_a_part_comes_back_to_the_bit(shards: ShardFolder) -> None:
     shards.write(PART)
     assert repr(shards.load(WANTED)) == repr(PART)
+
+
+def test_a_shard_of_a_release_without_prices_is_read_as_unpaid(
+    shards: ShardFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_it_was(work: Work) -> dict[str, object]:
+        return {name: value for name, value in dataclasses.asdict(work).items() if name != "usd"}
+
+    monkeypatch.setattr("evaluator.scoring.column.asdict", as_it_was)
+    shards.write(dataclasses.replace(PART, findings=()))
+    found = shards.load(WANTED)
+    assert found.work == dataclasses.replace(PART.work, usd=0.0)
+    assert set(found.scores) == {"a", "b"}
 
 
 def test_parts_come_back_together(shards: ShardFolder) -> None:

@@ -10,7 +10,7 @@ SHA = "0123456789abcdef" * 4
 COST = {
     "pairs": 4, "images": 2, "seconds": 1.5, "pairs_per_s": 2.6666666666666665,
     "peak_memory_bytes": 1048576, "calls": 3, "images_decoded": 2, "images_encoded": 5,
-    "texts_encoded": 6,
+    "texts_encoded": 6, "usd": 0.25,
 }
 FINDINGS = {
     "pairs": 4, "scored": 3, "unscored": {"not_finite": 1},

@@ -41,7 +41,7 @@ from leaderboard.views.skills import (
 )
 from leaderboard.web.skill_tab import answers_of
 from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.skills_fixture import FLOPS, cards, skills_view_of
+from tests.leaderboard.web.skills_fixture import FLOPS, PRICE, cards, skills_view_of
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +196,7 @@ def test_costs_are_for_a_thousand_pairs_and_scores_files_have_none(view: View) -
     _, found = chosen(view)
     assert costs(found)["CLIPScore"] == pytest.approx(2.1)
     assert costs(chosen(view, cost="memory")[1])["CLIPScore"] == pytest.approx(0.4 + 2.1 / 40)
+    assert costs(chosen(view, cost="usd")[1]) == PRICE
     assert "Closed-API" in names(found) and "Closed-API" not in costs(found)
 
 

@@ -36,6 +36,8 @@ SKILLS: dict[str, dict[str, str]] = {
 SPEED = {"VQAScore": 210.0, "CLIPScore": 2.1, "BLIP2-ITM": 14.0, "PickScore": 2.4, "SigLIP-2": 3.2,
          "ImageReward": 9.0, NASTY: 30.0, "always-half": 0.4}  # fmt: skip
 """Metric to the seconds it takes for a thousand pairs; others are scores files."""
+PRICE = {"VQAScore": 2.5}
+"""Metric to its price in USD for a thousand pairs."""
 WORTH = {"VQAScore": 0.80, "BLIP2-ITM": 0.66, "SigLIP-2": 0.62, "ImageReward": 0.52, "CLIPScore":
          0.45, "PickScore": 0.40, NASTY: 0.30, "Closed-API": 0.83, "always-half": 0.02}  # fmt: skip
 FLOPS = {"VQAScore": 5.1e12, "CLIPScore": 1.6e10, "BLIP2-ITM": 9.86e11, "SigLIP-2": 2.4e10,
@@ -121,7 +123,7 @@ def _run(own: Submission, board: str, rng: np.random.Generator) -> Published:
         return run_of(own, board, values, isolation=("scores as submitted",))
     cost = Cost(
         pairs=2000, images=800, seconds=2 * seconds, pairs_per_s=1000 / seconds, calls=63,
-        peak_memory_bytes=int((0.4 + seconds / 40) * 2**30),
+        peak_memory_bytes=int((0.4 + seconds / 40) * 2**30), usd=2 * PRICE.get(own.name, 0.0),
     )  # fmt: skip
     return run_of(own, board, values, versions={"numpy": "2.4.6"}, cost=cost, trust=trust(board))
 

@@ -63,7 +63,7 @@ def test_the_table_has_mean_parts_and_costs_and_says_who_is_at_chance(site: Cont
     named(page)
     heads = page.texts(".as-board thead button")
     assert heads[:2] == ["Rank range · Metric", "Weighted mean"]
-    assert heads[-3:] == ["Seconds", "FLOPs", "Memory"]
+    assert heads[-4:] == ["Seconds", "FLOPs", "Memory", "USD"]
     rows = page.all("tr[data-row]")
     chance = [r.one("bdi").text for r in rows if "at chance" in r.texts(".as-tag")]
     assert chance == ["always-half"] and clean(NASTY) in names(page)
