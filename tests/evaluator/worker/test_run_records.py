@@ -29,7 +29,7 @@ def column_of(findings: list[Finding]) -> ScoreColumn:
     return ScoreColumn(
         overall=pd.Series(dtype="float64"),
         elements=None,
-        cost=Cost(1, 2, 3.0, 4.0, 5, 6, 7, 8, 9, 10),
+        cost=Cost(1, 2, 3.0, 4.0, 5, 6, 7, 8, 9, 10, 11.0),
         answers=None,
         findings=tuple(findings),
         environment={"device": "cpu"},
@@ -41,6 +41,7 @@ def test_every_figure_of_the_cost_is_stored() -> None:
     assert cost_record(column_of([]).cost).model_dump() == {
         "images": 1, "pairs": 2, "seconds": 3.0, "pairs_per_s": 4.0, "peak_memory_bytes": 5,
         "calls": 7, "images_decoded": 8, "images_encoded": 9, "texts_encoded": 10,
+        "usd": 11.0,
     }  # fmt: skip
 
 

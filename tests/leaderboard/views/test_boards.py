@@ -31,8 +31,10 @@ from leaderboard.views.boards import (
     every_key,
     layout_of,
     resolve,
+    values_of,
 )
 from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.skills_fixture import PRICE, skills_view_of
 from tests.leaderboard.web.synthetic import METRICS, NASTY, cards, chosen, entry_of
 
 PLCC, SECONDS = "plcc~paper", "cost:seconds"
@@ -277,3 +279,11 @@ def test_pages_hold_every_row_once_and_in_order(view: View) -> None:
         seen += [cell.entry_id for _, of in part.parts[1:] for cell in of]
     assert seen == [cell.entry_id for _, of in whole.parts[1:] for cell in of]
     assert window(ranked.cells, replace(layout, arranged=Arrangement(page=99)), 5).page == 3
+
+
+def test_a_price_is_that_of_a_thousand_pairs_and_only_of_what_is_paid_for() -> None:
+    view = skills_view_of()
+    board = view.boards["croc"]
+    (column,) = columns_of(board, ["cost:usd_per_1000_pairs"])
+    found = values_of(board, column, view.entries).costs
+    assert {view.entries[entry_id].metric: usd for entry_id, usd in found.items()} == PRICE
