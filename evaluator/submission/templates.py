@@ -296,6 +296,8 @@ def _manifest(kind: SkeletonKind, name: str, model: str, loads: tuple[str, ...])
 
 def _scores(*, bounded: bool) -> str:
     return (
+        "# How it is asked: score, or compare, where the class has compare in place of score.\n"
+        '# method = "score"\n\n'
         "# Which way is better: higher_is_better or lower_is_better.\n"
         'direction = "higher_is_better"\n\n'
         "# Smallest and largest score it can give, where it has bounds.\n"

@@ -153,7 +153,8 @@ def test_manifests_scorers_and_folders_are_documented_in_full() -> None:
     assert set(first_column(METRIC, "### `assay.toml`")) == set(Manifest.model_fields)
     contract = (REPOSITORY / "evaluator" / "scoring" / "contract.py").read_text("utf-8")
     methods = set(re.findall(r"^    (\w+)\(", contract.split('"""')[1], re.MULTILINE))
-    assert set(first_column(METRIC, "## Code")) == methods - {"score"}
+    assert set(first_column(METRIC, "## Code")) == methods - {"score", "compare"}
+    assert "compare(prompts, images_a, images_b)" in METRIC
     kinds = set(SkeletonKind) - {SkeletonKind.GENERATIONS}
     assert all(f"`{kind.value}`" in METRIC or kind.value == "plain" for kind in kinds)
 
