@@ -22,6 +22,7 @@ from evaluator.commands.meta import meta
 from evaluator.commands.models import app as models
 from evaluator.commands.operate import (
     ban,
+    clear,
     hide,
     ledger,
     policy,
@@ -66,6 +67,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         grid,
         reevaluate,
         rerun,
+        clear,
         hide,
         show,
         ban,

@@ -174,6 +174,9 @@ class Status(_Record):
     """When it was first scored, which is what a quota charges; None where it never was."""
     again_on: tuple[str, ...] = ()
     """The benchmarks it is being run on again, while its other results stay; none: all of them."""
+    cleared: str = ""
+    """Why an operator has cleared it of the suspicion of a lookup; empty where none has. It holds for
+    whatever comes of the submission."""
 
     @property
     def job(self) -> Submission:

@@ -9,7 +9,16 @@ from itertools import pairwise
 
 from benchmarks.errors import PlatformError
 from leaderboard.records import Event, Status, Submission
-from leaderboard.states import FINISHED, IN_WORK, NOT_BEGUN, RENEWED, SHOWN_OR_NOT, State, allowed
+from leaderboard.states import (
+    CLEARED,
+    FINISHED,
+    IN_WORK,
+    NOT_BEGUN,
+    RENEWED,
+    SHOWN_OR_NOT,
+    State,
+    allowed,
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ def fold(submission: Submission, events: Sequence[Event]) -> Status:
         on_boards=_on_boards(events),
         scored_at=next((e.at for e in events if e.state in (State.PUBLISHED, State.HELD)), None),
         again_on=_again_on(events),
+        cleared=next((e.reason for e in reversed(events) if e.code == CLEARED), ""),
     )
 
 

@@ -113,6 +113,10 @@ NOT_BEGUN = "not_begun"
 IN_BATCH = "in_batch"
 """Code of what was claimed together with others: its worker may be at another of them."""
 
+CLEARED = "lookup_cleared"
+"""Code of an event by which an operator clears what is published of the suspicion of a lookup: its
+reason says why, and nothing but its ranks moves."""
+
 RENEWED = "renewed"
 """Code of an event by which a worker goes on holding what it claimed: nothing but the lease moves."""
 

@@ -15,6 +15,9 @@ CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel
 LIMITS = {"float32": 0.01, "bfloat16": 0.05, "float16": 0.05}
 """By precision, the difference that is put down to rounding, in standard deviations of the scores."""
 
+LOOKUP_SHARE = 0.5
+"""A lookup is suspected where one grey level moves scores by more than this share of their spread."""
+
 TITLES: dict[CheckName, str] = {
     "repeat": "the same batch once more",
     "order": "the same pairs in reverse order",
@@ -33,10 +36,11 @@ CONSEQUENCES: dict[CheckName, str] = {
     "batch": "depends on the batch",
     "alone": "depends on the other pairs of its batch",
     "reencoded": "depends on the file format",
+    "one_pixel": "turns on one grey level (a lookup is suspected)",
     "run": "was another when it was tested",
     "places": "is decided by which image comes first",
 }
-"""What a failed check says of a score. The one-pixel change is measured; it fails nobody."""
+"""What a failed check says of a score."""
 
 
 Figure = Annotated[
@@ -75,9 +79,18 @@ class Check(_Model):
     n_lost: int = 0
     """Pairs with a score in one of the two only."""
     passed: bool | None
-    """None where the change is only measured."""
+    """None in older reports, where one grey level was measured and failed nobody."""
     example: Example | None = None
     """None where nothing moved."""
+
+    @property
+    def verdict(self) -> str:
+        """What came out, in a word."""
+        if self.passed is None:
+            return "measured"
+        if not self.passed:
+            return "differs"
+        return "small" if self.name == "one_pixel" else "same"
 
 
 class PrecisionBand(_Model):
@@ -213,7 +226,10 @@ class TrustReport(_Model):
     """The checks of one run.
 
     A score may move by rounding, `limit` x `spread`, and by no more; a missing score may not come
-    or go. The one-pixel change is that of Re-Thinking (every channel value below 255 plus one).
+    or go. The one-pixel change is that of Re-Thinking (every channel value below 255 plus one): it
+    may move scores by half of their spread on average, the lowest and the highest tenth of changes
+    counting as the next, and a score that comes or goes as one that moved without bound. Beyond
+    that a lookup is suspected, until an operator clears the submission.
     """
 
     schema_version: Literal[1] = 1
@@ -235,6 +251,9 @@ class TrustReport(_Model):
     """Whether the score is about the prompt; None in reports that are older than that."""
     content: ContentControl | None = None
     """Whether changes that leave the content move the score; None in older reports."""
+    cleared: str = ""
+    """Why an operator has cleared it of the suspicion of a lookup; empty where none has. Results do
+    not hold it: it is of the submission."""
 
     @property
     def blind(self) -> bool:
@@ -249,7 +268,16 @@ class TrustReport(_Model):
     @property
     def failed(self) -> tuple[Check, ...]:
         """The checks that keep the scorer from ranking."""
-        return tuple(check for check in self.checks if check.passed is False)
+        return tuple(
+            check
+            for check in self.checks
+            if check.passed is False and not (check.name == "one_pixel" and self.cleared)
+        )
+
+    @property
+    def suspected(self) -> bool:
+        """Whether one grey level moves scores as of a lookup, and no operator has cleared it."""
+        return any(check.name == "one_pixel" for check in self.failed)
 
     @property
     def why_not(self) -> str:
@@ -262,5 +290,5 @@ class TrustReport(_Model):
     @property
     def band(self) -> float:
         """The largest difference that batch, order or repetition made, in units of the score."""
-        measured = [check.largest for check in self.checks if check.passed is not None]
+        measured = [check.largest for check in self.checks if check.name != "one_pixel"]
         return max(measured, default=0.0)

@@ -149,10 +149,9 @@ def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
     """The checks that a metric must pass before it may rank."""
     rows = []
     for one in report.checks:
-        said = {True: "same", False: "differs", None: "measured"}[one.passed]
         share = _share(100 * one.largest / report.spread) if report.spread else "–"
         lost = f", {one.n_lost} scores come or go" if one.n_lost else ""
-        rows.append((TITLES[one.name], said + lost, f"{one.largest:.3g}", share))
+        rows.append((TITLES[one.name], one.verdict + lost, f"{one.largest:.3g}", share))
     yield table(
         ("the same asked again", "verdict", "largest change", "of the spread"), rows, "Trust"
     )

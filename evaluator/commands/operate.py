@@ -1,6 +1,6 @@
 """Commands on submissions that exist: withdraw, publish, rerun, hide and the like.
 
-`quota`, `withdraw`, `publish` are of submitters. `rerun`, `hide`, `show`, `ban`, `unban`, `policy`,
+`quota`, `withdraw`, `publish` are of submitters. `rerun`, `clear`, `hide`, `show`, `ban`, `unban`, `policy`,
 `ledger` are of operators: each needs a reason, which everybody can read.
 """
 
@@ -142,6 +142,14 @@ def _check_row(opened: Store, submission_id: str) -> None:
     submission = Ledger(opened).whole_status(submission_id).submission
     if submission.builtin:
         current_row(submission)
+
+
+def clear(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
+    """Clear a submission of the suspicion that it looks its scores up, so that it may rank.
+
+    Example: python -m evaluator clear my-metric-0123456789 --reason "it is random on purpose"
+    """
+    say(acts_on(store.existing()).clear(submission_id, this_person(operator=True), reason))
 
 
 def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:

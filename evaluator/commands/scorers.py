@@ -174,9 +174,8 @@ def _print_trust(report: TrustReport, *, as_json: bool) -> None:
 
 
 def _row(one: Check, report: TrustReport) -> tuple[str, str, str, str, str]:
-    said = {True: "same", False: "differs", None: "measured"}[one.passed]
     share = f"{100 * one.largest / report.spread:.2g} %" if report.spread else "–"
-    return TITLES[one.name], said, f"{one.mean:.3g}", f"{one.largest:.3g}", share
+    return TITLES[one.name], one.verdict, f"{one.mean:.3g}", f"{one.largest:.3g}", share
 
 
 _PICKLES = (".pt", ".pth", ".bin", ".ckpt")

@@ -23,9 +23,15 @@ from leaderboard.ledger.policy import POLICY_PATH, Ban, Policy, bans_file, read_
 from leaderboard.ledger.private_records import submission_file
 from leaderboard.ledger.versions import Further, restoring, superseding
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.results import AT, Published, held_results, with_draws
+from leaderboard.publication.results import (
+    AT,
+    Published,
+    held_results,
+    read_results,
+    with_draws,
+)
 from leaderboard.records import Event, RunResult, Status, Submission
-from leaderboard.states import WAITING, State
+from leaderboard.states import CLEARED, WAITING, State
 from leaderboard.store.interface import Changes, Store, transact
 from leaderboard.store.pending_changes import PendingChanges
 
@@ -107,6 +113,32 @@ class OperatorActions:
             return Event(at=now, state=State.QUEUED, by=by.key, reason=text)
 
         return self._move(submission_id, Action.RERUN, by, event)
+
+    def clear(self, submission_id: str, by: Account, reason: str) -> Status:
+        """Clear a published submission of the suspicion of a lookup, so that it may rank."""
+        require_operator(by, "clear a submission")
+        text = checked_reason(reason)
+
+        def batch() -> Batch:
+            now, status = self._clock(), self._ledger.whole_status(submission_id)
+            results = read_results(self._store, status.submission)
+            suspected = any(one.trust is not None and one.trust.suspected for one in results)
+            if status.state is not State.PUBLISHED or status.cleared or not suspected:
+                raise SubmitterError(
+                    "nothing_to_clear",
+                    f"{submission_id} is {status.state}, and no lookup is suspected of it now.",
+                    "`python -m evaluator status` lists what is published, its page what is suspected.",
+                )
+            before = self._ledger.statuses()
+            event = Event(at=now, state=State.PUBLISHED, by=by.key, code=CLEARED, reason=text)
+
+            def files(after: Sequence[Status]) -> Changes:
+                return self._boards(before, after, now, Publication())
+
+            return Batch(events={submission_id: [event]}, files=files)
+
+        self._ledger.write(batch, f"clear {submission_id}")
+        return self._ledger.whole_status(submission_id)
 
     def failed_by_us(self) -> tuple[Status, ...]:
         """Submissions that failed, but not by their author's fault; oldest first."""
@@ -261,8 +293,12 @@ def _failed_by_us(status: Status) -> bool:
     return status.state is State.FAILED and status.fault in ("platform", "world")
 
 
-def _on_boards(statuses: Sequence[Status]) -> set[tuple[str, bool]]:
-    return {(s.submission.submission_id, s.submission.private) for s in statuses if s.on_boards}
+def _on_boards(statuses: Sequence[Status]) -> set[tuple[str, bool, str]]:
+    return {
+        (s.submission.submission_id, s.submission.private, s.cleared)
+        for s in statuses
+        if s.on_boards
+    }
 
 
 def _check_bannable(account_key: str, by: Account) -> None:

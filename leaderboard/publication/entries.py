@@ -91,6 +91,11 @@ class Entry(BaseModel):
         n = sum(one.comparisons for one in known)
         return sum(one.comparisons * (one.alike or 0.0) for one in known) / n if n else None
 
+    @property
+    def suspected(self) -> bool:
+        """Whether a lookup is suspected, and no operator has cleared it."""
+        return any(report.suspected for report in self.trust.values())
+
 
 class StoredEntries(Mapping[str, Entry]):
     """Entries as they are stored, each parsed when it is first asked for."""
@@ -177,7 +182,7 @@ def _in_short(findings: Findings) -> Findings:
 RELEASED, AS_SUBMITTED = "released by the authors", "scores as submitted, not re-run"
 SAME_CONTENT, SAME_SCORES = "same content", "same scores"
 TEMPLATE, BLIND = "template", "blind to the prompt"
-MOVED = "moved by more than content"
+MOVED, LOOKUP = "moved by more than content", "lookup suspected"
 MEANINGS = {
     SAME_CONTENT: "the very same files as in an earlier submission by somebody else; both stand.",
     SAME_SCORES: "the very same scores as in a submission by somebody else, to six digits.",
@@ -186,6 +191,7 @@ MEANINGS = {
     "alignment of models.",
     MOVED: "a change of images or prompts that leaves the content moves its score, its page says which; "
     "its values and its rank stand.",
+    LOOKUP: "one grey level, which nobody sees, turns its scores; it has no rank until an operator clears it.",
     UNSANDBOXED: "the operator ran code of their own without isolation; it gets no rank.",
 }
 """Flag to what it says."""
@@ -204,11 +210,12 @@ def flags_of(
     """Flag to the submissions it is about; none where it is about no other."""
     content: list[str] = []
     scores: list[str] = []
-    loose = template = blind = moved = False
+    loose = template = blind = moved = suspected = False
     for entry in entries:
         template = template or bool(entry.template)
         blind = blind or entry.blind
         moved = moved or entry.moved
+        suspected = suspected or entry.suspected
         content += entry.same_content_as
         for name, others in entry.same_scores_as.items():
             scores += others if benchmarks is None or name in benchmarks else ()
@@ -219,7 +226,9 @@ def flags_of(
         )
     found = {SAME_CONTENT: tuple(dict.fromkeys(content)), SAME_SCORES: tuple(dict.fromkeys(scores))}
     shown = {label: others for label, others in found.items() if others}
-    bare = ((TEMPLATE, template), (BLIND, blind), (MOVED, moved), (UNSANDBOXED, loose))
+    bare = (
+        (LOOKUP, suspected), (TEMPLATE, template), (BLIND, blind), (MOVED, moved), (UNSANDBOXED, loose),
+    )  # fmt: skip
     return {**shown, **{label: () for label, holds in bare if holds}}
 
 

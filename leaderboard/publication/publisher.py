@@ -9,7 +9,7 @@ import hashlib
 import threading
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from io import BytesIO
@@ -38,7 +38,14 @@ from leaderboard.publication.model_entries import (
     readable_track,
     track_bytes,
 )
-from leaderboard.publication.results import Origin, Published, RunOrigin, origin_of, read_result
+from leaderboard.publication.results import (
+    Origin,
+    Published,
+    RunOrigin,
+    origin_of,
+    read_result,
+    with_clearance,
+)
 from leaderboard.publication.snapshot import (
     PATH,
     Board,
@@ -266,6 +273,7 @@ class _Entry:
     # benchmark to result, as far as they were read; those that are not are as before
     results: Mapping[str, RunResult]
     known: bool  # whether the last snapshot has the very same of it
+    cleared: str = ""  # why it is cleared of the suspicion of a lookup
 
     def on(self, card: Card | None) -> RunOrigin | None:
         """Its run on the board of a benchmark; None where there is none."""
@@ -312,19 +320,25 @@ class Update:
         name = status.submission.submission_id
         before = self._last.origins.get(name) if self._last else None
         new = self._new.get(name, {})
+        cleared = status.cleared
         if before is not None and before.since == status.since and not new:
-            return _Entry(status.submission, before, {}, known=True)
+            return _Entry(status.submission, before, {}, known=True, cleared=cleared)
+        if cleared:
+            new = {
+                n: replace(run, result=with_clearance(run.result, cleared))
+                for n, run in new.items()
+            }
+            self._new[name] = new
         results = {benchmark: run.result for benchmark, run in new.items()}
         for benchmark in status.submission.benchmarks:
             if benchmark not in results:
                 found = read_result(self._store, status.submission, benchmark)
-                results |= {} if found is None else {benchmark: found}
+                results |= {} if found is None else {benchmark: with_clearance(found, cleared)}
         # Other files of the same results make no other board: the order is always one.
         ordered = {b: results[b] for b in sorted(results)}
         runs = {benchmark: origin_of(result) for benchmark, result in ordered.items()}
-        return _Entry(
-            status.submission, Origin(since=status.since, runs=runs), ordered, known=False
-        )
+        origin = Origin(since=status.since, runs=runs)
+        return _Entry(status.submission, origin, ordered, known=False, cleared=cleared)
 
     def _models(self, present: Sequence[_Entry]) -> ModelTrack:
         """The models among what is shown, by the order in which they came."""
@@ -360,8 +374,8 @@ class Update:
         return StoredEntries(found)
 
     def _result(self, one: _Entry, benchmark: str) -> RunResult | None:
-        read = one.results.get(benchmark)
-        return read or read_result(self._store, one.submission, benchmark)
+        read = one.results.get(benchmark) or read_result(self._store, one.submission, benchmark)
+        return read and with_clearance(read, one.cleared)
 
     def _board(self, card: Card, present: Sequence[_Entry]) -> Board:
         runs = [(one, run) for one in present if (run := one.on(card)) is not None]

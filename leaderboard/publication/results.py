@@ -115,6 +115,13 @@ def _rounded(score: float) -> bytes:
     return f"{score + 0.0:.{SIGNIFICANT_DIGITS - 1}e}".encode()
 
 
+def with_clearance(result: RunResult, why: str) -> RunResult:
+    """A result of a submission that an operator has cleared of a lookup; as it is if `why` is empty."""
+    if not why or result.trust is None:
+        return result
+    return result.model_copy(update={"trust": result.trust.model_copy(update={"cleared": why})})
+
+
 @dataclass(frozen=True)
 class Published:
     """One published run, as the snapshot is built from it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Item, Ready, Reply
 from evaluator.scoring.contract import Verdict
 from evaluator.trust import band, compared, one_step_brighter, reencoded, sampled, tried
-from leaderboard.trust import TrustReport
+from leaderboard.trust import LOOKUP_SHARE, TrustReport
 
 Batch = Sequence[tuple[Image.Image, str]]
 Judge = Callable[[Batch], Sequence[float]]
@@ -139,11 +140,88 @@ def test_what_counts_as_rounding_follows_the_precision(precision: str, fails: li
     assert noisy.band == pytest.approx(off)
 
 
-def test_the_one_pixel_change_is_measured_and_fails_nobody() -> None:
-    found = report(lambda batch: [float(np.asarray(image)[0, 0, 0] % 2) for image, _ in batch])
-    change = check(found, "one_pixel")
-    assert (change.passed, change.largest, found.why_not) == (None, 1.0, "")
-    assert 0.8 < change.mean <= 1.0  # a channel that is full already stays
+# One grey level
+
+
+def digest(image: Image.Image) -> float:
+    return zlib.crc32(image.tobytes()) / 2**32
+
+
+def table(names: Sequence[int], otherwise: float) -> Judge:
+    """Looks pictures up by their exact pixels."""
+    known = {opened(picture(n)).tobytes(): float(n % 5) for n in names}
+    return lambda batch: [known.get(image.tobytes(), otherwise) for image, _ in batch]
+
+
+def likes_light(batch: Batch) -> list[float]:
+    return [float(np.asarray(image, float)[..., 1].mean()) for image, _ in batch]
+
+
+def rates_one_to_five(batch: Batch) -> list[float]:
+    """Rounds, so that one grey level turns some of its ratings by a whole one."""
+    return [float(round(light / 8)) for light in likes_light(batch)]
+
+
+@pytest.mark.parametrize(
+    ("judge", "suspected"),
+    [
+        (lambda batch: [digest(image) for image, _ in batch], True), (table(range(8), 2.0), True),
+        (table(range(8), math.nan), True), (table(range(0, 8, 2), -9.0), True),
+        (lambda batch: [float(np.asarray(image)[0, 0, 0] % 2) for image, _ in batch], True),
+        (sound, False), (likes_light, False), (rates_one_to_five, False),
+        (lambda batch: [float(len(prompt)) for _, prompt in batch], False),
+        (lambda batch: [0.5] * len(batch), False), (lambda batch: [math.nan] * len(batch), False),
+    ],
+    ids=["hash", "table", "table without scores for others", "table of half of the images",
+         "lowest bit", "honest", "brightness", "rounded", "length", "constant", "no scores"],
+)  # fmt: skip
+def test_a_lookup_is_suspected_where_one_grey_level_turns_the_scores(
+    judge: Judge, suspected: bool
+) -> None:
+    found = report(judge)
+    assert (found.suspected, "one_pixel" in failed(found)) == (suspected, suspected)
+    assert bool(found.why_not) is suspected
+    cleared = found.model_copy(update={"cleared": "It is a floor."})
+    assert (cleared.suspected, cleared.why_not, cleared.checks) == (False, "", found.checks)
+    assert found.band == 0.0
+
+
+def test_one_grey_level_in_reports_that_only_measured_it_fails_nobody() -> None:
+    found = report(lambda batch: [digest(image) for image, _ in batch])
+    old = [one.model_copy(update={"passed": None}) for one in found.checks]
+    assert not found.model_copy(update={"checks": tuple(old)}).failed
+
+
+def test_a_lookup_cannot_hide_behind_a_few_far_scores_nor_fails_one_that_turns_a_few() -> None:
+    names = [str(n) for n in range(36)]
+    rng = np.random.default_rng(1)
+    before = dict(zip(names, rng.standard_normal(36), strict=True))
+    far = {**before, "0": 1e6, "1": -1e6}
+    turned = {name: -score for name, score in far.items()}
+    few = {**before, "2": before["2"] + 9.0, "3": math.nan, "4": -9.0}
+    half = LOOKUP_SHARE * float(np.std(list(before.values())))
+    assert compared("one_pixel", far, turned, half).passed is False
+    assert compared("one_pixel", before, few, half).passed is True
+
+
+def test_of_200_simulated_honest_metrics_none_is_suspected_and_of_200_lookups_all_are() -> None:
+    """Honest: one grey level moves a third of the spread, with heavy tails, and loses a score."""
+    rng = np.random.default_rng(2)
+    suspected = {"honest": 0, "lookup": 0}
+    for _ in range(200):
+        scores = rng.standard_normal(36)
+        before = {str(n): float(score) for n, score in enumerate(scores)}
+        spread = float(np.std(np.clip(scores, *np.quantile(scores, [0.1, 0.9]))))
+        after = {
+            "honest": scores + spread / 3 * rng.standard_t(3, 36) / math.sqrt(3),
+            "lookup": rng.standard_normal(36),
+        }
+        after["honest"][0] = math.nan
+        for kind, moved in after.items():
+            found = {str(n): float(score) for n, score in enumerate(moved)}
+            check_of = compared("one_pixel", before, found, LOOKUP_SHARE * spread)
+            suspected[kind] += check_of.passed is False
+    assert suspected == {"honest": 0, "lookup": 200}
 
 
 def test_changed_images_hold_what_they_should() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from io import BytesIO
@@ -26,6 +26,7 @@ from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
 from leaderboard.store.memory import memory_store
+from leaderboard.trust import TrustReport
 from tests.benchmarks.toy import Toy
 
 ADA = Account(origin=Origin.HUB, name="ada")
@@ -113,11 +114,21 @@ class House:
             still=lambda status: status.state is State.QUEUED,
         )
 
-    def finish(self, submission_id: str, value: float = 0.5, log: str = "") -> Status:
+    def finish(
+        self,
+        submission_id: str,
+        value: float = 0.5,
+        log: str = "",
+        trust: TrustReport | None = None,
+    ) -> Status:
         """Publish a claimed submission, or hold it if it is private."""
         whole = self.ledger.whole(submission_id)
         now = self.clock()
         runs = [run_of(whole, name, value, now) for name in whole.benchmarks]
+        if trust is not None:
+            runs = [
+                replace(run, result=run.result.model_copy(update={"trust": trust})) for run in runs
+            ]
         files = [files_of(run) for run in runs]
         held = whole.private
         private = {

@@ -47,6 +47,7 @@ TRUST = {
              "n_images": 23, "n_missing": 1},
         ],
     },
+    "cleared": "Random on purpose.",
 }
 MODEL_CARD = {
     "model": "ada/painter", "revision": SHA[:40], "parameters": 860000000, "steps": 28,
@@ -95,7 +96,7 @@ EVENT = {
 STATUS = {
     "submission": SUBMISSION, "state": "scoring", "since": AT, "by": "worker-1", "reason": "Again.",
     "hint": "Wait.", "code": "again", "fault": "world", "attempts": 2, "lease_until": LATER,
-    "on_boards": True, "scored_at": AT, "again_on": ["other"],
+    "on_boards": True, "scored_at": AT, "again_on": ["other"], "cleared": "Random on purpose.",
 }
 RECEIVED = {"submission": SUBMISSION, "events": [EVENT]}
 RESULT = {

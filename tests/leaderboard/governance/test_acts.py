@@ -17,11 +17,13 @@ from leaderboard.ledger.cleanup import tidy_all
 from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy
 from leaderboard.ledger.versions import superseded_by
 from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
 from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
+from leaderboard.trust import Check, TrustReport
 from tests.leaderboard.house import ADA, BOB, CARDS, OLGA, OPEN, House
 from tests.leaderboard.made_records import an_event
 from tests.leaderboard.refusing import refused
@@ -125,6 +127,70 @@ def test_a_rerun_leaves_the_results_where_they_are_until_there_are_others(house:
     assert house.shown() == set()
     assert house.acts.show(name, OLGA).state is State.PUBLISHED
     assert house.shown() == {name}
+
+
+# Suspected lookups
+
+
+def turning(*, turns: bool = True) -> TrustReport:
+    """A report in which one grey level turns the scores, or does not."""
+    step = Check(name="one_pixel", n_pairs=36, mean=1.1, largest=2.0, passed=not turns)
+    return TrustReport(
+        benchmark="open", n_pairs=36, n_images=12, spread=1.0, limit=0.01, checks=(step,)
+    )
+
+
+def judged(house: House, name: str, trust: TrustReport) -> str:
+    house.claim(name)
+    house.finish(name, trust=trust)
+    return name
+
+
+def ranked(house: House, name: str) -> set[tuple[bool, bool]]:
+    """Of its cells on all boards, whether they have a value and a rank."""
+    shown = read_snapshot(house.store.public)
+    assert shown is not None
+    assert differences(shown, rebuilt(house.store, CARDS, house.clock())) == ()
+    assert queue_differences(house.store) == ()
+    cells = (cell for board in shown.boards.values() for cell in board.cells)
+    return {(c.value is not None, c.rank is not None) for c in cells if name in c.entry_id}
+
+
+def test_a_suspected_lookup_has_values_and_no_rank_until_an_operator_clears_it(
+    house: House,
+) -> None:
+    other = judged(house, house.send(BOB, "blue"), turning(turns=False))
+    name = judged(house, house.send(), turning())
+    assert (ranked(house, other), ranked(house, name)) == ({(True, True)}, {(True, False)})
+    assert commits_of(house, lambda: house.acts.clear(name, OLGA, "A floor.")) == 1
+    assert (ranked(house, other), ranked(house, name)) == ({(True, True)}, {(True, True)})
+    status = house.ledger.status(name)
+    assert (status.state, status.cleared, status.on_boards) == (State.PUBLISHED, "A floor.", True)
+    line = read_lines(house.store.public, name)[-1]
+    assert (line.by, line.reason) == (OLGA.key, "A floor.")
+
+
+def test_what_is_cleared_stays_so_when_it_is_scored_again(house: House) -> None:
+    name = judged(house, house.send(), turning())
+    house.acts.clear(name, OLGA, "A floor.")
+    house.acts.rerun(name, OLGA, "A new driver.")
+    judged(house, name, turning())
+    assert ranked(house, name) == {(True, True)}
+    house.acts.hide(name, OLGA, "To be looked at.")
+    house.acts.show(name, OLGA)
+    assert ranked(house, name) == {(True, True)}
+
+
+def test_only_operators_clear_and_only_what_is_published_and_suspected(house: House) -> None:
+    name, sound = judged(house, house.send(), turning()), house.done(BOB, "blue")
+    for who, reason, code in ((ADA, "Mine.", "not_operator"), (OLGA, " ", "reason_missing")):
+        with refused(code):
+            house.acts.clear(name, who, reason)
+    house.acts.clear(name, OLGA, "A floor.")
+    waiting = house.send(name="grey2")
+    for one in (name, sound, waiting):
+        with refused("nothing_to_clear"):
+            house.acts.clear(one, OLGA, "Again.")
 
 
 @pytest.mark.parametrize("act", ["hide", "rerun"])

@@ -314,13 +314,14 @@ def published(own: Submission, benchmark: str, place: int, rng: np.random.Genera
     )  # fmt: skip
 
 
-def trust(benchmark: str, *, fails: bool = False) -> TrustReport:
-    """A report of a scorer whose scores depend, or do not depend, on the order."""
+def trust(benchmark: str, *, fails: bool = False, turns: bool = False) -> TrustReport:
+    """A report of a scorer whose scores depend on the order, turn on one grey level, or neither."""
 
     def check(name: CheckName) -> Check:
-        moved = 0.21 if fails and name == "order" else 0.004 if name == "one_pixel" else 0.0
+        moved = 0.21 if fails and name == "order" else 0.0
+        moved = (0.6 if turns else 0.004) if name == "one_pixel" else moved
         example = Example(pair_id=NASTY, before=0.4, after=0.4 + moved) if moved else None
-        passed = None if name == "one_pixel" else moved == 0.0
+        passed = moved < 0.01
         return Check(
             name=name, n_pairs=24, mean=moved / 3, largest=moved, passed=passed, example=example
         )

@@ -26,7 +26,7 @@ from leaderboard.records import Event, FindingExample, Findings, OrderFigures, S
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.text import MISSING
-from leaderboard.trust import CHANGES, AreaFigures, ContentControl, PromptControl
+from leaderboard.trust import CHANGES, TITLES, AreaFigures, ContentControl, PromptControl
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
 from leaderboard.views.controls import (
@@ -302,6 +302,19 @@ def test_a_failed_check_is_open_with_its_pair_and_a_report_of_no_pair_is_no_pass
     none = synthetic.trust("ratings").model_copy(update={"n_pairs": 0, "n_images": 0})
     part = controlled(trust=none).one("#controls")
     assert "nothing could" in part and "every check" not in part and not part.all("details[open]")
+
+
+@pytest.mark.parametrize("cleared", ["", f"A floor. {synthetic.NASTY}"])
+def test_a_suspected_lookup_is_open_with_its_check_until_it_is_cleared_and_then_says_why(
+    cleared: str,
+) -> None:
+    report = synthetic.trust("ratings", turns=True).model_copy(update={"cleared": cleared})
+    part = controlled(trust=report).one("#controls")
+    tags = part.texts(".as-tag")
+    assert any("not ranked" in one and "lookup" in one for one in tags) is not bool(cleared)
+    assert ("cleared" in tags) is ("A floor." in part) is bool(cleared)
+    assert bool(part.all("details[open]")) is not bool(cleared)
+    assert tags.count("differs") == 1 and tags.count("same") == len(TITLES) - 1
 
 
 @pytest.mark.parametrize("verdict", ["blind", "undecided", "uses_the_prompt"])

@@ -16,6 +16,7 @@ from benchmarks.statistics.content_effect import ChangeVerdict
 from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.publication.entries import (
     BLIND,
+    LOOKUP,
     MEANINGS,
     MOVED,
     SAME_CONTENT,
@@ -209,6 +210,16 @@ def test_only_what_more_than_content_moves_is_marked_so_with_its_values_and_its_
     assert flagged(changed, MOVED) == ([METRICS[0]] if verdict == "moved" else [])
     assert (MEANINGS[MOVED] in board(changed)) is (verdict == "moved")
     assert changed.boards == view.boards
+
+
+@pytest.mark.parametrize("cleared", ["", "A floor."])
+def test_what_is_suspected_of_a_lookup_is_marked_until_it_is_cleared(
+    view: View, cleared: str
+) -> None:
+    report = synthetic.trust("ratings", turns=True).model_copy(update={"cleared": cleared})
+    changed = with_flags(view, entry_at(view, 0).entry_id, trust={"ratings": report})
+    assert flagged(changed, LOOKUP) == ([] if cleared else [METRICS[0]])
+    assert (MEANINGS[LOOKUP] in board(changed)) is not bool(cleared)
 
 
 def test_a_comparison_has_the_flags_too(view: View) -> None:
