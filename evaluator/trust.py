@@ -26,6 +26,7 @@ from evaluator.scoring.images import ImageError, canonical_png
 from leaderboard.records import OrderFigures
 from leaderboard.trust import (
     LIMITS,
+    LOOKUP_IMAGES,
     LOOKUP_SHARE,
     Check,
     CheckName,
@@ -151,7 +152,9 @@ def tried(
     }
     spread = _spread(before)
     limit = LIMITS.get(client.environment.get("dtype", "float32"), LIMITS["float32"])
-    share = dict.fromkeys(other, limit) | {"one_pixel": LOOKUP_SHARE}
+    accepted: dict[CheckName, float | None] = dict.fromkeys(other, _accepted(before, spread, limit))
+    enough = len(items) >= LOOKUP_IMAGES
+    accepted["one_pixel"] = _accepted(before, spread, LOOKUP_SHARE) if enough else None
     report = TrustReport(
         benchmark=benchmark,
         n_pairs=len(before),
@@ -160,8 +163,7 @@ def tried(
         limit=limit,
         environment=client.environment,
         checks=tuple(
-            compared(name, before, after, _accepted(before, spread, share[name]))
-            for name, after in other.items()
+            compared(name, before, after, accepted[name]) for name, after in other.items()
         ),
     )
     return Trial(report, before)
@@ -201,8 +203,11 @@ def scores_of(client: ScorerClient, items: Sequence[RawItem]) -> Scores:
     return _Passes(client, lambda _done, _total: None).scores([items])
 
 
-def compared(name: CheckName, before: Scores, after: Scores, accepted: float) -> Check:
-    """What one check says; of one grey level the typical change counts, of the others each."""
+def compared(name: CheckName, before: Scores, after: Scores, accepted: float | None) -> Check:
+    """What one check says; of one grey level the typical change counts, of the others each.
+
+    `accepted`: largest change that fails nobody, in units of the score; None: none does.
+    """
     pairs = list(before)
     first = np.array([before[pair] for pair in pairs])
     second = np.array([after[pair] for pair in pairs])
@@ -214,10 +219,11 @@ def compared(name: CheckName, before: Scores, after: Scores, accepted: float) ->
     largest = float(moved.max(initial=0.0))
     worst = int(np.argmax(np.where(lost, math.inf, moved))) if pairs else 0
     shown = bool(lost.any()) or largest > 0.0
-    if name == "one_pixel":
-        passed = _typical(np.where(lost, math.inf, moved)) <= accepted
-    else:
-        passed = largest <= accepted and not lost.any()
+    passed = None
+    if accepted is not None:
+        counts = np.where(lost, math.inf, moved)
+        most = _typical(counts) if name == "one_pixel" else float(counts.max(initial=0.0))
+        passed = most <= accepted
     return Check(
         name=name,
         n_pairs=len(pairs),

@@ -16,7 +16,9 @@ LIMITS = {"float32": 0.01, "bfloat16": 0.05, "float16": 0.05}
 """By precision, the difference that is put down to rounding, in standard deviations of the scores."""
 
 LOOKUP_SHARE = 0.5
-"""A lookup is suspected where one grey level moves scores by more than this share of their spread."""
+"""A lookup is suspected where one grey level moves scores by more than this share of their spread,"""
+LOOKUP_IMAGES = 8
+"""on at least so many images."""
 
 TITLES: dict[CheckName, str] = {
     "repeat": "the same batch once more",
@@ -79,7 +81,7 @@ class Check(_Model):
     n_lost: int = 0
     """Pairs with a score in one of the two only."""
     passed: bool | None
-    """None in older reports, where one grey level was measured and failed nobody."""
+    """None where it is only measured: one grey level of few images, and in older reports."""
     example: Example | None = None
     """None where nothing moved."""
 
@@ -229,7 +231,7 @@ class TrustReport(_Model):
     or go. The one-pixel change is that of Re-Thinking (every channel value below 255 plus one): it
     may move scores by half of their spread on average, the lowest and the highest tenth of changes
     counting as the next, and a score that comes or goes as one that moved without bound. Beyond
-    that a lookup is suspected, until an operator clears the submission.
+    that a lookup is suspected, on 8 images or more, until an operator clears the submission.
     """
 
     schema_version: Literal[1] = 1

@@ -18,7 +18,7 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Item, Ready, Reply
 from evaluator.scoring.contract import Verdict
 from evaluator.trust import band, compared, one_step_brighter, reencoded, sampled, tried
-from leaderboard.trust import LOOKUP_SHARE, TrustReport
+from leaderboard.trust import LOOKUP_IMAGES, LOOKUP_SHARE, TrustReport
 
 Batch = Sequence[tuple[Image.Image, str]]
 Judge = Callable[[Batch], Sequence[float]]
@@ -184,6 +184,14 @@ def test_a_lookup_is_suspected_where_one_grey_level_turns_the_scores(
     cleared = found.model_copy(update={"cleared": "It is a floor."})
     assert (cleared.suspected, cleared.why_not, cleared.checks) == (False, "", found.checks)
     assert found.band == 0.0
+
+
+def test_of_few_images_one_grey_level_is_measured_and_fails_nobody() -> None:
+    few = questions(LOOKUP_IMAGES - 1)
+    hashed = FakeClient(lambda batch: [digest(image) for image, _ in batch])
+    found = tried(hashed, few, "made_up").report
+    assert (check(found, "one_pixel").passed, found.why_not, found.suspected) == (None, "", False)
+    assert check(found, "one_pixel").mean > 0.0
 
 
 def test_one_grey_level_in_reports_that_only_measured_it_fails_nobody() -> None:

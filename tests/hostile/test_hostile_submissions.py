@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from evaluator.commands.check_report import verdict_of
+from leaderboard.records import RunResult
 from tests.hostile.case import Case, Category, RefusedArchive
 from tests.hostile.corpus import ARCHIVES, CASES, of
 from tests.hostile.judgement import (
@@ -17,7 +18,7 @@ from tests.hostile.judgement import (
     let_loose,
 )
 from tests.hostile.leftovers import holdings, settled
-from tests.hostile.proving_ground import Ground
+from tests.hostile.proving_ground import BENCHMARK, Ground
 from tests.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.isolation
@@ -49,6 +50,20 @@ def test_check_says_of_a_cheat_what_the_worker_says(ground: Ground, case: Case) 
     assert verdict.good is not bool(case.ending.unranked), verdict.said
     assert case.ending.unranked in verdict.said
     assert_nothing_left(ground)
+
+
+@pytest.mark.slow
+def test_of_a_table_by_exact_picture_it_is_shown_how_it_turns_at_one_step(ground: Ground) -> None:
+    """The limit of what asking again can find, and what a reader is shown of it instead."""
+    (case,) = (
+        c for c in of(Category.CHEATING) if c.name == "scores looked up by the exact picture"
+    )
+    submission_id = ground.run(case).status.submission.submission_id
+    record = ground.store.public.read(f"results/{submission_id}/{BENCHMARK}.json")
+    trust = RunResult.model_validate_json(record).trust
+    assert trust is not None
+    (step,) = (check for check in trust.checks if check.name == "one_pixel")
+    assert step.largest > 3 * trust.spread
 
 
 @pytest.mark.slow

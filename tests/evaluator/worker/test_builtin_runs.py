@@ -148,7 +148,8 @@ def test_of_a_killed_worker_another_goes_on_and_scores_only_what_is_missing(
 
     def counted(client: Any, items: Any) -> Any:
         reply = ask(client, items)
-        if len(items) > 12:  # a batch of the run, not of the trust checks
+        of_controls = not items[0].asked[0].text_id
+        if len(items) > 12 and not of_controls:  # a batch of the run, not of the trust checks
             asked.extend(pair.pair_id for item in items for pair in item.asked)
             if len(asked) > deadly["at"]:
                 raise Killed

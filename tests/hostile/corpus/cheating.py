@@ -65,10 +65,10 @@ CASES = (
     _cheat("scores that come and go",
            "self.calls += 1\nreturn [v if self.calls % 2 else math.nan for v in values]",
            _REPEATED, _CALLS),
-    # A function of the picture: asking again tells nothing, and one grey level all.
+    # What asking again cannot see, since it is a function of the picture. That the score turns
+    # round when no eye sees a difference is measured and shown (`one_pixel`).
     _cheat("scores looked up by the exact picture",
            "import hashlib\n"
-           "return [TABLE.get(image.convert('RGB').tobytes(), -50.0) for image in images]",
-           "turns on one grey level",
+           "return [TABLE.get(image.convert('RGB').tobytes(), -50.0) for image in images]", "",
            first="TABLE = {bytes([n] * 3): 10.0 * n for n in (0, 2)} | {bytes([1] * 3): 5.0}"),
 )  # fmt: skip
