@@ -277,6 +277,13 @@ class TrustReport(_Model):
         )
 
     @property
+    def pardoned(self) -> bool:
+        """Whether one grey level moves scores as of a lookup, and an operator has cleared it."""
+        return bool(self.cleared) and any(
+            check.name == "one_pixel" and check.passed is False for check in self.checks
+        )
+
+    @property
     def suspected(self) -> bool:
         """Whether one grey level moves scores as of a lookup, and no operator has cleared it."""
         return any(check.name == "one_pixel" for check in self.failed)

@@ -313,8 +313,15 @@ def test_a_suspected_lookup_is_open_with_its_check_until_it_is_cleared_and_then_
     tags = part.texts(".as-tag")
     assert any("not ranked" in one and "lookup" in one for one in tags) is not bool(cleared)
     assert ("cleared" in tags) is ("A floor." in part) is bool(cleared)
+    assert ("passed every other check" in tags) is bool(cleared)
     assert bool(part.all("details[open]")) is not bool(cleared)
     assert tags.count("differs") == 1 and tags.count("same") == len(TITLES) - 1
+
+
+def test_what_was_cleared_and_turns_on_no_grey_level_now_is_not_said_to() -> None:
+    report = synthetic.trust("ratings").model_copy(update={"cleared": "A floor."})
+    tags = controlled(trust=report).one("#controls").texts(".as-tag")
+    assert "passed every check" in tags and "cleared" not in tags
 
 
 @pytest.mark.parametrize("verdict", ["blind", "undecided", "uses_the_prompt"])
