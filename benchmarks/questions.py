@@ -4,7 +4,7 @@
                       pairs.parquet      pair_id, image_id, text_id
                       texts.parquet      text_id, prompt
                       elements.parquet   element_id, text_id, element; where there are any
-                      lists.parquet      list, pair_id; where there are any
+                      lists.parquet      list, pair_id
                       images.parquet     image_id, file, sha256, n_bytes
                       images/000001 ...  the encoded images
     <out>/<benchmark>.key.parquet        the ids behind the opaque ones: stays with the judge
@@ -66,7 +66,7 @@ def sha256(content: bytes) -> str:
 
 
 def to_tables(questions: Questions, images: list[ImageRow]) -> dict[str, pd.DataFrame]:
-    """The tables by file name; those of elements and of lists only where there are any."""
+    """The tables by file name; that of elements only where there are any."""
     pairs = [(pair.pair_id, pair.image_id, pair.text_id) for pair in questions.pairs]
     elements = [(e.element_id, t, e.text) for t, many in questions.elements.items() for e in many]
     tables = {
@@ -76,7 +76,7 @@ def to_tables(questions: Questions, images: list[ImageRow]) -> dict[str, pd.Data
     }
     if elements:
         tables[ELEMENTS] = pd.DataFrame(elements, columns=["element_id", "text_id", "element"])
-    if questions.lists:
+    if questions.lists is not None:
         of_lists = [(n, pair) for n, pairs in enumerate(questions.lists) for pair in pairs]
         tables[LISTS] = pd.DataFrame(of_lists, columns=["list", "pair_id"])
     return tables
@@ -105,7 +105,7 @@ def read_tables(folder: Path, digests: Mapping[str, str]) -> Questions:
         texts=dict(zip(texts["text_id"], texts["prompt"], strict=True)),
         pairs=tuple(Pair(*row) for row in pairs.itertuples(index=False, name=None)),
         elements=_by_text(tables[ELEMENTS]) if ELEMENTS in tables else {},
-        lists=_lists(tables[LISTS]) if LISTS in tables else (),
+        lists=_lists(tables[LISTS]) if LISTS in tables else None,
     )
 
 
@@ -233,7 +233,9 @@ class Key:
             texts={text[name]: questions.texts[name] for name in _by_opaque(self.texts)},
             pairs=tuple(sorted(pairs, key=lambda pair: pair.pair_id)),
             elements={name: elements[name] for name in sorted(elements)},
-            lists=tuple(
+            lists=None
+            if questions.lists is None
+            else tuple(
                 sorted(tuple(sorted(pair[one] for one in pairs)) for pairs in questions.lists)
             ),
         )

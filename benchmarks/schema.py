@@ -235,14 +235,14 @@ class Questions:
         pairs: what is to be scored; each pair_id once.
         elements: text_id to the elements of that prompt; empty where the benchmark has none.
         lists: ids of pairs of one text whose images the benchmark compares with each other; empty
-            where it compares all images of a text.
+            where it compares all images of a text, None where that is not known.
     """
 
     images: Mapping[str, Callable[[], bytes]]
     texts: Mapping[str, str]
     pairs: tuple[Pair, ...]
     elements: Mapping[str, tuple[Element, ...]] = field(default_factory=dict)
-    lists: tuple[tuple[str, ...], ...] = ()
+    lists: tuple[tuple[str, ...], ...] | None = ()
 
 
 @dataclass(frozen=True)

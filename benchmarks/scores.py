@@ -33,7 +33,9 @@ from benchmarks.schema import Answers, Benchmark, ScoreTable
 
 MAX_METRICS = 200
 METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-RESERVED_NAMES = frozenset({"pair_id", "element_id", "element_score", "score"})
+RESERVED_NAMES = frozenset(
+    {"pair_id", "element_id", "element_score", "score", "other_id", "margin"}
+)
 """Columns of a scores file, which no metric may be named after."""
 NOT_METRICS = RESERVED_NAMES - {"score"}
 """Columns that hold no metric's scores."""

@@ -143,8 +143,10 @@ def controls(
         table = direction * _scores(client, crossing, there)
     except SubmitterError:
         return _undecided(ENDED, n_cells=len(pairs) ** 2)
+    # A longer prompt moves nothing where an image is compared with itself.
+    names = [name for name in CHANGES if not (compares and name == "length")]
     content = _content_control(
-        client, crossing, there, table, direction=direction, rounding=rounding
+        client, crossing, there, table, names, direction=direction, rounding=rounding
     )
     empty = direction * _own_scores(client, crossing, there, lambda _: "")
     return Controls(_prompt_control(crossing, table, empty, rounding), content)
@@ -250,15 +252,16 @@ def _content_control(
     crossing: Crossing,
     items: Sequence[RawItem],
     table: FloatArray,
+    names: Sequence[ChangeName],
     *,
     direction: int,
     rounding: float,
 ) -> ContentControl:
     """`table`: shape (P, P), of the images as they are; larger is better."""
     places = _places(crossing.questions.pairs)
-    signs = np.ones((len(CHANGES), len(places)))
+    signs = np.ones((len(names), len(places)))
     after = np.full(signs.shape, np.nan)
-    for row, name in enumerate(CHANGES):
+    for row, name in enumerate(names):
         rng = np.random.default_rng(_seed(crossing.seed, name))
         signs[row] = _balanced(rng, len(places)) if name in _SIGNED else 1.0
         changed = [
@@ -268,7 +271,7 @@ def _content_control(
         after[row] = direction * _own_scores(client, crossing, changed, prompt)
     own = np.arange(len(table))
     found = content_effect(table, own, after, signs, rounding)
-    effects = dict(zip(CHANGES, found.changes, strict=True))
+    effects = dict(zip(names, found.changes, strict=True))
     if np.isnan(after).all():
         why_not = ENDED_BY_CHANGES if not np.isnan(table).all() else "it gave no scores"
     elif all(math.isnan(one.value) for one in found.changes):

@@ -261,9 +261,9 @@ class OrderFigures(_Record):
     """Whether a metric that compares two images says the same with their places exchanged."""
 
     comparisons: int
-    """That were answered in both orders."""
+    """In which an image was preferred, in one order at least."""
     alike: float | None = None
-    """Share of them in which both orders prefer one image, or are ties."""
+    """Share of them in which both orders prefer the same image."""
     alike_low: float | None = None
     """Lower limit of that share, one-sided, 95 % (Wilson), as if comparisons were independent."""
     first: float | None = None

@@ -240,7 +240,7 @@ class PreferenceBenchmark(CardBenchmark):
             values = table[metric].to_numpy(np.float64) * scores.unit(metric)
             work = _Metric(self.said, self.missing, answers, plan, values)
             if metric in scores.margins:
-                work.margin = margins_of(scores.margins[metric], answers, work.margin)
+                work.compare(margins_of(scores.margins[metric], answers, work.margin))
             if isinstance(self.said.threshold, Threshold):
                 work.calibrate(self._calibrating(answers), self._level("accuracy"))
             for part in parts:
@@ -435,7 +435,8 @@ def margins_of(
 ) -> FloatArray:
     """Margins of a metric that compares, shape (n,): means of both orders; NaN where it gave none.
 
-    `table`: see `ScoreTable.margins`; `otherwise`: shape (n,), of comparisons it was not asked.
+    `table`: see `ScoreTable.margins`; `otherwise`: shape (n,), of comparisons it was not asked: of
+    these the sign counts, and they are as close as the closest that it was asked.
     """
     ids = pd.Index(answers.pair_ids)
     first, second = (ids.get_indexer(pd.Index(table[name])) for name in ("pair_id", "other_id"))
@@ -445,7 +446,9 @@ def margins_of(
     a, b = answers.compared.a, answers.compared.b
     wanted = np.minimum(a, b) * len(ids) + np.maximum(a, b)
     found = of_key.reindex(wanted).to_numpy(np.float64) * np.where(a < b, 1.0, -1.0)
-    return np.where(np.isin(wanted, of_key.index), found, otherwise)
+    sizes = np.abs(found[np.abs(found) > 0])
+    indirect = np.sign(otherwise) * (sizes.min() if sizes.size else 1.0)
+    return np.where(np.isin(wanted, of_key.index), found, indirect)
 
 
 class _Metric:
@@ -461,6 +464,7 @@ class _Metric:
     ) -> None:
         self._said, self._mode, self._answers, self._plan = said, missing, answers, plan
         self._values = values
+        self._unscored = np.isnan(values)
         compared = answers.compared
         self.margin = values[compared.a] - values[compared.b]
         if said.good is not None:  # Of verdicts, equal and negative scores say that there is none.
@@ -470,6 +474,13 @@ class _Metric:
         self.limits = np.array([float(fixed)])
         """Thresholds of ties that are tried; one as a rule."""
         self._best, self._drawn_best = 0, np.zeros(plan.n_resamples, np.intp)
+
+    def compare(self, margins: FloatArray) -> None:
+        """Take these margins, shape (n,), in place of differences of scores."""
+        self.margin = margins
+        none = np.isnan(margins)
+        compared = self._answers.compared
+        self._unscored[compared.a[none]] = self._unscored[compared.b[none]] = True
 
     def calibrate(self, rows: BoolArray, level: Level) -> None:
         """Find the threshold that is best on some rows (the first one), in the sample and each resample."""
@@ -487,7 +498,7 @@ class _Metric:
             found, drawn, used = self._area(row.measure, part)
         else:
             found, drawn, used = self._ratio(row.measure, part, level)
-        n_missing = int(np.isnan(self._values[part.lines]).sum())
+        n_missing = int(self._unscored[part.lines].sum())
         row = replace(
             row,
             value=found,
@@ -520,7 +531,7 @@ class _Metric:
 
     def _ratio(self, measure: str, part: _Part, level: Level) -> tuple[float, FloatArray, IntArray]:
         """Value, resamples and the cluster of each item of a quotient of sums over clusters."""
-        if self._mode == "fail" and np.isnan(self._values[part.lines]).any():
+        if self._mode == "fail" and self._unscored[part.lines].any():
             return math.nan, np.empty(0), np.empty(0, np.intp)
         if measure == "regret":
             credit, weight = self._regret(part.rows)

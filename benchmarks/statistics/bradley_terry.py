@@ -42,3 +42,46 @@ def strengths(
     compared = np.zeros(n, bool)
     compared[first] = compared[second] = True
     return np.where(compared, found, np.nan)
+
+
+def strengths_of_many(
+    first: IntArray, second: IntArray, won: FloatArray, n: int, ridge: float = RIDGE
+) -> FloatArray:
+    """The same where items fall into many groups that never met: each group on its own.
+
+    The penalty parts them, so this is `strengths`, in a time that grows with the number of groups.
+    """
+    found = np.full(n, np.nan)
+    if not len(won):
+        return found
+    from scipy.sparse import coo_array  # noqa: PLC0415 - heavy, for those who compare alone
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    met = coo_array((np.ones(len(won)), (first, second)), shape=(n, n))
+    _, group = connected_components(met, directed=False)
+    of_two = np.bincount(group, minlength=n)[group[first]] == 2
+    # Of two items only the wins of one and the number of comparisons matter: few cases in all.
+    low, high = np.minimum(first, second)[of_two], np.maximum(first, second)[of_two]
+    wins = np.where(first < second, won, 1.0 - won)[of_two]
+    items, at = np.unique(low, return_inverse=True)
+    others = np.zeros(len(items), np.intp)
+    others[at] = high
+    cases = np.column_stack([np.bincount(at, wins), np.bincount(at)])
+    kinds, which = np.unique(cases, axis=0, return_inverse=True)
+    level = np.array([_lead(total, int(number), ridge) for total, number in kinds.tolist()])
+    found[items], found[others] = level[which], -level[which]
+    rest = np.flatnonzero(~of_two)
+    rest = rest[np.argsort(group[first[rest]], kind="stable")]
+    starts = np.flatnonzero(np.diff(group[first[rest]])) + 1
+    for lines in np.split(rest, starts) if len(rest) else ():
+        members, places = np.unique([first[lines], second[lines]], return_inverse=True)
+        one, other = places.reshape(2, -1)
+        found[members] = strengths(one, other, won[lines], len(members), ridge)
+    return found
+
+
+def _lead(wins: float, number: int, ridge: float) -> float:
+    """Strength of the first of two items that won so many of their comparisons."""
+    shares = np.full(number, wins / number)
+    zeros = np.zeros(number, np.intp)
+    return float(strengths(zeros, zeros + 1, shares, 2, ridge)[0])

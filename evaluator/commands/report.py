@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from evaluator.commands.status import (
     visible_results,
     visible_status,
 )
+from evaluator.worker.handoff import stored_margins
 from leaderboard.ledger.editions import Edition, is_current
 from leaderboard.ledger.private_records import results_folder
 from leaderboard.publication.results import DECIMALS
@@ -279,6 +280,7 @@ def recomputed(
         metric=status.submission.name,
         lower_is_better=status.submission.lower_is_better,
     )
+    table = replace(table, margins=stored_margins(store, status.submission, benchmark))
     tolerance = TOLERANCE if benchmark.card.answers_public else 10.0**-DECIMALS
     return compared(result, benchmark.evaluate(table, answers).rows, tolerance)
 

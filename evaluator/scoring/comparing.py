@@ -1,13 +1,12 @@
 """Comparisons: two images of a prompt, asked in both orders, and the scores that follow from them.
 
-To the engine a comparison is a pair like any other, whose image is a file that holds both images.
+To the engine a comparison is a pair like any other, whose image is both images together.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,32 +16,39 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.questions import BETWEEN_PAIRS
 from benchmarks.schema import Method, Pair, Questions
-from benchmarks.statistics.bradley_terry import strengths
-from evaluator.scoring.asking import Item, Ready, Reply, ScorerClient
+from benchmarks.statistics.bradley_terry import strengths_of_many
+from evaluator.scoring.asking import Batch, Item, RawItem, Ready, Reply, ScorerClient
 from evaluator.scoring.column import NO_SCORE, RunVerdict, ScoreColumn
 from evaluator.scoring.contract import Verdict
+from evaluator.scoring.engine import answered
 
 NEIGHBOURS = 4
 """Images on either side, in a seeded order, that an image of a long list is compared with."""
-_MARK = b"two images\0"
-_LENGTH = struct.Struct("<I")
+_AT_ONCE = 8
+"""Images that are compared with another in one request of a control."""
 
 
-def packed(first: bytes, second: bytes) -> bytes:
-    """Two encoded images as one file."""
-    return b"".join((_MARK, _LENGTH.pack(len(first)), first, second))
+class TwoImages(bytes):
+    """Two encoded images, one after the other. No content of a file can pass for it."""
+
+    first_bytes: int
+
+
+def packed(first: bytes, second: bytes) -> TwoImages:
+    """Two encoded images as one."""
+    found = TwoImages(first + second)
+    found.first_bytes = len(first)
+    return found
 
 
 def unpacked(data: bytes) -> tuple[bytes, bytes] | None:
-    """Both images of such a file; None for any other."""
-    if not data.startswith(_MARK):
+    """Both images where there are two; None for a single one."""
+    if not isinstance(data, TwoImages):
         return None
-    start = len(_MARK) + _LENGTH.size
-    end = start + _LENGTH.unpack_from(data, len(_MARK))[0]
-    return data[start:end], data[end:]
+    return bytes(data[: data.first_bytes]), bytes(data[data.first_bytes :])
 
 
 def each_image(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
@@ -75,9 +81,16 @@ class Comparisons:
 
         Raises:
             SubmitterError: `nothing_to_compare`: no text has two images.
+            PlatformError: `questions_outdated`: they were exported before they said what is compared.
         """
         by_id = {pair.pair_id: pair for pair in questions.pairs}
         pairs: dict[str, tuple[str, str]] = {}
+        if questions.lists is None:
+            raise PlatformError(
+                "questions_outdated",
+                "The exported questions do not say which images are compared.",
+                "Export them again: python -m benchmarks questions",
+            )
         for one in questions.lists or _lists_of(questions):
             for first, second in scheduled([pair for pair in one if pair in by_id], seed):
                 pairs |= {_named(first, second): (first, second)}
@@ -120,11 +133,10 @@ class Comparisons:
             math.nan, index=pd.Index(list(self.text_of), name="pair_id"), name="score"
         )
         known = margins[margins["margin"].notna()]
-        for _, lines in known.groupby(known["pair_id"].map(self.text_of), sort=False):
-            codes, names = pd.factorize(pd.concat([lines["pair_id"], lines["other_id"]]))
-            won = 0.5 + 0.5 * np.sign(lines["margin"].to_numpy())
-            n = len(lines)
-            found[names] = strengths(codes[:n], codes[n:], won, len(names))
+        codes, names = pd.factorize(pd.concat([known["pair_id"], known["other_id"]]))
+        first, second = codes[: len(known)], codes[len(known) :]
+        won = 0.5 + 0.5 * np.sign(known["margin"].to_numpy())
+        found[names] = strengths_of_many(first, second, won, len(names))
         return found
 
     def _verdict(self, asked: ScoreColumn, overall: pd.Series[float]) -> RunVerdict:
@@ -216,17 +228,18 @@ class AgainstOwnImage:
             if self.own.get(one.prompt, item.image.content) != item.image.content
         ]
         margins: list[float] = []
-        if wanted:
+        for start in range(0, len(wanted), _AT_ONCE):
             orders = [
                 (packed(*images), one)
-                for image, own, one in wanted
+                for image, own, one in wanted[start : start + _AT_ONCE]
                 for images in ((image, own), (own, image))
             ]
-            both = [
-                Item(f"{n}", self.client.ready(data), (replace(one, pair_id=f"{n}"),))
+            both = tuple(
+                RawItem(f"{n}", data, (replace(one, pair_id=f"{n}"),))
                 for n, (data, one) in enumerate(orders)
-            ]
-            margins = [verdict.score for (verdict,) in self.client.ask(both).verdicts]
+            )
+            reply = answered(self.client, Batch(start, both)).reply
+            margins += [verdict.score for (verdict,) in reply.verdicts]
         found = iter(zip(margins[::2], margins[1::2], strict=True))
 
         def verdict(image: bytes, prompt: str) -> Verdict:

@@ -123,7 +123,7 @@ def only_pairs(questions: Questions, pair_ids: frozenset[str]) -> Questions:
     images = {pair.image_id: questions.images[pair.image_id] for pair in pairs}
     texts = {pair.text_id: questions.texts[pair.text_id] for pair in pairs}
     elements = {text: its for text, its in questions.elements.items() if text in texts}
-    return Questions(images, texts, pairs, elements)
+    return Questions(images, texts, pairs, elements, questions.lists)
 
 
 @singledispatch

@@ -184,7 +184,7 @@ def read_table(private: Readable, submission: Submission, record: ScoreBundle) -
         raise damaged(path, str(error)) from error
     parts = [
         *(["element_id", "element_score"] if "element_id" in frame else []),
-        *(["other_id", "margin"] if "other_id" in frame else []),
+        *(["other_id", "margin"] if submission.method == "compare" else []),
     ]
     if list(frame.columns) != ["pair_id", metric, *parts]:
         raise damaged(path, f"its columns are {ascii(list(frame.columns))[:200]}")
@@ -489,25 +489,33 @@ def cached_scores(
             metric=submission.metrics[0],
             lower_is_better=submission.lower_is_better,
         )
-        if submission.method == "compare":
-            margins = read_margins(_content(store, submission, benchmark, "margins"))
-            table = replace(table, margins=margins)
-    except SubmitterError as error:
+        margins = stored_margins(store, submission, benchmark)
+    except (SubmitterError, pa.ArrowException, ValueError) as error:
+        why = error.message if isinstance(error, SubmitterError) else f"{error}"
         raise PlatformError(
             "scores_damaged",
             f"The scores of {submission.submission_id} on {benchmark.name} cannot be judged "
-            f"again: {error.message}",
+            f"again: {why}",
             "Have the submission run again: python -m evaluator rerun",
         ) from error
     return Scored(
         benchmark.name,
-        table,
+        replace(table, margins=margins),
         result.isolation,
         result.cost,
         result.findings,
         result.trust,
         contract=result.contract,
     )
+
+
+def stored_margins(
+    store: Store, submission: Submission, benchmark: Benchmark
+) -> dict[str, pd.DataFrame]:
+    """Margins of a metric that compares, beside its latest scores; none of any other."""
+    if submission.method != "compare":
+        return {}
+    return read_margins(_content(store, submission, benchmark, "margins"))
 
 
 def _content(store: Store, submission: Submission, benchmark: Benchmark, what: str) -> bytes:

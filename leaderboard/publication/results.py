@@ -25,7 +25,7 @@ from leaderboard.ledger.editions import Edition
 from leaderboard.ledger.private_records import results_folder
 from leaderboard.ranking.cells import Cell, kept_from_ranking
 from leaderboard.ranking.draws import Draws, draws_files, read_draws
-from leaderboard.records import Cost, Findings, Kind, RunResult, Submission
+from leaderboard.records import Cost, Findings, Kind, OrderFigures, RunResult, Submission
 from leaderboard.store.interface import NotFoundError, Repository, Store
 from leaderboard.trust import ContentControl, PromptControl, TrustReport
 
@@ -403,22 +403,23 @@ def _cost(cost: Cost) -> Cost:
 
 
 def _findings(findings: Findings) -> Findings:
-    orders = findings.orders and findings.orders.model_copy(
-        update={
-            name: figure and round(figure, DECIMALS)
-            for name in ("alike", "alike_low", "first")
-            if (figure := getattr(findings.orders, name)) is not None
-        }
+    return findings.model_copy(
+        update={"examples": (), "orders": findings.orders and _orders(findings.orders)}
     )
-    return findings.model_copy(update={"examples": (), "orders": orders})
+
+
+def _orders(figures: OrderFigures) -> OrderFigures:
+    """How often both orders agree, and of about how many comparisons."""
+    alike = figures.alike and round(figures.alike, DECIMALS)
+    return OrderFigures(comparisons=int(_significant(figures.comparisons)), alike=alike)
 
 
 def _trust(report: TrustReport) -> TrustReport:
     """Whether each check was passed, the verdicts of the controls, and no figure."""
+    nothing = {"mean": math.nan, "largest": math.nan, "n_lost": 0, "example": None}
+    # How many comparisons a scorer decides is up to it.
     checks = (
-        check.model_copy(
-            update={"mean": math.nan, "largest": math.nan, "n_lost": 0, "example": None}
-        )
+        check.model_copy(update=nothing | ({"n_pairs": 0} if check.name == "places" else {}))
         for check in report.checks
     )
     withheld = {

@@ -275,6 +275,21 @@ def test_a_pair_that_was_not_compared_has_the_difference_of_strengths(tmp_path: 
     assert found["accuracy"].value == pytest.approx(1 / 3)
 
 
+def test_what_was_not_answered_is_missing_whatever_other_answers_say(tmp_path: Path) -> None:
+    rows = [{"p": "p", "images": ["a", "b", "c"], "ranks": [1, 2, 3]}]
+    lines = [("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", NAN)]
+    found = {
+        missing: compared(
+            benchmark(tmp_path / missing, rows, {"ranks": "ranks"}, RANKS,
+                      evaluation={"missing": missing}),
+            {"a": 1.0, "b": 0.0, "c": -1.0}, lines,
+        )["accuracy"]
+        for missing in ("wrong", "drop", "fail")
+    }  # fmt: skip
+    assert [row.n_missing for row in found.values()] == [2, 2, 2]
+    assert [row.value for row in found.values()] == pytest.approx([2 / 3, 1.0, NAN], nan_ok=True)
+
+
 def test_four_labels_need_scores(tmp_path: Path) -> None:
     verdict = {"label": "label", "values": LABEL["values"], "good": 1.0}
     one = benchmark(tmp_path, labelled("xy"), verdict, {"label": "label"})

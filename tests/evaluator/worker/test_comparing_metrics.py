@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,18 @@ import pytest
 from PIL import Image
 from scipy.stats import norm
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.parquet import read_margins
 from benchmarks.questions import QuestionFolder, export_questions
 from benchmarks.rows import Row
 from benchmarks.schema import BETWEEN_TEXTS
+from evaluator.commands.report import recomputed
 from evaluator.isolation.inside.wire_protocol import Capability
+from evaluator.scoring.comparing import Comparisons
 from evaluator.trust import order_figures
+from evaluator.worker.handoff import cached_scores
 from evaluator.worker.tasks import WorkerRole
+from leaderboard.records import OrderFigures
 from tests.benchmarks import toy
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import MODULE, FakeBackend, FakeSession, Rig, results
@@ -183,8 +187,6 @@ def test_opaque_ids_and_two_machines_change_nothing(tmp_path: Path) -> None:
 
 
 def test_a_new_protocol_is_measured_from_the_margins_that_are_kept(tmp_path: Path) -> None:
-    from evaluator.worker.handoff import cached_scores
-
     rig = rig_of(tmp_path)
     submission = rig.status(rig.ran(COMPARING)).submission
     assert submission.method == "compare"
@@ -193,12 +195,74 @@ def test_a_new_protocol_is_measured_from_the_margins_that_are_kept(tmp_path: Pat
     assert len(kept.margins["grey"]) == 6
 
 
+@pytest.mark.usefixtures("many")
+def test_where_answers_are_withheld_no_margin_and_no_exact_count_is_published(
+    tmp_path: Path,
+) -> None:
+    class Withheld(Compared):
+        card = Toy.card.model_copy(update={"answers_public": False})
+
+    rig = rig_of(tmp_path, lambda a, b: 0.0 if (a, b) in ((0, 1), (1, 0)) else float(a - b),
+                 benchmark=Withheld())  # fmt: skip
+    name = rig.ran(COMPARING)
+    assert not [path for path in rig.store.public.list("results/") if "margins" in path]
+    assert rig.store.private.has(f"results/{name}/toy.margins.parquet")
+    orders = figures(rig, name)
+    assert (orders.alike, orders.alike_low, orders.first, orders.one_order) == (1.0, None, None, 0)
+    assert orders.comparisons in (47, 48)
+    trust = rig.result(name).trust
+    assert trust is not None
+    (check,) = (one for one in trust.checks if one.name == "places")
+    assert (check.passed, check.n_pairs) == (True, 0)
+
+
+@pytest.mark.parametrize("benchmark", [Compared(), Pooled()], ids=["within", "between prompts"])
+def test_a_published_result_comes_out_again(tmp_path: Path, benchmark: Toy) -> None:
+    rig = rig_of(tmp_path, benchmark=benchmark)
+    name = rig.ran(COMPARING)
+    found = recomputed(rig.store, rig.status(name), rig.result(name), {"toy": benchmark}, None)
+    assert (found.different, found.why_not) == ((), "")
+
+
+def test_damaged_margins_are_the_stores_fault(tmp_path: Path) -> None:
+    rig = rig_of(tmp_path)
+    name = rig.ran(COMPARING)
+    changes = {f"results/{name}/toy.margins.parquet": b"PAR1"}
+    rig.store.public.commit(changes, parent=rig.store.public.head(), message="meddle")
+    with pytest.raises(PlatformError) as caught:
+        cached_scores(rig.store, rig.status(name).submission, rig.toy, None)
+    assert caught.value.code == "scores_damaged"
+
+
+def test_questions_exported_before_they_had_lists_are_not_guessed_at(tmp_path: Path) -> None:
+    with pytest.raises(PlatformError) as caught:
+        Comparisons.of(replace(Toy().questions(None), lists=None), b"seed")
+    assert caught.value.code == "questions_outdated"
+
+
+def test_ties_and_single_answers_are_no_agreement() -> None:
+    def figures(*margins: tuple[float, float]) -> OrderFigures:
+        lines = [
+            one
+            for n, (there, back) in enumerate(margins)
+            for one in ((f"a{n}", f"b{n}", there), (f"b{n}", f"a{n}", back))
+        ]
+        return order_figures(pd.DataFrame(lines, columns=["pair_id", "other_id", "margin"]))
+
+    by_position = figures(*[(0.0, 0.0)] * 80, *[(1.0, 1.0)] * 20)
+    assert (by_position.comparisons, by_position.alike) == (20, 0.0)
+    one_order = figures(*[(1.0, -1.0)] * 10, *[(1.0, np.nan)] * 30)
+    assert (one_order.comparisons, one_order.alike, one_order.one_order) == (40, 0.25, 30)
+    ties = figures((0.0, 0.0), (np.nan, np.nan))
+    assert (ties.comparisons, ties.alike, ties.first) == (0, None, 0.5)
+
+
 def test_figures_of_the_order_count_both_answers_and_one() -> None:
     lines = [("a", "b", 1.0), ("b", "a", -2.0), ("a", "c", 1.0), ("c", "a", 3.0),
              ("b", "c", np.nan), ("c", "b", 1.0), ("a", "d", 0.0), ("d", "a", 0.0)]  # fmt: skip
     found = order_figures(pd.DataFrame(lines, columns=["pair_id", "other_id", "margin"]))
     assert (found.comparisons, found.one_order) == (3, 1)
-    assert found.alike == pytest.approx(2 / 3)
+    assert found.alike == pytest.approx(1 / 3)
     assert found.first == pytest.approx((1 + 0 + 1 + 1 + 1 + 0.5 + 0.5) / 7)
     assert found.alike is not None and found.alike_low is not None
     low = found.alike_low
