@@ -38,6 +38,7 @@ SECRETS: dict[str, object] = {
     "lower_is_better": ("secretmetric",),
     "trained_on": ("secrettraining",),
     "method": "compare",
+    "environment": f"secretenvironment@{'c' * 64}",
     "flops_per_pair": {"secretmetric": 5.551212e10},
     "same_content_as": ("secretother-0000000000",),
     "models": (f"secretowner/secretmodel@{'a' * 40}",),
