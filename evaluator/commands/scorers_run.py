@@ -45,6 +45,7 @@ from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 from evaluator.scoring.asking import Engine, ScoringPlan
 from evaluator.scoring.column import Cost, ScoreColumn, ShardFolder, run_fingerprint
+from evaluator.scoring.comparing import Comparisons
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.progress import Listener
 from evaluator.submission.runs import cost_record, findings_record
@@ -87,11 +88,14 @@ def run(
     if engine is EngineChoice.LOCAL:
         check_device(runtime.device)
     asked = first_pairs(target.questions(data), limit)
+    comparisons = Comparisons.of(asked, _seed(row, target)) if row.method == "compare" else None
+    asked = comparisons.questions if comparisons else asked
     started = MetricRun(
         row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")
     )
     began, clock = now(), time.monotonic()
     column = started.column(engine, ray_address, actors)
+    column = comparisons.column(column) if comparisons else column
     facts = Facts(
         row=row,
         benchmark=target,
@@ -138,8 +142,7 @@ class MetricRun:
 
         Strangers' code gets a secret one, which a built-in metric has no use for.
         """
-        named = f"{self.row.name} {self.benchmark.name} {self.benchmark.card.revision}"
-        return hashlib.sha256(named.encode()).digest()
+        return _seed(self.row, self.benchmark)
 
     @property
     def source(self) -> ModelSource:
@@ -188,6 +191,11 @@ class MetricRun:
         return lambda progress: bars(
             RunProgress(self.row.name, self.row.name, self.benchmark.name, progress)
         )
+
+
+def _seed(row: ScorerRow, benchmark: Benchmark) -> bytes:
+    named = f"{row.name} {benchmark.name} {benchmark.card.revision}"
+    return hashlib.sha256(named.encode()).digest()
 
 
 def first_pairs(questions: Questions, limit: int | None) -> Questions:
@@ -272,6 +280,8 @@ def _companions(column: ScoreColumn) -> Mapping[str, pd.DataFrame]:
         frames["elements"] = column.elements
     if column.answers is not None:
         frames["answers"] = column.answers
+    if column.margins is not None:
+        frames["margins"] = column.margins
     if column.findings:
         frames["findings"] = pd.DataFrame([asdict(finding) for finding in column.findings])
     return frames

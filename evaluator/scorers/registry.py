@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.schema import Method
 from evaluator.scorers.device import check_device
-from evaluator.scoring.contract import Scorer
+from evaluator.scoring.contract import Compares, Scorer
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 
@@ -137,7 +137,7 @@ Options = TypeVar("Options", bound=Frozen)
 class Loaded:
     """A scorer with what has to be said of it."""
 
-    scorer: Scorer
+    scorer: Scorer | Compares
     environment: dict[str, str]  # device, precision, image processor, checkpoints' commits
     # what tells two ways of preparing an image apart; part of the key of kept embeddings
     preprocessing: str = ""

@@ -91,7 +91,7 @@ class Compares(Protocol):
 
     def compare(
         self, prompts: Sequence[str], images_a: Sequence[Any], images_b: Sequence[Any]
-    ) -> Sequence[float]:
+    ) -> Sequence[float | Verdict]:
         """One margin per comparison, positive where `images_a` is better; NaN where there is none."""
 
 

@@ -57,7 +57,7 @@ class EndpointJudgeOptions(Frozen):
             raise ValueError("question has no {prompt}")
         if (self.reading == "choice") != bool(self.choices):
             raise ValueError("choices are for the reading 'choice', which needs them")
-        if len({_word(one) for one in self.choices}) < len(self.choices):
+        if len({plain_word(one) for one in self.choices}) < len(self.choices):
             raise ValueError("choices are not told apart")
         if not self.low < self.high:
             raise ValueError("low is not below high")
@@ -78,11 +78,7 @@ class EndpointJudge(SharedImageScorer):
 
     def prepare(self, image: Image.Image) -> Image.Image:
         """The image, scaled down to the longest side that the row declares (Lanczos)."""
-        scale = self._options.longest_side / max(image.size)
-        if scale >= 1:
-            return image
-        width, height = (max(1, round(side * scale)) for side in image.size)
-        return image.resize((width, height), Image.Resampling.LANCZOS)
+        return scaled(image, self._options.longest_side)
 
     def score_texts(
         self, images: Sequence[Image.Image], prompts: Sequence[Sequence[str]]
@@ -91,7 +87,7 @@ class EndpointJudge(SharedImageScorer):
         options = self._options
         top = options.top_logprobs if options.reading == "probability" else 0
         requests = [
-            ChatRequest(image, filled(options.question, prompt=prompt), options.max_tokens, top)
+            ChatRequest((image,), filled(options.question, prompt=prompt), options.max_tokens, top)
             for image, of_image in zip(images, prompts, strict=True)
             for prompt in of_image
         ]
@@ -112,27 +108,20 @@ class EndpointJudge(SharedImageScorer):
     def _verdict(self, request: ChatRequest, replied: Replied) -> Verdict:
         if replied.reply is None:
             return Verdict(math.nan, replied.problem)
-        reply = replied.reply
-        if reply.refusal:
-            return self._kept(request.text, reply, math.nan, "the model refuses to answer")
-        if reply.cut and self._options.reading != "probability":
-            return self._kept(request.text, reply, math.nan, "the reply was cut")
-        return self._read(request.text, reply)
+        problem = unusable(replied.reply, whole=self._options.reading != "probability")
+        if problem:
+            return self._kept(request.text, replied.reply, math.nan, problem)
+        return self._read(request.text, replied.reply)
 
     def _kept(self, asked: str, reply: ChatReply, value: float, problem: str = "") -> Verdict:
-        text = reply.text or reply.refusal
-        if len(text) > LONGEST_KEPT:
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            text = f"{text[:LONGEST_KEPT]} [cut; sha256:{digest}]"
         counts = self._options.answer if self._options.reading == "probability" else ""
-        answer = Answer("judge", asked, counts, text, value, not problem)
-        return Verdict(value, problem, (answer,))
+        return with_evidence(asked, reply, value, problem, counts)
 
     def _probability(self, asked: str, reply: ChatReply) -> Verdict:
         listed = reply.first_token
-        counted = _mass(listed, self._options.answer)
+        counted = mass(listed, self._options.answer)
         if counted is None:
-            against = _mass(listed, self._options.other)
+            against = mass(listed, self._options.other)
             if against is None or against < SURE:
                 least = math.exp(min(p for _, p in listed))
                 problem = f"its answer is not among those listed, of which the last has {least:.2g}"
@@ -146,20 +135,47 @@ class EndpointJudge(SharedImageScorer):
         return self._kept(asked, reply, value, found.problem)
 
     def _choice(self, asked: str, reply: ChatReply) -> Verdict:
-        said = _word(reply.text)
+        said = plain_word(reply.text)
         for word, value in self._options.choices.items():
-            if said == _word(word):
+            if said == plain_word(word):
                 return self._kept(asked, reply, value)
         problem = f"the reply is none of {', '.join(self._options.choices)}"
         return self._kept(asked, reply, math.nan, problem)
 
 
-def _word(text: str) -> str:
+def scaled(image: Image.Image, longest_side: int) -> Image.Image:
+    """The image, scaled down to a longest side in pixels (Lanczos); never enlarged."""
+    scale = longest_side / max(image.size)
+    if scale >= 1:
+        return image
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    return image.resize((width, height), Image.Resampling.LANCZOS)
+
+
+def unusable(reply: ChatReply, *, whole: bool) -> str:
+    """Why a reply is not read; empty where it is. `whole`: whether more than its start is needed."""
+    if reply.refusal:
+        return "the model refuses to answer"
+    return "the reply was cut" if whole and reply.cut else ""
+
+
+def with_evidence(
+    asked: str, reply: ChatReply, value: float, problem: str = "", counts: str = ""
+) -> Verdict:
+    """A verdict with the words of its reply, bounded; `counts`: the answer that counts."""
+    text = reply.text or reply.refusal
+    if len(text) > LONGEST_KEPT:
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        text = f"{text[:LONGEST_KEPT]} [cut; sha256:{digest}]"
+    return Verdict(value, problem, (Answer("judge", asked, counts, text, value, not problem),))
+
+
+def plain_word(text: str) -> str:
     """A word without what may stand around it."""
     return text.strip().strip(".!\"'*`").casefold()
 
 
-def _mass(listed: Sequence[tuple[str, float]], answer: str) -> float | None:
+def mass(listed: Sequence[tuple[str, float]], answer: str) -> float | None:
     """Probability of all ways to write an answer; None where none is listed."""
     found = [p for token, p in listed if token.strip().casefold() == answer.casefold()]
     return math.fsum(map(math.exp, found)) if found else None
@@ -168,7 +184,7 @@ def _mass(listed: Sequence[tuple[str, float]], answer: str) -> float | None:
 def load(row: ScorerRow, options: EndpointJudgeOptions, runtime: Runtime) -> Loaded:
     """A judge at the operator's endpoint of the row's name."""
     del runtime  # Device and precision are the endpoint's.
-    endpoint = _endpoint(row, options)
+    endpoint = endpoint_of(row)
     told = {
         "endpoint": endpoint.address,
         "model": options.model,
@@ -178,10 +194,11 @@ def load(row: ScorerRow, options: EndpointJudgeOptions, runtime: Runtime) -> Loa
     return Loaded(EndpointJudge(chat, options), told, f"longest side {options.longest_side}")
 
 
-def _endpoint(row: ScorerRow, options: EndpointJudgeOptions) -> Endpoint:
+def endpoint_of(row: ScorerRow) -> Endpoint:
+    """The operator's endpoint of a row."""
     if row.checkpoints:
         raise PlatformError("bad_scorer_row", f"{row.name}: a judge behind an API has no weights.")
-    return find_endpoint(options.endpoint)
+    return find_endpoint(row.endpoint)
 
 
 def identity(options: EndpointJudgeOptions) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Chat model behind an endpoint: requests with an image, their replies, limits and budget.
+"""Chat model behind an endpoint: requests with images, their replies, limits and budget.
 
 A request goes through `huggingface_hub.InferenceClient`, at temperature 0 with a fixed seed, and
 every reply is kept by the content of its request (`reply_cache.py`). Whatever an endpoint says is
@@ -110,9 +110,9 @@ class ChatReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A question about an image."""
+    """A question about an image, or about several in their order."""
 
-    image: Image.Image
+    images: tuple[Image.Image, ...]
     text: str
     max_tokens: int
     top_logprobs: int = 0  # likeliest tokens at each place whose probabilities are wanted
@@ -257,11 +257,12 @@ class ChatEndpoint:
 
     def _canonical(self, request: ChatRequest) -> str:
         """All of a request that decides its reply, as JSON."""
+        hashes = [pixel_hash(image) for image in request.images]
         said = {
             "address": self.endpoint.address,
             "model": self.model,
             "text": request.text,
-            "image": pixel_hash(request.image),
+            "image": hashes[0] if len(hashes) == 1 else hashes,
             "seed": SEED,
             "max_tokens": request.max_tokens,
             "top_logprobs": request.top_logprobs,
@@ -439,9 +440,11 @@ def _plain(said: Any) -> Any:
 
 
 def _messages(request: ChatRequest) -> list[dict[str, Any] | ChatCompletionInputMessage]:
-    stream = io.BytesIO()
-    request.image.save(stream, "PNG")
-    data = base64.b64encode(stream.getvalue()).decode()
-    image = {"url": f"data:image/png;base64,{data}", "detail": "high"}
-    content = [{"type": "image_url", "image_url": image}, {"type": "text", "text": request.text}]
-    return [{"role": "user", "content": content}]
+    content: list[dict[str, Any]] = []
+    for image in request.images:
+        stream = io.BytesIO()
+        image.save(stream, "PNG")
+        data = base64.b64encode(stream.getvalue()).decode()
+        address = {"url": f"data:image/png;base64,{data}", "detail": "high"}
+        content.append({"type": "image_url", "image_url": address})
+    return [{"role": "user", "content": [*content, {"type": "text", "text": request.text}]}]
