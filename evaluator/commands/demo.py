@@ -78,10 +78,12 @@ def demo(
     if serve:
         _check_port(os.environ)
     opened, registry = store.open(), load_registry()
-    _queue_bundled(opened, registry, data)
+    _queue_metrics(opened, registry, data)
+    _work_off(opened, store, registry, data)
+    _clear_the_floor(opened, registry)
+    _queue_models(opened, registry, data)
     _work_off(opened, store, registry, data)
     Publisher(opened, cards_of(registry)).publish_cards(opened.clock())
-    _clear_the_floor(opened, registry)
     _summarise(read_snapshot(opened.public))
     # Only here: it brings SciPy along, and every command would wait for that.
     from evaluator.commands.model_table import model_tables  # noqa: PLC0415
@@ -118,17 +120,22 @@ def _check_port(environment: Mapping[str, str]) -> None:
             ) from error
 
 
-def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
+def _queue_metrics(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
     desk = SubmissionService(opened, registry, data, isolation_gate, opened.clock)
     for released in read_manifest().scores:
         desk.submit_released(released)
     for folder in bundled_modules():
         desk.submit_metric(folder, account=ASSAY)
+    reevaluate_at_start(opened, registry, data)
+
+
+def _queue_models(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
+    """Models come last: a metric scores them once it may rank."""
+    desk = SubmissionService(opened, registry, data, isolation_gate, opened.clock)
     with TemporaryDirectory(prefix="assay-") as place:
         for model in DESCRIPTIONS:
             folder = write_generations(model, Path(place) / model)
             desk.submit_generations(folder, account=ASSAY)
-    reevaluate_at_start(opened, registry, data)
 
 
 def _work_off(

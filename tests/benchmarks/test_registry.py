@@ -411,3 +411,33 @@ def test_the_ceiling_of_tifa160_is_one_rating_against_the_others(assay_data: Pat
     assert scale_of("tifa160").ceiling == pytest.approx(mean(each), abs=5e-7)
     people = REGISTRY["tifa160"].facts(answers)["How far people agree"]
     assert people["Spearman ρ"][0] == pytest.approx(mean(each))
+
+
+# Which rows compare images of one text alone --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "within", "between"),
+    [
+        ("ts2", {"measure": "rank"}, None),
+        ("croc_hum", {"facet": "forward_image"}, {"facet": "forward_text"}),
+        ("croc_syn", {"facet": "image"}, {"facet": None}),
+        ("gecko", {"measure": "pairwise_accuracy", "facet": "SxS"}, {"facet": "WL"}),
+        ("winoground", {"measure": "image_score"}, {"measure": "text_score"}),
+        ("sugarcrepe", None, {"measure": "accuracy"}),
+        ("genai_arena", {"measure": "accuracy"}, {"measure": "exact_match"}),
+        ("genai_ranking", {"measure": "top1_agreement"}, {"measure": "srcc"}),
+        ("agiqa3k", None, {"measure": "srcc"}),
+        ("evalmi_elements", None, {"measure": "auroc"}),
+    ],
+)
+def test_a_benchmark_knows_which_rows_compare_images_of_one_text(
+    name: str, within: dict[str, Any] | None, between: dict[str, Any] | None
+) -> None:
+    benchmark = load_registry()[name]
+    assert benchmark.compares_images is (within is not None)
+    for fields, expected in ((within, True), (between, False)):
+        if fields is not None:
+            row = Row(name, "1", "m", fields.get("measure", "accuracy"), 0.5,
+                      facet=fields.get("facet"))  # fmt: skip
+            assert benchmark.within_text(row) is expected

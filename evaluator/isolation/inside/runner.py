@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from . import calls, wire_protocol
+from .wire_protocol import Capability
 
 HIGH_FD = 200
 """Out of the way of whatever counts descriptors from below, and within any open-file limit."""
@@ -142,6 +143,9 @@ def _serve(wire: Wire, options: argparse.Namespace) -> None:
         # A method may be a property, so that to look for it runs the submission's code.
         with calls.reporting(wire_protocol.ErrorKind.INIT_FAILED, options.submission, "A property"):
             ready = calls.capabilities(scorer)
+            if not ready & (Capability.SCORE | Capability.COMPARE):
+                text = f"What {options.entry_point} makes has no method score or compare"
+                raise calls.ScorerFailure(wire_protocol.ErrorKind.INIT_FAILED, text)
             answers = _Answers(scorer, options.submission)
         wire.send(wire_protocol.encode_header(wire_protocol.READY, 0, ready))
         while True:

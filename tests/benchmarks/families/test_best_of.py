@@ -57,6 +57,12 @@ def benchmark(
     return found
 
 
+def test_every_row_is_of_images_of_one_prompt(tmp_path: Path) -> None:
+    one = benchmark(tmp_path, {"size": [SIZE]})
+    assert one.compares_images
+    assert all(one.within_text(row) for row in measured(one, range(6 * SIZE))[1].rows)
+
+
 def measured(
     one: BestOfBenchmark, scores: Any, n_resamples: int = 20
 ) -> tuple[RatedGroups, Measured]:

@@ -22,6 +22,7 @@ from benchmarks.statistics.intervals import (
     contributions,
     influence,
     percentile,
+    wilson_low,
 )
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 from tests.benchmarks.statistics.references import COEFFICIENTS, plan_of
@@ -313,3 +314,14 @@ def test_undefined_draws_and_fewer_than_two_blocks_have_no_contributions(why: st
     shares = contributions(**arrays, members=members)
     assert np.isnan(shares).all()
     assert np.isnan(acceleration(influence(shares, np.array([0.5]), members))).all()
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.0, 5), (0.5, 12), (0.8, 40), (1.0, 3)])
+def test_the_lower_limit_of_a_share_is_where_the_score_test_just_rejects(
+    share: float, n: int
+) -> None:
+    low = wilson_low(share, n)
+    assert 0.0 <= low <= share
+    assert share - low == pytest.approx(
+        stats.norm.ppf(0.95) * math.sqrt(low * (1 - low) / n), abs=1e-12
+    )
