@@ -22,9 +22,9 @@ from benchmarks.settings.model import (
 )
 from evaluator.environments.building import PackageSource
 from evaluator.environments.cache import EnvironmentCache
+from evaluator.folder_cache import bytes_below, cached_folders
 from evaluator.hub.model_cache import ModelCache
 from evaluator.isolation.backend import LEGEND, IsolationStatus, Layer
-from evaluator.shelf import bytes_below, shelved
 from evaluator.worker.disk import OUTBOX, SHARDS, UNPACKED
 from evaluator.worker.logs import LOGS, limits_of
 from leaderboard.governance.authentication import read_sign_in
@@ -184,17 +184,17 @@ def disk_rows(places: Mapping[str, Path]) -> Iterator[Row]:
         )
 
 
-def model_rows(shelf: ModelCache) -> Iterator[Row]:
+def model_rows(cache: ModelCache) -> Iterator[Row]:
     """Which models of the Hub are kept here."""
-    models = shelf.models()
+    models = cache.models()
     used = sum(one.in_use for one in models)
     size = gib(sum(one.n_bytes for one in models))
-    yield Row("models", f"{len(models)} kept, {used} in use, {size}, {shelf.folder}")
+    yield Row("models", f"{len(models)} kept, {used} in use, {size}, {cache.folder}")
 
 
 def environment_rows(cache: EnvironmentCache) -> Iterator[Row]:
     """Which environments of modules are kept here, and whether more can be built."""
-    kept = shelved(cache.folder)
+    kept = cached_folders(cache.folder)
     size = gib(sum(one.n_bytes for one in kept))
     nothing = cache.source == PackageSource()
     yield Row(

@@ -263,7 +263,7 @@ class TrustReport(_Model):
         return self.prompt is not None and self.prompt.verdict == "blind"
 
     @property
-    def moved(self) -> bool:
+    def moved_by_changes(self) -> bool:
         """Whether a change that leaves the content moves the score."""
         return self.content is not None and self.content.verdict == "moved"
 

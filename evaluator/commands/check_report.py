@@ -416,7 +416,7 @@ def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verd
         *_all_the_same(found.runs),
         *_out_of_bounds(found.runs, bounds),
         *((BLIND_REMARK,) if found.trust.blind else ()),
-        *((MOVED_REMARK,) if found.trust.moved else ()),
+        *((MOVED_REMARK,) if found.trust.moved_by_changes else ()),
     )
     against = []
     if found.trust.failed:

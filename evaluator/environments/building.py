@@ -21,8 +21,8 @@ from pathlib import Path
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from evaluator.environments.lock import Lock
+from evaluator.folder_cache import PART, let_all_read
 from evaluator.isolation.session import one_line
-from evaluator.shelf import PART, let_all_read
 
 GIB = 1 << 30
 MEMORY_BYTES = 8 * GIB

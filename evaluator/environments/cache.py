@@ -16,7 +16,7 @@ from benchmarks.settings.model import value_of
 from evaluator.environments.building import GIB, BuildLimits, PackageSource, build
 from evaluator.environments.lock import Lock
 from evaluator.environments.naming import OWN, NamedLock
-from evaluator.shelf import note_use, shelved, sweep, taken_away, using, while_alone
+from evaluator.folder_cache import cached_folders, note_use, sweep, taken_away, using, while_alone
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class EnvironmentCache:
     def _make_room(self) -> None:
         """Give up what was used longest ago, until all are within their bound."""
         sweep(self.folder)
-        kept = shelved(self.folder)
+        kept = cached_folders(self.folder)
         n_bytes = sum(one.n_bytes for one in kept)
         for one in kept:
             if n_bytes <= self.most_bytes:

@@ -16,18 +16,18 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.sources.client import limit_waiting
-from evaluator.hub.faults import Messages, in_words
-from evaluator.isolation.job import ModelFiles
-from evaluator.shelf import (
+from evaluator.folder_cache import (
     PART,
-    Shelved,
+    CachedFolder,
+    cached_folders,
     let_all_read,
     note_use,
-    shelved,
     taken_away,
     using,
     while_alone,
 )
+from evaluator.hub.faults import Messages, in_words
+from evaluator.isolation.job import ModelFiles
 
 NAMED = re.compile(
     r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})@(?P<sha>[0-9a-f]{40})"
@@ -81,7 +81,7 @@ class ModelCache:
                 stack.enter_context(using(self._place(*_named(model))))
             yield self.bring(models, tell)
 
-    def models(self) -> tuple[Shelved, ...]:
+    def models(self) -> tuple[CachedFolder, ...]:
         """What is here, the one that was used longest ago first."""
         return cached_models(self.folder)
 
@@ -157,13 +157,13 @@ class ModelCache:
         part.replace(place)
 
 
-def cached_models(folder: Path) -> tuple[Shelved, ...]:
+def cached_models(folder: Path) -> tuple[CachedFolder, ...]:
     """The models in a folder, the one that was used longest ago first."""
-    return tuple(one for one in shelved(folder) if "@" in one.name)
+    return tuple(one for one in cached_folders(folder) if "@" in one.name)
 
 
-def model_of(one: Shelved) -> str:
-    """`owner/name@commit` of what stands on a shelf; no name of an owner holds two dashes."""
+def model_of(one: CachedFolder) -> str:
+    """`owner/name@commit` of a folder of the cache; no name of an owner holds two dashes."""
     return one.name.replace("--", "/", 1)
 
 

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.errors import AssayError, TransientError
+from evaluator.folder_cache import CachedFolder, bytes_below, cached_folders, sweep, taken_away
 from evaluator.hub.model_cache import cached_models, model_of
 from evaluator.in_use import unused
-from evaluator.shelf import Shelved, bytes_below, shelved, sweep, taken_away
 from leaderboard.service.health import DISK_FLOOR_BYTES
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class DiskPlaces:
         if self.environments is None:
             return
         yield from _left(self.environments)
-        for one in shelved(self.environments):
+        for one in cached_folders(self.environments):
             if _is_idle(one, now_s):
                 what = f"the environment {one.name[:12]}"
                 yield Evictable(what, one.place, partial(taken_away, one))
@@ -115,13 +115,13 @@ class DiskPlaces:
             yield Evictable("embeddings", place, partial(_drop, place))
 
 
-def _left(shelf: Path) -> Iterator[Evictable]:
-    """What a removal that was cut off left on a shelf."""
-    if (left := next(shelf.glob("*.gone"), None)) is not None:
-        yield Evictable(f"what was removed from {shelf.name}", left, partial(sweep, shelf))
+def _left(cache: Path) -> Iterator[Evictable]:
+    """What a removal that was cut off left in a cache."""
+    if (left := next(cache.glob("*.gone"), None)) is not None:
+        yield Evictable(f"what was removed from {cache.name}", left, partial(sweep, cache))
 
 
-def _is_idle(one: Shelved, now_s: float) -> bool:
+def _is_idle(one: CachedFolder, now_s: float) -> bool:
     return not one.in_use and one.last_used < now_s - JUST_MADE_S
 
 

@@ -75,9 +75,9 @@ class Entry(BaseModel):
         return any(report.blind for report in self.trust.values())
 
     @property
-    def moved(self) -> bool:
+    def moved_by_changes(self) -> bool:
         """Whether a change that leaves the content was found to move its score."""
-        return any(report.moved for report in self.trust.values())
+        return any(report.moved_by_changes for report in self.trust.values())
 
     @property
     def orders(self) -> dict[str, OrderFigures]:
@@ -214,7 +214,7 @@ def flags_of(
     for entry in entries:
         template = template or bool(entry.template)
         blind = blind or entry.blind
-        moved = moved or entry.moved
+        moved = moved or entry.moved_by_changes
         suspected = suspected or entry.suspected
         content += entry.same_content_as
         for name, others in entry.same_scores_as.items():

@@ -414,8 +414,8 @@ def test_the_control_stands_in_the_report_and_keeps_nobody_from_ranking() -> Non
     trial = tried(FakeClient(brightness), some, "made_up")
     found = both(brightness)
     report = trial.with_controls(found.prompt, found.content).after(trial.scores)
-    assert (report.blind, report.moved, report.why_not) == (True, True, "")
-    assert not (trial.report.blind or trial.report.moved)
+    assert (report.blind, report.moved_by_changes, report.why_not) == (True, True, "")
+    assert not (trial.report.blind or trial.report.moved_by_changes)
     assert TrustReport.model_validate_json(report.model_dump_json()) == report
 
 

@@ -62,7 +62,7 @@ class EndpointComparison:
 
     def __init__(self, endpoint: ChatEndpoint, options: EndpointComparisonOptions) -> None:
         self._endpoint, self._options = endpoint, options
-        self._read = self._log_odds if options.reading == "log_odds" else self._words
+        self._read = self._log_odds if options.reading == "log_odds" else self._stated
         self._usd = 0.0
 
     def prepare(self, image: Image.Image) -> Image.Image:
@@ -115,7 +115,7 @@ class EndpointComparison:
             return math.nan, "a probability is too small for a logarithm"
         return math.log(first) - math.log(second), ""
 
-    def _words(self, reply: ChatReply) -> tuple[float, str]:
+    def _stated(self, reply: ChatReply) -> tuple[float, str]:
         """The margin, and why there is none."""
         options = self._options
         margins = {options.first: 1.0, options.second: -1.0, options.tie: 0.0}

@@ -47,10 +47,10 @@ class Scorer:
 
     def compare_pair(self, prompt: str, a: Image.Image, b: Image.Image) -> float:
         """PUT YOUR METRIC HERE. This one: which image shows more of the named colours."""
-        return _shown(prompt, a) - _shown(prompt, b)
+        return _likeness(prompt, a) - _likeness(prompt, b)
 
 
-def _shown(prompt: str, image: Image.Image) -> float:
+def _likeness(prompt: str, image: Image.Image) -> float:
     pixels = np.asarray(image.convert("RGB"), np.float64).reshape(-1, 3)
     words = prompt.lower().replace(",", " ").replace(".", " ").split()
     found = [_colour(pixels, COLOURS[word]) for word in words if word in COLOURS]

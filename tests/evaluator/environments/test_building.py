@@ -22,7 +22,7 @@ from evaluator.environments.building import BuildLimits, PackageSource, build
 from evaluator.environments.cache import EnvironmentCache, key_of
 from evaluator.environments.lock import Lock
 from evaluator.environments.naming import OWN, NamedLock
-from evaluator.shelf import shelved
+from evaluator.folder_cache import cached_folders
 from tests.conftest import REPOSITORY
 from tests.evaluator.environments.wheels import Wheel, locked, wheel
 
@@ -363,12 +363,12 @@ def test_a_builder_that_is_killed_takes_its_installer_along_and_the_next_build_i
                     gone(pid)
         finally:
             over.set()
-    (left,) = shelved(place.parent)
+    (left,) = cached_folders(place.parent)
     assert not left.whole and not left.in_use
     with cache_of(place, wheels).lent(NamedLock(OWN, lock)) as environment:
         assert environment is not None
         assert own_files(environment) == {"good.py"}
-    assert [one.whole for one in shelved(place.parent)] == [True]
+    assert [one.whole for one in cached_folders(place.parent)] == [True]
 
 
 def running() -> dict[int, str]:
@@ -407,10 +407,12 @@ def test_those_used_longest_ago_are_given_up_where_all_are_too_large(
         os.utime(place.parent / f"{key_of(b.lock)}.used", (1, 1))  # the oldest, and in use
         with cache.lent(c):
             pass
-    assert {one.name for one in shelved(place.parent)} == {key_of(one.lock) for one in (b, c)}
+    assert {one.name for one in cached_folders(place.parent)} == {
+        key_of(one.lock) for one in (b, c)
+    }
     with cache.lent(d):
         pass
-    assert key_of(d.lock) in {one.name for one in shelved(place.parent)}
+    assert key_of(d.lock) in {one.name for one in cached_folders(place.parent)}
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
+from evaluator.folder_cache import bytes_below
 from evaluator.hub.model_cache import ModelCache
 from evaluator.in_use import in_use
-from evaluator.shelf import bytes_below
 from evaluator.worker.disk import DiskPlaces, DiskWatch, free_bytes
 from leaderboard.states import State
 from tests.evaluator.rig import Rig, wait_for

@@ -1,4 +1,4 @@
-"""Shelf: a folder of folders that can be had again, each whole, none taken away while it is used.
+"""Folder cache: a folder of folders that can be had again, each whole, none taken away while it is used.
 
 Beside each lies a mark of its last use, and a lock for whoever makes it.
 """
@@ -25,8 +25,8 @@ _GONE = ".gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
-    """A folder on a shelf."""
+class CachedFolder:
+    """A folder of a cache."""
 
     name: str  # of the folder, once it is whole
     place: Path  # where it is
@@ -58,13 +58,15 @@ def note_use(place: Path) -> None:
         _mark(place).touch(mode=0o644)
 
 
-def shelved(folder: Path) -> tuple[Shelved, ...]:
-    """What stands on a shelf, what was used longest ago first."""
-    found = [_shelved(place) for place in folder.glob("*") if place.is_dir() and _is_kept(place)]
+def cached_folders(folder: Path) -> tuple[CachedFolder, ...]:
+    """What a cache holds, what was used longest ago first."""
+    found = [
+        _cached_folder(place) for place in folder.glob("*") if place.is_dir() and _is_kept(place)
+    ]
     return tuple(sorted(found, key=lambda one: (one.last_used, one.name)))
 
 
-def taken_away(one: Shelved) -> int:
+def taken_away(one: CachedFolder) -> int:
     """Remove a folder unless it is used or being made; the number of bytes this freed."""
     bare = _bare(one.place)
     try:
@@ -116,7 +118,7 @@ def _bytes_of(file: Path) -> int:
     return found.st_blocks * 512
 
 
-def _shelved(place: Path) -> Shelved:
+def _cached_folder(place: Path) -> CachedFolder:
     bare = _bare(place)
     mark = _mark(bare)
     try:
@@ -127,7 +129,7 @@ def _shelved(place: Path) -> Shelved:
     else:
         with unused(mark) as is_free:
             pass
-    return Shelved(
+    return CachedFolder(
         name=bare.name,
         place=place,
         n_bytes=bytes_below(place),

@@ -1,6 +1,6 @@
 """Models that modules name: fetched once, by commit, without a token, as safetensors only.
 
-What stands on the shelf can be listed and taken away, but not from under a box.
+What is kept can be listed and taken away, but not from under a box.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from filelock import FileLock
 
 from benchmarks.errors import PlatformError, TransientError
-from evaluator import shelf as shelf_room
+from evaluator import folder_cache
 from evaluator.hub.model_cache import ModelCache, model_of
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job, Limits
@@ -39,7 +39,7 @@ def added(hub: HubServer, files: dict[str, bytes] = FILES) -> str:
     return f"{REPO}@{hub.add(REPO, files).branches['main']}"
 
 
-def shelf_of(hub: HubServer, folder: Path, **more: int) -> ModelCache:
+def cache_of(hub: HubServer, folder: Path, **more: int) -> ModelCache:
     return ModelCache(folder / "models", hub.endpoint, **more)
 
 
@@ -56,21 +56,21 @@ def test_a_model_is_kept_as_the_hubs_client_keeps_it_and_fetched_once(
 ) -> None:
     named = added(hub)
     sha = named.partition("@")[2]
-    (model,) = shelf_of(hub, tmp_path).bring([named])
+    (model,) = cache_of(hub, tmp_path).bring([named])
     names = {p.relative_to(model.folder).as_posix() for p in model.folder.rglob("*") if p.is_file()}
     files = ("config.json", "model.safetensors", "modeling_own.py")
     assert names == {"refs/main", *(f"snapshots/{sha}/{name}" for name in files)}
     assert (model.folder / "refs/main").read_text() == sha
     assert model.folder_inside == "models--authors--model"
     asked = len(hub.served)
-    assert shelf_of(hub, tmp_path).bring([named]) == (model,)
+    assert cache_of(hub, tmp_path).bring([named]) == (model,)
     assert len(hub.served) == asked
 
 
 def test_two_workers_fetch_a_model_once(hub: HubServer, tmp_path: Path) -> None:
     named = added(hub, {"model.safetensors": b"w" * 3000})
     with ThreadPoolExecutor(2) as pool:
-        both = list(pool.map(lambda _: shelf_of(hub, tmp_path).bring([named]), range(2)))
+        both = list(pool.map(lambda _: cache_of(hub, tmp_path).bring([named]), range(2)))
     assert both[0] == both[1]
     assert contents(hub) == 1
 
@@ -83,7 +83,7 @@ def test_what_is_not_open_to_everyone_is_not_fetched_with_our_token(
     setattr(hub.repositories[REPO], kind, True)
     monkeypatch.setenv("HF_TOKEN", hub.token)
     with refusal("model_missing"):
-        shelf_of(hub, tmp_path).bring([named])
+        cache_of(hub, tmp_path).bring([named])
 
 
 def test_weights_as_pickle_only_are_refused_with_their_names(
@@ -91,7 +91,7 @@ def test_weights_as_pickle_only_are_refused_with_their_names(
 ) -> None:
     named = added(hub, {"config.json": b"{}", "pytorch_model.bin": b"p"})
     with refusal("model_unsafe", "pytorch_model"):
-        shelf_of(hub, tmp_path).bring([named])
+        cache_of(hub, tmp_path).bring([named])
 
 
 def test_what_is_too_large_or_would_fill_the_disk_is_refused_before_it_is_fetched(
@@ -99,11 +99,11 @@ def test_what_is_too_large_or_would_fill_the_disk_is_refused_before_it_is_fetche
 ) -> None:
     named = added(hub)
     with refusal("model_too_large"):
-        shelf_of(hub, tmp_path, most_bytes=2000).bring([named])
+        cache_of(hub, tmp_path, most_bytes=2000).bring([named])
     full = shutil.disk_usage(tmp_path)._replace(free=1 << 30)
     monkeypatch.setattr("evaluator.hub.model_cache.shutil.disk_usage", lambda _: full)
     with refusal("disk_full", kind=PlatformError):
-        shelf_of(hub, tmp_path).bring([named])
+        cache_of(hub, tmp_path).bring([named])
     assert contents(hub) == 0
 
 
@@ -121,7 +121,7 @@ def test_a_model_is_named_by_a_whole_commit_that_exists(
 ) -> None:
     added(hub)
     with refusal(code):
-        shelf_of(hub, tmp_path).bring([named])
+        cache_of(hub, tmp_path).bring([named])
 
 
 def test_a_hub_that_fails_is_asked_again_and_what_is_here_is_kept(
@@ -130,9 +130,9 @@ def test_a_hub_that_fails_is_asked_again_and_what_is_here_is_kept(
     named = added(hub)
     fault = hub.faults.add(Fault("/content/", times=20, status=500))
     with pytest.raises(TransientError):
-        shelf_of(hub, tmp_path).bring([named])
+        cache_of(hub, tmp_path).bring([named])
     fault.times = 0
-    assert shelf_of(hub, tmp_path).bring([named])
+    assert cache_of(hub, tmp_path).bring([named])
 
 
 SCORER = """
@@ -150,7 +150,7 @@ class Scorer:
 
 @pytest.mark.isolation
 def test_a_scorer_finds_its_model_without_network(hub: HubServer, tmp_path: Path) -> None:
-    models = shelf_of(hub, tmp_path).bring([added(hub)])
+    models = cache_of(hub, tmp_path).bring([added(hub)])
     module = tmp_path / "module"
     module.mkdir()
     (module / "scorer.py").write_text(SCORER)
@@ -158,23 +158,23 @@ def test_a_scorer_finds_its_model_without_network(hub: HubServer, tmp_path: Path
         assert session.score([png()], [(0, "a cat")]).tolist() == [3000.0]
 
 
-# What stands on the shelf ---------------------------------------------------------------------
+# What stands on the kept ---------------------------------------------------------------------
 
 OLD, NEW = f"old/model@{'0' * 40}", f"new/model@{'1' * 40}"
 
 
-def put(shelf: ModelCache, model: str, used_at: float, n_bytes: int = 4096, end: str = "") -> Path:
-    place = shelf.folder / f"{model.replace('/', '--')}{end}"
+def put(kept: ModelCache, model: str, used_at: float, n_bytes: int = 4096, end: str = "") -> Path:
+    place = kept.folder / f"{model.replace('/', '--')}{end}"
     place.mkdir(parents=True)
     (place / "model.safetensors").write_bytes(b"w" * n_bytes)
-    mark = shelf.folder / f"{model.replace('/', '--')}.used"
+    mark = kept.folder / f"{model.replace('/', '--')}.used"
     mark.touch()
     os.utime(mark, (used_at, used_at))
     return place
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> ModelCache:
+def kept(tmp_path: Path) -> ModelCache:
     made = ModelCache(tmp_path / "models")
     assert made.models() == (), "one that is not there is empty"
     put(made, NEW, used_at=2000.0)
@@ -182,49 +182,49 @@ def shelf(tmp_path: Path) -> ModelCache:
     return made
 
 
-def test_models_are_listed_with_size_and_last_use_the_oldest_first(shelf: ModelCache) -> None:
-    found = [(model_of(one), one.n_bytes, one.last_used, one.in_use) for one in shelf.models()]
+def test_models_are_listed_with_size_and_last_use_the_oldest_first(kept: ModelCache) -> None:
+    found = [(model_of(one), one.n_bytes, one.last_used, one.in_use) for one in kept.models()]
     assert found == [(OLD, 8192, 1000.0, False), (NEW, 4096, 2000.0, False)]
-    with shelf.lent([OLD]):
+    with kept.lent([OLD]):
         pass
-    assert [model_of(one) for one in shelf.models()] == [NEW, OLD], "lending is use"
+    assert [model_of(one) for one in kept.models()] == [NEW, OLD], "lending is use"
 
 
 def test_a_model_that_is_forgotten_frees_its_bytes_but_not_while_a_box_uses_it(
-    shelf: ModelCache,
+    kept: ModelCache,
 ) -> None:
-    with shelf.lent([OLD]) as (model,):
-        assert {model_of(one): one.in_use for one in shelf.models()} == {OLD: True, NEW: False}
+    with kept.lent([OLD]) as (model,):
+        assert {model_of(one): one.in_use for one in kept.models()} == {OLD: True, NEW: False}
         with refusal("model_in_use", kind=TransientError):
-            shelf.forget(OLD)
+            kept.forget(OLD)
         assert (model.folder / "model.safetensors").is_file()
-    assert shelf.forget(OLD) == 8192
-    assert [model_of(one) for one in shelf.models()] == [NEW]
+    assert kept.forget(OLD) == 8192
+    assert [model_of(one) for one in kept.models()] == [NEW]
     with refusal("unknown_model"):
-        shelf.forget(OLD)
+        kept.forget(OLD)
 
 
-def test_a_model_that_is_being_fetched_cannot_be_taken_away(shelf: ModelCache) -> None:
-    part = put(shelf, f"part/model@{'2' * 40}", 1.0, end=".part")
-    (one, *_) = shelf.models()
+def test_a_model_that_is_being_fetched_cannot_be_taken_away(kept: ModelCache) -> None:
+    part = put(kept, f"part/model@{'2' * 40}", 1.0, end=".part")
+    (one, *_) = kept.models()
     assert (one.place, one.whole) == (part, False)
-    with FileLock(shelf.folder / f"part--model@{'2' * 40}.lock"):
-        assert shelf_room.taken_away(one) == 0
-    assert shelf_room.taken_away(one) == one.n_bytes
+    with FileLock(kept.folder / f"part--model@{'2' * 40}.lock"):
+        assert folder_cache.taken_away(one) == 0
+    assert folder_cache.taken_away(one) == one.n_bytes
     assert not part.exists()
 
 
-def test_what_a_removal_left_that_was_cut_off_is_swept(shelf: ModelCache) -> None:
-    left = shelf.folder / "0123.gone"
+def test_what_a_removal_left_that_was_cut_off_is_swept(kept: ModelCache) -> None:
+    left = kept.folder / "0123.gone"
     left.mkdir()
     (left / "model.safetensors").write_bytes(b"w" * 4096)
-    assert shelf_room.sweep(shelf.folder) == 4096
+    assert folder_cache.sweep(kept.folder) == 4096
     assert not left.exists()
 
 
 def test_a_model_that_was_taken_away_is_fetched_again(hub: HubServer, tmp_path: Path) -> None:
-    named, shelf = added(hub), shelf_of(hub, tmp_path)
-    shelf.bring([named])
-    shelf.forget(named)
-    with shelf.lent([named]) as (model,):
+    named, kept = added(hub), cache_of(hub, tmp_path)
+    kept.bring([named])
+    kept.forget(named)
+    with kept.lent([named]) as (model,):
         assert (model.folder / "refs/main").read_text() == named.partition("@")[2]
