@@ -251,7 +251,8 @@ def test_every_command_that_runs_a_worker_hands_back_what_it_holds_when_it_is_en
     monkeypatch.setattr("leaderboard.store.hub.maintenance.write_cards", lambda *_: ())  # no Hub
     monkeypatch.setattr("evaluator.worker.publishing.judge", told_to_end)
     monkeypatch.setattr("evaluator.commands.demo.load_registry", lambda: {"toy": Toy()})
-    monkeypatch.setattr("evaluator.commands.demo._queue_bundled", lambda *_: None)
+    for queue in ("_queue_metrics", "_queue_models"):
+        monkeypatch.setattr(f"evaluator.commands.demo.{queue}", lambda *_: None)
     words = {
         "worker": ("worker", "--role", "judge", "--once"),
         "one": ("worker", "--role", "judge", "--submission", waits[0]),
