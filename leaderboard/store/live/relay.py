@@ -192,8 +192,8 @@ class RelayLive:
             if error.code == "relay_unreadable":
                 return True
             with self._telling:
-                _put_back(self._pulses, pulses)
-                _put_back(self._logs, logs)
+                _put_back(self._pulses, pulses, MOST_PULSES)
+                _put_back(self._logs, logs, MOST_LOGS)
             self._wake.set()
             return False
         self._troubles.clear()
@@ -258,11 +258,11 @@ class RelayLive:
             log.warning("%s: %s %s Work goes on.", what, _short(error), hint)
 
 
-def _put_back(waiting: dict[str, _T], before: Mapping[str, _T]) -> None:
-    """Let what could not be told wait again, unless there is something newer."""
-    newer = dict(waiting)
+def _put_back(waiting: dict[str, _T], before: Mapping[str, _T], most: int) -> None:
+    """Let what could not be told wait again, unless there is something newer, or too much."""
+    every = {**before, **waiting}
     waiting.clear()
-    waiting.update({**before, **newer})
+    waiting.update(list(every.items())[-most:])
 
 
 def _report(pulses: Mapping[str, Heartbeat], logs: Mapping[str, str | None]) -> WorkerReport:
