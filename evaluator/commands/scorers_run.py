@@ -88,7 +88,9 @@ def run(
     if engine is EngineChoice.LOCAL:
         check_device(runtime.device)
     asked = first_pairs(target.questions(data), limit)
-    comparisons = Comparisons.of(asked, _seed(row, target)) if row.method == "compare" else None
+    comparisons = None
+    if row.method == "compare":  # by the schedule of a worker's run
+        comparisons = Comparisons.of(asked, f"{target.name} {target.card.revision}".encode())
     asked = comparisons.questions if comparisons else asked
     started = MetricRun(
         row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")
@@ -142,7 +144,8 @@ class MetricRun:
 
         Strangers' code gets a secret one, which a built-in metric has no use for.
         """
-        return _seed(self.row, self.benchmark)
+        named = f"{self.row.name} {self.benchmark.name} {self.benchmark.card.revision}"
+        return hashlib.sha256(named.encode()).digest()
 
     @property
     def source(self) -> ModelSource:
@@ -191,11 +194,6 @@ class MetricRun:
         return lambda progress: bars(
             RunProgress(self.row.name, self.row.name, self.benchmark.name, progress)
         )
-
-
-def _seed(row: ScorerRow, benchmark: Benchmark) -> bytes:
-    named = f"{row.name} {benchmark.name} {benchmark.card.revision}"
-    return hashlib.sha256(named.encode()).digest()
 
 
 def first_pairs(questions: Questions, limit: int | None) -> Questions:

@@ -221,11 +221,9 @@ class ModuleRun:
         work = self._work
         questions, tag = work.questions_of(benchmark, data), work.tag(benchmark)
         revision = " ".join(filter(None, (benchmark.card.revision, tag)))
-        seed, compares = (
-            f"{benchmark.name} {revision}".encode(),
-            work.submission.method == "compare",
-        )
-        comparisons = Comparisons.of(questions, seed) if compares else None
+        comparisons = None
+        if work.submission.method == "compare":
+            comparisons = Comparisons.of(questions, f"{benchmark.name} {revision}".encode())
         asked = comparisons.questions if comparisons else questions
         total = len(asked.pairs)
         tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))

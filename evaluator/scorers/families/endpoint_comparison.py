@@ -17,9 +17,10 @@ from typing import Literal, Self
 from PIL import Image
 from pydantic import Field, model_validator
 
-from evaluator.scorers.endpoints import find_endpoint
 from evaluator.scorers.families.endpoint_judge import (
-    endpoint_of,
+    EndpointOptions,
+    identity,
+    loaded,
     mass,
     plain_word,
     scaled,
@@ -27,31 +28,23 @@ from evaluator.scorers.families.endpoint_judge import (
     with_evidence,
 )
 from evaluator.scorers.models.chat_endpoint import ChatEndpoint, ChatReply, ChatRequest, Replied
-from evaluator.scorers.models.judge_replies import wording
 from evaluator.scorers.questions.metric import filled
-from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
+from evaluator.scorers.registry import Family, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
 
 
-class EndpointComparisonOptions(Frozen):
+class EndpointComparisonOptions(EndpointOptions):
     """What differs between rows."""
 
     method: Literal["compare"]
-    endpoint: str  # of the operator's file
-    model: str  # its id there, with the date of its snapshot
-    question: str  # `{prompt}` stands for the prompt
     reading: Literal["log_odds", "words"]
     first: str = "A"  # what is answered where the first image is better
     second: str = "B"
     tie: str = "tie"  # of `words`
     top_logprobs: int = Field(default=20, ge=2, le=20)  # tokens that are listed
-    max_tokens: int = Field(default=1, ge=1, le=16_384)
-    longest_side: int = Field(default=1024, ge=16, le=8192)  # pixels; larger images are scaled
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if "{prompt}" not in self.question:
-            raise ValueError("question has no {prompt}")
         if len({plain_word(one) for one in (self.first, self.second, self.tie)}) < 3:
             raise ValueError("answers are not told apart")
         return self
@@ -129,19 +122,7 @@ class EndpointComparison:
 def load(row: ScorerRow, options: EndpointComparisonOptions, runtime: Runtime) -> Loaded:
     """A pairwise judge at the operator's endpoint of the row's name."""
     del runtime  # Device and precision are the endpoint's.
-    endpoint = endpoint_of(row)
-    told = {
-        "endpoint": endpoint.address,
-        "model": options.model,
-        "wording": wording(options.question),
-    }
-    judge = EndpointComparison(ChatEndpoint(endpoint, options.model), options)
-    return Loaded(judge, told, f"longest side {options.longest_side}")
-
-
-def identity(options: EndpointComparisonOptions) -> dict[str, str]:
-    """Where it is asked: two servers may run the same model differently."""
-    return {"endpoint": find_endpoint(options.endpoint).address}
+    return loaded(row, options, EndpointComparison)
 
 
 FAMILY = Family("pairwise judge behind an API", EndpointComparisonOptions, load, identity)

@@ -14,14 +14,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from PIL import Image
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, field_validator, model_validator
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import SharedImageScorer
-from evaluator.scorers.endpoints import Endpoint, find_endpoint
+from evaluator.scorers.endpoints import find_endpoint
 from evaluator.scorers.models.chat_endpoint import ChatEndpoint, ChatReply, ChatRequest, Replied
 from evaluator.scorers.models.judge_replies import read_number, wording
 from evaluator.scorers.questions.metric import filled
@@ -34,12 +34,29 @@ LONGEST_KEPT = 2_000
 """Characters of a reply that are kept as evidence; its hash tells of the rest."""
 
 
-class EndpointJudgeOptions(Frozen):
-    """What differs between rows."""
+class EndpointOptions(Frozen):
+    """What rows of judges behind an API have in common."""
 
     endpoint: str  # of the operator's file
     model: str  # its id there, with the date of its snapshot
     question: str  # `{prompt}` stands for the prompt
+    max_tokens: int = Field(default=1, ge=1, le=16_384)
+    longest_side: int = Field(default=1024, ge=16, le=8192)  # pixels; larger images are scaled
+
+    @field_validator("question")
+    @classmethod
+    def _asks_about_the_prompt(cls, question: str) -> str:
+        if "{prompt}" not in question:
+            raise ValueError("question has no {prompt}")
+        return question
+
+
+_O = TypeVar("_O", bound=EndpointOptions)
+
+
+class EndpointJudgeOptions(EndpointOptions):
+    """What differs between rows."""
+
     reading: Literal["probability", "rating", "choice"]
     answer: str = "Yes"  # of `probability`: the answer that counts
     other: str = "No"  # and the one against it
@@ -48,13 +65,9 @@ class EndpointJudgeOptions(Frozen):
     low: float = 0.0  # of `rating`: its bounds
     high: float = 10.0
     choices: dict[str, FiniteFloat] = Field(default_factory=dict)  # of `choice`: words to scores
-    max_tokens: int = Field(default=1, ge=1, le=16_384)
-    longest_side: int = Field(default=1024, ge=16, le=8192)  # pixels; larger images are scaled
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if "{prompt}" not in self.question:
-            raise ValueError("question has no {prompt}")
         if (self.reading == "choice") != bool(self.choices):
             raise ValueError("choices are for the reading 'choice', which needs them")
         if len({plain_word(one) for one in self.choices}) < len(self.choices):
@@ -184,24 +197,24 @@ def mass(listed: Sequence[tuple[str, float]], answer: str) -> float | None:
 def load(row: ScorerRow, options: EndpointJudgeOptions, runtime: Runtime) -> Loaded:
     """A judge at the operator's endpoint of the row's name."""
     del runtime  # Device and precision are the endpoint's.
-    endpoint = endpoint_of(row)
+    return loaded(row, options, EndpointJudge)
+
+
+def loaded(row: ScorerRow, options: _O, judge: Callable[[ChatEndpoint, _O], Any]) -> Loaded:
+    """A judge of either kind, with what has to be said of it."""
+    if row.checkpoints:
+        raise PlatformError("bad_scorer_row", f"{row.name}: a judge behind an API has no weights.")
+    endpoint = find_endpoint(row.endpoint)
     told = {
         "endpoint": endpoint.address,
         "model": options.model,
         "wording": wording(options.question),
     }
-    chat = ChatEndpoint(endpoint, options.model)
-    return Loaded(EndpointJudge(chat, options), told, f"longest side {options.longest_side}")
+    made = judge(ChatEndpoint(endpoint, options.model), options)
+    return Loaded(made, told, f"longest side {options.longest_side}")
 
 
-def endpoint_of(row: ScorerRow) -> Endpoint:
-    """The operator's endpoint of a row."""
-    if row.checkpoints:
-        raise PlatformError("bad_scorer_row", f"{row.name}: a judge behind an API has no weights.")
-    return find_endpoint(row.endpoint)
-
-
-def identity(options: EndpointJudgeOptions) -> dict[str, str]:
+def identity(options: EndpointOptions) -> dict[str, str]:
     """Where it is asked: two servers may run the same model differently."""
     return {"endpoint": find_endpoint(options.endpoint).address}
 
