@@ -79,6 +79,7 @@ lock: | $(UV) ## resolve requirements*.in into requirements*.txt, pinned and wit
 	$(COMPILE) -c requirements.txt requirements-app.in -o requirements-app.txt
 	$(COMPILE) requirements-dev.in -o requirements-dev.txt
 	$(COMPILE) requirements-uv.in -o requirements-uv.txt
+	$(COMPILE) -c requirements.txt -c requirements-dev.txt requirements-watch.in -o requirements-watch.txt
 
 known: $(VENV)/.installed-dev
 	$(BIN)/python -m supply.audit --offline

@@ -17,8 +17,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -34,6 +34,7 @@ from benchmarks.settings.model import load_process
 from benchmarks.settings.model import read as read_settings
 from benchmarks.settings.rotation import SecretRotation
 from evaluator.isolation.availability import isolation_gate
+from evaluator.submission.receipts import assay_version
 from evaluator.submission.service import SubmissionService
 from leaderboard.api.mcp import routes as mcp_routes
 from leaderboard.api.picture_routes import routes as picture_routes
@@ -57,7 +58,12 @@ from leaderboard.store.live.interface import FolderLive
 from leaderboard.store.live.wire import SECRET, checked_secret
 from leaderboard.store.opening import StoreName
 from leaderboard.submission_service import SandboxAvailability
+from leaderboard.votes.committing import VoteCommitter
+from leaderboard.votes.disagreement import disagreements
+from leaderboard.votes.service import VOTES, VoteLimits, VotingService
+from leaderboard.web.page import all_pages
 from leaderboard.web.site import create_app, launch_options
+from leaderboard.web.voting import routes as vote_routes
 
 LONGEST_PAUSE_S = 60.0
 _Started = TypeVar("_Started")
@@ -73,6 +79,9 @@ class Settings:
     port: int  # port to listen at
     sign_in: Authentication  # how visitors are told apart
     live_secret: str = ""  # of the workers that tell this app what they do; empty where none does
+    # how much one account may vote
+    vote_limits: VoteLimits = field(default_factory=VoteLimits)
+    votes_commit_s: float = 300.0  # between two commits of votes
 
     @classmethod
     def read(cls, environment: Mapping[str, str], os_user: str) -> Settings:
@@ -87,6 +96,10 @@ class Settings:
             port=values.port,
             sign_in=read_sign_in(environment, os_user),
             live_secret=checked_secret(values.live_secret) if values.live_secret else "",
+            vote_limits=VoteLimits(
+                values.votes_per_minute, values.votes_per_day, values.votes_hasty_s
+            ),
+            votes_commit_s=values.votes_commit_s,
         )
 
     def as_far_as_allowed(self) -> Settings:
@@ -109,7 +122,8 @@ def source_of(store: Store, data: Path | None = None) -> Source:
     every = sorted(cards_of(load_registry()).values(), key=lambda c: (c.simulated, c.name))
     cards = {card.name: card for card in every}
     models = ModelReader(store, load_prompt_sets(), data)
-    return Source(Reader(store, cards, clock=store.clock), store, cards, store.clock, models)
+    reader = Reader(store, cards, clock=store.clock)
+    return Source(reader, store, cards, store.clock, models, assay_version())
 
 
 def build(
@@ -136,15 +150,38 @@ def build(
     )
 
 
+def voting_of(settings: Settings, store: Store, source: Source) -> VotingService | None:
+    """What takes votes; None where no models are read."""
+    models = source.models
+    if models is None:
+        return None
+    pictures = ModelPictures(models, store.public)
+
+    def disagreeing(prompt_set: str, first: str, second: str) -> Collection[str]:
+        return disagreements(models, source.reader.view(), prompt_set, first, second)
+
+    return VotingService(
+        store,
+        models,
+        pictures,
+        settings.store.folder / VOTES,
+        limits=settings.vote_limits,
+        disagreements=disagreeing,
+    )
+
+
 def routes_of(
     settings: Settings,
     store: Store,
     environment: MutableMapping[str, str],
     source: Source | None = None,
     watch: HealthWatch | None = None,
+    *,
+    voting: VotingService | None = None,
 ) -> list[BaseRoute]:
-    """What is served to programs, beside the pages."""
+    """What is served to programs, beside the pages; and the page of votes, which needs no Gradio."""
     read = source or source_of(store, settings.data)
+    sets = read.models.prompt_sets if read.models else {}
     # Told of a change, the pages see it at once and not when the version is next asked for.
     webhook = webhook_from(environment, settings.store.repositories, store.look_anew)
     live_secrets = SecretRotation(SECRET, environment, checked_secret)
@@ -157,6 +194,7 @@ def routes_of(
         # After all others below /v1: it answers whatever else is asked for there.
         *api_routes(read),
         *mcp_routes(read),
+        *(vote_routes(voting, settings.sign_in, sets, all_pages()) if voting else ()),
     ]
 
 
@@ -196,7 +234,8 @@ def main(words: Sequence[str] = ()) -> int:
         source = source_of(store, settings.data)
         watch = HealthWatch(store, settings.store.folder)
         app = build(settings, store, source, watch)
-        routes = routes_of(settings, store, os.environ, source, watch)
+        voting = voting_of(settings, store, source)
+        routes = routes_of(settings, store, os.environ, source, watch, voting=voting)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
         return error.exit_code
@@ -214,9 +253,14 @@ def main(words: Sequence[str] = ()) -> int:
             "program has it, or it is not yours to use. Choose another port with PORT.\n"
         )
         return SubmitterError.exit_code
+    committer = VoteCommitter(voting, settings.votes_commit_s) if voting else None
+    if committer is not None:
+        committer.start()
     sys.stdout.write(f"Serving at http://{settings.host}:{settings.port} (Ctrl-C stops)\n")
     sys.stdout.flush()
     app.block_thread()
+    if committer is not None:
+        committer.stop()
     return 0
 
 

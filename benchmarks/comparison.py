@@ -133,14 +133,14 @@ def _signed(shown: str) -> str:
     return bare.replace("-", "−")
 
 
-def p_words(p: float, sign: str = "p") -> str:
+def p_words(p: float) -> str:
     """`p = 0.0004`, `p < 0.00001`, `p = 1`; a dash where there was no test."""
     if math.isnan(p):
-        return f"{sign} –"
+        return "p –"
     if p < _LEAST_P:
-        return f"{sign} < 0.00001"
+        return "p < 0.00001"
     digits = digits_of_p(p, 1 - math.floor(math.log10(p)))
-    return f"{sign} = {'1' if round(p, digits) >= 1.0 else f'{p:.{digits}f}'}"
+    return f"p = {'1' if round(p, digits) >= 1.0 else f'{p:.{digits}f}'}"
 
 
 def digits_of_p(p: float, digits: int) -> int:

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 from huggingface_hub import constants
 
 from benchmarks.errors import SubmitterError
-from benchmarks.families import load_card
-from benchmarks.families.benchmark import CardBenchmark
+from benchmarks.families import load_any_card
 from benchmarks.problems import Problem, ProblemsError, problems_of
+from benchmarks.schema import Benchmark
 from benchmarks.sources.remote import Hub, safe_name
 
 CARD, CARDS = "card.toml", "card*.toml"
@@ -28,14 +28,14 @@ _MOST = 1000
 """Folders with cards in one folder."""
 
 
-def named_benchmarks(places: Sequence[str], hub: Hub | None = None) -> Iterator[CardBenchmark]:
+def named_benchmarks(places: Sequence[str], hub: Hub | None = None) -> Iterator[Benchmark]:
     """The benchmarks of all cards at these places, in order.
 
     Raises:
         ProblemsError: `invalid_benchmark`: every problem of all of them.
         TransientError: a repository is asked for the first time, and cannot be reached.
     """
-    found: list[CardBenchmark] = []
+    found: list[Benchmark] = []
     problems: list[Problem] = []
     for place in places:
         try:
@@ -63,7 +63,7 @@ def card_at(place: str, hub: Hub | None = None) -> Path:
     return cards[0]
 
 
-def load_named(card: Path, place: str = "") -> CardBenchmark:
+def load_named(card: Path, place: str = "") -> Benchmark:
     """The benchmark of a card of somebody else's.
 
     Raises:
@@ -75,7 +75,7 @@ def load_named(card: Path, place: str = "") -> CardBenchmark:
             f"{place or card.parent}: protocol.py lies beside the card.",
             "Code of a benchmark is run from benchmarks/ alone; a card of a family needs none.",
         )
-    return load_card(card)
+    return load_any_card(card)
 
 
 def _cards_at(place: str, hub: Hub | None) -> Iterator[Path]:
@@ -102,7 +102,7 @@ def _from_hub(place: str, hub: Hub) -> Path:
     inside = PurePosixPath(safe_name(match["folder"], place) if match["folder"] else "")
     kept = Path(constants.HF_HOME) / "assay-cards" / repo.replace("/", "--") / commit
     card = hub.keep(repo, str(inside / CARD), commit, kept, _LARGEST_FILE)
-    for file in load_card(card).card.files:
+    for file in load_any_card(card).card.files:
         if file.beside:
             name = str(inside / PurePosixPath(file.path).name)
             hub.keep(repo, name, commit, kept, _LARGEST_FILE)

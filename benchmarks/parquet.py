@@ -33,9 +33,9 @@ def parquet_table(content: bytes, columns: Sequence[str] | None = None) -> pa.Ta
     return parquet_file(content).read(columns=wanted, use_threads=False)
 
 
-def parquet_frame(content: bytes, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def parquet_frame(content: bytes) -> pd.DataFrame:
     """The table of a file, as pandas has it."""
-    frame: pd.DataFrame = parquet_table(content, columns).to_pandas(use_threads=False)
+    frame: pd.DataFrame = parquet_table(content).to_pandas(use_threads=False)
     return frame
 
 

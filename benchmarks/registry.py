@@ -58,7 +58,7 @@ def load_registry(
     return MappingProxyType(with_further(ordered, load_further()))
 
 
-def _add_named(found: dict[str, Benchmark], named: Iterable[CardBenchmark]) -> None:
+def _add_named(found: dict[str, Benchmark], named: Iterable[Benchmark]) -> None:
     taken = {*found, *load_prompt_sets()}
     for benchmark in named:
         if benchmark.name in taken:

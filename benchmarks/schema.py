@@ -22,7 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.inference import infer
-from benchmarks.rows import Measured, Row, concatenate, withheld
+from benchmarks.rated_images import RatedImages
+from benchmarks.rows import Measured, MeasuredBuilder, Row, concatenate, withheld
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
@@ -72,6 +73,16 @@ class MeasureInfo(Frozen):
     def share(cls, **fields: Any) -> Self:
         """A measure in 0..1."""
         return cls(low=0.0, high=1.0, **fields)
+
+
+BY_GENERATOR = "by_generator"
+"""Measure of rows that hold the headline on the images of one generator, whose name is their facet."""
+BY_GENERATOR_INFO = MeasureInfo(
+    title="By generator",
+    meaning="The measure of the headline on the images of one generator alone, all of its images in one "
+    "pool (of comparisons: those with an image of it).",
+    source="Assay, validity against the release date of generators",
+)
 
 
 class Selector(Frozen):
@@ -178,11 +189,12 @@ class Card(Frozen):
 
     def higher_is_better(self, measure: str) -> bool:
         """Whether larger values of a measure are better; so for measures without a description."""
-        info = self.measures.get(measure)
+        named = self.headline.measure if measure == BY_GENERATOR else measure
+        info = self.measures.get(named)
         return info is None or info.higher_is_better
 
     @classmethod
-    def read(cls, path: Path, measures: Mapping[str, MeasureInfo]) -> Card:
+    def read(cls, path: Path, measures: Mapping[str, MeasureInfo]) -> Self:
         """Read a card file; the measures come from its protocol, which defines what they mean.
 
         Raises:
@@ -346,15 +358,18 @@ class Benchmark(ABC):
     """A benchmark: its card, its two sides and its protocol."""
 
     card: Card
+    home: Path | None = None
+    """Folder of a card beside which its files may lie; None where none do."""
     asked_from: tuple[str, ...] = ()
     """Files of the card that `questions` cannot do without; none where it has no questions."""
     further: tuple[Callable[[ScoreTable, Any, ResamplingPlan, str, str], Measured], ...] = ()
     """Computes measures that its protocol has not; see `benchmarks.measures`."""
     _answerable: tuple[object, bool] | None = None
 
-    def __init__(self, card: Card | None = None) -> None:
+    def __init__(self, card: Card | None = None, home: Path | None = None) -> None:
         if card is not None:
             self.card = card
+        self.home = home
 
     @property
     def name(self) -> str:
@@ -419,8 +434,8 @@ class Benchmark(ABC):
         return True
 
     def folder(self, data: Path | None) -> DataFolder:
-        """The files of the card below a folder of data, for loaders."""
-        return DataFolder(data, self.name, self.card.files, self.card.counts)
+        """The files of the card, for loaders: below a folder of data, or beside the card."""
+        return DataFolder(data, self.name, self.card.files, self.card.counts, self.home)
 
     def remote_names(self, path: str, data: Path | None) -> tuple[str, ...]:
         """Names of the files in a declared folder whose origin is a web address.
@@ -437,6 +452,15 @@ class Benchmark(ABC):
         """
         del path, data
         return ()
+
+    def training(self, data: Path | None) -> tuple[Questions, Answers] | None:
+        """Labelled data of the same release that the board leaves out; None where it takes all.
+
+        Raises:
+            SubmitterError: as `questions` and `answers`.
+        """
+        del data
+        return None
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The prompt set for model developers.
@@ -468,6 +492,11 @@ class Benchmark(ABC):
             One row for each pair of a case; see `benchmarks.cases.SCHEMA`.
         """
         del answers, data
+        return None
+
+    def rated_images(self, answers: Any) -> RatedImages | None:
+        """Images with people's ratings, to see what choosing the best of a prompt gains; None without."""
+        del answers
         return None
 
     def texts(self, data: Path | None) -> Mapping[str, str]:
@@ -520,12 +549,19 @@ class Benchmark(ABC):
         uncorrected = {name for name, info in infos.items() if not info.bias_corrected}
         measured = self.measure(scores, answers, plan)
         given = scores, answers, plan, self.name, self.card.revision
-        if self.further:
-            measured = concatenate((measured, *(compute(*given) for compute in self.further)))
+        more = [compute(*given) for compute in self.further]
+        more.append(self.by_generator(scores, answers, plan))
+        if any(part.rows for part in more):
+            measured = concatenate((measured, *more))
         if scores.margins:
             beyond = [r.metric in scores.margins and not self.within_text(r) for r in measured.rows]
             measured = withheld(measured, np.array(beyond, bool), BETWEEN_TEXTS)
         return infer(measured, plan, in_steps, uncorrected)
+
+    def by_generator(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
+        """Rows of measure `by_generator`; none where nothing tells who made the images."""
+        del scores, answers
+        return MeasuredBuilder(plan.n_resamples).build()
 
     @property
     def compares_images(self) -> bool:

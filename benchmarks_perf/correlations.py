@@ -17,12 +17,13 @@ from scipy import stats
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.correlation import (
     Groups,
-    resampled_grouped,
+    kendall_by_group,
     resampled_pearson,
     resampled_spearman,
 )
 from benchmarks.statistics.kendall import KendallForms, Ties
 from benchmarks.statistics.pairwise_accuracy import Calibrated, GroupedPairs, tie_calibrated
+from benchmarks.statistics.resampling import resampled_mean
 from benchmarks_perf.made_up import N_IMAGES, N_PROMPTS, Rated, rated, resampled_prompts, skills
 from benchmarks_perf.measuring import MIB, Figure, added_memory, alone, interleaved, seconds
 
@@ -70,7 +71,7 @@ def bootstrap(rounds: int = 3) -> Iterator[Figure]:
     draws = [np.repeat(np.arange(N_PROMPTS), row.astype(int)) for row in counts[:20]]
     spearman = resampled_spearman(x, y, counts, data.prompts)[:20]
     yield _apart("Spearman", np.abs(spearman - _plain_spearman(x, data, draws)).max(), 1e-12)
-    kendall = resampled_grouped("krcc", x, y, groups, counts)[:1]
+    kendall = resampled_mean(kendall_by_group(x, y, groups), counts)[:1]
     yield _apart("Kendall", np.abs(kendall - _plain_kendall(x, data, draws[:1])).max(), 1e-12)
     sides = {
         "scipy": lambda: _plain_spearman(x, data, draws),
@@ -83,7 +84,7 @@ def bootstrap(rounds: int = 3) -> Iterator[Figure]:
     yield times.compared("each of 10 together", "scipy", "ours, 10 metrics", at_least=10)
     sides = {
         "scipy": lambda: _plain_kendall(x, data, draws[:1]),
-        "ours": lambda: resampled_grouped("krcc", x, y, groups, counts),
+        "ours": lambda: resampled_mean(kendall_by_group(x, y, groups), counts),
     }
     times = interleaved(sides, rounds).scaled("scipy", len(counts))
     yield times.compared("Kendall by prompt", "scipy", "ours", at_least=2000)

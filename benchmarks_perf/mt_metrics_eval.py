@@ -16,7 +16,6 @@ an image that a prompt lacks has no gold. Where its definitions differ, they are
   of constant gold and count hybrids that are constant as 0. It is asked for 0; no prompt here has
   constant gold.
 - Its p-value is one-sided, without the sample among the draws: the hybrids are compared instead.
-- Pair swaps fail there for a prompt with a single image, which ours leave out.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.correlation import Groups
-from benchmarks.statistics.pair_permutation import ItemPairs
 from benchmarks.statistics.pairwise_accuracy import (
     Calibrated,
     GroupedPairs,
@@ -69,11 +67,6 @@ class _Table:
     @property
     def groups(self) -> IntArray | None:
         return None if self.sizes is None else np.repeat(np.arange(self.sizes.size), self.sizes)
-
-    @property
-    def bounds(self) -> IntArray:
-        sizes = [self.gold.size] if self.sizes is None else self.sizes
-        return np.append(0, np.cumsum(sizes)).astype(np.intp)
 
     @property
     def sample(self) -> Sample:
@@ -155,14 +148,6 @@ class _Peer:
         deltas: FloatArray = np.mean([one.deltas for one in found], axis=0)
         return _Swapped(float(np.mean([one.observed for one in found])), deltas)
 
-    def swapped_pairs(self, table: _Table, limits: tuple[float, ...], stays: Masks) -> _Swapped:
-        """The test of accuracies at these limits; `stays` are masks, one a draw and prompt."""
-        tables, average_by = self.tables(table)
-        params = self.module.PermutationSigDiffParams(block_size=N_SWAPS + 1)
-        with _drawn(stays):
-            test = self.module.PairwisePermutationSigDiff
-            return self._read(test(*tables, "acc23", average_by, N_SWAPS, params, *limits))
-
     @staticmethod
     def _read(found: tuple[Any, ...]) -> _Swapped:
         hybrids = np.asarray(found[3], np.float64).reshape(-1, 2)
@@ -174,7 +159,7 @@ def agreement() -> Iterator[Figure]:
     if find_spec("mt_metrics_eval") is None:
         raise NotAvailableError(HOW_TO_INSTALL)
     peer = _Peer(import_module("mt_metrics_eval.stats"))
-    if not hasattr(peer.module, "PairwisePermutationSigDiff"):
+    if not hasattr(peer.module, "PermutationSigDiff"):
         raise NotAvailableError(HOW_TO_INSTALL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of hybrids that are constant within a prompt
@@ -268,34 +253,6 @@ def _same_swaps(peer: _Peer) -> Iterator[Figure]:
                 apart = np.abs(ours - np.append(found.deltas, found.observed)).max()
                 largest = max(largest, float(apart))
             yield Figure(f"same swaps, {statistic} {where}: apart", largest, at_most=1e-9)
-    for where in ("by prompt", "by uneven prompts"):
-        apart = _pair_swaps_apart(peer, _two(where=where))
-        yield Figure(f"same swaps, accuracy {where}: apart", apart, at_most=1e-9)
-
-
-def _pair_swaps_apart(peer: _Peer, table: _Table) -> float:
-    """Swapped verdicts, right or wrong, against swapped orders and ties of which all is counted."""
-    assert table.sizes is not None
-    assert table.groups is not None
-    rng = np.random.default_rng(0)
-    draws = [
-        [rng.integers(0, 2, (n, n)).astype(np.bool_) for n in table.sizes] for _ in range(N_SWAPS)
-    ]
-    pairs = ItemPairs(table.gold, table.bounds)
-    limits = [pairs.threshold(column) for column in table.scores.T]
-    stays = [mask for draw in draws for mask in draw]
-    found = peer.swapped_pairs(table, tuple(limits), stays)
-    totals = np.zeros(N_SWAPS)
-    for block in pairs.blocks:
-        right = [block.right(x, e) for x, e in zip(table.scores.T, limits, strict=True)]
-        group = table.groups[block.low]
-        won = (right[0].astype(np.float64) - right[1]) / pairs.pairs_of_group[group]
-        start = table.bounds[group]
-        i, j = np.minimum(block.low, block.high) - start, np.maximum(block.low, block.high) - start
-        for number, masks in enumerate(draws):
-            stay = [masks[g][a, b] for g, a, b in zip(group, i, j, strict=True)]
-            totals[number] += float((won * np.where(stay, 1.0, -1.0)).sum())
-    return float(np.abs(totals / pairs.pairs_of_group.size - found.deltas).max())
 
 
 @contextmanager

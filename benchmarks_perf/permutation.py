@@ -13,11 +13,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.arrays import FloatArray
-from benchmarks.statistics.pair_permutation import ItemPairs, pair_swaps
 from benchmarks.statistics.paired import dominance, paired_many, rank_statistics, t_statistics
 from benchmarks.statistics.perm_both import Statistic, perm_both
 from benchmarks.statistics.permutation import PermutationTests
@@ -91,15 +89,6 @@ def _cases() -> Iterator[_Case]:
         5000,
         timed_draws=0,
         checked=False,
-    )
-    pairs = ItemPairs(data.gold, np.arange(0, data.gold.size + 1, N_IMAGES))
-    limits = [pairs.threshold(column) for column in data.scores.T]
-    yield _Case(
-        "accuracy, pairs swapped",
-        lambda: pair_swaps(data.scores, data.gold, groups=data.prompts),
-        _plain_pair_swaps(data.scores, data.gold, limits),
-        1000,
-        timed_draws=3,
     )
     yield flat(f"Spearman, {np.unique(tied).size} levels", "spearman", tied, 8)
 
@@ -193,42 +182,3 @@ def _plain_correlation_test(
         return (1 + hits) / (1 + n_draws)
 
     return p_value
-
-
-def _plain_pair_swaps(scores: FloatArray, gold: FloatArray, limits: list[float]) -> PlainTest:
-    """Pair swaps at given thresholds: comparisons swap, and all kinds are counted by prompt."""
-    upper = np.triu_indices(N_IMAGES, 1)
-
-    def signs(values: FloatArray, limit: float) -> list[NDArray[np.int8]]:
-        parts = values.reshape(-1, N_IMAGES)
-        differences = [np.subtract.outer(part, part)[upper] for part in parts]
-        return [(np.sign(d) * (np.abs(d) > limit)).astype(np.int8) for d in differences]
-
-    ordered = signs(gold, 0.0)
-    first, second = (signs(column, limit) for column, limit in zip(scores.T, limits, strict=True))
-
-    def difference(stay: list[NDArray[np.bool_]]) -> float:
-        total = 0.0
-        for order, a, b, kept in zip(ordered, first, second, stay, strict=True):
-            total += _accuracy(np.where(kept, a, b), order) - _accuracy(np.where(kept, b, a), order)
-        return abs(total)
-
-    def p_value(n_draws: int) -> float:
-        rng = np.random.default_rng(1)
-        observed, hits = difference([np.ones(upper[0].size, np.bool_)] * len(ordered)), 0
-        for _ in range(n_draws):
-            stay = [rng.integers(0, 2, upper[0].size, np.int8).astype(bool) for _ in ordered]
-            hits += difference(stay) >= observed * (1 - 1e-9)
-        return (1 + hits) / (1 + n_draws)
-
-    return p_value
-
-
-def _accuracy(found: NDArray[np.int8], order: NDArray[np.int8]) -> float:
-    """From the five counts of pairs that any variant of tau is made of."""
-    concordant = np.sum((found > 0) & (order > 0)) + np.sum((found < 0) & (order < 0))
-    discordant = np.sum((found > 0) & (order < 0)) + np.sum((found < 0) & (order > 0))
-    both = np.sum((found == 0) & (order == 0))
-    metric_only = np.sum((found == 0) & (order != 0))
-    gold_only = np.sum((found != 0) & (order == 0))
-    return float((concordant + both) / (concordant + discordant + both + metric_only + gold_only))

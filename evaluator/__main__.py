@@ -10,10 +10,14 @@ import typer
 
 from benchmarks.__main__ import command_line as benchmarks_command_line
 from benchmarks.command_line import run, with_help_as_started
+from evaluator.commands.ab import ab
+from evaluator.commands.best_of_n import best_of_n
 from evaluator.commands.check import check
 from evaluator.commands.compare import compare
+from evaluator.commands.croc import app as croc
 from evaluator.commands.demo import demo
 from evaluator.commands.doctor import doctor, health
+from evaluator.commands.export import app as export
 from evaluator.commands.generate import generate
 from evaluator.commands.grid import grid
 from evaluator.commands.init import init
@@ -33,6 +37,7 @@ from evaluator.commands.operate import (
     unban,
     withdraw,
 )
+from evaluator.commands.prompts import app as prompts
 from evaluator.commands.questions import app as questions
 from evaluator.commands.reevaluate import board_changes, reevaluate
 from evaluator.commands.report import report
@@ -45,6 +50,9 @@ from evaluator.commands.space import space
 from evaluator.commands.status import logs, status
 from evaluator.commands.store import store_app
 from evaluator.commands.submit import submit
+from evaluator.commands.train import train
+from evaluator.commands.votes import app as votes
+from evaluator.commands.watch import watch
 from evaluator.commands.worker import worker
 from evaluator.submission.receipts import assay_version
 
@@ -54,11 +62,14 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Without a store": (
         with_runtime_options(score),
         with_runtime_options(serve),
+        with_runtime_options(ab, without=("checkpoint", "revision")),
+        with_runtime_options(watch, without=("checkpoint", "revision")),
         meta,
         compare,
         generate,
+        train,
     ),
-    "Visitors": (board_changes,),
+    "Visitors": (board_changes, best_of_n),
     "Operators": (
         worker,
         doctor,
@@ -98,7 +109,11 @@ def command_line() -> typer.Typer:
             app.command(_TYPED_AS.get(command), rich_help_panel=panel)(command)
     app.add_typer(scorers_app(), name="scorers")
     app.add_typer(questions, name="questions")
+    app.add_typer(prompts, name="prompts")
+    app.add_typer(croc, name="croc")
+    app.add_typer(votes, name="votes")
     app.add_typer(models, name="models")
+    app.add_typer(export, name="export")
     app.add_typer(store_app(), name="store")
     app.add_typer(benchmarks_command_line(), name="bench")
     return app

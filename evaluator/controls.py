@@ -26,7 +26,7 @@ from benchmarks.statistics.content_effect import ChangeEffect, content_effect
 from benchmarks.statistics.prompt_effect import MIN_SIZE, Area, prompt_effect
 from evaluator.scoring.asking import PairRequest, RawItem, ScorerClient
 from evaluator.scoring.comparing import AgainstOwnImage
-from evaluator.trust import canonical_items, scores_of
+from evaluator.trust import canonical_items, output_scores
 from leaderboard.trust import (
     CHANGES,
     AreaFigures,
@@ -126,10 +126,29 @@ def controls(
     `direction`: +1 where higher scores are better, else -1; `rounding`: largest difference that is
     put down to rounding; `compares`: an image's score is its margin over that of the prompt.
     """
+    return controls_of_each(client, crossing, [Output(direction, rounding)], compares=compares)[0]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One of the scores that a scorer gives for a pair."""
+
+    direction: int = 1  # +1 where higher scores are better, else -1
+    rounding: float = 0.0  # the largest difference that is put down to rounding
+
+
+def controls_of_each(
+    client: ScorerClient,
+    crossing: Crossing,
+    outputs: Sequence[Output],
+    *,
+    compares: bool = False,
+) -> tuple[Controls, ...]:
+    """The controls of each output of a scorer, asked once; see `controls`."""
     pairs = crossing.questions.pairs
     if len(pairs) < MIN_SIZE:
         few = f"only {len(pairs)} images have prompts of their own; {MIN_SIZE} are needed"
-        return _undecided(few)
+        return (_undecided(few),) * len(outputs)
     items = {one.image_id: one for one in canonical_items(crossing.questions)}
     there = [items[pair.image_id] for pair in pairs if pair.image_id in items]
     if compares:
@@ -139,17 +158,24 @@ def controls(
             if pair.image_id in items
         }
         client = AgainstOwnImage(client, own)
+    signs = np.array([one.direction for one in outputs], dtype=np.float64)
     try:
-        table = direction * _scores(client, crossing, there)
+        tables = signs[:, None, None] * _scores(client, crossing, there, len(outputs))
     except SubmitterError:
-        return _undecided(ENDED, n_cells=len(pairs) ** 2)
+        return (_undecided(ENDED, n_cells=len(pairs) ** 2),) * len(outputs)
     # A longer prompt moves nothing where an image is compared with itself.
     names = [name for name in CHANGES if not (compares and name == "length")]
-    content = _content_control(
-        client, crossing, there, table, names, direction=direction, rounding=rounding
+    senses, after = _after_changes(client, crossing, there, names, len(outputs))
+    empty = signs[:, None] * _own_scores(client, crossing, there, lambda _: "", len(outputs))
+    return tuple(
+        Controls(
+            _prompt_control(crossing, tables[place], empty[place], one.rounding),
+            _content_control(
+                tables[place], names, one.direction * after[place], senses, one.rounding
+            ),
+        )
+        for place, one in enumerate(outputs)
     )
-    empty = direction * _own_scores(client, crossing, there, lambda _: "")
-    return Controls(_prompt_control(crossing, table, empty, rounding), content)
 
 
 def _undecided(why_not: str, n_cells: int = 0) -> Controls:
@@ -195,18 +221,22 @@ def _figures(area: Area) -> AreaFigures | None:
     return None if math.isnan(area.value) else AreaFigures(**vars(area))
 
 
-def _scores(client: ScorerClient, crossing: Crossing, items: Sequence[RawItem]) -> FloatArray:
-    """Of each prompt with each image, shape (P, P); a request is an image with all prompts."""
+def _scores(
+    client: ScorerClient, crossing: Crossing, items: Sequence[RawItem], outputs: int
+) -> FloatArray:
+    """Of each prompt with each image, shape (outputs, P, P); a request is an image with all prompts."""
     pairs = crossing.questions.pairs
     asked = tuple(
         PairRequest(str(p), pair.text_id, text)
         for p, (pair, text) in enumerate(zip(pairs, crossing.texts, strict=True))
     )
-    table = np.full((len(pairs), len(pairs)), np.nan)
+    tables = np.full((outputs, len(pairs), len(pairs)), np.nan)
     for item in items:
-        found = scores_of(client, [replace(item, asked=asked)])
-        table[:, _places(pairs)[item.image_id]] = [found[one.pair_id] for one in asked]
-    return table
+        found = output_scores(client, [replace(item, asked=asked)], outputs)
+        tables[:, :, _places(pairs)[item.image_id]] = [
+            [scores[one.pair_id] for one in asked] for scores in found
+        ]
+    return tables
 
 
 def _own_scores(
@@ -214,21 +244,23 @@ def _own_scores(
     crossing: Crossing,
     items: Sequence[RawItem],
     prompt: Callable[[str], str],
+    outputs: int,
 ) -> FloatArray:
-    """Of each image with its own prompt, changed, shape (P,); NaN of all where a scorer ends."""
+    """Of each image with its own prompt, changed, shape (outputs, P); NaN of all where it ends."""
     pairs = crossing.questions.pairs
     places, texts = _places(pairs), crossing.texts
-    scores = np.full(len(places), np.nan)
+    scores = np.full((outputs, len(places)), np.nan)
     asked = [
         replace(item, asked=(PairRequest(item.image_id, "", prompt(texts[places[item.image_id]])),))
         for item in items
     ]
     try:
-        found = scores_of(client, asked)
+        found = output_scores(client, asked, outputs)
     except SubmitterError:
         return scores
-    for image_id, score in found.items():
-        scores[places[image_id]] = score
+    for own, by_image in zip(scores, found, strict=True):
+        for image_id, score in by_image.items():
+            own[places[image_id]] = score
     return scores
 
 
@@ -247,20 +279,17 @@ _BORDER, _MARK = 1 / 16, 1 / 4
 _OPACITY = 0.5
 
 
-def _content_control(
+def _after_changes(
     client: ScorerClient,
     crossing: Crossing,
     items: Sequence[RawItem],
-    table: FloatArray,
     names: Sequence[ChangeName],
-    *,
-    direction: int,
-    rounding: float,
-) -> ContentControl:
-    """`table`: shape (P, P), of the images as they are; larger is better."""
+    outputs: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Signs of the changes, shape (changes, P), and scores after them, (outputs, changes, P)."""
     places = _places(crossing.questions.pairs)
     signs = np.ones((len(names), len(places)))
-    after = np.full(signs.shape, np.nan)
+    after = np.full((outputs, *signs.shape), np.nan)
     for row, name in enumerate(names):
         rng = np.random.default_rng(_seed(crossing.seed, name))
         signs[row] = _balanced(rng, len(places)) if name in _SIGNED else 1.0
@@ -268,7 +297,18 @@ def _content_control(
             _changed(item, name, int(signs[row, places[item.image_id]]), rng) for item in items
         ]
         prompt = longer if name == "length" else str
-        after[row] = direction * _own_scores(client, crossing, changed, prompt)
+        after[:, row] = _own_scores(client, crossing, changed, prompt, outputs)
+    return signs, after
+
+
+def _content_control(
+    table: FloatArray,
+    names: Sequence[ChangeName],
+    after: FloatArray,
+    signs: FloatArray,
+    rounding: float,
+) -> ContentControl:
+    """`table`: shape (P, P), of the images as they are; `after`, `signs`: (changes, P)."""
     own = np.arange(len(table))
     found = content_effect(table, own, after, signs, rounding)
     effects = dict(zip(names, found.changes, strict=True))

@@ -44,6 +44,7 @@ from leaderboard.service.webhooks import checked_secret as checked_webhook
 from leaderboard.store.hub.layout import CONTENTS
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.wire import checked_secret as checked_live
+from leaderboard.text import duration
 
 if TYPE_CHECKING:
     from leaderboard.store.hub.hub_store import HubParts
@@ -178,7 +179,7 @@ def disk_rows(places: Mapping[str, Path]) -> Iterator[Row]:
         full = disk.free_bytes < DISK_FLOOR_BYTES
         yield Row(
             f"disk of {what}",
-            f"{gib(disk.free_bytes)} of {gib(disk.total_bytes)} free, {folder}",
+            f"{mib(disk.free_bytes)} of {mib(disk.total_bytes)} free, {folder}",
             "make room; workers begin nothing here" if full else "",
             broken=full,
         )
@@ -188,25 +189,20 @@ def model_rows(cache: ModelCache) -> Iterator[Row]:
     """Which models of the Hub are kept here."""
     models = cache.models()
     used = sum(one.in_use for one in models)
-    size = gib(sum(one.n_bytes for one in models))
+    size = mib(sum(one.n_bytes for one in models))
     yield Row("models", f"{len(models)} kept, {used} in use, {size}, {cache.folder}")
 
 
 def environment_rows(cache: EnvironmentCache) -> Iterator[Row]:
     """Which environments of modules are kept here, and whether more can be built."""
     kept = cached_folders(cache.folder)
-    size = gib(sum(one.n_bytes for one in kept))
+    size = mib(sum(one.n_bytes for one in kept))
     nothing = cache.source == PackageSource()
     yield Row(
         "environments",
         f"{len(kept)} kept, {size}, {cache.folder}",
         "none are built: set ASSAY_WHEELS or ASSAY_PACKAGE_INDEX" if nothing else "",
     )
-
-
-def gib(n_bytes: int) -> str:
-    """A size as people read it."""
-    return f"{n_bytes / 2**30:.1f} GiB"
 
 
 def _advice(layer: str) -> str:
@@ -423,7 +419,7 @@ def health_rows(health: Health, name: str) -> Iterator[Row]:
         yield Row("failures", _failures(health))
         yield from _workers(health)
     if health.snapshot is not None:
-        yield Row("boards", f"built {ago(health.snapshot.age_s)}")
+        yield Row("boards", f"built {duration(health.snapshot.age_s)} ago")
     for problem in health.problems:
         yield Row(
             f"problem {problem.code}",
@@ -439,26 +435,18 @@ def broken_record_rows(ledger: Ledger) -> Iterator[Row]:
         yield Row(f"submission {name}", error.message, error.hint, broken=True)
 
 
-def ago(seconds: float) -> str:
-    """How long ago, as people say it."""
-    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{seconds:.0f} s ago"
-
-
 def _states(health: Health) -> str:
     return ", ".join(f"{n} {state}" for state, n in sorted(health.submissions.items())) or "empty"
 
 
 def _changed(age_s: float | None) -> str:
-    return "" if age_s is None else f", last changed {ago(age_s)}"
+    return "" if age_s is None else f", last changed {duration(age_s)} ago"
 
 
 def _queue(health: Health) -> str:
     if not health.queue_length:
         return f"nobody waits, {health.in_work} in work"
-    oldest = ago(health.oldest_wait_s).removesuffix(" ago")
+    oldest = duration(health.oldest_wait_s)
     return f"{health.queue_length} wait, the oldest for {oldest}; {health.in_work} in work"
 
 
@@ -475,7 +463,7 @@ def _workers(health: Health) -> Iterator[Row]:
         yield Row("workers", "none has ever beaten, or not within a day")
     for worker in health.workers:
         doing = f"works at {worker.rate_per_s:.1f} pairs/s" if worker.working else "waits"
-        beat = f"beat {ago(worker.heartbeat_age_s)}"
+        beat = f"beat {duration(worker.heartbeat_age_s)} ago"
         yield Row(f"worker {worker.name}", f"{doing}, {beat}" if worker.alive else f"gone, {beat}")
 
 

@@ -180,6 +180,10 @@ def _problem(detail: ErrorDetails, kind: type[BaseModel], lines: Mapping[Key, in
         key = repr(key)[1:-1]
     line = line_of(lines, place)
     known = kind.model_fields
+    if detail["type"] == "extra_forbidden" and len(place) > 1:
+        return Problem(
+            "bad_manifest", f"{key!r} is no key of a manifest.", "Leave it out.", FILE, line
+        )
     if detail["type"] == "extra_forbidden":
         hint = f"{nearest(key, known)}Known keys: {', '.join(known)}."
         return Problem("bad_manifest", f"{key!r} is no key of a manifest.", hint, FILE, line)

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
@@ -70,6 +69,9 @@ class MetricSource:
     higher_is_better: bool
     source: ClientSource  # opens it
     row: ScorerRow | None = None  # of a built-in metric
+    # of a scoring module with several: their names, in the order of its scores; else none
+    outputs: tuple[str, ...] = ()
+    place: int = 0  # of the output that this is
     own_weights: bool = False  # whether the caller named its weights, by folder or commit
 
 
@@ -85,6 +87,7 @@ class Metric:
         low: the smallest possible score; None where there is no bound, or none is known.
         high: the largest possible score, likewise.
         higher_is_better: whether a larger score says that the image follows the prompt better.
+        outputs: names of the outputs of a scoring module with several, of which this is one.
     """
 
     name: str
@@ -92,15 +95,17 @@ class Metric:
     low: float | None
     high: float | None
     higher_is_better: bool
+    outputs: tuple[str, ...]
 
     def __init__(self, known: MetricSource, until: ExitStack) -> None:
         self.name, self.title = known.name, known.title
         self.low, self.high = known.low, known.high
         self.higher_is_better = known.higher_is_better
+        self.outputs, self._place = known.outputs, known.place
         self._until = until
         self._opened: _Opened = (
             _InProcess(known.source)
-            if isinstance(known.source, ModelSource)
+            if isinstance(known.source, ModelSource) and not known.source.row.environment
             else _InSandbox(known.source)
         )
         until.callback(self._opened.close)
@@ -110,12 +115,7 @@ class Metric:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -144,6 +144,30 @@ class Metric:
                 be; every file that is missing or no image is named before anything is scored.
             PlatformError: the metric or its device failed.
         """
+        return self._scores(images, prompts, slice(self._place, self._place + 1), cross)[..., 0]
+
+    def score_outputs(
+        self, images: Sequence[Picture], prompts: Sequence[str], *, cross: bool = False
+    ) -> dict[str, NDArray[np.float64]]:
+        """Score as `score` does, by every output of the scoring module at once.
+
+        Returns:
+            Output, by its name in the manifest, to scores as of `score`, within bounds of its own.
+
+        Raises:
+            SubmitterError: as `score`; or the metric has one output and no name for it (`no_outputs`).
+        """
+        if not self.outputs:
+            raise SubmitterError(
+                "no_outputs", f"{self.name} gives one score per pair.", "Ask it by score."
+            )
+        scores = self._scores(images, prompts, slice(None), cross)
+        return {name: scores[..., place] for place, name in enumerate(self.outputs)}
+
+    def _scores(
+        self, images: Sequence[Picture], prompts: Sequence[str], of: slice, cross: bool
+    ) -> NDArray[np.float64]:
+        """Of these outputs, shape (n, outputs), or (n, m, outputs) with `cross`."""
         texts = _checked_prompts(prompts)
         _check_list(images)
         if not cross and len(images) != len(texts):
@@ -158,10 +182,16 @@ class Metric:
             if cross
             else list(enumerate(texts))
         )
-        verdicts = self.verdicts(data, pairs)
-        _warn_of_none(verdicts, pairs)
-        scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
-        return scores.reshape(len(data), len(texts)) if cross else scores
+        verdicts = self._verdicts(data, pairs)
+        every = np.array([self._row(verdict) for verdict in verdicts], dtype=np.float64)
+        scores = every.reshape(len(pairs), max(1, len(self.outputs)))[:, of]
+        _warn_of_none(scores, verdicts, pairs)
+        shape = (len(data), len(texts)) if cross else (len(texts),)
+        return scores.reshape(*shape, scores.shape[1])
+
+    def _row(self, verdict: Verdict) -> tuple[float, ...]:
+        """The score of each output; what could not be asked has a single NaN for all."""
+        return (*verdict.outputs, *[math.nan] * (len(self.outputs) - len(verdict.outputs)))
 
     def compare(
         self, prompts: Sequence[str], images_a: Sequence[Picture], images_b: Sequence[Picture]
@@ -198,8 +228,9 @@ class Metric:
 
         pairs = [(place, texts[place % n]) for place in range(2 * n)]
         verdicts = self.verdicts([couple(*one) for one in both], pairs)
-        _warn_of_none(verdicts, pairs)
-        there, back = np.array([verdict.score for verdict in verdicts]).reshape(2, n)
+        margins = np.array([verdict.score for verdict in verdicts])
+        _warn_of_none(margins[:, None], verdicts, pairs)
+        there, back = margins.reshape(2, n)
         return np.stack([there, -back], axis=1)
 
     def verdicts(
@@ -213,6 +244,18 @@ class Metric:
             SubmitterError: the metric is a scoring module, and its code failed.
             PlatformError: the metric or its device failed, or it was closed.
         """
+        found = self._verdicts(images, pairs)
+        if not self.outputs:
+            return found
+        scores = [self._row(verdict)[self._place] for verdict in found]
+        return [
+            Verdict(score, verdict.problem if math.isnan(score) else "")
+            for verdict, score in zip(found, scores, strict=True)
+        ]
+
+    def _verdicts(
+        self, images: Sequence[ImageReader], pairs: Sequence[tuple[int, str]]
+    ) -> list[Verdict]:
         with self._lock, ThreadPoolExecutor(_THREADS, thread_name_prefix="ready") as pool:
             if self._opened.closed:
                 raise PlatformError("metric_closed", f"{self.name} was closed.", "Load it again.")
@@ -238,6 +281,7 @@ def load_metric(
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     isolation: str = "auto",
+    output: str = "",
 ) -> Metric:
     """Load a metric: `load_metric("clipscore-hessel").score(images, prompts)`.
 
@@ -253,6 +297,8 @@ def load_metric(
         allow_pickle: read weights that are pickles; they can run code.
         trust_remote_code: run code of the checkpoint's repository.
         isolation: of a scoring module: `auto`, or `none` for code of your own.
+        output: of a scoring module with several: the one that `score` gives, by its name in the
+            manifest; `score_outputs` gives them all.
 
     Raises:
         SubmitterError: there is no such metric, or it cannot be run as asked.
@@ -280,27 +326,38 @@ def load_metric(
         raise SubmitterError(
             "unknown_isolation", f"{isolation!r} isolates nothing.", f"Known: {known}."
         )
-    return opened_metric(os.fspath(name), lambda _: runtime, IsolationChoice(isolation))
+    chosen = IsolationChoice(isolation)
+    return opened_metric(os.fspath(name), lambda _: runtime, chosen, output)
 
 
 def opened_metric(
-    named: str, runtime_for: RuntimeFor, isolation: IsolationChoice = IsolationChoice.AUTO
+    named: str,
+    runtime_for: RuntimeFor,
+    isolation: IsolationChoice = IsolationChoice.AUTO,
+    output: str = "",
 ) -> Metric:
     """The metric of that name, loaded; see `metric_source`."""
     with ExitStack() as stack:
-        known = stack.enter_context(metric_source(named, runtime_for, isolation))
+        known = stack.enter_context(metric_source(named, runtime_for, isolation, output))
         return Metric(known, stack.pop_all())
     raise AssertionError  # A context that hides errors: there is none.
 
 
 @contextmanager
 def metric_source(
-    named: str, runtime_for: RuntimeFor, isolation: IsolationChoice = IsolationChoice.AUTO
+    named: str,
+    runtime_for: RuntimeFor,
+    isolation: IsolationChoice = IsolationChoice.AUTO,
+    output: str = "",
 ) -> Iterator[MetricSource]:
-    """Find a metric: a built-in row, a bundled scoring module, or the folder or archive of one."""
+    """Find a metric: a built-in row, a bundled scoring module, or the folder or archive of one.
+
+    `output`: the one that is wanted of a scoring module with several.
+    """
     rows = load_rows()
     if named in rows:
         row = rows[named]
+        _check_output((), row.name, output)
         runtime = runtime_for(row)
         _check_roles(row, runtime)
         check_installed()
@@ -331,8 +388,24 @@ def metric_source(
     with opened_source(place, load_registry()) as (seen, module):
         if module is None:
             raise one_error(seen.problems)
+        _check_output(tuple(module.manifest.outputs), module.manifest.name, output)
         with module_machine(module, isolation) as machine:
-            yield _of_module(module, machine, runtime.device)
+            yield _of_module(module, machine, runtime.device, output)
+
+
+def _check_output(outputs: Sequence[str], name: str, wanted: str) -> None:
+    if wanted in (outputs or ("",)):
+        return
+    if not outputs:
+        raise SubmitterError(
+            "unknown_output", f"{name} gives one score per pair, and none is named {wanted!r}."
+        )
+    has = f"{name} has the outputs {', '.join(outputs)}"
+    raise SubmitterError(
+        "unknown_output" if wanted else "output_missing",
+        f"{has}, and none of the name {wanted[:80]!r}." if wanted else f"{has}, and none is named.",
+        "Name one of them as output; on the command line with --output-name.",
+    )
 
 
 def _check_roles(row: ScorerRow, runtime: Runtime) -> None:
@@ -363,8 +436,12 @@ def module_machine(
     cache = ModelCache(models or Path(value_of("models", os.environ)).absolute())
     with (
         tempfile.TemporaryDirectory(prefix="assay-check-") as scratch,
-        EnvironmentCache.of_settings(os.environ).lent(module.environment) as environment,
+        ExitStack() as until,
     ):
+        environment: Path | None = None
+        if module.environment is not None:
+            built = EnvironmentCache.of_settings(os.environ).lent(module.environment)
+            environment = until.enter_context(built)
         brought = cache.bring(module.manifest.models, tell)
         limits = scorer_limits(os.environ)
         yield Machine(status.backend, status.layers, limits, brought, Path(scratch), environment)
@@ -377,7 +454,7 @@ def _bundled(named: str) -> Path | None:
     return None
 
 
-def _of_module(module: ScoringModule, machine: Machine, device: str) -> MetricSource:
+def _of_module(module: ScoringModule, machine: Machine, device: str, output: str) -> MetricSource:
     manifest = module.manifest
     job = Job(
         module.content.folder,
@@ -388,17 +465,24 @@ def _of_module(module: ScoringModule, machine: Machine, device: str) -> MetricSo
         models=machine.models,
         environment=machine.environment,
     )
-    low, high = manifest.range or (None, None)
+    outputs = tuple(manifest.outputs)
+    place = outputs.index(output) if outputs else 0
+    name, own = list(manifest.of_metrics.items())[place]
+    low, high = own.range or (None, None)
     versions = environment_versions(module.environment).values()
     locked = () if module.environment is None else (module.environment.record,)
     fingerprint = "-".join((module.content.sha256, device, *versions, *locked))
     return MetricSource(
-        manifest.name,
-        f"{manifest.name} {manifest.version}",
+        name,
+        f"{name} {manifest.version}",
         low,
         high,
-        manifest.direction == "higher_is_better",
-        StartedSandboxes(lambda: machine.backend.start(job), fingerprint),
+        own.direction == "higher_is_better",
+        StartedSandboxes(
+            lambda: machine.backend.start(job), fingerprint, outputs=len(outputs) or 1
+        ),
+        outputs=outputs,
+        place=place,
     )
 
 
@@ -552,11 +636,14 @@ def _of_array(image: Any) -> Image.Image:
     return Image.fromarray(array[:, :, 0] if array.ndim == 3 and channels == 1 else array)
 
 
-def _warn_of_none(verdicts: Sequence[Verdict], pairs: Sequence[tuple[int, str]]) -> None:
+def _warn_of_none(
+    scores: NDArray[np.float64], verdicts: Sequence[Verdict], pairs: Sequence[tuple[int, str]]
+) -> None:
+    """`scores`: those that were asked for, shape (pairs, outputs)."""
     none = [
         f"image {image} with {text[:80]!r}: {verdict.problem}"
-        for verdict, (image, text) in zip(verdicts, pairs, strict=True)
-        if math.isnan(verdict.score)
+        for row, verdict, (image, text) in zip(scores, verdicts, pairs, strict=True)
+        if np.isnan(row).any()
     ]
     if none:
         why = "; ".join(none[:_MOST_TOLD]) + (" and so on" if len(none) > _MOST_TOLD else "")

@@ -28,6 +28,7 @@ from benchmarks.errors import AssayError
 from evaluator.metric import Metric
 from evaluator.scoring.contract import Verdict
 from leaderboard.api.replies import BusyError, RefusedError, refusal, status_of
+from leaderboard.service.bodies import body_of
 
 _MIB = 2**20
 _MOST_NAMED = 10
@@ -249,7 +250,14 @@ def _check_token(request: Request, token: str) -> None:
 
 async def _pairs(request: Request, limits: ServiceLimits) -> tuple[list[bytes], list[str]]:
     """Images and prompts of a request, as many of the one as of the other."""
-    body = await _body(request, limits.body_mib * _MIB)
+    body = await body_of(request, limits.body_mib * _MIB, within_s=None)
+    if len(body) > limits.body_mib * _MIB:
+        raise RefusedError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "too_large",
+            f"A request may have {limits.body_mib} MiB.",
+            "Send fewer images at a time.",
+        )
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
         images, prompts = await _of_form(request, body, limits.pairs)
     else:
@@ -274,22 +282,6 @@ async def _pairs(request: Request, limits: ServiceLimits) -> tuple[list[bytes], 
             "Send them in several requests: those that wait are scored together.",
         )
     return images, prompts
-
-
-async def _body(request: Request, most: int) -> bytes:
-    """What was sent, of which no more is read than may be."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise RefusedError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                "too_large",
-                f"A request may have {most // _MIB} MiB.",
-                "Send fewer images at a time.",
-            )
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _of_json(body: bytes) -> tuple[list[bytes], list[str]]:

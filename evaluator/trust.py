@@ -138,12 +138,23 @@ def tried(
     tell: Tell = lambda _done, _total: None,
 ) -> Trial:
     """Put a scorer through all checks but that of its run."""
+    return trials(client, questions, benchmark, 1, tell)[0]
+
+
+def trials(
+    client: ScorerClient,
+    questions: Questions,
+    benchmark: str,
+    outputs: int,
+    tell: Tell = lambda _done, _total: None,
+) -> tuple[Trial, ...]:
+    """The same of each of so many outputs: asked once, and each with checks of its own."""
     items = canonical_items(questions)
-    passes = _Passes(client, tell)
+    passes = _Passes(client, tell, outputs)
     before = passes.scores([items])
     # Batches of three images, strided, so that each is with others than before.
     n = max(1, -(-len(items) // 3))
-    other: dict[CheckName, Scores] = {
+    other: dict[CheckName, tuple[Scores, ...]] = {
         "repeat": passes.scores([items]),
         "order": passes.scores([[replace(one, asked=one.asked[::-1]) for one in items[::-1]]]),
         "batch": passes.scores([items[at::n] for at in range(n) if items[at::n]]),
@@ -153,15 +164,31 @@ def tried(
         "reencoded": passes.scores([_changed(items, reencoded)]),
         "one_pixel": passes.scores([_changed(items, one_step_brighter)]),
     }
+    every = [{name: of[place] for name, of in other.items()} for place in range(outputs)]
+    return tuple(
+        _trial(client, benchmark, len(items), first, own)
+        for first, own in zip(before, every, strict=True)
+    )
+
+
+def _trial(
+    client: ScorerClient,
+    benchmark: str,
+    n_images: int,
+    before: Scores,
+    other: Mapping[CheckName, Scores],
+) -> Trial:
+    """`before`: scores of the pairs as they were asked first; `other`: as each check asked them."""
     spread = _spread(before)
     limit = LIMITS.get(client.environment.get("dtype", "float32"), LIMITS["float32"])
     accepted: dict[CheckName, float | None] = dict.fromkeys(other, _accepted(before, spread, limit))
-    enough = len(items) >= LOOKUP_IMAGES
+    enough = n_images >= LOOKUP_IMAGES
     accepted["one_pixel"] = _accepted(before, spread, LOOKUP_SHARE) if enough else None
     report = TrustReport(
         benchmark=benchmark,
         n_pairs=len(before),
-        n_images=len(items),
+        n_images=n_images,
+        n_scored=len(_numbers(before)),
         spread=spread,
         limit=limit,
         environment=client.environment,
@@ -207,7 +234,14 @@ def _or_zero(figure: float) -> float:
 
 def scores_of(client: ScorerClient, items: Sequence[RawItem]) -> Scores:
     """Scores by pair_id of one batch; NaN where there is none."""
-    return _Passes(client, lambda _done, _total: None).scores([items])
+    return output_scores(client, items, 1)[0]
+
+
+def output_scores(
+    client: ScorerClient, items: Sequence[RawItem], outputs: int
+) -> tuple[Scores, ...]:
+    """The same of each of so many outputs."""
+    return _Passes(client, lambda _done, _total: None, outputs).scores([items])
 
 
 def compared(name: CheckName, before: Scores, after: Scores, accepted: float | None) -> Check:
@@ -230,7 +264,8 @@ def compared(name: CheckName, before: Scores, after: Scores, accepted: float | N
     if accepted is not None:
         counts = np.where(lost, math.inf, moved)
         most = _typical(counts) if name == "one_pixel" else float(counts.max(initial=0.0))
-        passed = most <= accepted
+        # Where no pair has both scores, nothing was seen to be the same.
+        passed = False if most > accepted else True if both.any() else None
     return Check(
         name=name,
         n_pairs=len(pairs),
@@ -249,18 +284,24 @@ def compared(name: CheckName, before: Scores, after: Scores, accepted: float | N
 class _Passes:
     """Asks batches and counts the passes."""
 
-    def __init__(self, client: ScorerClient, tell: Tell) -> None:
+    def __init__(self, client: ScorerClient, tell: Tell, outputs: int) -> None:
         self._client = client
         self._tell = tell
+        self._outputs = outputs
         self._done = 0
 
-    def scores(self, batches: Sequence[Sequence[RawItem]]) -> Scores:
-        found: dict[str, float] = {}
+    def scores(self, batches: Sequence[Sequence[RawItem]]) -> tuple[Scores, ...]:
+        """Of each output, by pair_id; NaN where there is none."""
+        found: tuple[dict[str, float], ...] = tuple({} for _ in range(self._outputs))
         for number, items in enumerate(batches):
             reply = answered(self._client, Batch(number, tuple(items))).reply
             for item, verdicts in zip(items, reply.verdicts, strict=True):
                 for one, verdict in zip(item.asked, verdicts, strict=True):
-                    found[one.pair_id] = verdict.score
+                    # A pair that could not be asked has a single NaN, for all outputs.
+                    lacking = [math.nan] * (self._outputs - len(verdict.outputs))
+                    values = (*verdict.outputs, *lacking)
+                    for scores, value in zip(found, values, strict=True):
+                        scores[one.pair_id] = value
         self._done += 1
         self._tell(self._done, _STEPS)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -64,9 +65,12 @@ class Submission(_Record):
     """Name of the metric, or of the scores file."""
     version: str = ""
     metrics: tuple[str, ...]
-    """The entries it makes on the boards: one for code, one per column of a scores file."""
+    """The entries it makes on the boards: one for code or for each of its outputs, one per column of
+    a scores file."""
     benchmarks: tuple[str, ...]
     """Registry names of the benchmarks it is to be run on."""
+    metric_benchmarks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Metric to the benchmarks that it is on, of a module with several outputs; empty: each is on all."""
     submitter: str
     description: str = ""
     authors: tuple[str, ...] = ()
@@ -112,6 +116,16 @@ class Submission(_Record):
     images: ImagesSeen | None = None
     """Of generations: what was found in them."""
     received_at: AwareDatetime
+
+    @property
+    def outputs(self) -> int:
+        """Scores that its code gives for a pair."""
+        return len(self.metrics) if self.kind is Kind.METRIC else 1
+
+    def metrics_on(self, benchmark: str) -> tuple[str, ...]:
+        """The entries it makes on the board of a benchmark."""
+        on = self.metric_benchmarks
+        return tuple(m for m in self.metrics if not on or benchmark in on.get(m, ()))
 
     @property
     def builtin(self) -> str:
@@ -291,6 +305,19 @@ class Findings(_Record):
     """Of a metric that compares."""
 
 
+class OutputReport(_Record):
+    """What was found of one of several outputs of a scoring module."""
+
+    findings: Findings | None = None
+    """What is to be known of its items; None where nothing was found out."""
+    trust: TrustReport | None = None
+    """What the output was put through; None where it was not."""
+
+    def with_report(self, change: Callable[[TrustReport], TrustReport]) -> OutputReport:
+        """The same with its report changed."""
+        return self.model_copy(update={"trust": self.trust and change(self.trust)})
+
+
 class Provenance(_Record):
     """What the intervals, ranks and p-values of a run are computed again from."""
 
@@ -357,17 +384,55 @@ class RunResult(_Record):
     """Metric to the number of malformed cells mended by the benchmark's documented rule."""
     trust: TrustReport | None = None
     """What the scorer was put through; None where no code was run."""
+    outputs: dict[str, OutputReport] = Field(default_factory=dict)
+    """Metric to what was found of it, of a module with several outputs, where `findings` and `trust`
+    are None; empty of all others."""
     scores_sha256: dict[str, str] = Field(default_factory=dict)
     """Metric to a hash of its scores, rounded to six significant digits, in the order of their pair
     ids; what two entries share here is one metric under two names."""
     same_scores_as: tuple[str, ...] = ()
     """Earlier submissions by others with the very same scores: a flag, not a verdict."""
+    metrics_same_as: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Metric to those of `same_scores_as` that have its scores; absent of a metric without any, and
+    of all in older results, where each is taken to be."""
     judges: dict[str, JudgeRun] = Field(default_factory=dict)
     """Of generations: entry id (`<submission>/<metric>`) to the run of each metric that scored
     them. Its scores are in the column of that name."""
     pictures: int = 0
     """Of generations: number of files of pictures (`leaderboard.models.pictures`)."""
     judged_at: AwareDatetime
+
+    def findings_of(self, metric: str) -> Findings | None:
+        """What must be known of the items of the run of a metric."""
+        return self.outputs[metric].findings if metric in self.outputs else self.findings
+
+    def trust_of(self, metric: str) -> TrustReport | None:
+        """What a metric was put through."""
+        return self.outputs[metric].trust if metric in self.outputs else self.trust
+
+    def same_as(self, metric: str) -> tuple[str, ...]:
+        """Submissions by others with the very same scores as a metric's."""
+        if not self.metrics_same_as:
+            return self.same_scores_as
+        return self.metrics_same_as.get(metric, ())
+
+    def with_same_scores(self, found: Mapping[str, tuple[str, ...]]) -> RunResult:
+        """The same with what its scores are equal to: metric to submissions by others."""
+        every = tuple(dict.fromkeys(name for names in found.values() for name in names))
+        update = {"same_scores_as": every, "metrics_same_as": dict(found)}
+        return self.model_copy(update=update)
+
+    @property
+    def reports(self) -> tuple[TrustReport, ...]:
+        """What it was put through, of each of its outputs."""
+        every = (self.trust, *(one.trust for one in self.outputs.values()))
+        return tuple(one for one in every if one is not None)
+
+    def with_reports(self, change: Callable[[TrustReport], TrustReport]) -> RunResult:
+        """The same with its reports changed, those of its outputs too."""
+        outputs = {name: one.with_report(change) for name, one in self.outputs.items()}
+        trust = None if self.trust is None else change(self.trust)
+        return self.model_copy(update={"trust": trust, "outputs": outputs})
 
     def as_rows(self) -> tuple[Row, ...]:
         """The rows as `Row` objects."""
@@ -408,6 +473,8 @@ class ModelCard(_Frozen):
     """Guidance scale."""
     drawn_on: str = Field(default="", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
     """Date, as YYYY-MM-DD: a service behind an address changes under one name."""
+    released: str = Field(default="", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    """Day of the model's release, as YYYY-MM-DD: a judge may have been validated on older models alone."""
     selection: Selection = "first"
     best_of: int | None = Field(default=None, ge=2)
     """Of how many images the best was taken, where `selection` is `best_of`."""

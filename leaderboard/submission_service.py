@@ -195,14 +195,10 @@ class SubmissionServiceProtocol(Protocol):
     def submit_scores(
         self,
         path: Path,
+        form: ScoresForm,
         *,
-        benchmark: str,
         account: Account,
         submitter: str = "",
-        name: str = "",
-        version: str = "",
-        description: str = "",
-        lower_is_better: tuple[str, ...] = (),
         private: bool = False,
     ) -> SubmissionReceipt:
         """Check and queue a scores file (CSV or Parquet)."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 import unicodedata
 
 MISSING = "—"  # What stands where there is no value. Never a zero.
@@ -10,6 +12,8 @@ _INVISIBLE = frozenset("\u061c\u200b\u200e\u200f\u2028\u2029\u2060\ufeff")
 _DIRECTION = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _DROPPED = _INVISIBLE | _DIRECTION
 _DROPPED_CATEGORIES = frozenset({"Cc", "Cs", "Cn"})
+_RESERVED = re.compile(r"(data|con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?", re.IGNORECASE)
+_LONGEST_NAME = 80
 
 
 def clean(value: object, *, lines: bool = False) -> str:
@@ -24,6 +28,19 @@ def clean(value: object, *, lines: bool = False) -> str:
         elif char not in _DROPPED and unicodedata.category(char) not in _DROPPED_CATEGORIES:
             kept.append(char)
     return "".join(kept)
+
+
+def portable_name(text: str) -> str:
+    """A name that every file system takes, of at most 80 ASCII characters.
+
+    Where more of the text is lost than its spaces, a hash of it at the end keeps two texts apart.
+    """
+    given = clean(text)
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-. ")
+    if not plain or plain != given.replace(" ", "-") or len(plain) > _LONGEST_NAME:
+        digest = hashlib.sha256(given.encode()).hexdigest()[:8]
+        plain = f"{plain[: _LONGEST_NAME - 9].strip('-. ') or 'unnamed'}-{digest}"
+    return f"{plain}_" if _RESERVED.fullmatch(plain) else plain
 
 
 def number(value: float | None, digits: int = 3) -> str:

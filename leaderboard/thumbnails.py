@@ -16,6 +16,7 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 MEDIA_TYPE = "image/webp"
 _QUALITY = 82
 _PAPER = (255, 255, 255)
+_GREY = (128, 128, 128)
 
 
 def width_for(asked: int) -> int:
@@ -59,3 +60,22 @@ def _on_paper(image: Image.Image) -> Image.Image:
     paper = Image.new("RGB", layer.size, _PAPER)
     paper.paste(layer, mask=layer.getchannel("A"))
     return paper
+
+
+def square(content: bytes, side: int) -> bytes:
+    """A WebP of an image in the middle of a grey square, without metadata.
+
+    Images of any size, shape and format become alike in all of them.
+
+    Args:
+        content: of its file.
+        side: of the square, in pixels; the image is enlarged where it is smaller.
+
+    Raises:
+        ValueError: see `thumbnail`.
+    """
+    with Image.open(BytesIO(thumbnail(content, side))) as small:
+        drawn = ImageOps.pad(small.convert("RGB"), (side, side), color=_GREY)
+    made = BytesIO()
+    drawn.save(made, "WEBP", quality=_QUALITY)
+    return made.getvalue()

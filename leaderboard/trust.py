@@ -15,6 +15,10 @@ CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel
 LIMITS = {"float32": 0.01, "bfloat16": 0.05, "float16": 0.05}
 """By precision, the difference that is put down to rounding, in standard deviations of the scores."""
 
+SCORED_SHARE = 0.25
+"""A metric is tested only if it scores at least this share of the pairs; of a run half must be scored,
+and of some 36 drawn from that a quarter are but by a rare chance."""
+
 LOOKUP_SHARE = 0.5
 """A lookup is suspected where one grey level moves scores by more than this share of their spread,"""
 LOOKUP_IMAGES = 8
@@ -239,6 +243,8 @@ class TrustReport(_Model):
     """Where the pairs are from."""
     n_pairs: int
     n_images: int
+    n_scored: int | None = None
+    """Of the pairs, with a score when they were asked first; None in older reports."""
     spread: Figure
     """Standard deviation of the scores of these pairs, in units of the score; the lowest and the
     highest tenth count as the next value, so that no single score makes room for the others."""
@@ -277,6 +283,12 @@ class TrustReport(_Model):
         )
 
     @property
+    def untested(self) -> bool:
+        """Whether too few pairs had a score when they were asked first, so that checks say nothing."""
+        scored = self.n_scored
+        return scored is not None and (not scored or scored < SCORED_SHARE * self.n_pairs)
+
+    @property
     def pardoned(self) -> bool:
         """Whether one grey level moves scores as of a lookup, and an operator has cleared it."""
         return bool(self.cleared) and any(
@@ -291,9 +303,10 @@ class TrustReport(_Model):
     @property
     def why_not(self) -> str:
         """Why it may not rank, in a few words; empty where it may."""
-        if not self.failed:
+        untested = ["is missing where it was tested"] if self.untested else []
+        said = untested + [CONSEQUENCES[check.name] for check in self.failed]
+        if not said:
             return ""
-        said = [CONSEQUENCES[check.name] for check in self.failed]
         return f"score {' and '.join([', '.join(said[:-1]), said[-1]] if said[1:] else said)}"
 
     @property

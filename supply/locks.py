@@ -6,7 +6,13 @@ from pathlib import Path
 
 from evaluator.environments.lock import Pin, read_pins
 
-LOCKS = ("requirements-app.txt", "requirements.txt", "requirements-dev.txt", "requirements-uv.txt")
+LOCKS = (
+    "requirements-app.txt",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements-uv.txt",
+    "requirements-watch.txt",
+)
 """What may be installed, of any role: every file of these is looked at."""
 
 

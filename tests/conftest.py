@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 from evaluator.isolation.bubblewrap import Bubblewrap
@@ -18,6 +19,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # Tests run beside one another: libraries that each take all cores only wait for each other.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+
+# Hundreds of tests type a command each: what its words are is read from its function once.
+typer.main.get_params_from_function = cache(typer.main.get_params_from_function)  # type: ignore[attr-defined]
 
 
 def pytest_configure() -> None:

@@ -30,6 +30,7 @@ from benchmarks.named_cards import card_at, load_named
 from benchmarks.problems import problems_of
 from benchmarks.registry import load_registry
 from benchmarks.scores import read_scores
+from benchmarks.sources.output import finite
 
 
 def check(
@@ -80,17 +81,16 @@ def check(
 
 
 def _benchmark(card: str) -> CardBenchmark:
-    if card.startswith("hub:") or Path(card).exists():
-        loaded = load_named(card_at(card))
-        loaded.link(load_registry())
-        return loaded
-    found = named(card)
+    elsewhere = card.startswith("hub:") or Path(card).exists()
+    found = load_named(card_at(card)) if elsewhere else named(card)
     if isinstance(found, CardBenchmark):
+        if elsewhere:
+            found.link(load_registry())
         return found
     raise SubmitterError(
         "no_card",
         f"{card} is no benchmark of a family: its protocol is code.",
-        f"`python -m benchmarks describe {card}` tells what it is.",
+        f"`python -m benchmarks describe {found.name}` tells what it is.",
     )
 
 
@@ -111,7 +111,7 @@ def _tell(error: SubmitterError, *, as_json: bool) -> None:
 
 
 def _for_programs(report: CardReport) -> Any:
-    return _finite(
+    return finite(
         {
             **asdict(report),
             "headline": report.headline.model_dump(),
@@ -119,15 +119,6 @@ def _for_programs(report: CardReport) -> Any:
             "labels": dict(report.labels),
         }
     )
-
-
-def _finite(value: Any) -> Any:
-    """The same with null for numbers that JSON has not."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _for_people(report: CardReport, width: int) -> Iterator[RenderableType]:

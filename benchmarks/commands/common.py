@@ -177,6 +177,7 @@ def drawing_facts(prompt_set: PromptSet) -> dict[str, Any]:
         "least_side": drawing.least_side,
         "most_side": drawing.most_side,
         "rated_by": prompt_set.rated_by or None,
+        "judge": prompt_set.judge.model_dump(mode="json") if prompt_set.judge else None,
     }
 
 
@@ -193,7 +194,15 @@ def drawing_words(prompt_set: PromptSet, n_prompts: int | None) -> str:
         if prompt_set.rated_by
         else ""
     )
-    return f"Asked for are {asked}; {sides}.{rated}"
+    return f"Asked for are {asked}; {sides}.{rated}{_judge_words(prompt_set)}"
+
+
+def _judge_words(prompt_set: PromptSet) -> str:
+    judge = prompt_set.judge
+    if judge is None:
+        return ""
+    metrics = f" Built-in metrics: {', '.join(judge.metrics)}." if judge.metrics else ""
+    return f" Its authors' judge: {judge.title}.{metrics} {judge.note}".rstrip()
 
 
 def sets_table(lines: Iterable[Mapping[str, Any]]) -> Table:

@@ -22,7 +22,6 @@ from benchmarks.sources.remote import Hub
 from benchmarks.table_sample import SampledTable, sample_file, sample_hub
 
 _HERE = "It lies beside the card."
-_MANY = 5
 
 
 def new(

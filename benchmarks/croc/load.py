@@ -18,7 +18,7 @@ import typer
 
 from benchmarks.command_line import run
 from benchmarks.errors import SubmitterError
-from benchmarks.schema import Answers, Pair, Questions
+from benchmarks.schema import Answers, Card, Pair, Questions
 from benchmarks.sources.folder import DataFolder, data_row, folder_images
 from benchmarks.sources.output import check_output, write_whole
 
@@ -89,7 +89,6 @@ def generator(name: str) -> str:
 
 
 METADATA = "croc_hum/croc_hum_metadata.tsv"
-IMAGES = "croc_hum/croc_hum.tar.gz"
 CATEGORIES: tuple[str, ...] = (
     "shapes",
     "spacial_relation",
@@ -101,6 +100,34 @@ CATEGORIES: tuple[str, ...] = (
     "negation",
 )
 """As they are spelt in the ids of prompt pairs."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What differs between CROC_hum and somebody's own data that are laid out as it is."""
+
+    metadata: str = METADATA  # path of the table in the card; category folders lie beside it
+    categories: tuple[str, ...] = CATEGORIES  # the beginnings of ids; the longest that fits counts
+
+    @classmethod
+    def of(cls, card: Card) -> Layout:
+        """The layout that a card tells: its file of answers, and its skills.
+
+        Raises:
+            SubmitterError: `invalid_benchmark`: it tells neither.
+        """
+        tables = [file.path for file in card.files if file.role == "answers"]
+        if len(tables) != 1 or not card.skills:
+            raise SubmitterError(
+                "invalid_benchmark",
+                f"The card of {card.name} declares {len(tables)} files of role answers and "
+                f"{len(card.skills)} skills; a benchmark of family croc has one table, and its "
+                "categories are the skills.",
+            )
+        return cls(tables[0], tuple(card.skills))
+
+
+RELEASED = Layout()
 SHARED = "negation"
 """The category whose prompt pairs may list the same images of "A" as others do."""
 
@@ -111,9 +138,9 @@ _EMPTY = frozenset({"", "nan", "NaN", "NA", "N/A", "null", "NULL", "None"})
 """Cells that the authors' reader takes for missing: then a pair has no images on that side."""
 
 
-def load_answers(folder: DataFolder) -> CrocHumAnswers:
+def load_answers(folder: DataFolder, layout: Layout = RELEASED) -> CrocHumAnswers:
     """Read the metadata: prompt pairs with the images of either side."""
-    pairs, _ = _read(folder)
+    pairs, _ = read_pairs(folder, layout)
     return CrocHumAnswers(
         pair_ids=tuple(pair_id(s, text) for pair in pairs for s in pair.images for text in TEXTS),
         clusters=tuple(pair.id for pair in pairs),
@@ -122,11 +149,10 @@ def load_answers(folder: DataFolder) -> CrocHumAnswers:
     )
 
 
-def load_questions(folder: DataFolder) -> Questions:
+def load_questions(folder: DataFolder, layout: Layout = RELEASED) -> Questions:
     """Every image with both prompts of its pair."""
-    pairs, paths = _read(folder)
-    base = folder.beside(IMAGES)
-    root = _root_of_images(base) or base
+    pairs, paths = read_pairs(folder, layout)
+    root = root_of_images(folder, layout) or folder.beside(layout.metadata)
     image = {name: PurePosixPath(path).stem for name, path in paths.items()}
     return Questions(
         images=folder_images("croc_hum", root, {image[name]: paths[name] for name in paths}),
@@ -144,15 +170,15 @@ def load_questions(folder: DataFolder) -> Questions:
     )
 
 
-def has_images(folder: DataFolder) -> bool:
+def has_images(folder: DataFolder, layout: Layout = RELEASED) -> bool:
     """Whether the archive was unpacked; that each image is there, `load_questions` checks."""
-    return _root_of_images(folder.beside(IMAGES)) is not None
+    return root_of_images(folder, layout) is not None
 
 
-def load_prompts(folder: DataFolder) -> pd.DataFrame:
+def load_prompts(folder: DataFolder, layout: Layout = RELEASED) -> pd.DataFrame:
     """Both prompts of every pair, each text once under the id of its first appearance."""
     found: dict[str, tuple[str, list[str]]] = {}
-    for pair in _read(folder)[0]:
+    for pair in read_pairs(folder, layout)[0]:
         for text, said in zip(TEXTS, (pair.prompt, pair.contrast), strict=True):
             _, categories = found.setdefault(said, (pair_id(pair.id, text), []))
             if pair.category not in categories:
@@ -163,15 +189,21 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
     )
 
 
-def _read(folder: DataFolder) -> tuple[tuple[PromptPair, ...], dict[str, str]]:
-    """The prompt pairs, and the path of each image by its name in pair ids."""
-    table = folder.read_table(METADATA, _COLUMNS, separator="\t")
-    folder.check_count(METADATA, "prompt pairs", len(table))
+def read_pairs(
+    folder: DataFolder, layout: Layout = RELEASED
+) -> tuple[tuple[PromptPair, ...], dict[str, str]]:
+    """The prompt pairs, and the path below `root_of_images` of each image by its name in pair ids.
+
+    Raises:
+        SubmitterError: `data_missing`, or `data_malformed`, naming the row.
+    """
+    table = folder.read_table(layout.metadata, _COLUMNS, separator="\t")
+    folder.check_count(layout.metadata, "prompt pairs", len(table))
     paths: dict[str, str] = {}
     alone: dict[str, str] = {}
     pairs: dict[str, PromptPair] = {}
     for number, cells in enumerate(table[list(_COLUMNS)].to_dict("records")):
-        row = _Row(folder, data_row(number), cells)
+        row = _Row(folder, layout, data_row(number), cells)
         if row.id in pairs:
             raise row.error("stands for the second time; expected each id once")
         category = row.category()
@@ -183,7 +215,7 @@ def _read(folder: DataFolder) -> tuple[tuple[PromptPair, ...], dict[str, str]]:
             contrast = row.names(row.images("contrast_paths"), paths)
         texts = row.text("prompt"), row.text("contrast")
         pairs[row.id] = PromptPair(row.id, category, *texts, original, contrast)
-    folder.check_count(METADATA, "images", len(paths))
+    folder.check_count(layout.metadata, "images", len(paths))
     return tuple(pairs.values()), paths
 
 
@@ -195,19 +227,22 @@ def shared_name(stem: str, pair: str) -> str:
 class _Row:
     """Row of the metadata; every error says which row it is, and its id."""
 
-    def __init__(self, folder: DataFolder, place: str, cells: dict[Any, str]) -> None:
-        self._folder, self._place, self._cells = folder, place, cells
+    def __init__(
+        self, folder: DataFolder, layout: Layout, place: str, cells: dict[Any, str]
+    ) -> None:
+        self._folder, self._layout, self._place, self._cells = folder, layout, place, cells
         self.id = cells["id"]
 
     def error(self, what: str) -> Exception:
-        return self._folder.malformed(METADATA, f"{self._place}: {self.id!r} {what}")
+        return self._folder.malformed(self._layout.metadata, f"{self._place}: {self.id!r} {what}")
 
     def category(self) -> str:
         """By the start of the id, as the authors choose the rows of a category."""
-        for category in CATEGORIES:
-            if self.id.startswith(category):
-                return category
-        raise self.error(f"is of no known category; expected one of {', '.join(CATEGORIES)}")
+        known = self._layout.categories
+        fitting = [category for category in known if self.id.startswith(category)]
+        if not fitting:
+            raise self.error(f"is of no known category; expected one of {', '.join(known)}")
+        return max(fitting, key=len)
 
     def text(self, column: str) -> str:
         if not self._cells[column].strip():
@@ -271,8 +306,9 @@ def _is_below(path: str) -> bool:
     return bool(pure.stem) and not leaves and path.isprintable()
 
 
-def _root_of_images(base: Path) -> Path | None:
-    """The folder that holds the category folders: beside the archive, or one below."""
+def root_of_images(folder: DataFolder, layout: Layout = RELEASED) -> Path | None:
+    """The folder that holds the category folders: beside the table, or one below; None without any."""
+    base = folder.beside(layout.metadata)
     if not base.is_dir():
         return None
     # A hidden folder is what an interrupted unpacking left behind.
@@ -281,7 +317,7 @@ def _root_of_images(base: Path) -> Path | None:
         (
             root
             for root in (base, *below)
-            if any((root / category).is_dir() for category in CATEGORIES)
+            if any((root / category).is_dir() for category in layout.categories)
         ),
         None,
     )

@@ -7,12 +7,13 @@ missing score is a failure (CROC, CROC_hum section; the released code agrees).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
+import tomlkit
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
@@ -22,6 +23,7 @@ from benchmarks.croc.load import (
     TEXTS,
     CrocAnswers,
     CrocHumAnswers,
+    Layout,
     PromptPair,
     has_images,
     load_answers,
@@ -268,26 +270,34 @@ CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
 
 
 class CrocHum(Benchmark):
-    """CROC_hum: 280 contrasting prompt pairs, 28,733 images that people checked."""
+    """CROC_hum: 280 contrasting prompt pairs, 28,733 images that people checked.
+
+    With another card and its folder: somebody's own data in that layout.
+    """
 
     card = CARD
-    asked_from = (METADATA,)
+
+    def __init__(self, card: Card = CARD, home: Path | None = None) -> None:
+        super().__init__(card, home)
+        if card.files or home is not None:
+            self._layout = Layout.of(card)
+            self.asked_from = (self._layout.metadata,)
 
     def answers(self, data: Path | None) -> CrocHumAnswers:
         """Read the prompt pairs; see `load_answers`."""
-        return load_answers(self.folder(data))
+        return load_answers(self.folder(data), self._layout)
 
     def questions(self, data: Path | None) -> Questions:
         """Read the unpacked images; see `load_questions`."""
-        return load_questions(self.folder(data))
+        return load_questions(self.folder(data), self._layout)
 
     def has_images(self, data: Path | None) -> bool:
         """Whether the archive was unpacked; that each image is there, `questions` checks."""
-        return has_images(self.folder(data))
+        return has_images(self.folder(data), self._layout)
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """Originals and contrasts, each text once; see `load_prompts`."""
-        return load_prompts(self.folder(data))
+        return load_prompts(self.folder(data), self._layout)
 
     def cases(self, answers: CrocAnswers, data: Path | None) -> pd.DataFrame:
         """Every image with both prompts of its pair: 1 is expected where they belong together.
@@ -342,4 +352,55 @@ class CrocHum(Benchmark):
         return builder.build()
 
 
+HERE = "It lies beside the card."
+
+
+def own_card(like: Card, name: str, title: str, **more: object) -> str:
+    """A card as TOML; family, cluster, facets and headline are those of another."""
+    shared = {
+        "name": name,
+        "title": title,
+        "family": like.family,
+        "cluster": like.cluster,
+        "headline": like.headline.model_dump(exclude_none=True),
+        "facets": like.facets,
+    }
+    return tomlkit.dumps(shared | more)
+
+
+def card_text(
+    name: str,
+    title: str,
+    skills: Mapping[str, str],
+    *,
+    summary: str,
+    description: str,
+    revision: str,
+) -> str:
+    """The card as TOML; measures, facets and headline are those of CROC_hum.
+
+    `name`: lower-case letters, digits and underscores; `skills`: category, as ids of prompt pairs
+    begin, to what it is called.
+    """
+    return own_card(
+        CARD,
+        name,
+        title,
+        summary=summary,
+        description=description,
+        revision=revision,
+        splits={key: CARD.splits[key] for key in ("up_to_280", "over_280")},
+        skills=dict(skills),
+        files=[
+            {
+                "path": f"{name}/{PurePosixPath(METADATA).name}",
+                "role": "answers",
+                "beside": True,
+                "supplied": HERE,
+            }
+        ],
+    )
+
+
 BENCHMARKS = (CrocHum(),)
+FAMILY = CrocHum

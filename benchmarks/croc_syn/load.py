@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -24,7 +25,7 @@ from benchmarks.croc.load import (
 from benchmarks.croc.measures import length_split
 from benchmarks.errors import SubmitterError
 from benchmarks.parsing import parse_json
-from benchmarks.schema import Answers, Pair, Questions
+from benchmarks.schema import Answers, Card, Pair, Questions
 from benchmarks.sources.folder import DataFolder
 
 NODES: dict[str, tuple[str, ...]] = {
@@ -77,9 +78,6 @@ def node_of(property_: str) -> str | None:
     return _NODE_OF.get(property_)
 
 
-IMAGE_MODELS: tuple[str, ...] = ("flux", "sd")
-TEXT_MODELS: dict[str, str] = {"ds": "DeepSeek-R1-Distill-Qwen-14B", "qwen": "QwQ-32B"}
-"""The language models that wrote the prompts, as file names abbreviate them."""
 MODES: dict[str, str] = {
     "entity_variation": "Entity variation",
     "entity_placement": "Entity placement",
@@ -90,9 +88,56 @@ PROPERTIES = "subject_property"
 """The mode whose prompts each vary one property."""
 
 
+_PROMPT_FILE = re.compile(r"3_extracted_prompts_([a-z0-9-]+)_([a-z0-9-]+)\.jsonl")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Files and skills of a set, as its card tells them."""
+
+    files: Mapping[str, tuple[str, str]]  # prompt file to its image model and its text model
+    images: str  # folder of the images
+    skills: tuple[str, ...]  # of properties, in the order of display
+
+    @classmethod
+    def of(cls, card: Card) -> Layout:
+        """The layout of a card.
+
+        Raises:
+            SubmitterError: `invalid_benchmark`: its files are not those of this layout.
+        """
+        files = {
+            file.path: match.groups()
+            for file in card.files
+            if file.role == "answers"
+            and (match := _PROMPT_FILE.fullmatch(PurePosixPath(file.path).name))
+        }
+        images = [file.path for file in card.files if file.role == "images" and file.folder]
+        n_answers = sum(file.role == "answers" for file in card.files)
+        models = {(image, text) for image, text in files.values()}
+        if not files or len(models) < n_answers or len(images) != 1:
+            raise SubmitterError(
+                "invalid_benchmark",
+                f"The card of {card.name} declares {n_answers} files of role answers, of which "
+                f"{len(models)} are prompt files with models of their own, and {len(images)} "
+                "folders of images.",
+                "A prompt file is called 3_extracted_prompts_<image model>_<text model>.jsonl, both "
+                "in small letters, digits and -; the images lie in one folder.",
+            )
+        named = {path: (image, text) for path, (image, text) in files.items()}
+        return cls(named, images[0], tuple(card.skills))
+
+    @property
+    def text_models(self) -> tuple[str, ...]:
+        """The language models that wrote the prompts, in the order of the files."""
+        return tuple(dict.fromkeys(text for _, text in self.files.values()))
+
+
 @dataclass(frozen=True)
 class CrocSynAnswers(Answers):
     """Prompt pairs, each with the same number K of images of either prompt.
+
+    `layout` says which language models there are, and which skills.
 
     `pair_ids` go prompt by prompt as in `prompts`; within one, first the K images of the original,
     then the K of the contrast; each image with the original, then with the contrast text. So the
@@ -102,12 +147,13 @@ class CrocSynAnswers(Answers):
     # one row per prompt pair of one image model: `cluster` (int, position in `clusters`: prompt id
     # and original prompt), `group` (int, 0..G-1: image model, text model and cluster; what one
     # comparison is made in), `mode` (str, key of MODES), `image_model` (str), `text_model` (str),
-    # `property` (str, as in the prompt id; empty but for property variation), `skill` (str, top-
-    # level node of the property, may be empty), `length` (str, one of `croc.measures.LENGTHS`)
+    # `property` (str, as in the prompt id; empty but for property variation), `skill` (str, that of
+    # the property, may be empty), `length` (str, one of `croc.measures.LENGTHS`)
     prompts: pd.DataFrame
     images_per_prompt: int  # K
     # prompt pairs left out because a text is empty (the language model's answer could not be read)
     dropped: int
+    layout: Layout
 
     def counts(self) -> dict[str, int]:
         """Images and prompt pairs, in all and by mode; what was left out."""
@@ -122,12 +168,6 @@ class CrocSynAnswers(Answers):
         }
 
 
-FILES: dict[str, tuple[str, str]] = {
-    f"croc_syn/3_extracted_prompts_{image}_{text}.jsonl": (image, text)
-    for image in IMAGE_MODELS
-    for text in TEXT_MODELS
-}
-"""Prompt file to its image model and its text model."""
 SEPARATOR = "|||"
 SIDES: tuple[tuple[str, str], ...] = (("prompts", "prompt"), ("contrast_prompts", "contrast"))
 """Folder of the images of a side, and the word in their names."""
@@ -138,17 +178,24 @@ _LONGEST_LINE = 1 << 24
 class PromptPair:
     """Prompt pair of one prompt file."""
 
-    image_model: str  # `flux` or `sd`
-    text_model: str  # `ds` or `qwen`
+    image_model: str  # e.g. `flux`
+    text_model: str  # e.g. `ds`
     prompt_id: str  # parts joined by `|||`
     number: int  # place in the lists of its line, from 0; part of the image names
     prompt: str  # the original T_O; empty where it could not be read
     contrast: str  # the contrast T_C; empty where it could not be read
+    skill: str  # of the property that it varies; empty where there is none
 
     @property
     def is_whole(self) -> bool:
         """Whether both texts are there; otherwise nobody made its images."""
         return bool(self.prompt.strip() and self.contrast.strip())
+
+    @property
+    def cluster(self) -> str:
+        """Its prompt id and original prompt: what is resampled together."""
+        digest = hashlib.blake2b(self.prompt.encode(), digest_size=6).hexdigest()
+        return f"{self.prompt_id}{SEPARATOR}{digest}"
 
     @property
     def parts(self) -> list[str]:
@@ -168,13 +215,13 @@ class PromptPair:
         return f"{stem}|{text}"
 
 
-def load_answers(folder: DataFolder, n_images: int) -> CrocSynAnswers:
-    """Read the four prompt files."""
+def load_answers(folder: DataFolder, n_images: int, layout: Layout) -> CrocSynAnswers:
+    """Read the prompt files."""
     table = _Table()
     pair_ids: list[str] = []
     dropped = 0
-    bare = {models: path for path, models in FILES.items()}
-    for pair in prompt_pairs(folder):
+    bare = {models: path for path, models in layout.files.items()}
+    for pair in prompt_pairs(folder, layout):
         if not pair.is_whole:
             dropped += 1
             continue
@@ -183,12 +230,12 @@ def load_answers(folder: DataFolder, n_images: int) -> CrocSynAnswers:
         for side in range(len(SIDES)):
             pair_ids += [f"{i}|{text}" for i in pair.image_ids(side, n_images) for text in TEXTS]
     needed = folder.expected("prompt files with prompt pairs") or 1
-    if len(FILES) - len(bare) < needed:
+    if len(layout.files) - len(bare) < needed:
         raise folder.malformed(
             next(iter(bare.values())),
-            "holds no prompt pair with both texts; each of the four prompt files is needed",
+            f"holds no prompt pair with both texts; {needed} such prompt files are needed",
         )
-    last = next(reversed(FILES))
+    last = tuple(layout.files)[-1]
     folder.check_count(last, "prompt pairs", len(table.clusters))
     return CrocSynAnswers(
         pair_ids=tuple(pair_ids),
@@ -196,20 +243,26 @@ def load_answers(folder: DataFolder, n_images: int) -> CrocSynAnswers:
         prompts=table.frame(),
         images_per_prompt=n_images,
         dropped=dropped,
+        layout=layout,
         sources=folder.verified(),
     )
 
 
-def prompt_pairs(folder: DataFolder) -> Iterator[PromptPair]:
-    """All prompt pairs of the four files in their order, one line in memory at a time."""
-    for path, models in FILES.items():
+def prompt_pairs(folder: DataFolder, layout: Layout) -> Iterator[PromptPair]:
+    """All prompt pairs of the prompt files in their order, one line in memory at a time."""
+    for path, models in layout.files.items():
         seen: set[str] = set()
         with folder.path(path).open("rb") as file:
             number = 0
             while line := file.readline(_LONGEST_LINE):
                 number += 1
                 if line.strip():
-                    yield from _Line(folder, path, number, line).pairs(*models, seen)
+                    yield from _Line(folder, layout, path, number, line).pairs(*models, seen)
+
+
+def whole_pairs(folder: DataFolder, layout: Layout) -> Iterator[PromptPair]:
+    """The prompt pairs that have both texts."""
+    return (pair for pair in prompt_pairs(folder, layout) if pair.is_whole)
 
 
 class _Table:
@@ -224,8 +277,7 @@ class _Table:
     def add(self, pair: PromptPair) -> None:
         key = (pair.prompt_id, pair.prompt)
         if key not in self.clusters:
-            digest = hashlib.blake2b(pair.prompt.encode(), digest_size=6).hexdigest()
-            self.clusters[key] = f"{pair.prompt_id}{SEPARATOR}{digest}"
+            self.clusters[key] = pair.cluster
         cluster = self._positions.setdefault(key, len(self._positions))
         # The same text twice under one id is one group with twice the images, as for the authors.
         group = self._groups.setdefault(
@@ -241,7 +293,7 @@ class _Table:
                 pair.image_model,
                 pair.text_model,
                 leaf,
-                (node_of(leaf) or "") if leaf else "",
+                pair.skill,
                 length_split(pair.prompt),
             )
         )
@@ -255,8 +307,10 @@ class _Table:
 class _Line:
     """Line of a prompt file; every error names the line."""
 
-    def __init__(self, folder: DataFolder, path: str, number: int, line: bytes) -> None:
-        self._folder, self._path, self._number = folder, path, number
+    def __init__(
+        self, folder: DataFolder, layout: Layout, path: str, number: int, line: bytes
+    ) -> None:
+        self._folder, self._layout, self._path, self._number = folder, layout, path, number
         if len(line) == _LONGEST_LINE:
             raise self._error(f"is longer than {_LONGEST_LINE} bytes")
         try:
@@ -271,6 +325,7 @@ class _Line:
         if prompt_id in seen:  # its images would have the names of the earlier ones
             raise self._error(f"repeats prompt_id {prompt_id!r}; expected each once in a file")
         seen.add(prompt_id)
+        skill = self._skill(prompt_id.split(SEPARATOR))
         prompts, contrasts = self._texts("prompts"), self._texts("contrast_prompts")
         if len(prompts) != len(contrasts):
             raise self._error(
@@ -278,7 +333,7 @@ class _Line:
                 "many of both"
             )
         for number, (prompt, contrast) in enumerate(zip(prompts, contrasts, strict=True)):
-            yield PromptPair(image_model, text_model, prompt_id, number, prompt, contrast)
+            yield PromptPair(image_model, text_model, prompt_id, number, prompt, contrast, skill)
 
     def _prompt_id(self) -> str:
         prompt_id, mode = self._field("prompt_id", str), self._field("mode", str)
@@ -290,12 +345,24 @@ class _Line:
                 f"has prompt_id {prompt_id[:80]!r}; expected {mode} and further parts joined by "
                 f"{SEPARATOR}, without a slash, since images are named after it"
             )
-        if mode == PROPERTIES and (len(parts) < 3 or node_of(parts[2]) is None):
-            raise self._error(
-                f"has prompt_id {prompt_id[:80]!r}; expected its third part to be a property of "
-                "the taxonomy, such as Rule_of_Thirds"
-            )
         return str(prompt_id)
+
+    def _skill(self, parts: list[str]) -> str:
+        """Skill of the property that a prompt varies: as the line says, or the authors' taxonomy."""
+        if parts[0] != PROPERTIES:
+            return ""
+        said = self._record.get("skill")
+        skill = node_of(parts[2]) if len(parts) > 2 and said is None else said
+        if len(parts) < 3 or skill is None:
+            raise self._error(
+                f"has prompt_id {SEPARATOR.join(parts)[:80]!r}; expected its third part to be a "
+                "property of the authors' taxonomy, such as Rule_of_Thirds, or a field skill"
+            )
+        if skill and skill not in self._layout.skills:
+            raise self._error(
+                f"has skill {str(skill)[:80]!r}; expected one of {', '.join(self._layout.skills)}"
+            )
+        return str(skill)
 
     def _texts(self, name: str) -> list[str]:
         texts = self._field(name, list)
@@ -312,9 +379,6 @@ class _Line:
 
     def _error(self, what: str) -> Exception:
         return self._folder.malformed(self._path, f"line {self._number} {what}")
-
-
-IMAGES = "croc_syn/images"
 
 
 class ImageFiles(Mapping[str, Callable[[], bytes]]):
@@ -336,29 +400,26 @@ class ImageFiles(Mapping[str, Callable[[], bytes]]):
         return len(self._ids)
 
 
-def load_questions(folder: DataFolder, n_images: int) -> Questions:
+def load_questions(folder: DataFolder, n_images: int, layout: Layout) -> Questions:
     """Every image with both texts of its prompt pair."""
-    place = folder.path(IMAGES)
+    place = folder.path(layout.images)
     texts: dict[str, str] = {}
     pairs: list[Pair] = []
     ids: list[str] = []
-    for pair in filter(lambda p: p.is_whole, prompt_pairs(folder)):
+    for pair in whole_pairs(folder, layout):
         text_ids = {text: pair.text_id(text) for text in TEXTS}
         texts |= dict(zip(text_ids.values(), (pair.prompt, pair.contrast), strict=True))
         for side in range(len(SIDES)):
             for image in pair.image_ids(side, n_images):
                 ids.append(image)
                 pairs += [Pair(f"{image}|{text}", image, text_ids[text]) for text in TEXTS]
-    _check_complete(place, ids)
+    _check_complete(place, ids, layout)
     return Questions(ImageFiles(place, ids), texts, tuple(pairs))
 
 
-def _check_complete(place: Path, ids: list[str]) -> None:
+def _check_complete(place: Path, ids: list[str], layout: Layout) -> None:
     folders = [
-        f"{image}/{text}/{side}"
-        for image in IMAGE_MODELS
-        for text in TEXT_MODELS
-        for side, _ in SIDES
+        f"{image}/{text}/{side}" for image, text in layout.files.values() for side, _ in SIDES
     ]
     there = {
         f"{name}/{file.name}"
@@ -370,41 +431,38 @@ def _check_complete(place: Path, ids: list[str]) -> None:
     if missing:
         raise SubmitterError(
             "images_missing",
-            f"{place} lacks {len(missing)} of the {len(ids)} images of croc_syn, the first is "
-            f"{missing[0] + '.png'!r}.",
+            f"{place} lacks {len(missing)} of the {len(ids)} images of {place.parent.name}, the "
+            f"first is {missing[0] + '.png'!r}.",
             "The names are described in benchmarks/croc_syn/FORMAT.md.",
         )
 
 
-def load_prompts(folder: DataFolder) -> pd.DataFrame:
+def load_prompts(folder: DataFolder, layout: Layout) -> pd.DataFrame:
     """Originals and contrasts, each text once under the id of its first appearance."""
     found: dict[str, tuple[str, str, str, str]] = {}
-    for pair in filter(lambda p: p.is_whole, prompt_pairs(folder)):
+    for pair in whole_pairs(folder, layout):
         for text, said in zip(TEXTS, (pair.prompt, pair.contrast), strict=True):
             if said not in found:
-                found[said] = (pair.text_id(text), said, pair.parts[0], skill_of(pair))
+                found[said] = (pair.text_id(text), said, pair.parts[0], pair.skill)
     return pd.DataFrame(found.values(), columns=["prompt_id", "prompt", "split", "skills"])
 
 
-def skill_of(pair: PromptPair) -> str:
-    """Top-level node of the property that a prompt varies; empty for other modes."""
-    return (node_of(pair.parts[2]) or "") if pair.parts[0] == PROPERTIES else ""
-
-
+MODELS = tuple((image, text) for image in ("flux", "sd") for text in ("ds", "qwen"))
+"""Image models and text models of the paper, as file names abbreviate them."""
 _SIDES = {"prompts": "orig", "contrast_prompts": "contrast"}
 _COLUMNS = {"prompts": "img_paths_prompts", "contrast_prompts": "img_paths_contrast"}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-def read_shards(folder: Path) -> pd.DataFrame:
+def read_shards(folder: Path, models: Iterable[tuple[str, str]] = MODELS) -> pd.DataFrame:
     """Scores in a folder of the authors' runner, by pair id; NaN where a cell is empty.
 
     The runner writes `<image model>_<text model>/part<0..9>_scores.tsv`; a row holds one image of
     the original and one of the contrast prompt, and four scores per metric.
     """
     parts = []
-    for image_model, text_model in FILES.values():
+    for image_model, text_model in models:
         place = folder / f"{image_model}_{text_model}"
         shards = sorted(place.glob("part*_scores.tsv"))
         if not shards:

@@ -16,13 +16,13 @@ import pandas as pd
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.croc.measures import DIRECTIONS, scale
-from benchmarks.croc_syn.load import TEXT_MODELS, CrocSynAnswers
+from benchmarks.croc_syn.load import CrocSynAnswers
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
-TEXT_CHANCE, IMAGE_CHANCE = 5 / 6, 1 / 2
+PAPER_CHANCE, IMAGE_CHANCE = 5 / 6, 1 / 2
 """Accuracy of chance: the best of five matching images has five chances in six to beat the one
-score of the other text; the best of five against the best of five has one in two."""
+score of the other text; the best of n against the best of n others has one in two."""
 
 MEASURES: dict[str, MeasureInfo] = {
     "accuracy": MeasureInfo.share(
@@ -32,16 +32,17 @@ MEASURES: dict[str, MeasureInfo] = {
         "ones) scores higher with that prompt than with the other. Image-based: the best image of "
         "the prompt scores higher than the best image of the other prompt. Images without a score "
         "are passed over; a prompt none of whose matching images has one is left out; a missing "
-        "score on the other side is a failure. The mean of both language models' prompts; chance "
-        "reaches 5/6 text-based and 1/2 image-based.",
+        "score on the other side is a failure. The mean over the language models' prompts; chance "
+        "reaches 5/6 with five images text-based, and 1/2 image-based.",
         source="CROC, CROC_syn evaluation",
     ),
     "scaled_accuracy": MeasureInfo.correlation(
         title="Scaled accuracy",
         meaning="Accuracy on a scale on which 0 is chance, 1 always right and -1 never right; the "
         "sides above and below it are stretched each on its own. Chance is taken as 5/6 "
-        "text-based and 1/2 image-based, as in the paper; variant exact_chance takes n/(n+1) for "
-        "prompts with n images, and its interval keeps that level fixed.",
+        "text-based (n/(n+1) in a set of n images a prompt) and 1/2 image-based, as in the paper; "
+        "variant exact_chance takes n/(n+1) for prompts with n images, and its interval keeps that "
+        "level fixed.",
         source="CROC, CROC_syn evaluation, Table 1",
     ),
 }
@@ -164,8 +165,8 @@ class Stratum:
     """Sums over the groups of one stratum, for D directions and M metrics."""
 
     mode: str  # key of MODES
-    text_model: str  # key of TEXT_MODELS
-    skill: str  # top-level property, or empty
+    text_model: str  # that wrote the prompts
+    skill: str  # of the property, or empty
     length: str  # one of `croc.measures.LENGTHS`
     members: IntArray  # shape (c,), positions of its clusters
     right: FloatArray  # shape (c, D, M), successful groups of each cluster
@@ -264,10 +265,12 @@ class Part:
 
     strata: Sequence[Stratum]  # all strata of the benchmark
     chosen: tuple[int, ...]  # positions of those that belong to it
+    text_models: tuple[str, ...]  # all that wrote prompts of the benchmark
+    text_chance: float  # accuracy of chance, text-based
 
     def where(self, wanted: Callable[[Stratum], bool]) -> Part:
         """Those of its strata that are wanted."""
-        return Part(self.strata, tuple(i for i in self.chosen if wanted(self.strata[i])))
+        return replace(self, chosen=tuple(i for i in self.chosen if wanted(self.strata[i])))
 
     def of_text_model(self, text_model: str) -> Part:
         """The prompts that one language model wrote."""
@@ -289,8 +292,8 @@ class Part:
             )
 
     def accuracy(self, direction: str) -> Estimate:
-        """Mean of the accuracies on both language models' prompts."""
-        parts = {name: self.of_text_model(name) for name in TEXT_MODELS}
+        """Mean of the accuracies on the prompts of each language model."""
+        parts = {name: self.of_text_model(name) for name in self.text_models}
         there = {name: part for name, part in parts.items() if part.chosen}
         if not there:
             return self.accuracy_of_one(direction)
@@ -302,14 +305,14 @@ class Part:
 
     def scaled(self, direction: str) -> Estimate:
         """The accuracy on the scale of the paper."""
-        chance = TEXT_CHANCE if direction.endswith("text") else IMAGE_CHANCE
+        chance = self.text_chance if direction.endswith("text") else IMAGE_CHANCE
         return rescaled(self.accuracy(direction), chance)
 
     def scaled_by_exact_chance(self, direction: str) -> Estimate:
         """The text-based accuracy with the level of a guess that follows from the images."""
         mine = [self.strata[i] for i in self.chosen]
         n_groups = sum(s.n_groups for s in mine)
-        chance = sum(s.chance for s in mine) / n_groups if n_groups else TEXT_CHANCE
+        chance = sum(s.chance for s in mine) / n_groups if n_groups else self.text_chance
         return rescaled(self.accuracy(direction), chance)
 
     def both_ways(self, what: str) -> Estimate:

@@ -8,7 +8,7 @@ of the two text models, scaled piecewise (CROC, CROC_syn section, Table 1). The 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,23 +20,20 @@ from benchmarks.arrays import IntArray
 from benchmarks.cases import SCHEMA
 from benchmarks.croc.load import TEXTS
 from benchmarks.croc.measures import DIRECTIONS, IMAGE_BASED, LENGTHS
-from benchmarks.croc.protocol import SAID
+from benchmarks.croc.protocol import HERE, SAID, own_card
 from benchmarks.croc_syn.load import (
-    FILES,
-    IMAGES,
     MODES,
-    NODES,
     PROPERTIES,
-    TEXT_MODELS,
     CrocSynAnswers,
+    Layout,
     load_answers,
     load_prompts,
     load_questions,
-    prompt_pairs,
-    skill_of,
+    whole_pairs,
 )
 from benchmarks.croc_syn.measures import (
     MEASURES,
+    PAPER_CHANCE,
     Estimate,
     Part,
     Stratum,
@@ -133,17 +130,17 @@ def _values_of_clusters(
     return positions, right[positions] / used[positions]
 
 
-def _lines(part: Part, template: Row) -> Iterator[_Line]:
+def _lines(part: Part, template: Row, skills: Sequence[str]) -> Iterator[_Line]:
     scaled = replace(template, measure="scaled_accuracy")
     modes = {m: part.where(lambda s, m=m: s.mode == m) for m in MODES}  # type: ignore[misc]
     for mode, of_mode in modes.items():
         yield from _mode(mode, of_mode, template)
     yield from _summaries({m: p for m, p in modes.items() if p.chosen}, scaled)
     varied = modes[PROPERTIES]
-    yield from _properties(varied, replace(scaled, split=PROPERTIES))
+    yield from _properties(varied, replace(scaled, split=PROPERTIES), skills)
     for length in LENGTHS:
         chosen = varied.where(lambda s, length=length: s.length == length)  # type: ignore[misc]
-        yield from _properties(chosen, replace(scaled, split=f"{PROPERTIES}:{length}"))
+        yield from _properties(chosen, replace(scaled, split=f"{PROPERTIES}:{length}"), skills)
 
 
 def _mode(mode: str, part: Part, template: Row) -> Iterator[_Line]:
@@ -156,7 +153,7 @@ def _mode(mode: str, part: Part, template: Row) -> Iterator[_Line]:
         if direction.endswith("text"):
             exact = part.scaled_by_exact_chance(direction)
             yield _Line(replace(scaled, variant="exact_chance"), exact)
-        for name in TEXT_MODELS:
+        for name in part.text_models:
             of_model = part.of_text_model(name)
             if of_model.chosen:
                 found = of_model.accuracy_of_one(direction)
@@ -173,13 +170,13 @@ def _summaries(modes: dict[str, Part], scaled: Row) -> Iterator[_Line]:
         yield _Line(replace(row, facet=direction), mean([cells[mode, direction] for mode in modes]))
 
 
-def _properties(part: Part, row: Row) -> Iterator[_Line]:
-    """All properties together, then each top-level one that has prompts."""
+def _properties(part: Part, row: Row, skills: Sequence[str]) -> Iterator[_Line]:
+    """All properties together, then each skill that has prompts."""
     image, text = replace(row, facet="image"), replace(row, facet="text", variant="assay")
     if part.chosen:
         yield _Line(image, part.both_ways("image"))
         yield _Line(text, part.both_ways("text"))
-    for node in NODES:
+    for node in skills:
         of_node = part.where(lambda stratum, node=node: stratum.skill == node)  # type: ignore[misc]
         if of_node.chosen:
             yield _Line(replace(image, skill=node), of_node.both_ways("image"))
@@ -195,35 +192,39 @@ IMAGES_PER_PROMPT = 5
 
 
 class CrocSyn(Benchmark):
-    """CROC_syn: contrast pairs written by language models; the operator supplies the files."""
+    """CROC_syn: contrast pairs written by language models; the operator supplies the files.
+
+    With another card and its folder: somebody's own data in that layout.
+    """
 
     card = CARD
-    asked_from = (*FILES, IMAGES)
 
-    @property
-    def _n_images(self) -> int:
-        return self.card.counts.get("images per prompt", IMAGES_PER_PROMPT)
+    def __init__(self, card: Card = CARD, home: Path | None = None) -> None:
+        super().__init__(card, home)
+        self._layout = Layout.of(card)
+        self._n_images = card.counts.get("images per prompt", IMAGES_PER_PROMPT)
+        self.asked_from = (*self._layout.files, self._layout.images)
 
     def answers(self, data: Path | None) -> CrocSynAnswers:
-        """Read the four prompt files; see `load_answers`."""
-        return load_answers(self.folder(data), self._n_images)
+        """Read the prompt files; see `load_answers`."""
+        return load_answers(self.folder(data), self._n_images, self._layout)
 
     def questions(self, data: Path | None) -> Questions:
         """Find the images; see `load_questions`."""
-        return load_questions(self.folder(data), self._n_images)
+        return load_questions(self.folder(data), self._n_images, self._layout)
 
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """Originals and contrasts, each text once; see `load_prompts`."""
-        return load_prompts(self.folder(data))
+        return load_prompts(self.folder(data), self._layout)
 
     def cases(self, answers: CrocSynAnswers, data: Path | None) -> pd.DataFrame:
         """Evenly many out of the whole set: 1 is expected where image and prompt belong together."""
         step = max(1, -(-len(answers.prompts) // MOST_CASES))
         clusters = answers.prompts["cluster"].to_numpy()[::step]
-        pairs = (pair for pair in prompt_pairs(self.folder(data)) if pair.is_whole)
+        pairs = whole_pairs(self.folder(data), self._layout)
         rows = [
             (pair.text_id("").removesuffix("|"), answers.clusters[cluster],
-             f"{pair.parts[0]};{pair.parts[0]}:{pair.text_model}", skill_of(pair),
+             f"{pair.parts[0]};{pair.parts[0]}:{pair.text_model}", pair.skill,
              f"{image}|{text}", image, prompt, float(text == own), SAID[text == own])
             for pair, cluster in zip(islice(pairs, 0, None, step), clusters, strict=True)
             for side, own in enumerate(TEXTS)
@@ -249,7 +250,7 @@ class CrocSyn(Benchmark):
         Rows, where a split is a mode or `<mode>:<text model or length>`:
 
         - per mode and direction `accuracy` and `scaled_accuracy` (variant `paper`; text-based also
-          `exact_chance`), and `accuracy` per text model (split `<mode>:ds`, `<mode>:qwen`);
+          `exact_chance`), and `accuracy` per text model (split `<mode>:ds`, `<mode>:qwen`, ...);
         - summaries that the paper does not print (`scaled_accuracy`, variant `assay`): over the
           directions of a mode, over the modes of a direction, and over all of these cells;
         - per property (skill) on property variation, in all and by prompt length: `scaled_accuracy`
@@ -258,9 +259,13 @@ class CrocSyn(Benchmark):
         Only accuracies per text model have values per cluster; where a cluster has as many groups as
         every other, the accuracy is their mean.
         """
-        strata = strata_of(scores, answers, plan)
+        strata, layout = strata_of(scores, answers, plan), answers.layout
+        n_images = answers.images_per_prompt
+        # The paper's level holds for its own set; in another one it follows from the images.
+        chance = PAPER_CHANCE if self.home is None else n_images / (n_images + 1)
+        part = Part(strata, tuple(range(len(strata))), layout.text_models, chance)
         template = Row(self.name, self.card.revision, "", "", np.nan, variant="paper")
-        lines = list(_lines(Part(strata, tuple(range(len(strata)))), template))
+        lines = list(_lines(part, template, layout.skills))
         builder = MeasuredBuilder(plan.n_resamples)
         in_plan = plan.positions(answers.clusters)
         for column, metric in enumerate(scores.metrics):
@@ -269,4 +274,56 @@ class CrocSyn(Benchmark):
         return builder.build()
 
 
+IMAGES = "images"
+
+
+def prompt_file(image_model: str, text_model: str) -> str:
+    """Name of the file of what a language model wrote for an image model."""
+    return f"3_extracted_prompts_{image_model}_{text_model}.jsonl"
+
+
+def card_text(
+    name: str,
+    title: str,
+    models: Sequence[tuple[str, str]],
+    skills: Sequence[str],
+    n_images: int,
+    *,
+    summary: str,
+    description: str,
+    revision: str,
+) -> str:
+    """The card as TOML; measures, facets and headline are those of CROC_syn.
+
+    `name`: lower-case letters, digits and underscores; `models`: image model and text model of each
+    prompt file, in small letters, digits and `-`; `skills`: of properties; `n_images`: of each prompt.
+    """
+    writers = dict.fromkeys(text for _, text in models)
+    splits = {
+        key: title
+        for mode, said in MODES.items()
+        for key, title in (
+            (mode, said),
+            *((f"{mode}:{writer}", f"{said}, prompts by {writer}") for writer in writers),
+        )
+    }
+    lengths = (key for key in CARD.splits if key.endswith(("up_to_280", "over_280")))
+    here = {"beside": True, "supplied": HERE}
+    files = [{"path": f"{name}/{prompt_file(*one)}", "role": "answers", **here} for one in models]
+    images = {"path": f"{name}/{IMAGES}", "role": "images", "folder": True, **here}
+    return own_card(
+        CARD,
+        name,
+        title,
+        summary=summary,
+        description=description,
+        revision=revision,
+        splits=splits | {key: CARD.splits[key] for key in lengths},
+        skills=dict(zip(skills, skills, strict=True)),
+        counts={"images per prompt": n_images, "prompt files with prompt pairs": len(models)},
+        files=[*files, images],
+    )
+
+
 BENCHMARKS = (CrocSyn(),)
+FAMILY = CrocSyn

@@ -12,6 +12,7 @@ from benchmarks.croc.protocol import CrocHum
 from benchmarks.demo import load
 from benchmarks.evalmuse.protocol import EvalMuse
 from benchmarks.gecko.protocol import Gecko
+from benchmarks.rated_images import RatedImages
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import Answers, Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -55,6 +56,10 @@ class DemoBenchmark(Benchmark):
             return ts2.cases(answers, self.questions(data).texts)
         return self._protocol.cases(answers, data)
 
+    def rated_images(self, answers: Any) -> RatedImages | None:
+        """As in the protocol of the family."""
+        return self._protocol.rated_images(answers)
+
     @property
     def compares_images(self) -> bool:
         """As in the protocol of the family."""
@@ -67,6 +72,10 @@ class DemoBenchmark(Benchmark):
     def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
         """The protocol of the family, unchanged."""
         return self._protocol.measure(scores, answers, plan)
+
+    def by_generator(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
+        """As in the protocol of the family."""
+        return self._protocol.by_generator(scores, answers, plan)
 
 
 BENCHMARKS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
 import unicodedata
@@ -78,7 +79,8 @@ class EvalMuseAnswers(Answers):
     # mean overall rating 1..5). Released lists add columns that no measure reads: `var` (float,
     # sample variance of the labels of all images of the same prompt text, NaN for a single image),
     # the averaged flags `split_confidence`, `attribute_confidence` and `promt_meaningless` (float
-    # in 0..1, NaN where not given) and `fidelity_label` (str).
+    # in 0..1, NaN where not given), `fidelity_label` (str) and `ratings` (tuple of one rating of each
+    # annotator, empty where the list has averages).
     images: pd.DataFrame
     # one row per (image, element): `pair_id`, `element_id` (str), `skill` (str, normalised element
     # type such as `counting`), `label` (float in 0..1, mean of the annotators' 0/1 labels)
@@ -133,6 +135,7 @@ class Item:
     # mean of each of `FLAGS`; NaN where the item has none
     flags: dict[str, float] = field(default_factory=dict)
     fidelity_label: str = ""  # the annotators' words, joined by `;`; empty where it has none
+    ratings: tuple[float, ...] = ()  # one of each annotator; none where the list has an average
 
 
 def read_items(folder: DataFolder, path: str, *, released: bool) -> list[Item]:
@@ -167,10 +170,11 @@ def _item(record: Any, fault: Fault, *, released: bool) -> Item:
     if not isinstance(record, dict):
         raise fault("it is not an object")
     prompt = _text(record, "prompt", fault) if released or "prompt" in record else ""
+    rated = _value(record, "total_score", fault)
     return Item(
         img_path=_text(record, "img_path", fault),
-        total=_average(_value(record, "total_score", fault), RATINGS, "total_score", fault),
-        elements=_elements(_value(record, "element_score", fault), fault),
+        total=_average(rated, RATINGS, "total_score", fault),
+        elements=_elements(_spelt_out(_value(record, "element_score", fault), fault), fault),
         prompt=prompt,
         split=_split(_text(record, "type", fault), fault) if released else "",
         flags={
@@ -178,6 +182,7 @@ def _item(record: Any, fault: Fault, *, released: bool) -> Item:
             for name in FLAGS
         },
         fidelity_label=_label(record.get("fidelity_label", "")),
+        ratings=tuple(map(float, rated)) if isinstance(rated, list) else (),
     )
 
 
@@ -200,6 +205,20 @@ def _split(kind: str, fault: Fault) -> str:
         if kind.strip().lower().startswith(split):
             return split
     raise fault(f"type is {kind!r}; expected real or synth")
+
+
+def _spelt_out(labels: Any, fault: Fault) -> Any:
+    """What a text spells out: the dataset's card has them as text, which the authors evaluate."""
+    if not isinstance(labels, str):
+        return labels
+    try:
+        written = ast.parse(labels.strip(), mode="eval").body
+        found = ast.literal_eval(written)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise fault(f"element_score is {_short(labels)}; expected an object of elements") from error
+    if isinstance(written, ast.Dict) and len(written.keys) != len(found):
+        raise fault("element_score names an element twice")
+    return found
 
 
 def _elements(labels: Any, fault: Fault) -> dict[str, float]:
@@ -282,10 +301,13 @@ _REAL_PROMPTS = 100
 """The ranking prompts begin with so many real ones; the others are synthetic."""
 
 
-def load_answers(folder: DataFolder) -> EvalMuseAnswers:
-    """The held-out quarter of the released training list, with averaged labels."""
+def load_answers(folder: DataFolder, *, training: bool = False) -> EvalMuseAnswers:
+    """The held-out quarter of the released training list, with averaged labels.
+
+    `training`: all that is not held out, in its place.
+    """
     listed = _items(folder)
-    items, images = _held_out(listed)
+    items, images = _part(listed, training=training)
     return EvalMuseAnswers(
         pair_ids=tuple(images["pair_id"]),
         clusters=tuple(sorted(set(images["prompt_id"]))),
@@ -296,9 +318,9 @@ def load_answers(folder: DataFolder) -> EvalMuseAnswers:
     )
 
 
-def load_questions(folder: DataFolder) -> Questions:
-    """Each held-out image with its prompt and the elements of the prompt."""
-    items, _ = _held_out(_items(folder))
+def load_questions(folder: DataFolder, *, training: bool = False) -> Questions:
+    """Each image of the same part with its prompt and the elements of the prompt."""
+    items, _ = _part(_items(folder), training=training)
     return questions_of(items, _image_readers(folder, [item.img_path for item in items]))
 
 
@@ -394,13 +416,13 @@ def _items(folder: DataFolder) -> list[Item]:
     return items
 
 
-def _held_out(items: list[Item]) -> tuple[list[Item], pd.DataFrame]:
-    """The held-out items and their table `EvalMuseAnswers.images`, in the same order."""
+def _part(items: list[Item], *, training: bool) -> tuple[list[Item], pd.DataFrame]:
+    """The held-out items, or all others, and their table `EvalMuseAnswers.images` in that order."""
     images = _image_table(items)
     # A text that is listed with both types takes part in the draw once, as real.
     types = images.groupby("prompt_id")["split"].min()
     chosen = held_out(dict(zip(map(str, types.index), types, strict=True)))
-    kept = images["prompt_id"].isin(chosen).to_numpy()
+    kept = images["prompt_id"].isin(chosen).to_numpy() != training
     return (
         [item for item, keep in zip(items, kept, strict=True) if keep],
         images[kept].reset_index(drop=True),
@@ -417,6 +439,7 @@ def _image_table(items: Iterable[Item]) -> pd.DataFrame:
             "label": item.total,
             **item.flags,
             "fidelity_label": item.fidelity_label,
+            "ratings": item.ratings,
         }
         for item in items
     ]

@@ -136,7 +136,7 @@ class ElementTable:
     positive: BoolArray  # shape (E,), whether at least half of the annotators see the element
     clusters: IntArray  # shape (E,), position of the prompt in the plan
     splits: tuple[Slice, ...]  # as of the images
-    skills: tuple[Slice, ...]  # each reported skill
+    skills: tuple[Slice, ...]  # each type, `other` too
 
 
 def tables_of(answers: EvalMuseAnswers, plan: ResamplingPlan) -> tuple[ImageTable, ElementTable]:
@@ -148,13 +148,17 @@ def tables_of(answers: EvalMuseAnswers, plan: ResamplingPlan) -> tuple[ImageTabl
     codes, prompts = pd.factorize(images["prompt_id"])
     clusters = plan.positions(prompts)[codes]
     splits = (("all", np.ones(len(images), bool)), *_groups(images["split"], without=""))
-    skills = tuple(_groups(elements["skill"], without=UNREPORTED_SKILL))
+    skills = tuple(_groups(elements["skill"], without=""))
     return (
         ImageTable(
             images["label"].to_numpy(np.float64),
             clusters,
             splits,
-            tuple((skill, _reached(image_of[members], len(images))) for skill, members in skills),
+            tuple(
+                (skill, _reached(image_of[members], len(images)))
+                for skill, members in skills
+                if skill != UNREPORTED_SKILL
+            ),
         ),
         ElementTable(
             elements[["pair_id", "element_id"]].reset_index(drop=True),
@@ -240,8 +244,7 @@ def overall_estimates(
         for name in ("srcc", "krcc"):
             yield part.plain(replace(in_split, measure=name))
         yield part.after_fit(replace(in_split, measure="plcc"), part.fit, part.to_ratings)
-        if split == "all":
-            yield from _challenge_plcc(in_split, part)
+        yield from _challenge_plcc(in_split, part)
         yield part.after_fit(replace(in_split, measure="rmse"), part.fit, part.to_ratings)
         yield part.plain(replace(in_split, measure="pearson"))
     for skill, members in images.skills:
@@ -425,7 +428,7 @@ class Search:
 
 
 def element_estimates(row: Row, elements: ScoredElements) -> Iterator[Estimate]:
-    """Accuracy over all elements, by split and by skill, in every variant."""
+    """Accuracy over all elements, by split and by type, in every variant."""
     row = replace(row, measure="element_accuracy", split="all")
     if elements.scores.size == 0:
         yield undefined(row, "the benchmark has no labelled elements")
@@ -486,11 +489,16 @@ def _by_part(
     note: str,
     draw: Callable[[BoolArray], Drawn],
 ) -> Iterator[Estimate]:
-    """The row of each split that has elements, then of each skill."""
+    """The row of each split that has elements, then of each type within each split."""
     table = elements.table
-    parts = [(replace(row, split=name), members) for name, members in table.splits if members.any()]
-    parts += [(replace(row, skill=name), members) for name, members in table.skills]
+    parts = [
+        (replace(row, split=split, skill=skill), in_split & of_skill)
+        for skill, of_skill in ((None, np.ones(right.size, bool)), *table.skills)
+        for split, in_split in table.splits
+    ]
     for part, members in parts:
+        if not members.any():
+            continue
         found = elements.row(part, right, members, note)
         yield Estimate(found, partial(draw, members), elements.prompts_of(members))
 

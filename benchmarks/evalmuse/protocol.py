@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import FloatArray
+from benchmarks.by_generator import GeneratedImages
 from benchmarks.cases import image_cases, of_five
 from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse import load
@@ -28,6 +29,7 @@ from benchmarks.evalmuse.measures import (
     undefined,
 )
 from benchmarks.pooled import ManyPools
+from benchmarks.rated_images import RatedImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import Benchmark, Card, Questions, ScoreTable, scores_of_elements
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -65,17 +67,18 @@ def estimates(
             without = replace(row, measure="element_accuracy", split="all")
             found.append(undefined(without, "gives no element scores"))
         yield from found
-        yield from _track1(replace(row, measure="ntire_track1", split="all"), found)
+        for split, _ in images.splits:
+            yield from _track1(replace(row, measure="ntire_track1", split=split), found)
 
 
 def _track1(row: Row, parts: Iterable[Estimate]) -> Iterator[Estimate]:
-    """The final score of the challenge from its parts, in both variants."""
-    of_all = {
+    """The final score of the challenge on a split from its parts, in both variants."""
+    of_split = {
         (part.row.measure, part.row.variant): part
         for part in parts
-        if part.row.split == "all" and part.row.skill is None
+        if part.row.split == row.split and part.row.skill is None
     }
-    overall = of_all["srcc", "paper"].row
+    overall = of_split["srcc", "paper"].row
     row = replace(
         row,
         n_items=overall.n_items,
@@ -83,7 +86,7 @@ def _track1(row: Row, parts: Iterable[Estimate]) -> Iterator[Estimate]:
         n_missing=overall.n_missing,
     )
     for variant, keys in _TRACK1_PARTS.items():
-        chosen = {name: of_all[name, of] for name, of in keys.items() if (name, of) in of_all}
+        chosen = {name: of_split[name, of] for name, of in keys.items() if (name, of) in of_split}
         yield _final(replace(row, variant=variant), chosen)
 
 
@@ -127,16 +130,35 @@ class _EvalMuseProtocol(Benchmark):
         """All EvalMuse measures of every metric in the table.
 
         Rows: `srcc`, `krcc`, `plcc`, `rmse` and `pearson` for the splits `all`, `real` and `synth`
-        that have images (variant `paper`), `plcc` for split `all` as `ntire_code` and `ntire_page`;
-        `srcc` per skill (`assay`, split `all`); `element_accuracy` as `paper`, `held_out` and
-        `ntire` for the splits and, in split `all`, for each skill; `ntire_track1` as `code` and
-        `paper`.
+        that have images (variant `paper`), `plcc` also as `ntire_code` and `ntire_page`; `srcc` per
+        skill (`assay`, split `all`); `element_accuracy` as `paper`, `held_out` and `ntire` for the
+        splits and, in each, for each type of element, `other` too; `ntire_track1` as `code` and
+        `paper` for the splits.
         """
         builder = MeasuredBuilder(plan.n_resamples)
         for estimate in estimates(scores, answers, plan, self.name, self.card.revision):
             drawn = estimate.drawn
             row = replace(estimate.row, note=notes(estimate.row.note, drawn.note))
             builder.add(row, drawn.values, members=estimate.members, pool=estimate.pool)
+        return builder.build()
+
+    def by_generator(
+        self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The headline on the images of each model, which is the folder of an image."""
+        builder = MeasuredBuilder(plan.n_resamples)
+        images = answers.images
+        table = scores.oriented().loc[images["pair_id"].tolist()]
+        generated = GeneratedImages(
+            images["label"].to_numpy(np.float64),
+            plan.positions(images["prompt_id"]),
+            [pair.rpartition("/")[0] for pair in images["pair_id"].astype(str)],
+            plan,
+        )
+        for metric in scores.metrics:
+            row = Row(self.name, self.card.revision, metric, "", math.nan, variant="assay")
+            values = table[metric].to_numpy(np.float64)
+            generated.add_rows(builder, row, values, self.card.headline.measure)
         return builder.build()
 
 
@@ -153,6 +175,11 @@ class EvalMuse(_EvalMuseProtocol):
     def questions(self, data: Path | None) -> Questions:
         """Read the images from the archive's parts or the unpacked folder `evalmuse/images`."""
         return load.load_questions(self.folder(data))
+
+    def training(self, data: Path | None) -> tuple[Questions, EvalMuseAnswers]:
+        """The three quarters of the released training list that the board leaves."""
+        folder = self.folder(data)
+        return load.load_questions(folder, training=True), load.load_answers(folder, training=True)
 
     def has_images(self, data: Path | None) -> bool:
         """Whether the unpacked folder or every part of the archive is there."""
@@ -178,6 +205,17 @@ class EvalMuse(_EvalMuseProtocol):
             # The type of a text listed with both is real, as it is where prompts are drawn.
             splits=images.groupby("prompt_id")["split"].min().to_dict(),
         )
+
+    def rated_images(self, answers: EvalMuseAnswers) -> RatedImages:
+        """The images of each prompt; with single ratings where the list has them."""
+        images = answers.images
+        prompts = images["prompt_id"].tolist()
+        single = images["ratings"].tolist() if "ratings" in images else [()] * len(images)
+        ratings = np.full((len(single), max(map(len, single), default=0)), np.nan)
+        for row, of_image in zip(ratings, single, strict=True):
+            row[: len(of_image)] = of_image
+        means = images["label"].to_numpy(np.float64)
+        return RatedImages(prompts, prompts, images["pair_id"].tolist(), means, ratings)
 
 
 class EvalMuseNtire(_EvalMuseProtocol):

@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
-from benchmarks.families.card import FamilyCard, FamilyName, read_card
+from benchmarks.families.card import CardText, FamilyCard, FamilyName, family_card
 from benchmarks.families.images import has_images, image_readers, names_at_url
 from benchmarks.families.items import Items, items_of, questions_of
 from benchmarks.families.tables import JoinedTable, read_tables
@@ -63,10 +63,10 @@ class CardBenchmark(Benchmark):
     released: tuple[str, ...] = ()
     """Tables of the bundle of released results that stand in for files that are not at hand."""
     card: FamilyCard
+    home: Path
 
     def __init__(self, card: FamilyCard, home: Path) -> None:
-        super().__init__(card)
-        self.home = home
+        super().__init__(card, home)
         self.asked_from = card.of_items.paths
 
     @classmethod
@@ -76,8 +76,8 @@ class CardBenchmark(Benchmark):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """A benchmark with code of its own, from the card beside it; see `read_card`."""
-        card = read_card(path, lambda _, given: cls.infos_of(given), cls.family)
+        """A benchmark with code of its own, from the card beside it; see `family_card`."""
+        card = family_card(CardText.read(path), lambda _, given: cls.infos_of(given), cls.family)
         return cls(card, path.parent)
 
     @classmethod
@@ -92,10 +92,6 @@ class CardBenchmark(Benchmark):
         `known`: all benchmarks, by name.
         """
         del known
-
-    def folder(self, data: Path | None) -> DataFolder:
-        """The files of the card: below a folder of data, or beside the card."""
-        return DataFolder(data, self.name, self.card.files, self.card.counts, self.home)
 
     def items(self, folder: DataFolder) -> Items:
         """The items, from the tables that name them: none that only says what people said."""

@@ -34,8 +34,9 @@ from benchmarks.families.card import FamilyCard, Group
 from benchmarks.families.items import Items
 from benchmarks.families.means import Credit, add_mean
 from benchmarks.families.measures import refuse, with_measures
-from benchmarks.families.ratings import RatedPairs, rated_pairs
+from benchmarks.families.ratings import RatedPairs, rated_images, rated_pairs
 from benchmarks.families.slices import ALL, slices_of
+from benchmarks.rated_images import RatedImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.sources.folder import DataFolder
@@ -227,6 +228,12 @@ class BestOfBenchmark(CardBenchmark):
 
         value = float(one_against_the_others(ratings, agreement).mean())
         return Ceiling(value, "one rater's choice against the mean rating of the others")
+
+    def rated_images(self, answers: RatedGroups) -> RatedImages:
+        """The images of each prompt and split, which are chosen among."""
+        found = rated_images(answers.items, answers.rated)
+        lists = answers.items.rows[["prompt_id", "split"]].astype(str).agg("/".join, axis=1)
+        return replace(found, choices=lists.tolist())
 
     def with_half_credit(self) -> Self:
         """This benchmark with the mean over images of equal score, in every variant."""

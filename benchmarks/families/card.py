@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +20,11 @@ import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from benchmarks.families.untrusted import Place, odd_values, plain_path
+from benchmarks.generators import find_generator
 from benchmarks.parsing import Key, key_lines, line_of, syntax_fault
 from benchmarks.problems import Problem, ProblemsError
 from benchmarks.schema import Card, Frozen, Kind, MeasureInfo, Selector
+from benchmarks.sources.folder import DataFile
 
 FamilyName = Literal["rating", "preference", "group", "element", "system"]
 FAMILIES: tuple[FamilyName, ...] = get_args(FamilyName)
@@ -35,7 +38,7 @@ ControlName = Literal[
     "position",
     "model_identity",
 ]
-Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
+Format = Literal["csv", "tsv", "json", "jsonl", "txt", "parquet", "xlsx"]
 CellType = Literal["str", "int", "float", "bool", "list_str", "list_int", "list_float"]
 Cell = str | int | float | bool
 ROW = "@row"
@@ -66,15 +69,16 @@ class Column(Frozen):
     """What a column of a table is made of: one source, then `regex`, then `map`, then `type`."""
 
     source: str = Field("", alias="from")
-    """Column of the file, or a path into a record: `response_a.content[0][1]`. `@1`, `@2`, ...: keys
-    that `records` passed; `@index`: place in a list; `@row`; `@file`: name without its suffix."""
+    """Column of the file, or a path into a record or a cell of JSON: `response_a.content[0][1]`.
+    `@1`, `@2`, ...: keys that `records` passed; `@index`: place in a list; `@row`; `@file`: name
+    without its suffix; `@value`: a line of text, or an entry that is no record."""
     template: str = ""
     """Text with `{column}` or `{column:05d}`, of columns of the file."""
     const: Cell | None = None
     regex: Pattern = ""
-    """Regular expression (RE2) with one group, which is kept."""
+    """Regular expression (RE2) with one group, which is kept; of lists, applied to each entry."""
     map: dict[str, Cell] = Field(default_factory=dict)
-    """Text of a cell to what it means; any other text is an error."""
+    """Text of a cell, or of an entry of a list, to what it means; any other text is an error."""
     type: CellType = "str"
     optional: bool = False
     """Whether a cell may be empty, and the column absent."""
@@ -98,6 +102,8 @@ class Table(Frozen):
     """Declared files of role `answers` or `prompts`."""
     format: Format | None = None
     """None: by the suffix."""
+    quotes: bool = True
+    """Whether cells of CSV and TSV may stand in quotes; false: a quote is a character as any other."""
     records: str = ""
     """Where the records of a JSON file lie: `pairs[*]`, `*.models.*`; empty: the file is a list."""
     explode: str = ""
@@ -401,6 +407,13 @@ class System(Frozen):
     """What counts as a rate of 0 and of 1 among the values of people."""
     released: dict[str, date] = Field(default_factory=dict)
     """Model to the date of its release, `2024-08-01`."""
+    known_dates: bool = False
+    """Whether models that are not in `released` have the dates that Assay knows of them."""
+
+    def release_date(self, model: str) -> date | None:
+        """When a model was released; None where it is not known."""
+        known = find_generator(model) if self.known_dates else None
+        return self.released.get(model, known.released if known else None)
 
     @model_validator(mode="after")
     def _has_one_source(self) -> System:
@@ -514,14 +527,7 @@ class FamilyCard(Card):
                 yield (section,), f"[{section}] belongs to another family than {self.follows}"
 
     def _unknown_files(self) -> Iterator[tuple[Place, str]]:
-        for number, file in enumerate(self.files):
-            for path in (file.path, *file.also):
-                try:
-                    plain_path(path)
-                except ValueError as error:
-                    yield ("files", number, "path"), str(error)
-            if file.url and not file.url.startswith("https://"):
-                yield ("files", number, "url"), f"{file.url[:80]!r} does not begin with https://"
+        yield from _unsafe_files(self.files)
         images = self.images
         if images is None:
             return
@@ -602,12 +608,83 @@ class FamilyCard(Card):
                     yield (*inside, key), name
 
 
+def _unsafe_files(files: Sequence[DataFile]) -> Iterator[tuple[Place, str]]:
+    """Declared files that could lie elsewhere than below a folder, or come by an open connection."""
+    for number, file in enumerate(files):
+        for path in (file.path, *file.also):
+            try:
+                plain_path(path)
+            except ValueError as error:
+                yield ("files", number, "path"), str(error)
+        if file.url and not file.url.startswith("https://"):
+            yield ("files", number, "url"), f"{file.url[:80]!r} does not begin with https://"
+
+
+@dataclass(frozen=True)
+class CardText:
+    """Content of a card's file, before any schema."""
+
+    path: Path
+    given: Mapping[str, Any]
+    lines: Mapping[Key, int]  # of its keys
+
+    @classmethod
+    def read(cls, path: Path) -> CardText:
+        """Read a file of a stranger's.
+
+        Raises:
+            ProblemsError: `invalid_benchmark`: it is too large, no TOML, or holds odd values.
+        """
+        try:
+            content = path.read_bytes()
+            if len(content) > _LARGEST_CARD:
+                raise ValueError(
+                    f"has {len(content):,} bytes; a card has at most {_LARGEST_CARD:,}"
+                )
+            text = content.decode("utf-8")
+            given = tomllib.loads(text)
+        except (OSError, ValueError, RecursionError) as error:
+            said = str(error) if isinstance(error, OSError) else syntax_fault(error)
+            raise _refusal(path, [((), said)], {}) from error
+        lines = key_lines(text)
+        if odd := list(odd_values(given)):
+            raise _refusal(path, odd, lines)
+        return cls(path, given, lines)
+
+
+def protocol_card(text: CardText, measures: Mapping[str, MeasureInfo]) -> Card:
+    """The card of somebody's data in the layout of a benchmark whose protocol is code.
+
+    `measures`: those of the protocol.
+
+    Raises:
+        ProblemsError: `invalid_benchmark`: every problem, each with its line.
+    """
+    try:
+        card = Card.model_validate({**text.given, "measures": measures})
+    except ValidationError as error:
+        raise _refusal(text.path, _faults(error), text.lines) from error
+    unfit: list[tuple[Place, str]] = list(_unsafe_files(card.files))
+    if card.headline.measure not in measures:
+        said = f"{card.headline.measure!r} is none of {', '.join(measures)}"
+        unfit.append((("headline", "measure"), said))
+    if unfit:
+        raise _refusal(text.path, unfit, text.lines)
+    return card
+
+
+def _faults(error: ValidationError) -> list[tuple[Place, str]]:
+    return [(one["loc"], one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+
+
 MeasuresOf = Callable[[FamilyName, Mapping[str, Any]], Mapping[str, MeasureInfo]]
 """From a family and a card as it was read to what the measures mean that the card may choose."""
 
 
-def read_card(path: Path, measures_of: MeasuresOf, follows: FamilyName | None = None) -> FamilyCard:
-    """Read the card of a benchmark of a family.
+def family_card(
+    content: CardText, measures_of: MeasuresOf, follows: FamilyName | None = None
+) -> FamilyCard:
+    """The card of a benchmark of a family.
 
     `measures_of`: what the measures of a family mean; `follows`: the family where code says it, and
     the card's own is the name under which its skills are known; None: what the card says.
@@ -615,25 +692,14 @@ def read_card(path: Path, measures_of: MeasuresOf, follows: FamilyName | None = 
     Raises:
         ProblemsError: `invalid_benchmark`: every problem, each with its line.
     """
-    try:
-        content = path.read_bytes()
-        if len(content) > _LARGEST_CARD:
-            raise ValueError(f"has {len(content):,} bytes; a card has at most {_LARGEST_CARD:,}")
-        text = content.decode("utf-8")
-        given = tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        said = str(error) if isinstance(error, OSError) else syntax_fault(error)
-        raise _refusal(path, [((), said)], {}) from error
-    lines = key_lines(text)
-    if odd := list(odd_values(given)):
-        raise _refusal(path, odd, lines)
+    path, given, lines = content.path, content.given, content.lines
     own_family = str(given.get("family", ""))
     if follows is not None:
         given = {**given, "family": follows}
     try:
         card = FamilyCard.model_validate({**given, "measures": _measures(given, measures_of)})
     except ValidationError as error:
-        found = [(one["loc"], one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+        found = _faults(error)
         found += _further_problems(given, {str(place[0]) for place, _ in found}, measures_of)
         raise _refusal(path, found, lines) from error
     if unfit := list(card.problems()):

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.by_generator import named_generators
 from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import FamilyCard, Preference, Threshold
 from benchmarks.families.comparisons import (
@@ -43,9 +44,9 @@ from benchmarks.families.items import Items, by_hash
 from benchmarks.families.measures import guesses, with_measures
 from benchmarks.families.slices import slices_of
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import MeasureInfo, ScoreTable
+from benchmarks.schema import BY_GENERATOR, MeasureInfo, ScoreTable
 from benchmarks.sources.folder import DataFolder
-from benchmarks.statistics.margins import better_worse_auc, decided_tied_auc
+from benchmarks.statistics.detection import better_worse_auc, decided_tied_auc
 from benchmarks.statistics.raters import votes_ceiling
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -237,17 +238,63 @@ class PreferenceBenchmark(CardBenchmark):
         parts = list(self._parts(answers, plan))
         row = self.blank_row()
         for metric in scores.metrics:
-            values = table[metric].to_numpy(np.float64) * scores.unit(metric)
-            work = _Metric(self.said, self.missing, answers, plan, values)
-            if metric in scores.margins:
-                work.compare(margins_of(scores.margins[metric], answers, work.margin))
-            if isinstance(self.said.threshold, Threshold):
-                work.calibrate(self._calibrating(answers), self._level("accuracy"))
+            work = self._metric(scores, answers, plan, metric, table[metric].to_numpy(np.float64))
             for part in parts:
                 found = replace(row, metric=metric, split=part.split, skill=part.skill)
                 for measure in self.card.measures:
                     work.add(builder, replace(found, measure=measure), part, self._level(measure))
         return builder.build()
+
+    def by_generator(
+        self, scores: ScoreTable, answers: PreferenceAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The headline over the comparisons with an image of each model, on either side."""
+        builder = MeasuredBuilder(plan.n_resamples)
+        models = answers.items.pairs["model"].to_numpy(object)
+        table = scores.oriented().loc[list(answers.pair_ids)]
+        whole, measure = self._main_part(answers, plan), self.card.headline.measure
+        for metric in scores.metrics if any(models) else ():
+            work = self._metric(scores, answers, plan, metric, table[metric].to_numpy(np.float64))
+            for name in named_generators(models, np.isin(np.arange(len(models)), whole.lines)):
+                part = self._of_model(whole, answers, plan, models == name)
+                row = replace(self.blank_row(), metric=metric, measure=measure, facet=name)
+                work.add(builder, row, part, self._level(measure), named=BY_GENERATOR)
+        return builder.build()
+
+    def _main_part(self, answers: PreferenceAnswers, plan: ResamplingPlan) -> _Part:
+        """The part of the headline."""
+        parts = [part for part in self._parts(answers, plan) if part.skill is None]
+        split = self.card.headline.split
+        return next((part for part in parts if part.split == split), parts[0])
+
+    def _of_model(
+        self, part: _Part, answers: PreferenceAnswers, plan: ResamplingPlan, of_pair: BoolArray
+    ) -> _Part:
+        """The comparisons of a part with one of some pairs, shape (pairs,)."""
+        compared = answers.compared
+        inside = part.inside & (of_pair[compared.a] | of_pair[compared.b])
+        rows = np.zeros_like(part.rows)
+        rows[compared.row[inside]] = True
+        lines = np.unique(np.concatenate([compared.a[inside], compared.b[inside]]))
+        in_plan = plan.positions(answers.clusters)
+        members = np.unique(in_plan[answers.cluster_of_row[rows]])
+        return _Part(None, None, inside, rows, lines, members)
+
+    def _metric(
+        self,
+        scores: ScoreTable,
+        answers: PreferenceAnswers,
+        plan: ResamplingPlan,
+        metric: str,
+        values: FloatArray,
+    ) -> _Metric:
+        """One metric over all comparisons, by the scores of the pairs, with its threshold of ties."""
+        work = _Metric(self.said, self.missing, answers, plan, values * scores.unit(metric))
+        if metric in scores.margins:
+            work.compare(margins_of(scores.margins[metric], answers, work.margin))
+        if isinstance(self.said.threshold, Threshold):
+            work.calibrate(self._calibrating(answers), self._level("accuracy"))
+        return work
 
     def _level(self, measure: str) -> Level:
         """Whether a measure is a mean over comparisons, or over lists or prompts of their means."""
@@ -492,8 +539,10 @@ class _Metric:
         self._best = int(np.argmax(right.sum(axis=0) / max(number[:, 0].sum(), 1.0)))
         self._drawn_best = np.argmax(self._plan.counts @ right, axis=1)
 
-    def add(self, builder: MeasuredBuilder, row: Row, part: _Part, level: Level) -> None:
-        """The row of one measure in one slice."""
+    def add(
+        self, builder: MeasuredBuilder, row: Row, part: _Part, level: Level, named: str = ""
+    ) -> None:
+        """The row of one measure in one slice; `named`: its measure where it goes by another name."""
         if row.measure in ("auc", "auc_ties"):
             found, drawn, used = self._area(row.measure, part)
         else:
@@ -501,6 +550,7 @@ class _Metric:
         n_missing = int(self._unscored[part.lines].sum())
         row = replace(
             row,
+            measure=named or row.measure,
             value=found,
             n_items=len(used),
             n_clusters=np.unique(used).size,

@@ -20,15 +20,17 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.by_generator import GeneratedImages
 from benchmarks.families.benchmark import CardBenchmark, Ceiling, ItemAnswers
 from benchmarks.families.card import Evaluation, FamilyCard
 from benchmarks.families.items import Items
 from benchmarks.families.measures import with_measures
-from benchmarks.families.ratings import RatedPairs, rated_pairs
+from benchmarks.families.ratings import RatedPairs, rated_images, rated_pairs
 from benchmarks.families.slices import Slice, slices_of
 from benchmarks.pooled import CORRELATIONS, Estimate, PooledImages, Ties, mean_of_pools
+from benchmarks.rated_images import RatedImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import MeasureInfo, ScoreTable
+from benchmarks.schema import BY_GENERATOR, MeasureInfo, ScoreTable
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics.pairwise_accuracy import PairForms, Pairs
 from benchmarks.statistics.raters import Level, krippendorff_alpha, mean_ceilings
@@ -173,6 +175,32 @@ class RatingBenchmark(CardBenchmark):
                         work.add(builder, of_measure, ties, part)
         return builder.build()
 
+    def by_generator(
+        self, scores: ScoreTable, answers: RatingAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The headline over all images of each model, whatever the pools of the card."""
+        builder = MeasuredBuilder(plan.n_resamples)
+        table = scores.oriented().loc[list(answers.pair_ids)]
+        images = GeneratedImages(
+            self.gold_of_pairs(answers),
+            plan.positions(answers.items.pairs["prompt_id"]),
+            answers.items.pairs["model"].tolist(),
+            plan,
+            self._main_part(answers).inside,
+        )
+        for metric in scores.metrics:
+            images.add_rows(
+                builder,
+                replace(self.blank_row(), metric=metric),
+                table[metric].to_numpy(np.float64),
+                self.card.headline.measure,
+                kind=self.pools,
+                ties=self._main_ties,
+                unit=scores.unit(metric),
+                complete=self.card.evaluation.missing == "fail",
+            )
+        return builder.build()
+
     @property
     def compares_images(self) -> bool:
         """Whether it pools the images of a prompt."""
@@ -180,7 +208,7 @@ class RatingBenchmark(CardBenchmark):
 
     def within_text(self, row: Row) -> bool:
         """Whether it pools the images of a prompt; an error needs scores on one scale."""
-        return self.card.evaluation.pool == "prompt" and row.measure != "rmse"
+        return self.card.evaluation.pool == "prompt" and row.measure not in ("rmse", BY_GENERATOR)
 
     def rows_of(self, row: Row, answers: RatingAnswers) -> Iterator[tuple[Row, Ties]]:
         """Rows of one metric on one facet in one slice, without values, and their rule for ties."""
@@ -283,6 +311,10 @@ class RatingBenchmark(CardBenchmark):
                 ],
             }
         )
+
+    def rated_images(self, answers: RatingAnswers) -> RatedImages:
+        """The images of each prompt with the ratings of the main facet."""
+        return rated_images(answers.items, answers.facets[self.main_facet])
 
     def _main_part(self, answers: RatingAnswers) -> Part:
         split = self.card.headline.split

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.families.card import FamilyCard, Gold
 from benchmarks.families.items import Items
 from benchmarks.families.tables import text_of
+from benchmarks.rated_images import RatedImages
 from benchmarks.sources.folder import DataFolder, data_row
 from benchmarks.statistics.resampling import mean_of_defined
 
@@ -28,6 +29,7 @@ class RatedPairs:
             where they were not.
         n_raters: raters behind each released mean; 0 where nobody said.
         outside: shape (pairs, raters), single ratings outside the scale, whatever became of them.
+        within: the same without these ratings; None where there are none.
         n_unsure: ratings that are no answer.
         n_few: pairs with ratings, but of too few people.
     """
@@ -37,6 +39,7 @@ class RatedPairs:
     deviations: FloatArray = field(default_factory=lambda: np.empty(0))
     n_raters: int = 0
     outside: BoolArray = field(default_factory=lambda: np.zeros((0, 0), bool))
+    within: RatedPairs | None = None
     n_unsure: int = 0
     n_few: int = 0
 
@@ -64,6 +67,18 @@ def rated_pairs(folder: DataFolder, card: FamilyCard, items: Items, facet: str) 
         raise folder.malformed(path, "has rows of several images; each rating is of one")
     work = _Reading(folder, path, items, gold)
     return work.released_means() if gold.mean else work.single_ratings()
+
+
+def rated_images(items: Items, rated: RatedPairs) -> RatedImages:
+    """The images of each prompt, to choose among; with single ratings where there are any.
+
+    Ratings outside the scale are counted, and no quality.
+    """
+    prompts = items.pairs["prompt_id"].astype(str).tolist()
+    pair_ids = items.pairs["pair_id"].astype(str).tolist()
+    of = rated.within or rated
+    n_outside = int(rated.outside.sum())
+    return RatedImages(prompts, prompts, pair_ids, of.means, of.ratings, n_outside)
 
 
 def _path_of(card: FamilyCard, column: str) -> str:
@@ -118,16 +133,18 @@ class _Reading:
         ratings, outside = self._matrix(
             found["@line"].to_numpy(), found["@value"].to_numpy(), found["@outside"].to_numpy(bool)
         )
+        kept = self._rated_pairs(ratings, n_unsure)
+        if not outside.any():
+            return replace(kept, outside=outside)
+        within = self._rated_pairs(np.where(outside, np.nan, ratings), n_unsure)
+        return replace(kept, outside=outside, within=within)
+
+    def _rated_pairs(self, ratings: FloatArray, n_unsure: int) -> RatedPairs:
         number = np.isfinite(ratings).sum(axis=1)
-        few = number < gold.min_raters
+        few = number < self.gold.min_raters
         means = np.where(few, np.nan, self._aggregated(ratings))
-        return RatedPairs(
-            self._rounded(means),
-            ratings,
-            outside=outside,
-            n_unsure=n_unsure,
-            n_few=int((few & (number > 0)).sum()),
-        )
+        n_few = int((few & (number > 0)).sum())
+        return RatedPairs(self._rounded(means), ratings, n_unsure=n_unsure, n_few=n_few)
 
     def _exploded(self, table: pd.DataFrame) -> pd.DataFrame:
         """A row for each entry of the lists; other lists must be as long."""

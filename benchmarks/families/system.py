@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,6 +24,7 @@ from benchmarks.families.items import Items, items_of
 from benchmarks.families.measures import with_measures
 from benchmarks.families.rating import RatingAnswers
 from benchmarks.families.tables import read_table, read_tables
+from benchmarks.generators import DAYS_PER_YEAR
 from benchmarks.rows import Measured, MeasuredBuilder, notes
 from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreTable
 from benchmarks.sources.folder import DataFolder
@@ -315,8 +315,8 @@ class SystemBenchmark(CardBenchmark):
     def facts(self, answers: SystemAnswers) -> Mapping[str, pd.DataFrame]:
         """The models in the order of people."""
         table = pd.DataFrame({"model": answers.models, "people": answers.human})
-        if self.said.released:
-            dates = [self.said.released.get(name) for name in answers.models]
+        if self.said.released or self.said.known_dates:
+            dates = [self.said.release_date(name) for name in answers.models]
             table["released"] = [str(one or "") for one in dates]
         ordered = table.sort_values("people", ascending=False, kind="stable", ignore_index=True)
         return {"What people say of the models": ordered}
@@ -365,6 +365,8 @@ class _Metric:
         silent = [models[place] for place in unknown]
         if silent:
             return None, f"models without any score: {', '.join(silent[:5])}"
+        if measure == "drift" and (dated := self._n_dated()) < LEAST_DATED:
+            return None, f"{dated} models with a date; a slope needs {LEAST_DATED}"
         if measure in _RATES:
             return (None, self._no_rate) if self._no_rate else (self._error(measure), "")
         if measure == "spa":
@@ -372,6 +374,9 @@ class _Metric:
             found = systems.PValues.of(self._by_prompt, people.draws, people.plan.seed)
             return people.p.soft_accuracy(found), ""
         return _ORDERS[measure](self._people.means, self._means, self._people.weights), ""
+
+    def _n_dated(self) -> int:
+        return int(np.isfinite(_years(self._people.answers.models, self._said)).sum())
 
     def _error(self, measure: str) -> FloatArray:
         """Distances of rates, in points of 100."""
@@ -384,7 +389,7 @@ class _Metric:
         if measure == "largest_error":
             largest: FloatArray = errors.max(axis=1)
             return largest
-        times = _years(self._people.answers.models, self._said.released)
+        times = _years(self._people.answers.models, self._said)
         dated = np.isfinite(times)
         return systems.slope(errors[:, dated], times[dated], weights[:, dated])
 
@@ -397,10 +402,11 @@ def _why_no_rate(scores: FloatArray, falls: bool) -> str:
     return "scores outside 0 to 1 make no rate" if outside else ""
 
 
-def _years(models: tuple[str, ...], released: Mapping[str, date]) -> FloatArray:
+def _years(models: tuple[str, ...], said: System) -> FloatArray:
     """Dates in years, shape (M,); NaN where none is known."""
-    known = [released[name].toordinal() if name in released else math.nan for name in models]
-    return np.array(known, np.float64) / 365.25
+    days = [said.release_date(name) for name in models]
+    known = [math.nan if day is None else day.toordinal() for day in days]
+    return np.array(known, np.float64) / DAYS_PER_YEAR
 
 
 def _rated_items(answers: Answers, source: Benchmark, facet: str) -> tuple[Items, FloatArray]:
@@ -438,7 +444,7 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     lacking = {}
     if not said.source:
         lacking["spa"] = "values by prompt, from another benchmark"
-    if len(said.released) < LEAST_DATED:
+    if not said.known_dates and len(said.released) < LEAST_DATED:
         lacking["drift"] = f"the dates of at least {LEAST_DATED} models in system.released"
     problems = []
     if said.human and said.human not in {table.name for table in card.tables}:

@@ -123,8 +123,7 @@ def _raw(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
 
 def _separated(separator: str) -> Callable[[DataFolder, str, Table], pd.DataFrame]:
     def read(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
-        del table
-        return folder.read_table(path, (), separator=separator)
+        return folder.read_table(path, (), separator=separator, quotes=table.quotes)
 
     return read
 
@@ -140,6 +139,15 @@ def _json_lines(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
     except ValueError as error:
         raise folder.malformed(path, f"is not JSON lines as expected: {error}") from error
     return _frame(_records(folder, path, content, table.records))
+
+
+def _text_lines(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
+    del table
+    try:
+        lines = folder.path(path).read_text("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise folder.malformed(path, f"is not text in UTF-8: {error}") from error
+    return pd.DataFrame({"@value": [line.strip() for line in lines if line.strip()]}, dtype=object)
 
 
 def _parquet(folder: DataFolder, path: str, table: Table) -> pd.DataFrame:
@@ -170,6 +178,7 @@ _READERS: Mapping[str, Callable[[DataFolder, str, Table], pd.DataFrame]] = {
     "tsv": _separated("\t"),
     "json": _json,
     "jsonl": _json_lines,
+    "txt": _text_lines,
     "parquet": _parquet,
     "xlsx": _workbook,
 }
@@ -265,18 +274,36 @@ def _cells(folder: DataFolder, path: str, frame: pd.DataFrame, column: Column) -
     if empty.any() and not column.optional:
         raise _CellsError(f"{int(empty.sum())} cells are empty ({_where(empty)})")
     known = cells[~empty]
+    listed = column.type in _ELEMENT
+    typed = _listed(known, column) if listed else _made_of(known, column, column.type)
+    return typed if not empty.any() else typed.reindex(frame.index)
+
+
+def _listed(cells: pd.Series, column: Column) -> pd.Series:
+    """Lists whose entries are cut, mapped and typed."""
+    lists = cells.map(_as_list)
+    if lists.isna().any():
+        raise _CellsError(f"{_wrong_cells(cells, lists.isna())}; expected a list")
+    flat = lists.explode()
+    # An empty list explodes into an empty cell.
+    made = _made_of(flat[flat.notna()], column, _ELEMENT[column.type])
+    grouped = made.groupby(level=0).agg(list)
+    return grouped.reindex(cells.index).map(lambda one: one if isinstance(one, list) else [])
+
+
+def _made_of(cells: pd.Series, column: Column, kind: CellType) -> pd.Series:
+    """Cells that are cut, mapped and typed."""
     if column.regex:
-        known = _cut(known, column.regex)
+        cells = _cut(cells, column.regex)
     if column.map:
-        texts = known.map(text_of)
+        texts = cells.map(text_of)
         strange = ~texts.isin(list(column.map))
         if strange.any():
             raise _CellsError(
                 f"{_wrong_cells(texts, strange)}; expected one of {', '.join(column.map)}"
             )
-        known = texts.map(dict(column.map))
-    typed = _typed(known, column.type)
-    return typed if not empty.any() else typed.reindex(frame.index)
+        cells = texts.map(dict(column.map))
+    return _typed(cells, kind)
 
 
 def _cut(cells: pd.Series, pattern: str) -> pd.Series:
@@ -293,15 +320,6 @@ def _cut(cells: pd.Series, pattern: str) -> pd.Series:
 def _typed(cells: pd.Series, kind: CellType) -> pd.Series:
     if kind == "str":
         return cells.map(text_of).astype(object)
-    if kind.startswith("list_"):
-        lists = cells.map(_as_list)
-        if lists.isna().any():
-            raise _CellsError(f"{_wrong_cells(cells, lists.isna())}; expected a list")
-        flat = lists.explode()
-        # An empty list explodes into an empty cell.
-        typed = _typed(flat[flat.notna()], _ELEMENT[kind])
-        grouped = typed.groupby(level=0).agg(list)
-        return grouped.reindex(cells.index).map(lambda one: one if isinstance(one, list) else [])
     if kind == "bool":
         truth = cells.map(lambda cell: _TRUTH.get(text_of(cell).lower()))
         if truth.isna().any():
@@ -348,6 +366,12 @@ def _steps(name: str) -> list[str | int]:
 
 
 def _reached(cell: Any, steps: Sequence[str | int]) -> Any:
+    """What lies in a record, or in a cell of JSON, at the end of a path; None where nothing does."""
+    if isinstance(cell, str):
+        try:
+            cell = parse_json(cell.encode())
+        except ValueError:
+            return None
     for step in steps:
         if isinstance(step, str) and isinstance(cell, dict):
             cell = cell.get(step)

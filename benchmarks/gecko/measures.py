@@ -27,6 +27,7 @@ from benchmarks.pooled import MIN_IMAGES, missing_scores
 from benchmarks.rows import MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
+from benchmarks.statistics.intervals import percentile
 from benchmarks.statistics.ordering import (
     direction,
     majority_relation,
@@ -36,7 +37,7 @@ from benchmarks.statistics.ordering import (
     resampled_relations,
 )
 from benchmarks.statistics.raters import error_consistency, krippendorff_alpha
-from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined
+from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan, mean_of_defined
 
 MEASURES: dict[str, MeasureInfo] = {
     "srcc": MeasureInfo.correlation(
@@ -111,8 +112,8 @@ class Part:
 
     @property
     def orders_models(self) -> bool:
-        """The paper orders models on the reliable prompts only; so do we, where they are known."""
-        return self.skill is None and (self.split is None or self.split.endswith("rel"))
+        """Models are ordered on the splits, as in the figures of the later version."""
+        return self.skill is None
 
     @property
     def has_words(self) -> bool:
@@ -655,23 +656,40 @@ def template_pairwise_accuracy(answers: GeckoAnswers) -> pd.DataFrame:
     score. The paper reports it on the reliable prompts.
 
     Columns `split`, `template`, `model`, `model_b` (both empty: all pairs of models), `accuracy`
-    (0..1), `comparisons` (with a preference).
+    (0..1), `ci_low`, `ci_high` (95 %, prompts resampled; NaN below two prompts), `comparisons`
+    (with a preference).
     """
-    data = _aligned(answers)
+    data = _aligned(answers, DEFAULT_RESAMPLES)
     winner, loser = data.comparisons.decided()
+    pairs = np.sort(np.stack([data.models[winner], data.models[loser]]).astype(str), axis=0)
     rows = []
     for part in _splits(answers):
         kept = part.chosen[winner]
-        pairs = np.sort(np.stack([data.models[winner], data.models[loser]]).astype(str), axis=0)
         for template, scores in data.human.items():
             correct = right(scores, winner, loser)
             for a, b in [("", ""), *combinations(sorted(set(data.models)), 2)]:
                 of_pair = kept if not a else kept & (pairs[0] == a) & (pairs[1] == b)
                 if of_pair.any():
                     value = float(correct[of_pair].mean())
-                    rows.append((part.split, template, a, b, value, int(of_pair.sum())))
-    columns = ["split", "template", "model", "model_b", "accuracy", "comparisons"]
+                    ends = _interval(correct[of_pair], data.prompts[winner[of_pair]], data.draws)
+                    rows.append((part.split, template, a, b, value, *ends, int(of_pair.sum())))
+    columns = [
+        "split", "template", "model", "model_b", "accuracy", "ci_low", "ci_high", "comparisons",
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
+
+
+def _interval(correct: FloatArray, prompts: IntArray, draws: FloatArray) -> tuple[float, float]:
+    """Percentile interval of a share over comparisons, with prompts resampled."""
+    if np.unique(prompts).size < 2:
+        return math.nan, math.nan
+    n_prompts = draws.shape[1]
+    with np.errstate(invalid="ignore"):
+        shares = (draws[1:] @ np.bincount(prompts, correct, n_prompts)) / (
+            draws[1:] @ np.bincount(prompts, minlength=n_prompts)
+        )
+    low, high = percentile(shares[None, :]).ends
+    return float(low[0]), float(high[0])
 
 
 def model_relations(answers: GeckoAnswers) -> pd.DataFrame:
@@ -700,10 +718,11 @@ def _splits(answers: GeckoAnswers) -> list[Part]:
     return [part for part in parts_of(answers) if part.skill is None]
 
 
-def _aligned(answers: GeckoAnswers) -> Aligned:
-    """The human side, with no metric and no resamples."""
+def _aligned(answers: GeckoAnswers, n_resamples: int = 0) -> Aligned:
+    """The human side, with no metric."""
     nothing = ScoreTable(pd.DataFrame(index=pd.Index(answers.pair_ids)))
-    return align(nothing, answers, ResamplingPlan(answers.clusters, seed=0, n_resamples=0))
+    plan = ResamplingPlan(answers.clusters, seed=0, n_resamples=n_resamples)
+    return align(nothing, answers, plan)
 
 
 def _by_model(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.by_generator import named_generators
 from benchmarks.cases import image_cases
 from benchmarks.gecko.load import (
     IMAGES,
@@ -38,9 +39,10 @@ from benchmarks.gecko.measures import (
     pointwise,
     word_labels,
 )
+from benchmarks.rated_images import RatedImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
-from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.schema import BY_GENERATOR, Benchmark, Card, Questions, ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined
 
 
 def _add_pointwise(builder: MeasuredBuilder, row: Row, part: Part, data: Aligned) -> None:
@@ -190,6 +192,20 @@ class Gecko(Benchmark):
             splits=_splits(prompts),
         )
 
+    def rated_images(self, answers: GeckoAnswers) -> RatedImages | None:
+        """The images of each prompt with their Likert ratings, 1 to 5; None without such ratings."""
+        likert = answers.ratings[answers.ratings["template"] == "Likert"]
+        points = pd.to_numeric(likert["value"], errors="coerce")
+        if not points.notna().any():
+            return None
+        item = ["prompt_id", "model"]
+        by_rater = likert.assign(points=points).groupby([*item, "rater_id"], sort=True)["points"]
+        order = pd.MultiIndex.from_frame(answers.pairs[item])
+        ratings = by_rater.mean().unstack("rater_id").reindex(order).to_numpy(np.float64)
+        prompts = answers.pairs["prompt_id"].astype(str).tolist()
+        pair_ids = answers.pairs["pair_id"].astype(str).tolist()
+        return RatedImages(prompts, prompts, pair_ids, mean_of_defined(ratings, axis=1), ratings)
+
     @property
     def compares_images(self) -> bool:
         """Rows of SxS do."""
@@ -204,8 +220,8 @@ class Gecko(Benchmark):
 
         Rows, for the parts of `parts_of`: `srcc` and `pearson` per template that was rated,
         `pairwise_accuracy` for SxS (variant `paper`). Except for sub-skills: `srcc` without facet
-        (variant `assay`), the mean over templates. For each reliable set: `model_pairs_right`. For
-        `all`, `s` and `r`: `word_accuracy` and `error_consistency` of metrics with word labels.
+        (variant `assay`), the mean over templates. For each split: `model_pairs_right`. For `all`,
+        `s` and `r`: `word_accuracy` and `error_consistency` of metrics with word labels.
         """
         data = align(scores, answers, plan)
         labelled = {name: word_labels(scores, name, answers) for name in scores.elements}
@@ -222,6 +238,21 @@ class Gecko(Benchmark):
             if part.has_words:
                 for name, words in labelled.items():
                     add_word_rows(builder, replace(of_part, metric=name), part, words, data)
+        return builder.build()
+
+    def by_generator(
+        self, scores: ScoreTable, answers: GeckoAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The headline, which is a mean over models, on the images of each."""
+        data = align(scores, answers, plan)
+        builder = MeasuredBuilder(plan.n_resamples)
+        whole = next(iter(parts_of(answers))).chosen
+        models = answers.pairs["model"].to_numpy(object)
+        row = Row(self.name, self.card.revision, "", BY_GENERATOR, math.nan, variant="assay")
+        for name in named_generators(models) if data.human else ():
+            part = Part(None, None, whole & (models == name))
+            found = {one: pointwise(data, part, one)["srcc"] for one in data.human}
+            _add(builder, replace(row, facet=name), mean_of_templates(found), data)
         return builder.build()
 
 

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
 from benchmarks.families.card import FamilyCard
 from benchmarks.families.rating import MEASURES, RatingAnswers, RatingBenchmark
-from benchmarks.families.ratings import RatedPairs
 from benchmarks.pooled import Estimate, PooledImages, Ties
 from benchmarks.released.bundle import released_table
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import MeasureInfo, ScoreTable
-from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined
+from benchmarks.statistics.resampling import ResamplingPlan
 
 SOURCES = {
     "pairwise_accuracy": "Deutsch et al. 2023 (tie calibration); VQAScore and GenAI-Bench, no grouping",
@@ -68,10 +66,8 @@ class GenAiBench(AgreementBenchmark):
     def measure(self, scores: ScoreTable, answers: RatingAnswers, plan: ResamplingPlan) -> Measured:
         """All measures, overall and by tag; overall again without ratings outside the scale."""
         [rated] = answers.facets.values()
-        if rated.outside.any():
-            ratings = np.where(rated.outside, np.nan, rated.ratings)
-            cleaned = RatedPairs(mean_of_defined(ratings, axis=1), ratings)
-            answers = replace(answers, facets={**answers.facets, _CLEANED: cleaned})
+        if rated.within is not None:
+            answers = replace(answers, facets={**answers.facets, _CLEANED: rated.within})
         return super().measure(scores, answers, plan)
 
     def rows_of(self, row: Row, answers: RatingAnswers) -> Iterator[tuple[Row, Ties]]:

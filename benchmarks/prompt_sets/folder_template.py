@@ -49,6 +49,9 @@ _ABOUT_THE_MODEL = """
 # The day they were drawn: a service behind an address changes under one name.
 # drawn_on = "2026-01-31"
 
+# The day of the model's release: metrics may have been validated on older models alone.
+# released = "2025-11-01"
+
 # Each image is the first one drawn with its seed, unless you say that it is the best of several,
 # of how many, and who took it: a person, or a metric by its name.
 # selection = "best_of"

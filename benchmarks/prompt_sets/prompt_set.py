@@ -20,7 +20,15 @@ from benchmarks import prompt_sets
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.prompt_sets.means import add_means
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, Questions, ScoreTable
+from benchmarks.schema import (
+    Answers,
+    Benchmark,
+    Card,
+    Frozen,
+    MeasureInfo,
+    Questions,
+    ScoreTable,
+)
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -181,6 +189,16 @@ class Drawing:
     most_side: int = 4096
 
 
+class Judge(Frozen):
+    """Judge that the authors of a prompt set bring: the scores they print are its."""
+
+    title: str
+    metrics: tuple[str, ...] = ()
+    """Built-in metrics that are that judge, or stand in for it as `note` says; none where none does."""
+    note: str = ""
+    """How its scores are made, and what differs here, in sentences."""
+
+
 @dataclass(frozen=True)
 class PromptAnswers(Answers):
     """Prompts of a set; `pair_ids` is empty, since every model has its own seeds."""
@@ -208,6 +226,7 @@ class PromptSet(Benchmark):
         load: reads the prompts from the files of the card, in their order.
         drawing: how they are to be drawn.
         rated_by: the benchmark of metrics on which people rated models on these very prompts.
+        judge: of its authors, where they brought one.
     """
 
     def __init__(
@@ -216,10 +235,12 @@ class PromptSet(Benchmark):
         load: Callable[[DataFolder], Sequence[SetPrompt]],
         drawing: Drawing | None = None,
         rated_by: str = "",
+        judge: Judge | None = None,
     ) -> None:
         self.card = card
         self.drawing = drawing or Drawing()
         self.rated_by = rated_by
+        self.judge = judge
         self._load = load
         self._kept: tuple[object, PromptAnswers] | None = None
 

@@ -1,13 +1,9 @@
-"""The prompt sets: of benchmarks of metrics, of DSG-1k, and the bundled one that simulated models drew."""
+"""Prompt sets of benchmarks of metrics, and the bundled one that simulated models drew."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Literal
-
-import pandas as pd
 
 from benchmarks.croc.load import METADATA
 from benchmarks.croc.load import load_prompts as croc_prompts
@@ -38,7 +34,7 @@ from benchmarks.prompt_sets.prompt_set import (
     set_card,
     set_prompts_of,
 )
-from benchmarks.sources.folder import DataFolder, data_row
+from benchmarks.sources.folder import DataFolder
 from benchmarks.tifa160.protocol import TIFA160
 
 _DRAWING = Drawing(least_side=256)
@@ -55,70 +51,6 @@ def _of_demo(_: DataFolder) -> list[SetPrompt]:
         SetPrompt(prompt_id, text, skills=(skill, f"{skill}:{sub_skill}"))
         for prompt_id, text, skill, sub_skill in gecko_answers().prompts.itertuples(index=False)
     ]
-
-
-# DSG-1k: 1,060 prompts by where they come from, and by what is asked about them.
-
-
-QUESTIONS = "dsg_tifa160/dsg-1k-anns.csv"
-SOURCES: Mapping[str, str] = MappingProxyType({
-    "tifa": "tifa", "stanford": "paragraph", "localized": "paragraph", "vrd": "relation",
-    "countbench": "count", "diffusion": "real_user", "midjourney": "real_user",
-    "posescript": "pose", "whoops": "defying", "drawtext": "text",
-})  # fmt: skip
-"""Part of a released id to the category of its prompt, as the authors tell them apart."""
-_NO_DETAIL = "-"
-_DSG_CARD = set_card("dsg_1k")
-
-
-def _of_dsg(folder: DataFolder) -> list[SetPrompt]:
-    columns = ("item_id", "text", "category_broad", "category_detailed")
-    table = folder.read_table(QUESTIONS, columns)
-    _check_questions(folder, table)
-    prompts = [
-        SetPrompt(
-            str(item_id),
-            str(rows["text"].iloc[0]),
-            _source(folder, str(item_id)),
-            _question_skills(rows),
-        )
-        for item_id, rows in table.groupby("item_id", sort=False)
-    ]
-    known = _DSG_CARD.skills
-    unknown = next((s for one in prompts for s in one.skills if s not in known), None)
-    if unknown is not None:
-        raise folder.malformed(QUESTIONS, f"has a question of the unknown category {unknown!r}")
-    return prompts
-
-
-def _check_questions(folder: DataFolder, table: pd.DataFrame) -> None:
-    empty = table.index[(table[["item_id", "text", "category_broad"]] == "").any(axis=1)]
-    if len(empty):
-        raise folder.malformed(
-            QUESTIONS, f"has an empty item_id, text or category_broad ({data_row(empty[0])})"
-        )
-    texts = table.groupby("item_id", sort=False)["text"].nunique()
-    if (texts > 1).any():
-        raise folder.malformed(QUESTIONS, f"gives {texts.idxmax()!r} more than one text")
-
-
-def _source(folder: DataFolder, item_id: str) -> str:
-    for part, category in SOURCES.items():
-        if part in item_id:
-            return category
-    raise folder.malformed(
-        QUESTIONS, f"has item_id {item_id[:60]!r}; expected one that names {', '.join(SOURCES)}"
-    )
-
-
-def _question_skills(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Each broad category of the prompt's questions, and the detailed ones, in the card's order."""
-    found: set[str] = set(rows["category_broad"])
-    for broad, detailed in zip(rows["category_broad"], rows["category_detailed"], strict=True):
-        if detailed != _NO_DETAIL:
-            found.add(f"{broad}:{detailed}")
-    order = {skill: place for place, skill in enumerate(_DSG_CARD.skills)}
-    return tuple(sorted(found, key=lambda skill: (order.get(skill, len(order)), skill)))
 
 
 # EvalMuse-40K: the prompts by which it ranks text-to-image models, with their elements.
@@ -184,7 +116,6 @@ PROMPT_SETS = (
         Drawing(seeds=(1, 2), least_side=64, most_side=1024),
         rated_by="demo_gecko",
     ),
-    PromptSet(_DSG_CARD, _of_dsg, _DRAWING),
     PromptSet(
         card_beside("evalmuse_ranking", EVALMUSE, (PROMPTS,)),
         _of_evalmuse,

@@ -98,11 +98,6 @@ def read_manifest() -> Manifest:
         raise PlatformError("invalid_benchmark", f"{MANIFEST}: {error}") from error
 
 
-def has_released(path: str) -> bool:
-    """Whether the bundle has a table at a path."""
-    return any(file.path == path for file in read_manifest().files)
-
-
 def is_bundled(data: str) -> bool:
     """Whether the figures of an authors' file ship with Assay, by its place below a folder of data."""
     return any(one.data == data for file in read_manifest().files for one in file.originals)

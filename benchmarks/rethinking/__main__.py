@@ -35,6 +35,7 @@ from benchmarks.rethinking.measures import (
     stability,
     unit_counts,
 )
+from benchmarks.sources.output import finite
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 
@@ -58,7 +59,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; numbers that are not finite become null, since JSON knows none."""
-        plain = _plain(asdict(self))
+        plain = finite(asdict(self))
         assert isinstance(plain, dict)
         return plain
 
@@ -104,14 +105,6 @@ def _notes(table: MetricScores) -> list[str]:
     elif defined.size > 1 and np.ptp(defined) == 0:
         found.append("every score is the same: the metric tells no model from another")
     return [f"{table.metric}: {note}" for note in found]
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 # Listings for a terminal, scores times 100 as in the paper.
@@ -244,7 +237,16 @@ def _perturbations(found: Sequence[Perturbation], title: str) -> Listing:
 
 def _comparisons(found: Sequence[Comparison], title: str) -> Listing:
     names = ("metric", "seed", "unit", "models")
-    heads = ("difference x 100", "d_z", "t", "p", "p (Holm)", "Wilcoxon W", "p (Wilcoxon)")
+    heads = (
+        "difference x 100",
+        "d_z",
+        "t",
+        "p",
+        "p (Holm)",
+        "Wilcoxon W",
+        "p (Wilcoxon)",
+        "p (W, 9 digits)",
+    )
     counts = ("R a>b", "R b>a", "units", "missing")
     lines = [_comparison_line(c) for c in found]
     return Listing(title, (*names, *heads, *counts), lines, n_names=len(names))
@@ -260,6 +262,7 @@ def _comparison_line(c: Comparison) -> tuple[str, ...]:
         _p_value(c.p_corrected),
         _number(c.wilcoxon_w, 1),
         _p_value(c.wilcoxon_p),
+        _p_value(c.wilcoxon_p_rounded),
         _number(c.r_ab, 3),
         _number(c.r_ba, 3),
         str(c.n_units),

@@ -25,7 +25,7 @@ from benchmarks.statistics.concordance import (
 )
 from benchmarks.statistics.intervals import percentile
 from benchmarks.statistics.multiplicity import holm
-from benchmarks.statistics.paired import PairedMany, paired_many
+from benchmarks.statistics.paired import paired_many, rounded_wilcoxon
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 
 KEYS = ("metric", "model", "seed", "prompt_id")
@@ -401,6 +401,8 @@ class Comparison:
     p_corrected: float
     wilcoxon_w: float  # statistic of Wilcoxon's signed-rank test
     wilcoxon_p: float  # its two-sided p
+    # the same where differences are compared at nine digits; another value hangs on rounding
+    wilcoxon_p_rounded: float
     r_ab: float  # dominance ratio, share of units on which a scores strictly higher
     r_ba: float  # the same for b; the rest are ties
     n_units: int  # units on which both have a score (a prompt: with every seed)
@@ -415,7 +417,7 @@ def comparisons(
     return tuple(
         comparison
         for seed, scores in zip(table.seeds, table.scores, strict=True)
-        for comparison in _compare(table, seed, "prompt", paired_many(scores.T, counts), level)
+        for comparison in _compare(table, seed, "prompt", scores.T, counts=counts, level=level)
     )
 
 
@@ -429,19 +431,25 @@ def comparisons_over_seeds(
     """
     if len(table.seeds) < 2:
         return ()
-    images = paired_many(image_scores(table), counts.images)
-    prompts = paired_many(prompt_scores(table), counts.prompts)
     both = zip(
-        _compare(table, None, "image", images, level),
-        _compare(table, None, "prompt", prompts, level),
+        _compare(table, None, "image", image_scores(table), counts=counts.images, level=level),
+        _compare(table, None, "prompt", prompt_scores(table), counts=counts.prompts, level=level),
         strict=True,
     )
     return tuple(comparison for pair in both for comparison in pair)
 
 
 def _compare(
-    table: MetricScores, seed: str | None, unit: Unit, found: PairedMany, level: float
+    table: MetricScores,
+    seed: str | None,
+    unit: Unit,
+    values: FloatArray,
+    *,
+    counts: FloatArray,
+    level: float,
 ) -> list[Comparison]:
+    """Each two models by `values`, shape (units, models), with the resamples `counts` (B, units)."""
+    found = paired_many(values, counts)
     pairs = list(combinations(range(len(table.models)), 2))
     corrected = holm([found.t_p[pair] for pair in pairs])
     dominance = found.dominance
@@ -464,6 +472,7 @@ def _compare(
             p_corrected=float(p),
             wilcoxon_w=float(found.wilcoxon_w[a, b]),
             wilcoxon_p=float(found.wilcoxon_p[a, b]),
+            wilcoxon_p_rounded=_rounded_p(values[:, a], values[:, b]),
             r_ab=float(dominance[a, b]),
             r_ba=float(dominance[b, a]),
             n_units=int(found.n[a, b]),
@@ -471,6 +480,11 @@ def _compare(
         )
         for (a, b), p in zip(pairs, corrected, strict=True)
     ]
+
+
+def _rounded_p(a: FloatArray, b: FloatArray) -> float:
+    both = np.isfinite(a) & np.isfinite(b)
+    return rounded_wilcoxon(a[both], b[both]).p_value
 
 
 def _relation(p_value: float, difference: float, level: float) -> Relation:

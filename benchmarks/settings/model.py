@@ -180,7 +180,7 @@ class Settings(BaseSettings):
     models: Annotated[str, Setting("models", _RUNNERS, path=True)] = ".assay/models"
     """Folder of the Hub's models that modules name."""
     endpoints: Annotated[str | None, Setting("endpoints", _RUNNERS, path=True)] = None
-    """File of endpoints of chat models, which judges behind an API ask; it holds no keys."""
+    """File of endpoints of models, which judges behind an API and `generate` ask; it holds no keys."""
     locks: Annotated[str | None, Setting("locks", path=True)] = None
     """Folder of the operator's environments, a lock NAME.lock each, which submissions and built-in
     metrics may name."""
@@ -316,6 +316,18 @@ class Settings(BaseSettings):
         100.0, ge=0.01, le=100_000
     )
     """GiB of all environments of a machine; beyond it, those used longest ago are given up."""
+
+    # Human votes.
+    votes_per_minute: Annotated[int, Setting("votes.per_minute", _APP)] = Field(30, ge=1, le=10_000)
+    """Votes that one account may give in a minute."""
+    votes_per_day: Annotated[int, Setting("votes.per_day", _APP)] = Field(500, ge=1, le=100_000)
+    """Votes that one account may give in 24 hours."""
+    votes_hasty_s: Annotated[float, Setting("votes.hasty_s", _APP)] = Field(1.0, ge=0, le=60)
+    """Seconds below which a vote is marked as given in haste; it is kept."""
+    votes_commit_s: Annotated[float, Setting("votes.commit_s", _APP)] = Field(
+        300.0, ge=1, le=86_400
+    )
+    """Seconds between two commits of votes to the store. Until then they lie in files of this machine."""
 
     # The machine.
     docker_host: Annotated[

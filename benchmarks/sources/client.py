@@ -30,6 +30,7 @@ __all__ = [
     "hf_request_event_hook",
     "httpx",
     "limit_waiting",
+    "origin",
     "parse_ratelimit_headers",
 ]
 
@@ -58,7 +59,7 @@ def limit_waiting() -> None:
 
 def at_home(address: str, home: str) -> str:
     """The address of a request with a token, if it is of the origin the token is meant for."""
-    if _origin(address) == _origin(home) != "":
+    if origin(address) == origin(home) != "":
         return address
     raise PlatformError(
         "led_astray",
@@ -92,7 +93,7 @@ def _followed_with_token(reply: httpx.Response) -> Iterator[str]:
         reply.read()
         for address in _to_verify(reply):
             # The client makes addresses of its own endpoint of these.
-            if _origin(address) != _origin(_DEFAULT_HUB):
+            if origin(address) != origin(_DEFAULT_HUB):
                 yield address
 
 
@@ -111,7 +112,7 @@ def _to_verify(reply: httpx.Response) -> Iterator[str]:
             yield href
 
 
-def _origin(address: str) -> str:
+def origin(address: str) -> str:
     """Scheme, host and port of an address; empty where it has none that can be read."""
     try:
         parts = urlsplit(address)
@@ -123,5 +124,5 @@ def _origin(address: str) -> str:
 
 def _printable_origin(address: str) -> str:
     """The origin, as it may stand in a message."""
-    found = _origin(address) or "nowhere"
+    found = origin(address) or "nowhere"
     return "".join(c if c.isascii() and c.isprintable() else "?" for c in found)[:120]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -119,16 +120,26 @@ class DataFolder:
 
     def beside(self, path: str) -> Path:
         """The folder in which a declared file lies, for what was unpacked there."""
-        if self._root is None:
-            raise self._missing(self._files[path])
-        return (self._root / path).parent
+        file = self._files[path]
+        folders = [] if self._root is None else [(self._root / path).parent]
+        if self._home is not None and file.beside:
+            folders.append(self._home)
+        if not folders:
+            raise self._missing(file)
+        return next(filter(Path.is_dir, folders), folders[0])
 
     def read_table(
-        self, path: str, columns: Sequence[str], *, separator: str = ","
+        self, path: str, columns: Sequence[str], *, separator: str = ",", quotes: bool = True
     ) -> pd.DataFrame:
-        """A table, all cells as text (empty cells are empty), in the file's order."""
+        """A table, all cells as text (empty cells are empty), in the file's order.
+
+        `quotes`: whether cells may stand in quotes.
+        """
+        quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
         try:
-            table = pd.read_csv(self.path(path), sep=separator, dtype=str, keep_default_na=False)
+            table = pd.read_csv(
+                self.path(path), sep=separator, dtype=str, keep_default_na=False, quoting=quoting
+            )
         except ValueError as error:  # not CSV, not UTF-8, or empty
             raise self.malformed(path, f"cannot be read: {_first_line(error)}") from error
         missing = [name for name in columns if name not in table]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
 import threading
 import time
 from datetime import UTC, datetime
@@ -16,6 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
+from benchmarks.sources.output import replace_durably
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -160,18 +158,7 @@ class Pins:
 
     def _write(self) -> None:
         self.place.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.place.parent, prefix=f".{NAME}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(self._content.model_dump_json(indent=1))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)  # a temporary file is its owner's only
-            Path(name).replace(self.place)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        replace_durably(self.place, self._content.model_dump_json(indent=1).encode())
         self._changed, self._saved_at = False, time.monotonic()
 
 

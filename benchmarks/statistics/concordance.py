@@ -204,6 +204,25 @@ def order_signs(scores: FloatArray) -> NDArray[np.int8]:
     return signs
 
 
+def taus_between(values: ArrayLike) -> FloatArray:
+    """Kendall's tau-b between each two of M rows over their n items, in each of many resamples.
+
+    `values` (..., M, n); NaN where a row has none: two rows are compared on the items that both have.
+    Returns: shape (..., M, M); NaN where one of two rows is constant there.
+    """
+    table = np.asarray(values, np.float64)
+    there = np.isfinite(table)
+    first, second = np.triu_indices(table.shape[-1], 1)
+    both = (there[..., first] & there[..., second]).astype(np.float32)
+    signs = order_signs(np.where(there, table, 0.0)).astype(np.float32) * both
+    # Products of signs count pairs of items; single precision holds them.
+    excess = (signs @ signs.swapaxes(-1, -2)).astype(np.float64)
+    untied = ((signs**2) @ both.swapaxes(-1, -2)).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        taus: FloatArray = excess / np.sqrt(untied * untied.swapaxes(-1, -2))
+    return taus
+
+
 def seed_stability(scores: ArrayLike) -> SeedStability:
     """Compare the rankings of the models with each seed.
 

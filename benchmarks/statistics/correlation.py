@@ -13,7 +13,6 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.statistics.resampling import resampled_mean
 from benchmarks.statistics.samples import (
     Clustered,
     anchored,
@@ -143,17 +142,6 @@ BY_GROUP: dict[str, ByGroup] = {
     "krcc": kendall_by_group,
 }
 """Measure to its values within groups."""
-
-
-def resampled_grouped(
-    measure: str, x: ArrayLike, y: ArrayLike, groups: Groups, counts: ArrayLike
-) -> FloatArray:
-    """Mean over the groups of a measure of `BY_GROUP` in each resample, shape (B,) or (B, M).
-
-    Each row of the counts (B, G) says how often the groups are drawn; values within groups do not
-    change. NaN where a resample draws no group with a value.
-    """
-    return resampled_mean(BY_GROUP[measure](x, y, groups), np.asarray(counts, np.float64))
 
 
 def _in_order(x: ArrayLike, y: ArrayLike, groups: Groups) -> tuple[FloatArray, FloatArray]:

@@ -220,12 +220,12 @@ def _between(resamples: NDArray[np.floating], tails: NDArray[np.float64]) -> Int
     return Intervals(ends[:, 0], ends[:, 1], enough)
 
 
-def wilson_low(share: float, n: int, level: float = 0.95) -> float:
-    """Lower limit of a share of n, one-sided: Wilson's score interval (JASA 1927).
+def wilson_low(share: float, n: int) -> float:
+    """Lower limit of a share of n, one-sided at 95 %: Wilson's score interval (JASA 1927).
 
     `share`: 0..1; `n`: at least 1. Returns: 0..1.
     """
-    z = float(scipy.special.ndtri(level))
+    z = float(scipy.special.ndtri(0.95))
     middle = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return (middle - half) / (1 + z * z / n)

@@ -316,14 +316,6 @@ def pairwise_accuracy(scores: ArrayLike, labels: ArrayLike, threshold: float = 0
     return Pairs.of(scores, labels).accuracy(threshold)
 
 
-def accuracy_ignoring_ties(scores: ArrayLike, labels: ArrayLike) -> float:
-    """Concordant pairs over pairs with different labels, 0..1; NaN where all labels are equal.
-
-    Equal scores are never right there.
-    """
-    return Pairs.of(scores, labels).accuracy_ignoring_ties
-
-
 _BLOCK_CELLS = 1 << 21  # pairs of items compared at a time (2 MiB per mask)
 
 

@@ -28,19 +28,19 @@ def probability(difference: ArrayLike, se: ArrayLike) -> FloatArray:
     return found
 
 
-def detectable(se: float, power: float = POWER) -> float:
-    """Smallest difference that is found with this probability, in the unit of `se`."""
-    return float((-scipy.special.ndtri(LEVEL / 2) + scipy.special.ndtri(power)) * se)
+def detectable(se: float) -> float:
+    """Smallest difference that is found with probability `POWER`, in the unit of `se`."""
+    return float((-scipy.special.ndtri(LEVEL / 2) + scipy.special.ndtri(POWER)) * se)
 
 
-def clusters_needed(difference: float, se: float, n_clusters: int, power: float = POWER) -> float:
+def clusters_needed(difference: float, se: float, n_clusters: int) -> float:
     """How many clusters find a difference, where `n_clusters` give it the standard error `se`.
 
     Returns: a whole number; infinite where there is no difference.
     """
     if not difference:
         return math.inf
-    return math.ceil(n_clusters * (detectable(se, power) / abs(difference)) ** 2)
+    return math.ceil(n_clusters * (detectable(se) / abs(difference)) ** 2)
 
 
 def se_of_accuracies(

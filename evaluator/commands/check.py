@@ -212,7 +212,7 @@ def _run(wanted: CheckRequest, module: ScoringModule, drawn: Sequence[Drawn]) ->
     names = _runs_on(wanted, module)
     expected = expectation(found, wanted.registry, wanted.data, limits, names)
     receipt = None if found.failure else receipt_of(module, found, now())
-    verdict = verdict_of(found, module.manifest.range)
+    verdict = verdict_of(found, module.manifest.bounds)
     return Outcome(found, verdict, expected, receipt, limits)
 
 
@@ -247,11 +247,15 @@ def _drawn(wanted: CheckRequest, method: Method) -> list[Drawn]:
 
 def _runs_on(wanted: CheckRequest, module: ScoringModule) -> tuple[str, ...]:
     """Benchmarks it would be run on if it were submitted here."""
-    return module.manifest.benchmarks or tuple(
+    manifest = module.manifest
+    named = manifest.benchmarks or tuple(
         name
         for name, one in wanted.registry.items()
-        if one.has_questions(wanted.data) and _fits(one, module.manifest.method)
+        if one.has_questions(wanted.data) and _fits(one, manifest.method)
     )
+    metrics = manifest.of_metrics.values()
+    kinds = {name: wanted.registry[name].card.kind for name in named}
+    return tuple(n for n, kind in kinds.items() if any(one.is_on(n, kind) for one in metrics))
 
 
 def _fits(benchmark: Benchmark, method: Method) -> bool:

@@ -6,7 +6,7 @@ control characters, never markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,7 +21,6 @@ from benchmarks.errors import SubmitterError
 from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
 from evaluator.commands.common import table
-from evaluator.commands.status import duration
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import MIB, Limits
 from evaluator.isolation.session import one_line
@@ -30,6 +29,7 @@ from evaluator.submission.dry_run import BenchmarkRun, DryRun, Expectation
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt
 from leaderboard.submission_service import ValidationReport
+from leaderboard.text import duration
 from leaderboard.trust import TITLES, TrustReport
 from leaderboard.views.controls import (
     CHANGE_WORDS,
@@ -107,14 +107,30 @@ def found_blocks(found: DryRun, expected: Expectation, limits: Limits) -> Iterat
         yield _scores_table(found.runs)
         yield from _findings(found.runs)
         yield _measures_table(found.runs)
-        yield _ends_table(found.runs)
-    if found.trust is not None:
-        yield from trust_blocks(found.trust)
+        for metric in found.reports:
+            yield _ends_table(found.runs, metric, _of(metric, found))
+    for metric, report in found.reports.items():
+        yield from trust_blocks(report, _of(metric, found))
     if found.start_s is not None:
         yield from resources(found, limits)
     if found.costs is not None:
         yield costs_table(found.costs, found.capabilities)
         yield from projection_blocks(expected, limits)
+
+
+def _of(metric: str, found: DryRun) -> str:
+    """What a heading says of whose figures follow; nothing where there is one metric."""
+    return f" of {metric}" if len(found.reports) > 1 else ""
+
+
+def _columns(runs: Sequence[BenchmarkRun]) -> list[tuple[str, BenchmarkRun, str]]:
+    """Every metric on every benchmark: both in words, the run and the metric."""
+    return [(_on(run, metric), run, metric) for run in runs for metric in run.scores]
+
+
+def _on(run: BenchmarkRun, metric: str) -> str:
+    """The benchmark, and the metric where the module has several."""
+    return f"{run.drawn.name}: {metric}" if run.scored.outputs else run.drawn.name
 
 
 def closing_lines(found: DryRun, verdict: Verdict) -> Iterator[Text]:
@@ -145,7 +161,7 @@ def log_lines(log: str) -> Iterator[Text]:
         yield Text(f"    | {_cut(line, _LOG_LINE)}")
 
 
-def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
+def trust_blocks(report: TrustReport, of: str = "") -> Iterator[RenderableType]:
     """The checks that a metric must pass before it may rank."""
     rows = []
     for one in report.checks:
@@ -153,24 +169,24 @@ def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
         lost = f", {one.n_lost} scores come or go" if one.n_lost else ""
         rows.append((TITLES[one.name], one.verdict + lost, f"{one.largest:.3g}", share))
     yield table(
-        ("the same asked again", "verdict", "largest change", "of the spread"), rows, "Trust"
+        ("the same asked again", "verdict", "largest change", "of the spread"), rows, f"Trust{of}"
     )
-    yield from control_blocks(report)
+    yield from control_blocks(report, of)
 
 
-def control_blocks(report: TrustReport) -> Iterator[RenderableType]:
+def control_blocks(report: TrustReport, of: str = "") -> Iterator[RenderableType]:
     """What the score is about; nothing in reports that are older than the controls."""
     if report.prompt is not None:
         figures = prompt_figures(report.prompt)
         if figures:
-            yield table(("is it about the prompt?", "found"), figures, "Prompt")
+            yield table(("is it about the prompt?", "found"), figures, f"Prompt{of}")
         yield Text(prompt_sentence(report.prompt))
     if report.content is not None:
         rows = [(one.done, one.effect, one.interval, CHANGE_WORDS[one.verdict], one.scored)
                 for one in change_rows(report.content)]  # fmt: skip
         if rows:
             heads = ("is it about something else?", "effect", "interval", "verdict", "images")
-            yield table(heads, rows, "Changes that leave the content")
+            yield table(heads, rows, f"Changes that leave the content{of}")
         yield Text(content_sentence(report.content))
 
 
@@ -178,21 +194,22 @@ def _scores_table(runs: Sequence[BenchmarkRun]) -> Table:
     heads = ("benchmark", "pairs", "of", "lowest", "median", "highest", "missing", "time")
     rows = [
         (
-            run.drawn.name,
+            name,
             str(run.drawn.n_pairs),
             str(run.drawn.n_pairs_whole),
-            *map(_number, (run.scores.min(), run.scores.median(), run.scores.max())),
-            str(int(run.scores.isna().sum())),
+            *map(_number, (scores.min(), scores.median(), scores.max())),
+            str(int(scores.isna().sum())),
             duration(run.seconds),
         )
-        for run in runs
+        for name, run, metric in _columns(runs)
+        for scores in (run.scores[metric],)
     ]
     return table(heads, rows, "Scores")
 
 
 def _findings(runs: Sequence[BenchmarkRun]) -> Iterator[Text]:
-    for run in runs:
-        found = run.scored.findings
+    for whose, run, metric in _columns(runs):
+        found = run.scored.findings_of(metric)
         if found is None or not found.counts:
             continue
         counts = ", ".join(f"{n} {code}" for code, n in found.counts.items())
@@ -200,7 +217,7 @@ def _findings(runs: Sequence[BenchmarkRun]) -> Iterator[Text]:
         said = (
             f" For example {example.item} {example.item_id}: {example.message}" if example else ""
         )
-        yield safe(f"{run.drawn.name}: {counts}.{said}")
+        yield safe(f"{whose}: {counts}.{said}")
 
 
 def _measures_table(runs: Sequence[BenchmarkRun]) -> Table:
@@ -212,7 +229,7 @@ def _measures_table(runs: Sequence[BenchmarkRun]) -> Table:
             chance = "–" if info is None or info.chance is None else f"{info.chance:g}"
             names = (info.title if info else row.measure, row.split, row.facet)
             measure = " · ".join(name for name in names if name)
-            rows.append((run.drawn.name, measure, _number(row.value), _interval(row), chance))
+            rows.append((_on(run, row.metric), measure, _number(row.value), _interval(row), chance))
     return table(("benchmark", "measure", "value", "95 % interval", "chance"), rows, "Measures")
 
 
@@ -228,10 +245,11 @@ def headline_rows(run: BenchmarkRun) -> list[Row]:
     ]
 
 
-def _ends_table(runs: Sequence[BenchmarkRun]) -> Table:
+def _ends_table(runs: Sequence[BenchmarkRun], metric: str, of: str) -> Table:
     """The pairs with the highest and lowest scores of all that was asked."""
-    shown = table(("score", "benchmark", "pair", "prompt"), (), "Highest and lowest scores")
-    scores = pd.concat({run.drawn.name: run.scores for run in runs}).dropna().sort_values()
+    shown = table(("score", "benchmark", "pair", "prompt"), (), f"Highest and lowest scores{of}")
+    own = {run.drawn.name: run.scores[metric] for run in runs if metric in run.scores}
+    scores = pd.concat(own).dropna().sort_values()
     prompts = {
         (run.drawn.name, pair.pair_id): run.drawn.questions(None).texts[pair.text_id]
         for run in runs
@@ -375,86 +393,100 @@ def found_record(
         "start_s": found.start_s,
         "can": [one.name.lower() for one in found.capabilities if one.name],
         "peak_memory_bytes": found.peak_memory_bytes,
-        "runs": [_run(run) for run in found.runs],
+        "runs": [_run(run, metric) for run in found.runs for metric in run.scores],
         "trust": found.trust.model_dump(mode="json") if found.trust else None,
+        "trust_of_outputs": {
+            metric: report.model_dump(mode="json")
+            for metric, report in found.reports.items()
+            if found.trust is None
+        },
         "costs": asdict(found.costs) if found.costs else None,
         "projections": [asdict(one) for one in later],
         "receipt": receipt.model_dump(mode="json") if receipt else None,
     }
 
 
-def _run(run: BenchmarkRun) -> dict[str, Any]:
-    scores = run.scores
+def _run(run: BenchmarkRun, metric: str) -> dict[str, Any]:
+    scores, findings = run.scores[metric], run.scored.findings_of(metric)
     known = scores.dropna()
     return {
         "benchmark": run.drawn.name,
+        "metric": metric,
         "pairs": run.drawn.n_pairs,
         "of": run.drawn.n_pairs_whole,
         "missing": int(scores.isna().sum()),
         "lowest": float(known.min()) if len(known) else None,
         "median": float(known.median()) if len(known) else None,
         "highest": float(known.max()) if len(known) else None,
-        "findings": run.scored.findings.model_dump(mode="json") if run.scored.findings else None,
+        "findings": findings.model_dump(mode="json") if findings else None,
         "seconds": run.seconds,
         "testing_s": run.testing_s,
         "asking_s": run.asking_s,
         "measuring_s": run.measuring_s,
-        "headline": [row.to_json() for row in headline_rows(run)],
-        "rows": [row.to_json() for row in run.rows],
+        "headline": [row.to_json() for row in headline_rows(run) if row.metric == metric],
+        "rows": [row.to_json() for row in run.rows if row.metric == metric],
     }
 
 
 BLIND_REMARK = "It would be marked as blind to the prompt, and judge no model."
 MOVED_REMARK = "It would be marked as moved by changes that leave the content."
 
+Bounds = Mapping[str, tuple[float, float] | None]
+"""Metric to the range that its manifest states; None where it states none."""
 
-def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verdict:
-    """The verdict on a dry run."""
-    if found.failure is not None or found.trust is None:
+
+def verdict_of(found: DryRun, bounds: Bounds | None = None) -> Verdict:
+    """The verdict on a dry run; of several outputs each has its own remarks and reasons."""
+    if found.failure is not None or not found.reports:
         return Verdict(False, "It failed, and would fail in a worker: nothing would be scored.")
-    remarks = (
-        *_all_the_same(found.runs),
-        *_out_of_bounds(found.runs, bounds),
-        *((BLIND_REMARK,) if found.trust.blind else ()),
-        *((MOVED_REMARK,) if found.trust.moved_by_changes else ()),
-    )
-    against = []
-    if found.trust.failed:
-        against.append(found.trust.why_not)
-    against += [said for run in found.runs if (said := _missing(run))]
+    remarks: list[str] = []
+    against: list[str] = []
+    for metric, report in found.reports.items():
+        name = f"{metric}: " if len(found.reports) > 1 else ""
+        scores = {run.drawn.name: run.scores[metric] for run in found.runs if metric in run.scores}
+        own = (
+            *_all_the_same(scores),
+            *_out_of_bounds(scores, (bounds or {}).get(metric)),
+            *((BLIND_REMARK,) if report.blind else ()),
+            *((MOVED_REMARK,) if report.moved_by_changes else ()),
+        )
+        remarks += [f"{name}{remark}" for remark in own]
+        reasons = [report.why_not] if report.why_not else []
+        reasons += [said for one in scores.items() if (said := _missing(*one))]
+        against += [f"{name}{reason}" for reason in reasons]
     if against:
-        return Verdict(False, f"Would not rank: {'; '.join(against)}.", remarks)
-    return Verdict(True, "Passed every trust check: it may rank.", remarks)
+        return Verdict(False, f"Would not rank: {'; '.join(against)}.", tuple(remarks))
+    return Verdict(True, "Passed every trust check: it may rank.", tuple(remarks))
 
 
-def _missing(run: BenchmarkRun) -> str:
+def _missing(benchmark: str, scores: pd.Series[float]) -> str:
     """Why too few pairs of a benchmark have scores; empty where they are enough."""
-    missing = float(run.scores.isna().mean())
+    missing = float(scores.isna().mean())
     if missing <= MAX_MISSING:
         return ""
     return (
-        f"{100 * missing:.0f} % of the scores on {run.drawn.name} are missing, and a ranking "
+        f"{100 * missing:.0f} % of the scores on {benchmark} are missing, and a ranking "
         f"takes at most {100 * MAX_MISSING:g} %"
     )
 
 
-def _all_the_same(runs: Sequence[BenchmarkRun]) -> tuple[str, ...]:
-    same = [run.drawn.name for run in runs if run.scores.nunique() == 1]
+def _all_the_same(scores: Mapping[str, pd.Series[float]]) -> tuple[str, ...]:
+    same = [name for name, column in scores.items() if column.nunique() == 1]
     if not same:
         return ()
     return (f"Every score on {', '.join(same)} is the same: it tells no image from another.",)
 
 
 def _out_of_bounds(
-    runs: Sequence[BenchmarkRun], bounds: tuple[float, float] | None
+    scores: Mapping[str, pd.Series[float]], bounds: tuple[float, float] | None
 ) -> tuple[str, ...]:
     if bounds is None:
         return ()
     low, high = bounds
-    outside = sum(int(((run.scores < low) | (run.scores > high)).sum()) for run in runs)
+    outside = sum(int(((one < low) | (one > high)).sum()) for one in scores.values())
     if not outside:
         return ()
-    asked = sum(run.drawn.n_pairs for run in runs)
+    asked = sum(map(len, scores.values()))
     return (
         f"{outside} of {asked} scores lie outside the range {low:g} to {high:g} that assay.toml "
         "states: correct it, or leave it out.",

@@ -97,6 +97,10 @@ def ended_in_order() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+OutputNameOption = Annotated[
+    str,
+    typer.Option("--output-name", help="Output that is asked, of a scoring module with several."),
+]
 IsolationOption = Annotated[
     IsolationChoice,
     typer.Option(

@@ -1,28 +1,51 @@
-"""`generate`: images for the prompts of a prompt set, with any text-to-image pipeline of diffusers."""
+"""`generate`: images for the prompts of a prompt set, by pipelines of diffusers or by endpoints."""
 
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
 
 from benchmarks.command_line import errors
+from benchmarks.errors import AssayError
 from benchmarks.prompt_sets.prompt_set import SEEDS, load_prompt_sets, parse_seeds, with_prompt_sets
 from benchmarks.registry import find, load_registry
 from evaluator.commands.common import DataOption, JsonOption, console, stopped_in_words
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.checkpoint import locate
-from evaluator.generation.folder import CONTACT_SHEET, RunFolder
+from evaluator.generation.endpoint_run import EndpointRequest, EndpointSummary, ask_for_images
+from evaluator.generation.folder import CONTACT_SHEET, RunFolder, make_folder
+from evaluator.generation.grid import (
+    GridResult,
+    ModelRequest,
+    check_folders,
+    faults,
+    read_grid,
+    write_page,
+)
+from evaluator.generation.image_endpoint import endpoint_settings
 from evaluator.generation.manifest import Dtype, Scalar, SeedMode
-from evaluator.generation.overview import Outline, bar, facts_table, report_lines, summary_lines
+from evaluator.generation.overview import (
+    EndpointOutline,
+    Outline,
+    bar,
+    endpoint_lines,
+    facts_table,
+    grid_table,
+    report_lines,
+    summary_lines,
+)
 from evaluator.generation.prompts import Choice, ChosenPrompts, benchmark_prompts, file_prompts
-from evaluator.generation.recipes import Overrides, Recipe
+from evaluator.generation.recipes import Recipe
+from evaluator.scorers.endpoints import find_endpoint
 from evaluator.submission.generations.checking import check_folder
 
 if TYPE_CHECKING:
@@ -54,7 +77,33 @@ class Checker(StrEnum):
 
 
 ModelOption = Annotated[
-    str, typer.Option("--model", help="Hub id, or a folder with a model_index.json.")
+    str | None,
+    typer.Option(
+        "--model", help="Hub id, a folder with a model_index.json, or an id at the endpoint."
+    ),
+]
+ModelsOption = Annotated[
+    list[str] | None,
+    typer.Option("--models", help="Likewise; repeatable: each gets a folder under --out."),
+]
+GridOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--grid",
+        help="TOML with a table [[model]] for each: model, endpoint, name, licence, revision, "
+        "variant, recipe, steps, guidance, width, height, negative_prompt, quality, set.",
+    ),
+]
+EndpointOption = Annotated[
+    str,
+    typer.Option(
+        "--endpoint",
+        help="Endpoint of the operator's file (ASSAY_ENDPOINTS) that draws, by OpenAI's protocol "
+        "of images; without it, a pipeline of diffusers.",
+    ),
+]
+QualityOption = Annotated[
+    str, typer.Option("--quality", help="Of an endpoint's images, as it names it: high, hd.")
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder to make, or to go on with.")]
 BenchmarkOption = Annotated[
@@ -98,7 +147,7 @@ SettingsOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any other argument of the pipeline's call, for example "
+        help="Any other argument of the pipeline's call, or field of an endpoint's requests, for example "
         "max_sequence_length=512; repeatable.",
     ),
 ]
@@ -202,9 +251,23 @@ _NAMED: Mapping[Precision, Dtype] = {
 }
 
 
+_OF_ONE_MODEL = (
+    "endpoint", "name", "licence", "revision", "variant", "recipe", "steps", "guidance", "width",
+    "height", "negative_prompt", "quality", "settings",
+)  # fmt: skip
+_OF_PIPELINES = (
+    "revision", "variant", "recipe", "steps", "guidance", "negative_prompt", "seed_mode",
+    "batch_size", "device", "dtype", "safety_checker", "allow_pickle", "offline",
+)  # fmt: skip
+
+
 def generate(
-    model: ModelOption,
+    ctx: typer.Context,
     out: OutOption,
+    model: ModelOption = None,
+    models: ModelsOption = None,
+    grid: GridOption = None,
+    endpoint: EndpointOption = "",
     benchmark: BenchmarkOption = None,
     prompts: PromptsOption = None,
     data: DataOption = None,
@@ -218,6 +281,7 @@ def generate(
     width: WidthOption = None,
     height: HeightOption = None,
     negative_prompt: NegativePromptOption = None,
+    quality: QualityOption = "",
     settings: SettingsOption = None,
     seed_mode: SeedModeOption = Seeding.PER_IMAGE,
     batch_size: BatchSizeOption = 1,
@@ -236,48 +300,61 @@ def generate(
     """Draw the prompts of a prompt set into a folder that can be submitted.
 
     One PNG for each prompt and seed, a table images.jsonl with what made each, assay.toml and a
-    contact sheet. Run it again to go on: only what is missing or damaged is drawn.
+    contact sheet. Run it again to go on: only what is missing or damaged is drawn. With --models or
+    --grid, one folder for each model and one page of all, grid.html; a model that fails is told, and
+    the others go on.
 
     Example: python -m evaluator generate --model stabilityai/stable-diffusion-xl-base-1.0
     --benchmark gecko_s --seeds 42,3407,5096 --out sdxl --data data
     """
+    if [model is not None, bool(models), grid is not None].count(True) != 1:
+        raise typer.BadParameter("give one of --model, --models and --grid")
+    if grid is not None:
+        _refuse(ctx, _OF_ONE_MODEL, "with --grid, it stands in the file")
+        requests = read_grid(grid)
+    else:
+        if models:
+            _refuse(ctx, ("name",), "of one model; a --grid has names for several")
+        values = {
+            "endpoint": endpoint, "name": name, "licence": licence, "revision": revision,
+            "variant": variant, "recipe": recipe, "steps": steps, "guidance": guidance,
+            "width": width, "height": height, "negative_prompt": negative_prompt,
+            "quality": quality, "set": dict(setting(text) for text in settings or ()),
+        }  # fmt: skip
+        if endpoint:
+            _refuse(ctx, _OF_PIPELINES, "it is for pipelines, not for endpoints")
+        requests = _requests([model] if model is not None else models or [], values)
     choice = Choice(tuple(skill or ()), tuple(split or ()), limit)
     chosen = prompts_of(benchmark, prompts, data, choice)
     wanted = seeds_of(seeds, chosen, SEEDS)
-    overrides = Overrides(
-        steps=steps,
-        guidance=guidance,
-        width=width,
-        height=height,
-        negative_prompt=negative_prompt,
-        call=dict(setting(text) for text in settings or ()),
-    )
-    checkpoint = locate(
-        model,
-        revision=revision,
-        variant=variant,
-        allow_pickle=allow_pickle,
-        offline=offline,
-        configs_only=dry_run,
-    )
-    outline = Outline.of(
-        checkpoint,
-        recipe=recipe,
-        overrides=overrides,
-        prompts=chosen,
-        seeds=wanted,
-        folder=RunFolder(out),
-    )
-    facts = outline.facts()
-    if not as_json:
-        console().print(facts_table(facts))
-    elif dry_run:
-        typer.echo(json.dumps(facts, ensure_ascii=False))
-    if dry_run:
-        return
     loading = Loading(device, dtype, variant, allow_pickle, safety_checker is Checker.ON)
-    asked = GenerateRequest(seed_mode.value, batch_size, name, licence)
-    draw_outline(outline, loading, asked, as_json=as_json)
+    drawing = Drawing(chosen, wanted, loading, seed_mode.value, batch_size, offline, as_json)
+    with stopped_in_words(GOES_ON):
+        if model is not None:
+            whole = _one(requests[0], RunFolder(out), drawing, dry_run=dry_run)
+        else:
+            whole = _grid(requests, out, drawing, dry_run=dry_run)
+    if not whole:
+        raise typer.Exit(1)
+
+
+def _refuse(ctx: typer.Context, names: Sequence[str], why: str) -> None:
+    """Refuse options that mean nothing here where they were typed."""
+    for parameter in ctx.command.params:
+        if parameter.name in names:
+            source = ctx.get_parameter_source(parameter.name)
+            if source is not None and source.name == "COMMANDLINE":
+                raise typer.BadParameter(why, param_hint=parameter.opts[0])
+
+
+def _requests(models: Sequence[str], values: Mapping[str, object]) -> tuple[ModelRequest, ...]:
+    try:
+        return tuple(ModelRequest.model_validate({"model": one, **values}) for one in models)
+    except ValidationError as error:
+        raise typer.BadParameter(faults(error)) from None
+
+
+GOES_ON = "What is finished is kept: the same command goes on with the rest."
 
 
 @dataclass(frozen=True)
@@ -301,40 +378,190 @@ class GenerateRequest:
     licence: str  # of the weights; empty: not known
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """What every model of a call is to draw, and how."""
+
+    prompts: ChosenPrompts
+    seeds: tuple[int, ...]
+    loading: Loading  # the variant is each model's own
+    seed_mode: SeedMode  # where the noise of an image comes from
+    batch_size: int  # images at a time, at most
+    offline: bool  # whether the Hub is never asked
+    as_json: bool  # whether programs read what is printed
+
+
+@dataclass(frozen=True)
+class ModelRun:
+    """What became of a model."""
+
+    summary: Summary | EndpointSummary
+    report: GenerationsReport  # of all of its folder
+    lines: tuple[str, ...]  # for people
+
+    @property
+    def problem(self) -> str:
+        """Why its folder is not complete; empty where it is, also with files nobody asked for."""
+        kinds = {kind: n for kind, n in self.report.counts.items() if kind != "extra"}
+        return ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+
+
+def _one(request: ModelRequest, folder: RunFolder, drawing: Drawing, *, dry_run: bool) -> bool:
+    """Draw one model and print what was done; whether its folder is complete."""
+    outline = _outline(request, folder, drawing, configs_only=dry_run)
+    facts = outline.facts()
+    if not drawing.as_json:
+        console().print(facts_table(facts))
+    elif dry_run:
+        typer.echo(json.dumps(facts, ensure_ascii=False))
+    if dry_run:
+        return True
+    run = _drawn(outline, request, drawing)
+    if drawing.as_json:
+        record = {
+            "folder": str(folder.path),
+            **asdict(run.summary),
+            "usable": run.report.usable,
+            "problems": [asdict(problem) for problem in run.report.problems],
+        }
+        typer.echo(json.dumps(record, ensure_ascii=False))
+    else:
+        _print(*run.lines, f"{folder.path}: look at {CONTACT_SHEET} first.")
+    return not run.problem
+
+
+def _grid(requests: Sequence[ModelRequest], out: Path, drawing: Drawing, *, dry_run: bool) -> bool:
+    """Draw several models, one after the other; whether all folders are complete."""
+    check_folders(requests)
+    if not dry_run:
+        make_folder(out)
+    results: list[GridResult] = []
+    planned: list[Mapping[str, object]] = []
+    for request in requests:
+        folder = RunFolder(out / request.folder_name)
+        try:
+            outline = _outline(request, folder, drawing, configs_only=dry_run)
+            planned.append(outline.facts())
+            if not drawing.as_json:
+                console().print(facts_table(planned[-1]))
+            problem = "" if dry_run else _drawn_of_grid(outline, request, drawing)
+        except Exception as error:  # noqa: BLE001  # whatever a model's pipeline raises
+            problem = _error_text(error)
+            errors().print(f"{request.model}: {problem}", markup=False, highlight=False)
+        _let_go()
+        results.append(GridResult.of(request, folder, drawing.prompts, drawing.seeds, problem))
+    page = None if dry_run else write_page(out, results, drawing.prompts, drawing.seeds)
+    if drawing.as_json:
+        record = planned if dry_run else [asdict(one) for one in results]
+        shown = {"models": record, "page": None if page is None else str(page)}
+        typer.echo(json.dumps(shown, ensure_ascii=False))
+    else:
+        console().print(grid_table(results))
+        if page is not None:
+            _print(f"{page}: all models on one page.")
+    return not any(one.problem for one in results)
+
+
+def _drawn_of_grid(
+    outline: Outline | EndpointOutline, request: ModelRequest, drawing: Drawing
+) -> str:
+    """Draw a model; why its folder is not complete."""
+    run = _drawn(outline, request, drawing)
+    if not drawing.as_json:
+        _print(*run.lines)
+    return run.problem
+
+
+def _error_text(error: Exception) -> str:
+    return str(error) if isinstance(error, AssayError) else f"{type(error).__name__}: {error}"[:300]
+
+
+def _let_go() -> None:
+    """Free what the last model held, if torch was ever loaded."""
+    pipelines = sys.modules.get("evaluator.generation.pipelines")
+    if pipelines is not None:
+        pipelines.free_memory()
+
+
+def _outline(
+    request: ModelRequest, folder: RunFolder, drawing: Drawing, *, configs_only: bool
+) -> Outline | EndpointOutline:
+    if request.endpoint:
+        endpoint = find_endpoint(request.endpoint)
+        settings = endpoint_settings(
+            endpoint,
+            request.model,
+            size=request.size,
+            quality=request.quality,
+            call=request.set,
+        )
+        asked = EndpointRequest(
+            endpoint, settings, drawing.prompts, drawing.seeds, request.name, request.licence
+        )
+        return EndpointOutline(asked, folder)
+    checkpoint = locate(
+        request.model,
+        revision=request.revision,
+        variant=request.variant,
+        allow_pickle=drawing.loading.allow_pickle,
+        offline=drawing.offline,
+        configs_only=configs_only,
+    )
+    return Outline.of(
+        checkpoint,
+        recipe=request.recipe,
+        overrides=request.overrides,
+        prompts=drawing.prompts,
+        seeds=drawing.seeds,
+        folder=folder,
+    )
+
+
+def _drawn(outline: Outline | EndpointOutline, request: ModelRequest, drawing: Drawing) -> ModelRun:
+    """Draw what is missing, and check all of the folder."""
+    summary: Summary | EndpointSummary
+    if isinstance(outline, EndpointOutline):
+        with bar("images", errors()) as listener:
+            summary = ask_for_images(outline.request, outline.folder, listener)
+        lines = endpoint_lines(summary)
+    else:
+        loading = replace(drawing.loading, variant=request.variant)
+        asked = GenerateRequest(
+            drawing.seed_mode, drawing.batch_size, request.name, request.licence
+        )
+        loaded = open_pipeline(outline, loading)
+        summary = draw_outline(outline, loaded, asked, request.variant)
+        lines = summary_lines(summary, loaded.dtype)
+    report = check_folder(outline.folder.path, drawing.prompts.prompts, drawing.seeds)
+    return ModelRun(summary, report, (*lines, *report_lines(report)))
+
+
 def draw_outline(
-    outline: Outline, loading: Loading, asked: GenerateRequest, *, as_json: bool
-) -> None:
-    """Draw what is missing, check all of the folder, and print what was done."""
+    outline: Outline, loaded: LoadedPipeline, asked: GenerateRequest, variant: str
+) -> Summary:
+    """Draw what is missing of a run, under a bar."""
     from evaluator.generation.run import (  # noqa: PLC0415 (takes seconds to import)
         Request,
         generate_images,
     )
 
-    with stopped_in_words("What is finished is kept: the same command goes on with the rest."):
-        loaded = _load(outline, loading)
-        request = Request(
-            prompts=outline.prompts,
-            seeds=outline.seeds,
-            arguments=outline.arguments(loaded.pipe),
-            seed_mode=asked.seed_mode,
-            batch_size=asked.batch_size,
-            variant=loading.variant,
-            recipe=outline.recipe.name if outline.recipe else "",
-            name=asked.name,
-            licence=asked.licence,
-        )
-        with bar("images", errors()) as listener:
-            summary = generate_images(loaded, request, outline.folder, listener)
-    report = check_folder(outline.folder.path, outline.prompts.prompts, outline.seeds)
-    if as_json:
-        _print_json(outline.folder.path, summary, report)
-    else:
-        _print_lines(outline.folder.path, summary, report, loaded.dtype)
-    if any(problem.kind != "extra" for problem in report.problems):
-        raise typer.Exit(1)
+    request = Request(
+        prompts=outline.prompts,
+        seeds=outline.seeds,
+        arguments=outline.arguments(loaded.pipe),
+        seed_mode=asked.seed_mode,
+        batch_size=asked.batch_size,
+        variant=variant,
+        recipe=outline.recipe.name if outline.recipe else "",
+        name=asked.name,
+        licence=asked.licence,
+    )
+    with bar("images", errors()) as listener:
+        return generate_images(loaded, request, outline.folder, listener)
 
 
-def _load(outline: Outline, loading: Loading) -> LoadedPipeline:
+def open_pipeline(outline: Outline, loading: Loading) -> LoadedPipeline:
+    """Load the model of a run onto its device."""
     from evaluator.generation import pipelines  # noqa: PLC0415 (takes seconds to import)
 
     pipelines.quieten()
@@ -358,17 +585,6 @@ def _dtype(asked: Precision, device: str, recipe: Recipe | None) -> Dtype:
     return recipe.gpu_dtype if recipe else "bfloat16"
 
 
-def _print_json(folder: Path, summary: Summary, report: GenerationsReport) -> None:
-    values = {
-        "folder": str(folder),
-        **asdict(summary),
-        "usable": report.usable,
-        "problems": [asdict(problem) for problem in report.problems],
-    }
-    typer.echo(json.dumps(values, ensure_ascii=False))
-
-
-def _print_lines(folder: Path, summary: Summary, report: GenerationsReport, dtype: Dtype) -> None:
-    last = f"{folder}: look at {CONTACT_SHEET} first."
-    for line in (*summary_lines(summary, dtype), *report_lines(report), last):
+def _print(*lines: str) -> None:
+    for line in lines:
         console().print(line, markup=False, highlight=False, soft_wrap=True)

@@ -71,6 +71,8 @@ def init(
 
     compare: compares two images of a prompt.
 
+    outputs: gives several numbers, each a metric of its own.
+
     ts2, croc: runs an existing class of T2IScoreScore or CROC unchanged.
 
     generations: a model's images for the prompts of a prompt set.

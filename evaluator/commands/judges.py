@@ -58,7 +58,7 @@ def judges(
     """
     from leaderboard.models.judges import RULE  # noqa: PLC0415 (the command line starts light)
 
-    judging, reader = _judging(prompt_set, store, data)
+    judging, reader = judging_of(prompt_set, store, data)
     metrics = _able(judging)
     skills = _skills(judging, skill)
     found = {one: in_role(judging, reader, one, metrics) for one in skills}
@@ -166,7 +166,10 @@ def in_role(
     return tuple(sorted(shown, key=lambda one: not one.trusted))
 
 
-def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Judging, ModelReader]:
+def judging_of(
+    prompt_set: str, store: StoreOption, data: Path | None
+) -> tuple[Judging, ModelReader]:
+    """What finds who judges the models of a prompt set in a store, and the models there."""
     from benchmarks.prompt_sets.prompt_set import (  # noqa: PLC0415
         find_prompt_set,
         load_prompt_sets,

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from evaluator.commands.common import JsonOption, console, models_folder, table
-from evaluator.doctoring import gib
+from evaluator.doctoring import mib
 from evaluator.hub.model_cache import ModelCache, model_of
 
 app = typer.Typer(
@@ -44,7 +44,7 @@ def listed(as_json: JsonOption = False) -> None:
     for one in models:
         state = "in use" if one.in_use else "" if one.whole else "not fetched wholly"
         used = f"{_when(one.last_used):%Y-%m-%d %H:%M}"
-        rows.append((Text(model_of(one), overflow="fold"), gib(one.n_bytes), used, state))
+        rows.append((Text(model_of(one), overflow="fold"), mib(one.n_bytes), used, state))
     console().print(table(("model", "size", "last used", "state"), rows))
 
 
@@ -57,7 +57,7 @@ def forget(
     Example: python -m evaluator models forget openai/clip-vit-base-patch32@3d74acf...
     """
     freed = ModelCache(models_folder()).forget(model)
-    console().print(Text(f"{gib(freed)} freed."))
+    console().print(Text(f"{mib(freed)} freed."))
 
 
 def _when(seconds: float) -> datetime:

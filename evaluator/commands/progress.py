@@ -20,6 +20,7 @@ from rich.text import Text
 
 from benchmarks.command_line import errors
 from evaluator.hub.source import PREFIX, Fetched, HubSource, Tell, fetched
+from evaluator.scoring.progress import Listener
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.sources import GenerationsLimits
 from evaluator.worker.liveness import RunProgress
@@ -40,6 +41,20 @@ def run_bars(total: int | None = None) -> Iterator[Callable[[RunProgress], None]
         console=errors(),
     ) as bars:
         yield _Bars(bars, total)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Listener]:
+    """Show one bar while inside."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors()) as bar:
+        task = bar.add_task(what)
+        yield lambda progress: bar.update(task, completed=progress.done, total=progress.total)
 
 
 class _Bars:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.tree import Tree
 
 from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import check_output
 from evaluator.commands.common import DataOption, JsonOption, console, now
+from evaluator.commands.progress import progress_bar
 from evaluator.scorers.questions.files import (
     AskedQuestions,
     NoQuestions,
@@ -51,7 +49,6 @@ from evaluator.scorers.questions.writing import (
     write_questions,
 )
 from evaluator.scorers.registry import Runtime
-from evaluator.scoring import progress as scoring_progress
 
 app = typer.Typer(help="Questions that metrics ask: write, import, check, show, review.")
 
@@ -64,10 +61,13 @@ class Format(StrEnum):
 
     TIFA = "tifa"
     DSG = "dsg"
+    DPG = "dpg"
     TS2 = "ts2"
     EVALMUSE = "evalmuse"
     GECKO = "gecko"
     GENEVAL2 = "geneval2"
+    UNIGENBENCH = "unigenbench"
+    EVALALIGN = "evalalign"
 
 
 class Said(StrEnum):
@@ -130,7 +130,7 @@ def write(
         phrases=phrases,
     )
     made = make_writer(writer, helpers)
-    with _bar("writing questions") as listener:
+    with progress_bar("writing questions") as listener:
         summary = write_questions(
             wanted, made, out, provenance=provenance, clock=now, listener=listener
         )
@@ -314,19 +314,6 @@ def _helpers(
         phrases,
     )
     return helpers, provenance
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[Callable[[scoring_progress.Progress], None]]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=errors()) as bar:
-        task = bar.add_task(what)
-        yield lambda progress: bar.update(task, completed=progress.done, total=progress.total)
 
 
 def _report(out: Path, summary: Summary) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 from rich.console import RenderableType
@@ -21,7 +21,6 @@ from benchmarks.scores import parse_scores
 from evaluator.commands.common import DEFAULT_STORE, DataOption, JsonOption, StoreOption, console
 from evaluator.commands.meta import report as measures
 from evaluator.commands.status import (
-    duration,
     status_table,
     visible_old_results,
     visible_results,
@@ -35,7 +34,7 @@ from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
-from leaderboard.text import usd
+from leaderboard.text import duration, usd
 
 
 def report(
@@ -161,8 +160,8 @@ def standing_lines(snapshot: Snapshot, submission: Submission, benchmark: str) -
 def about_run(result: RunResult) -> Iterator[str]:
     """Isolation, trust checks, cost and findings of a run."""
     yield f"Ran in: {', '.join(result.isolation)}."
-    if result.trust is not None:
-        yield f"Trust checks: {result.trust.why_not or 'nothing keeps it from ranking'}."
+    for name, report in _each(result, result.trust_of):
+        yield f"{name}Trust checks: {report.why_not or 'nothing keeps it from ranking'}."
     if result.same_scores_as:
         yield f"Exactly the scores of {', '.join(result.same_scores_as)}."
     if (cost := result.cost) is not None:
@@ -175,11 +174,22 @@ def about_run(result: RunResult) -> Iterator[str]:
             f"Cost: {duration(cost.seconds)} in the scorer for {cost.pairs:,} pairs of "
             f"{cost.images:,} images ({cost.pairs_per_s:,.1f} pairs/s{memory}{price})."
         )
-    if (findings := result.findings) is not None:
+    for name, findings in _each(result, result.findings_of):
         why = ", ".join(f"{n} {code}" for code, n in sorted(findings.unscored.items()))
-        yield f"Scored {findings.scored:,} of {findings.pairs:,} pairs{f' ({why})' if why else ''}."
+        scored = f"{findings.scored:,} of {findings.pairs:,} pairs"
+        yield f"{name}Scored {scored}{f' ({why})' if why else ''}."
     versions = ", ".join(f"{name} {number}" for name, number in sorted(result.versions.items()))
     yield f"Seed {result.resampling_seed}, {result.n_resamples} resamples; {versions}."
+
+
+T = TypeVar("T")
+
+
+def _each(result: RunResult, of: Callable[[str], T | None]) -> Iterator[tuple[str, T]]:
+    """Of each output, with its name before it; without a name where there is one."""
+    for metric in result.outputs or ("",):
+        if (found := of(metric)) is not None:
+            yield f"{metric}: " if metric else "", found
 
 
 def _headlines(board: Board, entry_id: str) -> Iterator[Cell]:

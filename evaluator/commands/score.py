@@ -29,12 +29,13 @@ from benchmarks.sources.output import check_output, write_whole
 from evaluator.commands.common import (
     IsolationOption,
     JsonOption,
+    OutputNameOption,
     console,
     stopped_in_words,
     table,
 )
 from evaluator.commands.progress import image_bar, run_bars
-from evaluator.commands.scorer_options import RuntimeOf
+from evaluator.commands.scorer_options import RuntimeOf, range_of
 from evaluator.image_folder import (
     ImagePair,
     MatchedImages,
@@ -141,6 +142,7 @@ def score(
     *,
     runtime_of: RuntimeOf,
     isolation: IsolationOption = IsolationChoice.AUTO,
+    output_name: OutputNameOption = "",
     store: Annotated[
         StoreName | None,
         typer.Option(
@@ -171,8 +173,9 @@ def score(
     )
     found = _looked_at(_places(images), rows, crossing=cross or bool(prompt))
     _refuse(found, partial=partial)
-    with metric_source(metric, runtime_of, isolation) as known:
-        if element and known.row is not None and "elements" not in known.row.granularity:
+    with metric_source(metric, runtime_of, isolation, output_name) as known:
+        whole = known.row is not None and "elements" not in known.row.granularity
+        if element and (whole or known.outputs):
             raise SubmitterError("no_elements", f"{known.name} scores whole prompts, not elements.")
         trust = trust_of(known.name, store, built_in=known.row is not None)
         with _kept_in(out) as work:
@@ -260,7 +263,8 @@ def _column(
             known.source,
             ShardFolder(work, fingerprint),
             lambda progress: bars(RunProgress(known.name, known.name, "your images", progress)),
-        )
+            outputs=len(known.outputs) or 1,
+        ).outputs[known.place]
 
 
 @contextmanager
@@ -389,13 +393,6 @@ def _trust_lines(known: MetricSource, trust: Sequence[SkillTrust]) -> Iterator[R
     benchmarks = dict.fromkeys(one.benchmark for one in trust)
     where = "Boards" if value_of("live", os.environ) else "Boards of `python -m evaluator demo`"
     yield Text(f"{where}: {', '.join(boards_at(name) for name in benchmarks)}", style="dim")
-
-
-def range_of(known: MetricSource) -> str:
-    """Smallest and largest possible score, and which way is better."""
-    low = "-∞" if known.low is None else f"{known.low:g}"
-    high = "∞" if known.high is None else f"{known.high:g}"
-    return f"{low}..{high}" + ("" if known.higher_is_better else ", lower is better")
 
 
 def scores_table(known: MetricSource, pairs: Sequence[ScoredPair]) -> RenderableType:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from benchmarks.errors import SubmitterError
 from evaluator.scorers.registry import Runtime, ScorerRow
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.engine import LocalEngine
+
+if TYPE_CHECKING:
+    from evaluator.metric import MetricSource
 
 
 class Precision(StrEnum):
@@ -30,6 +33,13 @@ NameArgument = Annotated[str, typer.Argument(help="Built-in metric, for example 
 
 RuntimeOf = Callable[[ScorerRow | None], Runtime]
 """How a metric is run, as the options of a command say; None stands for a scoring module."""
+
+
+def range_of(known: ScorerRow | MetricSource) -> str:
+    """Smallest and largest possible score, and which way is better."""
+    low = "-∞" if known.low is None else f"{known.low:g}"
+    high = "∞" if known.high is None else f"{known.high:g}"
+    return f"{low}..{high}" + ("" if known.higher_is_better else ", lower is better")
 
 
 def runtime_options(

@@ -23,6 +23,7 @@ from evaluator.commands.common import DataOption, JsonOption, console, fits, now
 from evaluator.commands.scorer_options import (
     NameArgument,
     RuntimeOf,
+    range_of,
     with_runtime_options,
 )
 from evaluator.commands.scorers_run import run
@@ -49,6 +50,7 @@ from evaluator.scorers.registry import (
     find_row,
     load_rows,
 )
+from evaluator.scoring.comparing import Comparisons
 from evaluator.trust import precision_band, sampled, tried
 from leaderboard.trust import TITLES, Check, TrustReport
 
@@ -131,13 +133,17 @@ def check(
     runtime = runtime_of(row)
     seed = hashlib.sha256(f"{row.name} {target.name}".encode()).digest()
     questions = target.questions(data)
-    few = sampled(questions, seed, n_images=images)
+    compares = row.method == "compare"
+    asked = Comparisons.of(questions, seed).questions if compares else questions
+    few = sampled(asked, seed, n_images=images)
     crossing = crossed(questions, seed, skills_of(target, data))
     exact = replace(runtime, device="cpu", dtype="float32")
     with ModelSource(row, runtime).open() as client:
         trial = tried(client, few, target.name)
         direction = 1 if row.higher_is_better else -1
-        found = controls(client, crossing, direction=direction, rounding=trial.rounding)
+        found = controls(
+            client, crossing, direction=direction, rounding=trial.rounding, compares=compares
+        )
     report = trial.with_controls(found.prompt, found.content).report
     if (runtime.device, runtime.dtype or row.dtype) != ("cpu", "float32"):
         band = precision_band(trial.scores, ModelSource(row, exact), few)
@@ -169,7 +175,7 @@ def _print_trust(report: TrustReport, *, as_json: bool) -> None:
             )
         )
     shown.print(*control_blocks(report))
-    verdict = f"Would not rank: {report.why_not}." if report.failed else "Passed every check."
+    verdict = f"Would not rank: {report.why_not}." if report.why_not else "Passed every check."
     shown.print(Text(verdict, style="bold red" if report.failed else "green"))
 
 
@@ -179,13 +185,6 @@ def _row(one: Check, report: TrustReport) -> tuple[str, str, str, str, str]:
 
 
 _PICKLES = (".pt", ".pth", ".bin", ".ckpt")
-
-
-def range_of(row: ScorerRow) -> str:
-    """Smallest and largest possible score, and which way is better."""
-    low = "-∞" if row.low is None else f"{row.low:g}"
-    high = "∞" if row.high is None else f"{row.high:g}"
-    return f"{low}..{high}" + ("" if row.higher_is_better else ", lower is better")
 
 
 def needs(row: ScorerRow) -> list[str]:

@@ -37,9 +37,10 @@ from leaderboard.replay import attempts_of, without_renewals
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Heartbeat, new_lines, readable_text
+from leaderboard.text import duration
 from leaderboard.views.submissions import (
-    MOST_ATTEMPTS,
     QueueEstimate,
+    attempt_words,
     measured_s,
     outlooks,
     worker_of,
@@ -359,7 +360,7 @@ def status_table(
             Text(status.state, style=_STYLES.get(status.state, "")),
             Text(duration((now - status.since).total_seconds())),
             _holder(status, (turns or {}).get(submission.submission_id)),
-            Text(attempt_of(status)),
+            Text(attempt_words(status)),
             plain(f"{status.reason} {status.hint}".strip()),
         )
         table.add_row(*cells)
@@ -383,13 +384,6 @@ def event_lines(event: Event, log: str | None = None) -> Iterator[Text]:
     reason = f": {code}{event.reason} {event.hint}".rstrip() if event.reason else ""
     yield plain(f"{event.at:%Y-%m-%d %H:%M:%S} {event.state} by {event.by}{reason}")
     yield from printed(event.log if log is None else log)
-
-
-def attempt_of(status: Status) -> str:
-    """`2 of 3`, and of one that is finished `2`; nothing before the first."""
-    if not status.attempts or not status.unfinished:
-        return f"{status.attempts or ''}"
-    return f"{status.attempts} of {max(MOST_ATTEMPTS, status.attempts)}"
 
 
 def earlier_attempts(events: Sequence[Event]) -> Iterator[Text]:
@@ -431,11 +425,3 @@ def _turn(outlook: QueueEstimate | None) -> str:
         return ""
     begins = "" if outlook.wait_s is None else f", may begin in {duration(outlook.wait_s)}"
     return f": place {outlook.place:,} of {outlook.of:,}{begins}"
-
-
-def duration(seconds: float) -> str:
-    """A length of time in the largest unit that fits."""
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{max(seconds, 0.0):.0f} s"

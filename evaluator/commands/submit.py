@@ -41,7 +41,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from leaderboard.submission_service import ManifestOverrides, SubmissionReceipt
+from leaderboard.submission_service import ManifestOverrides, ScoresForm, SubmissionReceipt
 
 _TABLES = (".csv", ".parquet", ".npz")
 _GOES_ON = "It is queued: a worker takes it up, or send the same again to go on here."
@@ -139,17 +139,10 @@ def submit(
         said = ManifestOverrides(name, version, benchmark, description)
         accepted += [_send_generations(desk, path, person, submitter, said, private=private)]
     else:
+        form = ScoresForm(benchmark, name, version, description, tuple(lower_is_better or ()))
         accepted += [
             desk.submit_scores(
-                Path(path),
-                benchmark=benchmark,
-                account=person,
-                submitter=submitter,
-                name=name,
-                version=version,
-                description=description,
-                lower_is_better=tuple(lower_is_better or ()),
-                private=private,
+                Path(path), form, account=person, submitter=submitter, private=private
             )
         ]
     for one in accepted:

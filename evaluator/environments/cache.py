@@ -45,15 +45,12 @@ class EnvironmentCache:
         )
 
     @contextmanager
-    def lent(self, wanted: NamedLock | None) -> Iterator[Path | None]:
+    def lent(self, wanted: NamedLock) -> Iterator[Path]:
         """An environment, built if need be; it is not taken away before this is left.
 
         Raises:
             SubmitterError, TransientError, PlatformError: see `build`.
         """
-        if wanted is None:
-            yield None
-            return
         place = self.folder / key_of(wanted.lock)
         with using(place):
             if not place.is_dir():

@@ -22,6 +22,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 """Of an operator's environment."""
 NEEDED = "pillow"
 """What the box itself reads images with."""
+_CLIENT, _OLDEST_CLIENT = "huggingface-hub", 1
 _MAKE = (
     "Make it for Python 3.11: uv pip compile --generate-hashes --python-version 3.11 "
     f"requirements.in -o {OWN}"
@@ -60,8 +61,8 @@ def operator_names() -> tuple[str, ...]:
     return tuple(path.stem for path in found if NAME.fullmatch(path.stem))
 
 
-def operator_lock(name: str) -> NamedLock:
-    """One of the operator's environments.
+def operator_lock(name: str, otherwise: str = f"Or bring a lock of your own, {OWN}.") -> NamedLock:
+    """One of the operator's environments; `otherwise`: what to do where there is none of that name.
 
     Raises:
         SubmitterError: `unknown_environment`; there is none of that name.
@@ -72,7 +73,7 @@ def operator_lock(name: str) -> NamedLock:
         raise SubmitterError(
             "unknown_environment",
             f"There is no environment {name[:80]!r} here.",
-            f"Known: {', '.join(known) or 'none'}. Or bring a lock of your own, {OWN}.",
+            f"Known: {', '.join(known) or 'none'}. {otherwise}",
         )
     path = Path(folder) / f"{name}{SUFFIX}"
     lock, problems = examined(_head(path), path.name)
@@ -80,6 +81,24 @@ def operator_lock(name: str) -> NamedLock:
         told = " ".join(f"{one.place}: {one.message}" for one in problems)
         raise PlatformError("bad_environment", told, "An operator has to mend it.")
     return NamedLock(name, lock)
+
+
+def builtin_lock(name: str) -> NamedLock:
+    """One of the operator's environments, for a built-in metric, which our own code runs in.
+
+    Raises:
+        SubmitterError: `unknown_environment`; there is none of that name.
+        PlatformError: `bad_environment`; its lock cannot be used, or not with our code.
+    """
+    named = operator_lock(name, f"Put {name}{SUFFIX} into the folder of ASSAY_LOCKS.")
+    found = named.lock.version(_CLIENT)
+    if found is not None and int(found.partition(".")[0]) < _OLDEST_CLIENT:
+        raise PlatformError(
+            "bad_environment",
+            f"{name}{SUFFIX} pins {_CLIENT} {found}, with which no built-in metric runs.",
+            f"Lock {_CLIENT} {_OLDEST_CLIENT} or later, or send a scoring module that names it.",
+        )
+    return named
 
 
 def recorded_lock(record: str, module: Path) -> NamedLock:

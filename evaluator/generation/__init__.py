@@ -1,1 +1,1 @@
-"""Images for the prompts of a benchmark, with any text-to-image pipeline of diffusers."""
+"""Images for the prompts of a benchmark, by pipelines of diffusers or by endpoints."""

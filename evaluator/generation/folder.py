@@ -6,28 +6,35 @@ import base64
 import hashlib
 import io
 import json
-import os
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from filelock import FileLock, Timeout
 from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import IMAGES
+from benchmarks.sources.output import DRAFT, LOCK, alone_in, append_lines, replace_durably
 from evaluator.generation.manifest import (
+    TABLE,
     GenerationsManifest,
     ImageRow,
     differences,
+    encoded,
+    in_order,
+    manifest_text,
     parse_generations,
     read_rows,
 )
-from evaluator.generation.prompts import Job
+from evaluator.generation.prompts import ChosenPrompts, Job
 from evaluator.manifest import FILE
+
+T = TypeVar("T")
 
 MAX_PROMPTS = 8
 MAX_SEEDS = 6
@@ -41,7 +48,7 @@ _INK, _FAINT, _PAPER, _EMPTY = "#1d2430", "#667085", "#ffffff", "#e4e7ec"
 
 def contact_sheet(folder: Path, rows: Sequence[ImageRow], title: str) -> Image.Image | None:
     """A grid: prompts down, seeds across, captions on the left."""
-    prompts = _spread(list(dict.fromkeys(row.prompt_id for row in rows)), MAX_PROMPTS)
+    prompts = spread(list(dict.fromkeys(row.prompt_id for row in rows)), MAX_PROMPTS)
     seeds = list(dict.fromkeys(row.seed for row in rows))[:MAX_SEEDS]
     if not prompts:
         return None
@@ -70,10 +77,11 @@ def clipped(text: str, most: int) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"
 
 
-def _spread(names: list[str], most: int) -> list[str]:
-    if len(names) <= most:
-        return names
-    return [names[i * (len(names) - 1) // (most - 1)] for i in range(most)]
+def spread(values: Sequence[T], most: int) -> Sequence[T]:
+    """So many of the values at most, evenly from the first to the last."""
+    if len(values) <= most:
+        return values
+    return [values[i * (len(values) - 1) // (most - 1)] for i in range(most)]
 
 
 def _thumbnail(folder: Path, row: ImageRow | None) -> Image.Image:
@@ -137,9 +145,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 CONTACT_SHEET = "contact_sheet.png"
-_LOCK = ".lock"
 _STREAMS = ".streams"
-_PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -152,31 +158,18 @@ class RunFolder:
     def opened(self) -> Iterator[None]:
         """Make the folder and keep every other run out of it."""
         self._check_ours()
-        try:
-            (self.path / IMAGES).mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.path / _LOCK, timeout=0)
-            lock.acquire()
-        except Timeout as error:
-            raise SubmitterError(
-                "folder_busy", f"Another run writes to {self.path}.", "Wait for it, or stop it."
-            ) from error
-        except OSError as error:
-            raise SubmitterError(
-                "cannot_write", f"{self.path} cannot be written: {error}.", "Choose another folder."
-            ) from error
-        try:
-            for left in [*self.path.glob(f"*{_PART}"), *(self.path / IMAGES).glob(f"*{_PART}")]:
-                left.unlink()
+        with alone_in(self.path):
+            make_folder(self.path / IMAGES)
+            for draft in (self.path / IMAGES).glob(f"*{DRAFT}"):
+                draft.unlink()
             yield
-        finally:
-            lock.release()
 
     def _check_ours(self) -> None:
         if not self.path.exists() or (self.path / FILE).exists():
             return
         if not self.path.is_dir():
             raise SubmitterError("cannot_write", f"{self.path} is no folder.", "Name a folder.")
-        others = {path.name for path in self.path.iterdir()} - {_LOCK, IMAGES}
+        others = {path.name for path in self.path.iterdir()} - {LOCK, IMAGES}
         if others or any((self.path / IMAGES).glob("*")):
             raise SubmitterError(
                 "folder_not_empty",
@@ -208,7 +201,7 @@ class RunFolder:
         buffer = io.BytesIO()
         image.save(buffer, format="PNG")
         data = buffer.getvalue()
-        write_atomically(self.path / file, data)
+        replace_durably(self.path / file, data)
         return hashlib.sha256(data).hexdigest()
 
     def keep_noise(self, seed: int, position: int, state: bytes) -> None:
@@ -216,7 +209,7 @@ class RunFolder:
         folder = self.path / _STREAMS
         folder.mkdir(exist_ok=True)
         value = {"position": position, "state": base64.b64encode(state).decode()}
-        write_atomically(folder / f"{seed}.json", json.dumps(value).encode())
+        replace_durably(folder / f"{seed}.json", json.dumps(value).encode())
 
     def kept_noise(self, seeds: Iterable[int]) -> dict[int, tuple[int, bytes]]:
         """Seed to position and state."""
@@ -244,13 +237,13 @@ def check_same_run(
 
     More prompts or seeds may be added; what is there must have been made as it would be now.
     """
-    if before.settings is None or manifest.settings is None:
+    if before.made_with is None or manifest.made_with is None:
         raise SubmitterError(
             "other_settings",
             f"The {FILE} there does not say how its images were made.",
             "Name a new folder.",
         )
-    found = list(differences(before.settings, manifest.settings))
+    found = list(differences(before.made_with, manifest.made_with))
     if (before.benchmark, before.benchmark_revision) != (
         manifest.benchmark,
         manifest.benchmark_revision,
@@ -273,14 +266,101 @@ def check_same_run(
         )
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all, also after a loss of power."""
-    part = path.with_name(path.name + _PART)
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+class RunTable:
+    """The rows of a run, those of earlier starts and its own, and the files that show them."""
+
+    def __init__(self, folder: RunFolder, jobs: Sequence[Job]) -> None:
+        self._folder, self._jobs = folder, jobs
+        self._rows: dict[tuple[str, int], ImageRow] = {}
+
+    def take_over(self, manifest: GenerationsManifest, before: GenerationsManifest | None) -> int:
+        """Write the manifest and keep the rows of earlier starts whose files are whole.
+
+        Returns:
+            How many were not.
+
+        Raises:
+            SubmitterError: `other_settings`, and nothing was changed.
+        """
+        rows = self._folder.rows()
+        if before is not None:
+            check_same_run(manifest, before, rows, {job.key: job for job in self._jobs})
+        replace_durably(self._folder.path / FILE, manifest_text(manifest))
+        self._rows = {row.key: row for row in rows if self._folder.is_whole(row)}
+        self._write()
+        return len(rows) - len(self._rows)
+
+    @property
+    def finished(self) -> frozenset[tuple[str, int]]:
+        """What need not be drawn."""
+        return frozenset(self._rows)
+
+    @property
+    def requested_rows(self) -> list[ImageRow]:
+        """The rows there are of what is wanted, in the order of drawing."""
+        return [self._rows[job.key] for job in self._jobs if job.key in self._rows]
+
+    @property
+    def withheld(self) -> dict[str, int]:
+        """Problem to how many of the wanted images have none for it."""
+        problems = [row.problem for row in self.requested_rows if row.problem]
+        return {problem: problems.count(problem) for problem in dict.fromkeys(problems)}
+
+    def add(self, rows: Sequence[ImageRow]) -> None:
+        """Append rows whose images are written."""
+        append_lines(self._folder.path / TABLE, encoded(rows))
+        self._rows |= {row.key: row for row in rows}
+
+    def finish(self, title: str) -> None:
+        """Put the table in order, and draw the contact sheet."""
+        self._write()
+        sheet = contact_sheet(self._folder.path, self.requested_rows, title=title)
+        if sheet is not None:
+            self._folder.write_image(CONTACT_SHEET, sheet)
+
+    def _write(self) -> None:
+        order = in_order(self._rows.values(), (job.key for job in self._jobs))
+        replace_durably(self._folder.path / TABLE, encoded(order))
+
+
+def default_name(model: str) -> str:
+    """A name for boards, from a Hub id or a folder's name."""
+    name = re.sub(r"[^A-Za-z0-9._+-]+", "-", model.rsplit("/", 1)[-1])[:64]
+    return re.sub(r"^[^A-Za-z0-9]+", "", name) or "model"
+
+
+def of_prompts(
+    base: GenerationsManifest,
+    prompts: ChosenPrompts,
+    seeds: Sequence[int],
+    *,
+    name: str,
+    licence: str,
+) -> GenerationsManifest:
+    """A manifest with the prompts and seeds of a run added, and a name and licence if given."""
+    return base.model_copy(
+        update={
+            "name": name or base.name,
+            "licence": licence or base.licence,
+            "benchmark": prompts.benchmark,
+            "benchmark_revision": prompts.revision,
+            "seeds": tuple(dict.fromkeys([*base.seeds, *seeds])),
+        }
+    )
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, where it is not there.
+
+    Raises:
+        SubmitterError: `cannot_write`.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SubmitterError(
+            "cannot_write", f"{path} cannot be written: {error}.", "Choose another folder."
+        ) from error
 
 
 BYTES_PER_PIXEL = 1.5  # Of a PNG of a generated photograph, about; drawings take less
@@ -298,12 +378,3 @@ def image_bytes(
     if isinstance(width, int) and isinstance(height, int):
         return BYTES_PER_PIXEL * width * height
     return None
-
-
-def readable(count: float) -> str:
-    """Bytes in words: `3.2 GB`."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -39,7 +38,7 @@ class ImageRow(BaseModel):
     sha256: str | None = None  # Of the file's bytes
     width: int | None = Field(default=None, ge=1)  # In pixels
     height: int | None = Field(default=None, ge=1)
-    problem: str | None = None  # Why it is withheld: `nsfw` or `black`
+    problem: str | None = None  # Why it is withheld: `nsfw`, `black` or `refused`
     nsfw: bool | None = None  # The safety checker's verdict; None where none ran
     truncated: bool | None = None
     """Whether a text encoder left out the end of the prompt; None where that is not known."""
@@ -56,6 +55,11 @@ class ImageRow(BaseModel):
     device: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
     seconds: float | None = None  # Its share of the time of the batch it was drawn in
+    endpoint: str = ""  # Name of the endpoint that drew it
+    drawn_on: str = ""  # Day, as YYYY-MM-DD, of an image behind an endpoint
+    usd: float | None = None  # Price of an image behind an endpoint
+    revised_prompt: str | None = None  # What the endpoint drew in place of the prompt, as it says
+    refusal: str | None = None  # Why the endpoint refused the prompt, in its words
 
     @property
     def key(self) -> tuple[str, int]:
@@ -126,20 +130,6 @@ def encoded(rows: Iterable[ImageRow]) -> bytes:
     return b"".join(_line(row) for row in rows)
 
 
-class RowWriter:
-    """Appends rows; each survives a loss of power when `append` returns."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / TABLE
-
-    def append(self, rows: Iterable[ImageRow]) -> None:
-        """Add rows at the end of the table."""
-        with self._path.open("ab") as file:
-            file.write(encoded(rows))
-            file.flush()
-            os.fsync(file.fileno())
-
-
 def in_order(rows: Iterable[ImageRow], keys: Iterable[tuple[str, int]]) -> Iterator[ImageRow]:
     """Rows in the order of the keys, then those that are not among them."""
     by_key = {row.key: row for row in rows}
@@ -179,7 +169,26 @@ class Settings(BaseModel):
     """Every argument of the pipeline's call that is a plain value, defaults spelt out."""
 
 
-def differences(there: Settings, now: Settings) -> Iterator[str]:
+class EndpointSettings(BaseModel):
+    """The settings of one folder whose images come from an endpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    endpoint: str  # Its name in the operator's file; never its key
+    model: str  # Id of the model there
+    size: str = ""  # As `1024x1024`; empty: the endpoint's own
+    quality: str = ""  # As the endpoint names it; empty: the endpoint's own
+    image_usd: float = Field(ge=0, allow_inf_nan=False)  # Price of an image, when last asked
+    reproducible: bool
+    """Whether the endpoint takes the seed; if not, each prompt and seed is one draw, and the same
+    image cannot be had again."""
+    call: dict[str, Scalar | tuple[Scalar, ...]] = Field(default_factory=dict)
+    """What else each request says."""
+
+
+def differences(
+    there: Settings | EndpointSettings, now: Settings | EndpointSettings
+) -> Iterator[str]:
     """What differs, in words: `num_inference_steps: 28 there, 20 now`."""
     before, after = _flat(there), _flat(now)
     for name in dict.fromkeys([*before, *after]):
@@ -187,9 +196,9 @@ def differences(there: Settings, now: Settings) -> Iterator[str]:
             yield f"{name}: {before.get(name, 'unset')} there, {after.get(name, 'unset')} now"
 
 
-def _flat(settings: Settings) -> dict[str, object]:
-    # Which recipe the values came from changes no image.
-    values = settings.model_dump(exclude={"call", "recipe"})
+def _flat(settings: Settings | EndpointSettings) -> dict[str, object]:
+    # Which recipe the values came from changes no image, nor does what an image costs.
+    values = settings.model_dump(exclude={"call", "recipe", "image_usd"})
     return {**values, **settings.call}
 
 
@@ -214,17 +223,19 @@ class GenerationsManifest(NamedManifest):
     guidance: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Guidance scale; None: as `settings` say."""
     drawn_on: str = ""  # Day, as YYYY-MM-DD: a service behind an address changes under one name
+    released: str = ""  # Day of the model's release, as YYYY-MM-DD
     selection: Selection = "first"
     """Whether the image of a prompt and seed is the first that was drawn, or the best of several."""
     best_of: int | None = Field(default=None, ge=2)
     """Of how many the best was taken; with `selection = "best_of"` alone."""
     selected_by: Text = Field(default="", max_length=200)
     """What took the best: a person, or the metric by its name."""
-    settings: Settings | None = None  # How they were made, where `generate` made them
+    settings: Settings | None = None  # How they were made, where `generate` drew them
+    endpoint: EndpointSettings | None = None  # Likewise, where an endpoint drew them
     versions: dict[str, str] = Field(default_factory=dict)
     """Of the libraries, when the run last went on; each row has its own."""
 
-    @field_validator("drawn_on", mode="before")
+    @field_validator("drawn_on", "released", mode="before")
     @classmethod
     def _day(cls, value: object) -> object:
         if isinstance(value, date) and not isinstance(value, datetime):  # TOML has days of its own
@@ -255,6 +266,11 @@ class GenerationsManifest(NamedManifest):
             )
         return self
 
+    @property
+    def made_with(self) -> Settings | EndpointSettings | None:
+        """How they were made; None where `generate` did not make them."""
+        return self.settings or self.endpoint
+
     def model_card(self) -> ModelCard:
         """How the images were made, as the boards show it."""
         call = self.settings.call if self.settings else {}
@@ -266,6 +282,7 @@ class GenerationsManifest(NamedManifest):
             steps=self.steps if self.steps is not None else _whole(steps),
             guidance=self.guidance if self.guidance is not None else _finite(guidance),
             drawn_on=self.drawn_on,
+            released=self.released,
             selection=self.selection,
             best_of=self.best_of,
             selected_by=self.selected_by if self.selection == "best_of" else "",

@@ -21,8 +21,9 @@ from rich.text import Text
 
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.checkpoint import Checkpoint, own_size, pipeline_class
-from evaluator.generation.folder import RunFolder, image_bytes, readable
-from evaluator.generation.manifest import Dtype
+from evaluator.generation.folder import RunFolder, image_bytes
+from evaluator.generation.grid import GridResult
+from evaluator.generation.manifest import Dtype, ImageRow
 from evaluator.generation.prompts import ChosenPrompts, all_jobs
 from evaluator.generation.recipes import (
     CallArguments,
@@ -33,8 +34,10 @@ from evaluator.generation.recipes import (
     load_recipes,
 )
 from evaluator.scoring.progress import Progress as Moment
+from leaderboard.text import size_words
 
 if TYPE_CHECKING:
+    from evaluator.generation.endpoint_run import EndpointRequest, EndpointSummary
     from evaluator.generation.run import Summary
 
 
@@ -76,7 +79,7 @@ class Outline:
     def facts(self) -> Mapping[str, Any]:
         """For people and programs: what would be drawn, what is there, and the room it takes."""
         rows, arguments = self.folder.rows(), self.arguments()
-        wanted = {job.key for job in all_jobs(self.prompts.prompts, self.seeds)}
+        wanted = _wanted_facts(self.prompts, self.seeds, rows)
         each = image_bytes(self.folder, rows, arguments)
         return {
             "model": self.checkpoint.name,
@@ -84,15 +87,49 @@ class Outline:
             "pipeline": self.pipeline.__name__,
             "recipe": self.recipe.name if self.recipe else None,
             "source": self.recipe.source if self.recipe else "the pipeline's own defaults",
-            "benchmark": self.prompts.benchmark or None,
-            "benchmark_revision": self.prompts.revision or None,
-            "prompts": len(self.prompts.prompts),
-            "seeds": list(self.seeds),
-            "images": len(wanted),
-            "finished": sum(row.key in wanted for row in rows),
-            "bytes": None if each is None else round(each * len(wanted)),
+            **wanted,
+            "bytes": None if each is None else round(each * wanted["images"]),
             "arguments": arguments,
         }
+
+
+@dataclass(frozen=True)
+class EndpointOutline:
+    """A run at an endpoint before anything is asked."""
+
+    request: EndpointRequest
+    folder: RunFolder
+
+    def facts(self) -> Mapping[str, Any]:
+        """For people and programs: what would be asked for, what is there, and what is to be paid."""
+        settings = self.request.settings
+        wanted = _wanted_facts(self.request.prompts, self.request.seeds, self.folder.rows())
+        left = wanted["images"] - wanted["finished"]
+        return {
+            "model": settings.model,
+            "endpoint": settings.endpoint,
+            "size": settings.size or None,
+            "quality": settings.quality or None,
+            "reproducible": settings.reproducible,
+            **wanted,
+            "image_usd": settings.image_usd,
+            "usd": settings.image_usd * left,
+            "arguments": settings.call,
+        }
+
+
+def _wanted_facts(
+    prompts: ChosenPrompts, seeds: Sequence[int], rows: Sequence[ImageRow]
+) -> dict[str, Any]:
+    wanted = {job.key for job in all_jobs(prompts.prompts, seeds)}
+    return {
+        "benchmark": prompts.benchmark or None,
+        "benchmark_revision": prompts.revision or None,
+        "prompts": len(prompts.prompts),
+        "seeds": list(seeds),
+        "images": len(wanted),
+        "finished": sum(row.key in wanted for row in rows),
+    }
 
 
 MOST_PROBLEMS = 20
@@ -128,17 +165,15 @@ def _rate(per_second: float) -> str:
 
 
 def facts_table(facts: Mapping[str, Any]) -> Table:
-    """What `Outline.facts` says, as a table."""
+    """What an outline's facts say, as a table."""
     source = f"{facts['benchmark']} {facts['benchmark_revision'] or ''}".strip()
-    room = facts["bytes"]
+    how, cost = _endpoint_lines(facts) if "endpoint" in facts else _pipeline_lines(facts)
     lines = {
-        "model": f"{facts['model']} {facts['revision']}".strip(),
-        "pipeline": facts["pipeline"],
-        "recipe": f"{facts['recipe'] or 'none'} ({facts['source']})",
+        **how,
         "prompts": f"{facts['prompts']} of {source if facts['benchmark'] else 'a file'}",
         "seeds": ", ".join(map(str, facts["seeds"])),
         "images": f"{facts['images']}, of which {facts['finished']} are there",
-        "room": "not known" if room is None else f"about {readable(room)}",
+        **cost,
         **{name: str(value) for name, value in facts["arguments"].items()},
     }
     table = Table("what", "value", show_header=False, title="Generation")
@@ -147,12 +182,33 @@ def facts_table(facts: Mapping[str, Any]) -> Table:
     return table
 
 
+_Lines = dict[str, str]
+
+
+def _pipeline_lines(facts: Mapping[str, Any]) -> tuple[_Lines, _Lines]:
+    room = facts["bytes"]
+    how = {
+        "model": f"{facts['model']} {facts['revision']}".strip(),
+        "pipeline": str(facts["pipeline"]),
+        "recipe": f"{facts['recipe'] or 'none'} ({facts['source']})",
+    }
+    return how, {"room": "not known" if room is None else f"about {size_words(round(room))}"}
+
+
+def _endpoint_lines(facts: Mapping[str, Any]) -> tuple[_Lines, _Lines]:
+    how = {
+        "model": f"{facts['model']} at {facts['endpoint']}",
+        "size": str(facts["size"] or "the endpoint's own"),
+        "quality": str(facts["quality"] or "the endpoint's own"),
+        "reproducible": "by seed" if facts["reproducible"] else "no: each image is one draw",
+    }
+    price = f"{facts['usd']:.4f} USD for what is missing, {facts['image_usd']:g} an image"
+    return how, {"price": price}
+
+
 def summary_lines(summary: Summary, dtype: Dtype) -> Iterator[str]:
     """What a run did; `dtype` is the precision it drew with."""
-    kept = summary.wanted - summary.drawn
-    yield f"Drew {summary.drawn} images" + (f"; {kept} were there." if kept else ".")
-    if summary.damaged:
-        yield f"{summary.damaged} files were missing or damaged and were drawn again."
+    yield from _drawn_lines(summary, summary.wanted - summary.drawn)
     if summary.shrunk:
         yield f"Memory allowed {summary.batch_size} images at a time."
     if summary.truncated:
@@ -161,6 +217,27 @@ def summary_lines(summary: Summary, dtype: Dtype) -> Iterator[str]:
         yield withheld_line(summary.withheld, dtype)
     if summary.mixed_versions:
         yield "Some images were drawn with other versions of the libraries; rows name them."
+
+
+def endpoint_lines(summary: EndpointSummary) -> Iterator[str]:
+    """What a run at an endpoint did."""
+    failed = sum(summary.failed.values())
+    yield from _drawn_lines(summary, summary.wanted - summary.drawn - failed)
+    for reason, count in sorted(summary.failed.items(), key=lambda one: -one[1])[:_NAMED]:
+        yield f"No image for {count} requests: {reason}."
+    if failed:
+        yield "The same command asks for these again."
+    if summary.withheld:
+        yield withheld_line(summary.withheld, "float32")
+    yield f"The images here have cost {summary.usd:.4f} USD, by the file of endpoints."
+    if not summary.reproducible:
+        yield "The endpoint takes no seed: each image is one draw, and cannot be had again."
+
+
+def _drawn_lines(summary: Summary | EndpointSummary, kept: int) -> Iterator[str]:
+    yield f"Drew {summary.drawn} images" + (f"; {kept} were there." if kept else ".")
+    if summary.damaged:
+        yield f"{summary.damaged} files were missing or damaged and were drawn again."
 
 
 def truncation_line(prompt_ids: Sequence[str]) -> str:
@@ -176,6 +253,7 @@ def truncation_line(prompt_ids: Sequence[str]) -> str:
 def withheld_line(withheld: Mapping[str, int], dtype: Dtype) -> str:
     """Which images are not there, and what can be done."""
     reasons = {
+        "refused": "refused by the endpoint; the column refusal says why",
         "nsfw": "blackened by the model's safety checker (--safety-checker off takes it away)",
         "black": "black in every pixel"
         + (", as when half precision overflows (--dtype float32)" if dtype == "float16" else ""),
@@ -197,3 +275,19 @@ def report_lines(report: GenerationsReport) -> Iterator[str]:
     left = sum(report.counts.values()) - MOST_PROBLEMS
     if left > 0:
         yield f"  and {left} more."
+
+
+def grid_table(results: Sequence[GridResult]) -> Table:
+    """How the models of a grid went."""
+    table = Table("model", "images", "withheld", "seconds", "USD", "problem", title="Grid")
+    for one in results:
+        cells = (
+            one.model,
+            f"{one.images} of {one.wanted}",
+            str(sum(one.withheld.values())),
+            f"{one.seconds:.1f}",
+            "" if one.usd is None else f"{one.usd:.4f}",
+            one.problem,
+        )
+        table.add_row(*map(Text, cells))
+    return table

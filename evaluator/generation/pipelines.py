@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from diffusers import AutoPipelineForText2Image, DiffusionPipeline, ModelMixin
+from diffusers import AutoPipelineForText2Image, DiffusionPipeline
 from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
 from diffusers.utils import logging as diffusers_logging
 from PIL import Image
@@ -80,7 +80,6 @@ def load_pipeline(
             "Check its files and --variant; weights must be safetensors unless --allow-pickle "
             "is given.",
         ) from error
-    _set_dtype(pipe, getattr(torch, dtype))
     pipe.to(device)
     checker = _set_checker(pipe, wanted=safety_checker)
     prepare(pipe)
@@ -119,19 +118,6 @@ def free_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-
-
-def _set_dtype(pipe: Any, dtype: torch.dtype) -> None:
-    """Bring every model to the precision that was asked for.
-
-    Without accelerate, diffusers leaves some in float32 (the transformer of SD3, for one), which
-    then cannot take the others' output. Text encoders see to it themselves: some of their layers
-    stay in float32 on purpose.
-    """
-    for component in pipe.components.values():
-        is_own: bool = isinstance(component, ModelMixin)  # of diffusers
-        if is_own and not component._keep_in_fp32_modules:
-            component.to(dtype)
 
 
 def _set_checker(pipe: Any, *, wanted: bool) -> SafetyChecker:

@@ -21,6 +21,7 @@ class Prompt:
 
     prompt_id: str
     text: str
+    skills: tuple[str, ...] = ()  # keys; none where the table has none
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,10 @@ def _prompts(table: pd.DataFrame, source: str, choice: Choice) -> tuple[Prompt, 
     rows = chosen.iloc[: choice.limit]
     if rows.empty:
         raise SubmitterError("unknown_choice", f"No prompt of {source} is left by this choice.")
+    tags = _column(rows, "skills").astype(str).str.split(";")
     return tuple(
-        Prompt(str(prompt_id), str(text))
-        for prompt_id, text in zip(rows["prompt_id"], rows["prompt"], strict=True)
+        Prompt(str(prompt_id), str(text), tuple(tag.strip() for tag in found if tag.strip()))
+        for prompt_id, text, found in zip(rows["prompt_id"], rows["prompt"], tags, strict=True)
     )
 
 

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import platform
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from benchmarks.errors import SubmitterError
-from evaluator.generation.folder import (
-    CONTACT_SHEET,
-    RunFolder,
-    check_same_run,
-    contact_sheet,
-    write_atomically,
-)
-from evaluator.generation.manifest import (
-    TABLE,
-    GenerationsManifest,
-    ImageRow,
-    RowWriter,
-    SeedMode,
-    Settings,
-    encoded,
-    in_order,
-    manifest_text,
-)
+from evaluator.generation.folder import RunFolder, RunTable, default_name, of_prompts
+from evaluator.generation.manifest import GenerationsManifest, ImageRow, SeedMode, Settings
 from evaluator.generation.pipelines import Drawn, LoadedPipeline, draw, free_memory, readers
 from evaluator.generation.prompts import Batches, ChosenPrompts, Job, all_jobs, stream_jobs
-from evaluator.manifest import FILE
 from evaluator.scoring.asking import OutOfMemoryError
 from evaluator.scoring.progress import Listener, Tracker
 
@@ -72,12 +54,6 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
 
 
-def default_name(model: str) -> str:
-    """A name for boards, from a Hub id or a folder's name."""
-    name = re.sub(r"[^A-Za-z0-9._+-]+", "-", model.rsplit("/", 1)[-1])[:64]
-    return re.sub(r"^[^A-Za-z0-9]+", "", name) or "model"
-
-
 def settings_of(loaded: LoadedPipeline, request: Request) -> Settings:
     """The settings of a run, all spelt out."""
     return Settings(
@@ -102,19 +78,14 @@ def manifest_of(
     """The manifest of a run; what people wrote into the one before stays."""
     model = settings.model
     on_hub = not settings.revision.startswith("sha256:")
-    base = before or GenerationsManifest(
-        name=default_name(model),
-        links={"model": f"https://huggingface.co/{model}"} if on_hub else {},
-    )
-    return base.model_copy(
+    links = {"model": f"https://huggingface.co/{model}"} if on_hub else {}
+    base = before or GenerationsManifest(name=default_name(model), links=links)
+    return of_prompts(
+        base, request.prompts, request.seeds, name=request.name, licence=request.licence
+    ).model_copy(
         update={
-            "name": request.name or base.name,
-            "licence": request.licence or base.licence,
             "model": model,
             "revision": settings.revision,
-            "benchmark": request.prompts.benchmark,
-            "benchmark_revision": request.prompts.revision,
-            "seeds": tuple(dict.fromkeys([*base.seeds, *request.seeds])),
             "settings": settings,
             "versions": versions(),
         }
@@ -182,16 +153,14 @@ class _Run:
             p.prompt_id: tuple(str(one) for one in found if one.cuts(p.text)) if found else None
             for p in request.prompts.prompts
         }
-        self._rows: dict[tuple[str, int], ImageRow] = {}
         self._noise: dict[int, bytes] = {}
-        self._writer = RowWriter(folder.path)
+        self._table = RunTable(folder, self._jobs)
 
     def go(self) -> Summary:
-        known = self._take_over()
-        whole = {row.key: row for row in known if self._folder.is_whole(row)}
-        self._rows = dict(whole)
-        self._write_table()
-        todo = self._todo(frozenset(whole))
+        before = self._folder.manifest()
+        manifest = manifest_of(self._settings, self._request, before)
+        damaged = self._table.take_over(manifest, before)
+        todo = self._todo(self._table.finished)
         batches = Batches(todo, self._request.batch_size, self._request.seed_mode)
         tracker = Tracker(
             len(self._jobs),
@@ -202,17 +171,8 @@ class _Run:
         try:
             self._draw_all(batches, tracker)
         finally:
-            self._finish()
-        return self._summary(len(todo), len(known) - len(whole), batches.size)
-
-    def _take_over(self) -> list[ImageRow]:
-        """Write the manifest; gives the rows of earlier starts."""
-        before, rows = self._folder.manifest(), self._folder.rows()
-        manifest = manifest_of(self._settings, self._request, before)
-        if before is not None:
-            check_same_run(manifest, before, rows, {job.key: job for job in self._jobs})
-        write_atomically(self._folder.path / FILE, manifest_text(manifest))
-        return rows
+            self._table.finish(self._title())
+        return self._summary(len(todo), damaged, batches.size)
 
     def _todo(self, finished: frozenset[tuple[str, int]]) -> tuple[Job, ...]:
         if self._request.seed_mode == "per_image":
@@ -261,9 +221,7 @@ class _Run:
 
     def _keep(self, batch: Sequence[Job], drawn: Sequence[Drawn]) -> None:
         """Write images, then rows, then noise: whichever is cut off is made again."""
-        rows = [self._row(job, d) for job, d in zip(batch, drawn, strict=True)]
-        self._writer.append(rows)
-        self._rows |= {row.key: row for row in rows}
+        self._table.add([self._row(job, d) for job, d in zip(batch, drawn, strict=True)])
         if self._request.seed_mode == "stream":
             for job, d in zip(batch, drawn, strict=True):
                 self._folder.keep_noise(job.seed, job.position + 1, d.noise_after)
@@ -276,35 +234,20 @@ class _Run:
             sha256 = self._folder.write_image(job.file, drawn.image)
         return row_of(job, drawn, sha256, self._settings, self._cut_by[job.prompt.prompt_id])
 
-    def _finish(self) -> None:
-        self._write_table()
-        sheet = contact_sheet(self._folder.path, list(self._wanted_rows()), title=self._title())
-        if sheet is not None:
-            self._folder.write_image(CONTACT_SHEET, sheet)
-
     def _title(self) -> str:
         call = self._settings.call
         said = {"steps": call.get("num_inference_steps"), "guidance": call.get("guidance_scale")}
         parts = [f"{name} {value}" for name, value in said.items() if value is not None]
         return ", ".join([self._settings.model, *parts])
 
-    def _write_table(self) -> None:
-        order = in_order(self._rows.values(), (job.key for job in self._jobs))
-        write_atomically(self._folder.path / TABLE, encoded(order))
-
-    def _wanted_rows(self) -> Iterator[ImageRow]:
-        return (self._rows[job.key] for job in self._jobs if job.key in self._rows)
-
     def _summary(self, drawn: int, damaged: int, batch_size: int) -> Summary:
-        rows = list(self._wanted_rows())
-        problems = [row.problem for row in rows if row.problem]
         return Summary(
             wanted=len(self._jobs),
             drawn=drawn,
             damaged=damaged,
-            withheld={problem: problems.count(problem) for problem in dict.fromkeys(problems)},
+            withheld=self._table.withheld,
             truncated=tuple(prompt_id for prompt_id, cuts in self._cut_by.items() if cuts),
             batch_size=batch_size,
             shrunk=batch_size < self._request.batch_size,
-            mixed_versions=any(row.versions != versions() for row in rows),
+            mixed_versions=any(row.versions != versions() for row in self._table.requested_rows),
         )

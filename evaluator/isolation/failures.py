@@ -47,9 +47,10 @@ HINTS = {
     "under models in assay.toml.",
     Code.SCORER_RAISED: "Mend the line that is named, or return None for pairs that cannot be scored; "
     "the log holds the whole traceback.",
-    Code.WRONG_COUNT: "Return one value per pair, in the order of the pairs.",
+    Code.WRONG_COUNT: "Return one value per pair, in the order of the pairs; with outputs in "
+    "assay.toml, a row of one value per output.",
     Code.WRONG_TYPE: "Return a flat list of floats, or an array or tensor with one dimension; "
-    "None or NaN where there is no score.",
+    "None or NaN where there is no score. Several numbers per pair need outputs in assay.toml.",
     Code.NOT_FINITE: "Clip the value, or return NaN where there is no score.",
     Code.TIMEOUT: "Do less per call: load models once in the constructor, and score without "
     "gradients.",

@@ -74,12 +74,10 @@ def runner_command(interpreter: Interpreter, job: Job) -> list[str]:
     return interpreter.command(RUNNER, "runner", words)
 
 
-def inspection_command(
-    interpreter: Interpreter, hidden: tuple[Path, ...], limits: Limits | None = None
-) -> list[str]:
+def inspection_command(interpreter: Interpreter, hidden: tuple[Path, ...]) -> list[str]:
     """What is run in a box that is only looked at."""
     site = [word for folder in interpreter.site for word in ("--site", folder)]
-    sizes = memory_folders(limits or Limits()).items()
+    sizes = memory_folders(Limits()).items()
     sized = [word for folder, size in sizes for word in ("--sized", f"{folder}={size}")]
     return interpreter.command(RUNNER, "inspection", [*site, *sized, *map(str, hidden)])
 

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -97,12 +96,7 @@ class ScorerSession:
         self._start_s = self._clock() - started
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -132,6 +126,14 @@ class ScorerSession:
         seq = self._next_seq()
         request = wire_protocol.encode_score(seq, images, pairs)
         return self._ask(request, seq, len(pairs))
+
+    def score_rows(
+        self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]], outputs: int
+    ) -> Floats:
+        """The scores of each pair, shape (pairs, outputs); NaN where the scorer gave none."""
+        seq = self._next_seq()
+        request = wire_protocol.encode_rows(seq, images, pairs, outputs)
+        return self._ask(request, seq, len(pairs) * outputs).reshape(len(pairs), outputs)
 
     def compare(
         self, images: Sequence[bytes], comparisons: Sequence[tuple[int, int, str]]

@@ -124,9 +124,9 @@ def stage(sources: Iterable[Path]) -> Mapping[Path, Path]:
             os.chdir("/")  # of this thread alone, since its mount namespace is its own
 
 
-def hides_names(kinds: Path = Path("/proc/filesystems")) -> bool:
+def hides_names() -> bool:
     """Whether folders can be shown without their names: to root, by an overlay."""
-    return os.geteuid() == 0 and "overlay" in kinds.read_text().split()
+    return os.geteuid() == 0 and "overlay" in Path("/proc/filesystems").read_text().split()
 
 
 def _show(libc: ctypes.CDLL, descriptor: int, place: Path, *, whole: bool) -> Path:

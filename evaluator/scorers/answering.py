@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
+from pydantic import Field
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.registry import Frozen
@@ -126,6 +127,33 @@ def _listed(candidates: Sequence[Candidate]) -> str:
     return ", ".join(repr(one.text) for one in candidates)
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenReply:
+    """What a model wrote."""
+
+    text: str  # without special tokens
+    cut: bool  # whether it was stopped, not having come to an end
+
+
+class WritingModel(Protocol):
+    """A VLM that reads one image or several before a text, and writes."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """See `AnswerModel`."""
+
+    def prepare(self, *images: Image.Image) -> Any:
+        """What the model takes in place of the images of a prompt; for several threads at once."""
+
+    def replies(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]], max_new_tokens: int
+    ) -> list[list[WrittenReply]]:
+        """Greedy replies, for what was prepared and each of its prompts."""
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        """Whether a prompt is longer than the model reads."""
+
+
 class AnswerModel(Protocol):
     """A VLM. What it computes for one image is shared by all prompts about that image."""
 
@@ -170,11 +198,20 @@ class Reading(Frozen):
     """How images are made square ahead of the checkpoint's own processing: `pad` adds CLIP's mean
     colour around the centre, `squash` resizes to `side` and drops the aspect ratio (Lanczos)."""
     side: int = 0  # Pixels, for `squash`
+    pixels: int = 0
+    """Pixels in all that images are resized to ahead of that, in their shape (bicubic); 0: none."""
     backend: Literal["pil", "torchvision"] = "pil"
     """Of the image processor; they differ by up to one of 255 levels."""
 
-    def squared(self, image: Image.Image) -> Image.Image:
+    template_options: dict[str, bool] = Field(default_factory=dict)
+    """What the chat template of the checkpoint is told, such as `add_vision_id`."""
+
+    def resized(self, image: Image.Image) -> Image.Image:
         """The image as the checkpoint's processor is given it."""
+        if self.pixels:
+            scale = math.sqrt(self.pixels / (image.width * image.height))
+            width, height = (max(1, int(side * scale)) for side in image.size)
+            return image.resize((width, height), Image.Resampling.BICUBIC)
         if self.square == "pad":
             return padded_square(image)
         if self.square == "squash":
@@ -189,14 +226,12 @@ class Reading(Frozen):
         )
 
 
-def padded_square(
-    image: Image.Image, colour: tuple[int, int, int] = CLIP_MEAN_COLOUR
-) -> Image.Image:
-    """The image in the centre of a square as wide as its longer side."""
+def padded_square(image: Image.Image) -> Image.Image:
+    """The image in the centre of a square as wide as its longer side, on CLIP's mean colour."""
     side = max(image.size)
     if image.size == (side, side):
         return image
-    square = Image.new("RGB", (side, side), colour)
+    square = Image.new("RGB", (side, side), CLIP_MEAN_COLOUR)
     square.paste(image, ((side - image.width) // 2, (side - image.height) // 2))
     return square
 

@@ -6,8 +6,6 @@ Here they are found and fetched, without torch; `evaluator.scorers.loading` read
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +22,7 @@ from huggingface_hub import (
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.client import limit_waiting
+from benchmarks.sources.output import replace_durably
 from evaluator.hub.faults import CHECKPOINT, Messages, in_words
 from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
 
@@ -80,7 +79,9 @@ class CheckpointPins:
                 held = self._read()
                 if repository not in held:
                     held[repository] = commit
-                    self._write(dict(sorted(held.items())))
+                    replace_durably(
+                        self.place, json.dumps(dict(sorted(held.items())), indent=1).encode()
+                    )
                 return held[repository]
         except OSError as error:
             raise SubmitterError(
@@ -108,13 +109,6 @@ class CheckpointPins:
             f"{self.place} is no record of checkpoints ({why}).",
             "Delete it; the next runs then take the newest commits.",
         )
-
-    def _write(self, held: dict[str, str]) -> None:
-        """Replace the file in one step, so that a kill leaves the old one or the new one."""
-        handle, name = tempfile.mkstemp(dir=self.place.parent, prefix=f".{self.place.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(held, file, indent=1)
-        Path(name).replace(self.place)
 
 
 class Listing(NamedTuple):

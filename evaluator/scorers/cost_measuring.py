@@ -45,6 +45,13 @@ def measured(
             "Run it on a part of a benchmark: python -m evaluator scorers run "
             f"{row.name} --limit 50 ...; its record says how many pairs a second it scored.",
         )
+    if row.environment:
+        raise SubmitterError(
+            "not_measurable",
+            f"{row.name} runs with the packages of the environment {row.environment}, not in this "
+            "process.",
+            f"See what it costs on a benchmark: python -m evaluator scorers run {row.name} --limit 50",
+        )
     loaded = load_scorer(row, runtime)
 
     def seconds_for(side: int, texts: int) -> float:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -19,7 +20,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.errors import AssayError, PlatformError
+from evaluator.environments.cache import EnvironmentCache
+from evaluator.environments.naming import builtin_lock, recorded_lock
 from evaluator.scorers import device as model_device
+from evaluator.scorers.apart import opened_apart
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.device import in_one_line, is_out_of_memory, versions
 from evaluator.scorers.embeddings import About, EmbeddingCache, digest_of_text
@@ -34,6 +38,7 @@ from evaluator.scoring.asking import (
     PairRequest,
     Ready,
     Reply,
+    ScorerClient,
     Work,
 )
 from evaluator.scoring.comparing import method_missing, unpacked
@@ -269,6 +274,8 @@ def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
         "packages": versions(),
         "code": code_digest(row.family),
     }
+    if row.environment:
+        said["environment"] = builtin_lock(row.environment).record
     if family.identity is not None:
         said["identity"] = family.identity(family.check(row))
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
@@ -559,6 +566,10 @@ class ModelSource:
     row: ScorerRow  # of the table of metrics
     runtime: Runtime  # how it is run
     cache_folder: Path | None = None  # where embeddings are kept; None: they are not
+    # `NamedLock.record` of the row's environment that is kept to; empty: as it is first found
+    environment: str = ""
+    # whether this process has the packages of the row's environment
+    inside: bool = False
 
     @cached_property
     def fingerprint(self) -> str:
@@ -568,11 +579,26 @@ class ModelSource:
         """
         check_installed()
         check_questions(self.row, self.runtime.questions)
+        _ = self._locked
         return fingerprint_of(self.row, self.runtime)
 
+    @cached_property
+    def _locked(self) -> str:
+        """The record that every machine keeps to; it travels along once it is known."""
+        named = self.row.environment
+        return self.environment or (builtin_lock(named).record if named else "")
+
     @contextmanager
-    def open(self) -> Iterator[ModelClient]:
+    def open(self) -> Iterator[ScorerClient]:
         """Load the metric; when the context is left, its memory is free and embeddings are kept."""
+        if self.row.environment and not self.inside:
+            named = recorded_lock(self._locked, Path())
+            with (
+                EnvironmentCache.of_settings(os.environ).lent(named) as packages,
+                opened_apart(replace(self, inside=True), packages, named.record) as client,
+            ):
+                yield client
+            return
         check_installed()
         with model_device.repeatable():
             loaded = load_scorer(self.row, self.runtime)

@@ -92,6 +92,8 @@ class ScorerRow(Frozen):
     parameters: float | None = None  # Weights that take part, in units
     flops_per_pair: float | None = None
     """Of one forward pass; where its cost depends on the prompt, of a prompt of 20 tokens."""
+    environment: str = ""
+    """The operator's environment whose packages take the place of ours; empty: ours alone."""
     notes: tuple[str, ...] = ()  # What changes the number and is easily overlooked
 
     @property
@@ -102,6 +104,8 @@ class ScorerRow(Frozen):
             role: one.model_dump(mode="json", exclude={"revision", "licence"})
             for role, one in self.checkpoints.items()
         }
+        if self.environment:
+            said["environment"] = self.environment
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     @property

@@ -10,10 +10,9 @@ import io
 import json
 import logging
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +20,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.errors import TransientError
+from benchmarks.errors import PlatformError, TransientError
 from benchmarks.parquet import parquet_table
 from benchmarks.schema import Questions
+from benchmarks.sources.output import replace_durably, sync_folder
 from evaluator.scoring.asking import PLAN_VERSION, Finding, PairRequest, Reply, Work, summed
 
 
@@ -54,6 +54,8 @@ class Part:
 
     # pair_id to score; NaN where the scorer gave none
     scores: dict[str, float] = field(default_factory=dict)
+    # pair_id to the scores of the outputs after the first; absent where there are none
+    others: dict[str, tuple[float, ...]] = field(default_factory=dict)
     elements: tuple[ElementScore, ...] = ()  # scores of the elements of these pairs
     answers: tuple[AnswerRow, ...] = ()  # what was asked on the way to these scores
     # what a reader must know of these pairs, their images and their texts
@@ -81,6 +83,7 @@ def part_of(
     ]
     return Part(
         scores={pair.pair_id: float(verdict.score) for pair, verdict in pairs},
+        others={pair.pair_id: verdict.others for pair, verdict in pairs if verdict.others},
         elements=tuple(_elements(asked, reply)),
         answers=tuple(
             AnswerRow(
@@ -104,6 +107,7 @@ def merged_parts(parts: Iterable[Part]) -> Part:
 
     return Part(
         scores={pair_id: score for part in many for pair_id, score in part.scores.items()},
+        others={pair_id: scores for part in many for pair_id, scores in part.others.items()},
         elements=tuple(element for part in many for element in part.elements),
         answers=tuple(answer for part in many for answer in part.answers),
         findings=distinct(finding for part in many for finding in part.findings),
@@ -204,10 +208,42 @@ class ScoreColumn:
     verdict: RunVerdict  # how much of the run has scores
     # columns `pair_id`, `other_id`, `margin`, or None; see `ScoreTable.margins`
     margins: pd.DataFrame | None = None
+    others: tuple[ScoreColumn, ...] = ()  # of the outputs after the first, of a metric with several
+
+    @property
+    def outputs(self) -> tuple[ScoreColumn, ...]:
+        """The column of every output, each with its own verdict and findings."""
+        return replace(self, others=()), *self.others
 
 
-def column_of(questions: Questions, whole: Part, *, resumed: int, engine: str) -> ScoreColumn:
+def column_of(
+    questions: Questions, whole: Part, *, resumed: int, engine: str, outputs: int = 1
+) -> ScoreColumn:
     """The column of a run that is complete."""
+    first = _column_of(questions, whole, resumed, engine)
+    if outputs == 1:
+        return first
+    none = (math.nan,) * (outputs - 1)
+    rows = {pair: (score, *whole.others.get(pair, none)) for pair, score in whole.scores.items()}
+    if any(len(row) != outputs for row in rows.values()):
+        raise PlatformError(
+            "wrong_outputs", f"A scorer that has {outputs} outputs was scored with another number."
+        )
+    columns = []
+    for place in range(outputs):
+        own = {pair: row[place] for pair, row in rows.items()}
+        # What is said of a pair without a score is said of the outputs that have none.
+        findings = tuple(
+            one
+            for one in whole.findings
+            if one.scored or one.item != "pair" or math.isnan(own.get(one.item_id, math.nan))
+        )
+        part = replace(whole, scores=own, others={}, findings=findings)
+        columns.append(_column_of(questions, part, resumed, engine))
+    return replace(columns[0], others=tuple(columns[1:]))
+
+
+def _column_of(questions: Questions, whole: Part, resumed: int, engine: str) -> ScoreColumn:
     pair_ids = [pair.pair_id for pair in questions.pairs]
     overall = pd.Series(
         [whole.scores[pair_id] for pair_id in pair_ids],
@@ -300,6 +336,8 @@ _SCHEMA = pa.schema(
         ("valid", pa.bool_()),
     ]
 )
+_OTHERS = "others"
+"""Column of the scores of the outputs after the first."""
 _NO_ANSWER = (None, None, None, None, None)
 _PLAIN = ("environment", "asks_elements", "images", "peak_memory_bytes")
 """Fields of a part that JSON holds as they are; so it does what the part cost."""
@@ -321,7 +359,14 @@ def encoded(part: Part, fingerprint: str) -> bytes:
     }
     columns = list(zip(*_rows(part), strict=True)) or [()] * len(_SCHEMA.names)
     arrays = dict(zip(_SCHEMA.names, columns, strict=True))
-    schema = _SCHEMA.with_metadata({_META: json.dumps(meta).encode()})
+    kept = _SCHEMA
+    if (
+        part.others
+    ):  # In no other shard, so that those of a metric with one output stay as they were.
+        kept = kept.append(pa.field(_OTHERS, pa.list_(pa.float64())))
+        further = [part.others.get(pair_id) for pair_id in part.scores]
+        arrays[_OTHERS] = further + [None] * (len(arrays["pair_id"]) - len(further))
+    schema = kept.with_metadata({_META: json.dumps(meta).encode()})
     buffer = io.BytesIO()
     pq.write_table(pa.table(arrays, schema=schema), buffer)
     return buffer.getvalue()
@@ -358,8 +403,14 @@ def _part(table: Any, meta: dict[str, Any]) -> Part:
             elements.append(ElementScore(pair_id, element_id, score))
         else:
             scores[pair_id] = score
+    others: dict[str, tuple[float, ...]] = {}
+    if _OTHERS in table.column_names:
+        # The lines of scores come first.
+        further = table[_OTHERS].to_pylist()
+        others = {pair: tuple(row) for pair, row in zip(scores, further, strict=False) if row}
     return Part(
         scores=scores,
+        others=others,
         elements=tuple(elements),
         answers=tuple(answers),
         findings=tuple(Finding(**finding) for finding in meta["findings"]),
@@ -392,7 +443,9 @@ class ShardFolder:
         data = encoded(part, self.fingerprint)
         path = self.folder / f"{hashlib.sha256(data).hexdigest()}{_SUFFIX}"
         try:
-            _write_whole(path, data)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            replace_durably(path, data)
+            sync_folder(self.folder)
         except OSError as error:
             raise TransientError(
                 "disk_failed",
@@ -451,29 +504,6 @@ def _check_pairs(part: Part, wanted: Collection[str], known: Collection[str]) ->
             raise _UntrustedError("it holds pairs that nobody asked for")
         if pair_id in known:
             raise _UntrustedError("it repeats pairs of another shard")
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 class Keeper:

@@ -15,7 +15,8 @@ the same score.
     score_elements(images, prompts, elements) -> scores    of the named parts of each prompt
     truncated(prompts) -> flags                            whether a prompt is read to its end
 
-Where a scorer has `prepare`, every other method is given what that returned in place of images.
+A scoring module with several outputs is asked by `score` alone, which gives a row of as many numbers
+per pair. Where a scorer has `prepare`, every other method is given what that returned in place of images.
 Images are RGB `PIL.Image`s, upright and without metadata. `prepare` may be called by several
 threads at once; the other methods are called by one thread at a time.
 """
@@ -31,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+NO_NUMBER = "the scorer gave no number"
 Vectors = NDArray[np.float32]
 """Embeddings, shape (n, d), one row per item."""
 
@@ -64,11 +66,18 @@ class Verdict:
         score: NaN where the scorer gives none.
         problem: why there is no score, in one sentence; empty where there is one.
         answers: what was asked on the way.
+        others: scores of the outputs after the first, of a scorer with several; NaN as above.
     """
 
     score: float
     problem: str = ""
     answers: tuple[Answer, ...] = ()
+    others: tuple[float, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[float, ...]:
+        """The score of every output, shape (k,)."""
+        return self.score, *self.others
 
     @classmethod
     def of(cls, value: float | Verdict) -> Verdict:
@@ -76,7 +85,14 @@ class Verdict:
         if isinstance(value, Verdict):
             return value
         score = float(value)
-        return cls(score, "the scorer gave no number" if math.isnan(score) else "")
+        return cls(score, NO_NUMBER if math.isnan(score) else "")
+
+    @classmethod
+    def of_outputs(cls, values: Sequence[float]) -> Verdict:
+        """The scores of several outputs as a verdict."""
+        first, *others = map(float, values)
+        problem = NO_NUMBER if any(map(math.isnan, (first, *others))) else ""
+        return cls(first, problem, others=tuple(others))
 
 
 class Scorer(Protocol):

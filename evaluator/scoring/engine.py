@@ -55,7 +55,7 @@ from evaluator.scoring.column import (
     merged_parts,
     part_of,
 )
-from evaluator.scoring.contract import Verdict
+from evaluator.scoring.contract import NO_NUMBER, Verdict
 from evaluator.scoring.images import ImageError
 from evaluator.scoring.progress import Listener, Tracker
 
@@ -250,10 +250,12 @@ def _note_no_room(pair: PairRequest, found: _KnownScores) -> None:
 
 def _finite(verdict: Verdict) -> Verdict:
     """Scores are numbers or NaN with a reason; infinities rank nothing."""
-    if math.isinf(verdict.score):
-        return Verdict(math.nan, f"the scorer gave {verdict.score}", verdict.answers)
-    if math.isnan(verdict.score) and not verdict.problem:
-        return Verdict(math.nan, "the scorer gave no number", verdict.answers)
+    infinite = next(filter(math.isinf, verdict.outputs), None)
+    if infinite is not None:
+        first, *others = (math.nan if math.isinf(one) else one for one in verdict.outputs)
+        return Verdict(first, f"the scorer gave {infinite}", verdict.answers, tuple(others))
+    if any(map(math.isnan, verdict.outputs)) and not verdict.problem:
+        return replace(verdict, problem=NO_NUMBER)
     return verdict
 
 
@@ -261,7 +263,8 @@ def _without_number(batch: Batch, found: _KnownScores) -> Iterator[Finding]:
     for item in batch.items:
         for pair in item.asked:
             verdict = found.verdicts[pair.pair_id]
-            if math.isnan(verdict.score) and pair.pair_id not in found.explained:
+            none = any(map(math.isnan, verdict.outputs))
+            if none and pair.pair_id not in found.explained:
                 message = f"No score: {verdict.problem.rstrip('.')}."
                 yield Finding("no_score", "pair", pair.pair_id, message, scored=False)
 
@@ -581,11 +584,15 @@ def run_plan(
     *,
     engine: Engine | None = None,
     options: EngineOptions | None = None,
+    outputs: int = 1,
     clock: Callable[[], float] = time.monotonic,
 ) -> ScoreColumn:
     """Score whatever the shards do not hold yet, and put everything together.
 
     What is wrong with one image, text or pair becomes a finding, and the rest is scored.
+
+    `outputs`: scores that the source gives for each pair; those after the first are the column's
+    `others`.
     """
     engine = engine or LocalEngine()
     options = options or EngineOptions()
@@ -609,7 +616,9 @@ def run_plan(
     tracker.advance(len(unread.scores))
     whole = merged_parts([kept, *keeper.written, unread])
     _refuse_if_nothing_is_readable(plan, whole.findings, shards)
-    return column_of(questions, whole, resumed=len(kept.scores), engine=engine.name)
+    return column_of(
+        questions, whole, resumed=len(kept.scores), engine=engine.name, outputs=outputs
+    )
 
 
 @contextmanager

@@ -152,13 +152,13 @@ class Decoded:
     remarks: tuple[Remark, ...] = ()
 
 
-def decode(data: bytes) -> Decoded:
-    """Decode an image; its first frame where it has several.
+def decode(data: bytes, formats: tuple[str, ...] | None = None) -> Decoded:
+    """Decode an image of one of these formats, or of any; its first frame where it has several.
 
     Sizes are checked before a pixel is decoded. Nothing is scaled while it is decoded, though JPEG
     would allow it: that changes pixels.
     """
-    with _opened(io.BytesIO(data)) as image:
+    with _opened(io.BytesIO(data), formats) as image:
         return decode_opened(image)
 
 
@@ -174,10 +174,10 @@ def check_header(file: Path) -> None:
 
 
 @contextmanager
-def _opened(content: BinaryIO) -> Iterator[Image.Image]:
+def _opened(content: BinaryIO, formats: tuple[str, ...] | None = None) -> Iterator[Image.Image]:
     """An image, and in words what Pillow finds wrong with it meanwhile."""
     try:
-        with Image.open(content) as image:
+        with Image.open(content, formats=formats) as image:
             yield image
     except ImageError:
         raise

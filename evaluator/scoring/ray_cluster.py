@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -77,6 +78,7 @@ _LOG = logging.getLogger(__name__)
 _MIB = 1024 * 1024
 _OBJECT_STORE_BYTES = 512 * _MIB
 """Room for the batches on their way: two of 16 MiB to each of 16 actors."""
+_TOKENS = frozenset({"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"})
 _REACHED_WITHIN_S = 5.0
 
 
@@ -122,6 +124,7 @@ class RayCluster:
             self._folder = None
 
     def _start(self) -> None:
+        keep_token_out_of_home()
         # Names of Unix sockets have at most 107 characters, and Ray's are half of that.
         self._folder = Path(tempfile.mkdtemp(prefix="assay-ray-"))
         try:
@@ -148,6 +151,16 @@ class RayCluster:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
         except (RayError, RuntimeError, OSError, ValueError) as error:
             raise _unreachable(address, _first_line(error)) from error
+
+
+def keep_token_out_of_home() -> None:
+    """Give a Ray that is started here a token by the environment, unless it names one.
+
+    Ray would write one into the home folder. It stays in the environment: Ray reads it once in a
+    process, and a second Ray of this process needs the same.
+    """
+    if not _TOKENS & os.environ.keys():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 def _check_reachable(address: str) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.errors import SubmitterError
 from evaluator.isolation.inside.wire_protocol import MAX_REQUEST, Capability
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Item, PairRequest, Ready, Reply, Work
@@ -28,6 +29,9 @@ _OVERHEAD = 64  # At least what a request holds beside the bytes of each of its 
 
 _MOST_BYTES = MAX_REQUEST - MAX_REQUEST // 64
 """Of two images that are compared, so that there is room for their prompt."""
+
+ASKED_FOR_OUTPUTS = Capability.SCORE | Capability.PREPARE
+"""What a scorer with several outputs is asked by."""
 
 Floats = NDArray[np.float64]
 
@@ -44,26 +48,25 @@ class SandboxSource:
         fingerprint: str,
         until: ExitStack | None = None,
         environment: Mapping[str, str] | None = None,
+        outputs: int = 1,
     ) -> None:
         self._session = session
         self.fingerprint = fingerprint
         self._until = until
         self._environment = dict(environment or {})
+        self._outputs = outputs
         self._client: SandboxClient | None = None
 
-    def open(self) -> AbstractContextManager[SandboxClient]:
-        """See `ClientSource`."""
-        return self._opened()
-
     @contextmanager
-    def _opened(self) -> Iterator[SandboxClient]:
+    def open(self) -> Iterator[SandboxClient]:
+        """See `ClientSource`."""
         if self._until is None:
             with self._session:
-                yield SandboxClient(self._session, self._environment)
+                yield SandboxClient(self._session, self._environment, self._outputs)
             return
         if self._client is None:
             self._until.enter_context(self._session)
-            self._client = SandboxClient(self._session, self._environment)
+            self._client = SandboxClient(self._session, self._environment, self._outputs)
         yield self._client
 
 
@@ -76,11 +79,14 @@ class StartedSandboxes:
         fingerprint: str,
         until: ExitStack | None = None,
         environment: Mapping[str, str] | None = None,
+        outputs: int = 1,
     ) -> None:
         self.fingerprint = fingerprint
         self._start = start
+        self._outputs = outputs
         self._environment = environment
-        self._until = until  # the one sandbox lives until this is left
+        # The one sandbox lives until this is left.
+        self._until = None if until is None else until.enter_context(ExitStack())
         self._source: SandboxSource | None = None
 
     def open(self) -> AbstractContextManager[SandboxClient]:
@@ -91,18 +97,33 @@ class StartedSandboxes:
             self._source = self._made()
         return self._source.open()
 
+    def end(self) -> None:
+        """End the one for all, if it was started; whoever asks next starts another."""
+        self._source = None
+        if self._until is not None:
+            self._until.close()
+
     def _made(self) -> SandboxSource:
-        return SandboxSource(self._start(), self.fingerprint, self._until, self._environment)
+        return SandboxSource(
+            self._start(), self.fingerprint, self._until, self._environment, self._outputs
+        )
 
 
 class SandboxClient:
-    """Puts questions to a sandbox that is open; see `ScorerClient`."""
+    """Puts questions to a sandbox that is open; see `ScorerClient`.
+
+    `outputs`: scores of each pair; of several `score` gives a row per pair, and nothing else is asked.
+    """
 
     def __init__(
-        self, session: ScorerSession, environment: Mapping[str, str] | None = None
+        self,
+        session: ScorerSession,
+        environment: Mapping[str, str] | None = None,
+        outputs: int = 1,
     ) -> None:
         self._session = session
-        self._can = session.capabilities
+        self._outputs = outputs
+        self._can = capabilities_with(outputs, session.capabilities)
         self.asks_elements = Capability.SCORE_ELEMENTS in self._can
         self.environment = {**(environment or {}), "asked": _way(self._can)}
         self._texts_encoded: set[str] = set()
@@ -128,7 +149,7 @@ class SandboxClient:
     def ask(self, items: Sequence[Item]) -> Reply:
         """See `ScorerClient`; a sandbox that ran out of memory is gone, so nothing smaller is tried."""
         started = time.monotonic()
-        scores: dict[str, float] = {}
+        scores: dict[str, Verdict] = {}
         elements: dict[str, Floats] = {}
         images = calls = texts = 0
         for request in requests(items):
@@ -149,19 +170,25 @@ class SandboxClient:
         )
         return _reply(items, scores, elements if self.asks_elements else None, work)
 
-    def _scores(self, request: Sequence[Item]) -> dict[str, float]:
+    def _scores(self, request: Sequence[Item]) -> dict[str, Verdict]:
         """Of items with one image each, or of comparisons, which have two."""
         pairs = [(n, pair) for n, item in enumerate(request) for pair in item.asked]
         images = [png for item in request for png in item.image.content]
         compares = len(images) > len(request)
         if (Capability.COMPARE if compares else Capability.SCORE) not in self._can:
             raise method_missing("compare" if compares else "score")
-        scores = (
-            self._session.compare(images, [(2 * n, 2 * n + 1, pair.prompt) for n, pair in pairs])
-            if compares
-            else self._session.score(images, [(n, pair.prompt) for n, pair in pairs])
-        )
-        return {pair.pair_id: float(s) for (_, pair), s in zip(pairs, scores, strict=True)}
+        texts = [(n, pair.prompt) for n, pair in pairs]
+        if self._outputs > 1:
+            rows = self._session.score_rows(images, texts, self._outputs)
+            found = [Verdict.of_outputs(row) for row in rows]
+        else:
+            scores = (
+                self._session.compare(images, [(2 * n, 2 * n + 1, text) for n, text in texts])
+                if compares
+                else self._session.score(images, texts)
+            )
+            found = [Verdict.of(float(score)) for score in scores]
+        return {pair.pair_id: verdict for (_, pair), verdict in zip(pairs, found, strict=True)}
 
     def _elements(self, request: Sequence[Item]) -> dict[str, Floats]:
         asked = [
@@ -221,7 +248,7 @@ def _asked_bytes(pair: PairRequest) -> int:
 
 def _reply(
     items: Sequence[Item],
-    scores: Mapping[str, float],
+    scores: Mapping[str, Verdict],
     elements: Mapping[str, Floats] | None,
     work: Work,
 ) -> Reply:
@@ -229,8 +256,26 @@ def _reply(
     if elements is not None:
         none = np.zeros(0)
         rows = tuple(tuple(elements.get(p.pair_id, none) for p in i.asked) for i in items)
-    verdicts = tuple(tuple(Verdict.of(scores[p.pair_id]) for p in i.asked) for i in items)
+    verdicts = tuple(tuple(scores[p.pair_id] for p in i.asked) for i in items)
     return Reply(verdicts, rows, work=work)
+
+
+def capabilities_with(outputs: int, can: Capability) -> Capability:
+    """What a scorer is asked by that gives so many scores per pair.
+
+    Raises:
+        SubmitterError: `elements_of_outputs`: it has several, and scores elements as well.
+    """
+    if outputs == 1:
+        return can
+    if Capability.SCORE_ELEMENTS in can:
+        raise SubmitterError(
+            "elements_of_outputs",
+            "The metric has several outputs and a method score_elements, which gives one number for "
+            "an element.",
+            "Leave outputs out of assay.toml, or score_elements out of the class.",
+        )
+    return can & ASKED_FOR_OUTPUTS
 
 
 def _way(can: Capability) -> str:

@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.problems import Problem, problems_of
+from evaluator.environments.naming import builtin_lock, recorded_lock
 from evaluator.scorers.endpoints import find_endpoint
 from evaluator.scorers.fitting import (
     Capacity,
@@ -37,7 +38,8 @@ from leaderboard.records import BUILTIN, Submission
 from leaderboard.submission_service import BuiltinForm, Plan, ValidationReport
 
 if TYPE_CHECKING:
-    from evaluator.scorers.in_process import ModelClient, ModelSource
+    from evaluator.scorers.in_process import ModelSource
+    from evaluator.scoring.asking import ScorerClient
 
 LAYERS = ("built-in metric, in the worker's process: no submitted code is run",)
 _PROSE: Any = {
@@ -61,6 +63,7 @@ class BuiltinManifest(Frozen):
     row: dict[str, Any]  # what of the row can change a score or what is said of it on boards
     commits: dict[str, str] = Field(default_factory=dict)  # by role of its checkpoints
     questions: KeptQuestions | None = None  # None where it asks none, or writes its own
+    environment: str = ""  # `NamedLock.record` of the row's environment; empty where it names none
 
     @property
     def name(self) -> str:
@@ -75,7 +78,8 @@ class BuiltinManifest(Frozen):
     @property
     def content(self) -> bytes:
         """As it is kept; equal manifests have equal bytes."""
-        return _canonical(self.model_dump(mode="json"))
+        unused = set() if self.environment else {"environment"}
+        return _canonical(self.model_dump(mode="json", exclude=unused))
 
     @property
     def sha256(self) -> str:
@@ -84,13 +88,18 @@ class BuiltinManifest(Frozen):
 
     @classmethod
     def of(
-        cls, row: ScorerRow, commits: Mapping[str, str], questions: Path | None = None
+        cls,
+        row: ScorerRow,
+        commits: Mapping[str, str],
+        questions: Path | None = None,
+        environment: str = "",
     ) -> BuiltinManifest:
         """That of a row with its weights at these commits."""
         kept = None
         if questions is not None:
             kept = KeptQuestions(name=questions.name, text=questions.read_text(encoding="utf-8"))
-        return cls(row=facts_of(row), commits=dict(sorted(commits.items())), questions=kept)
+        ordered = dict(sorted(commits.items()))
+        return cls(row=facts_of(row), commits=ordered, questions=kept, environment=environment)
 
     @classmethod
     def read(cls, file: Path) -> BuiltinManifest:
@@ -106,12 +115,15 @@ class BuiltinManifest(Frozen):
 
     def renewed(self, row: ScorerRow, commits: Mapping[str, str]) -> BuiltinManifest:
         """The same questions to a row as it is now."""
-        return BuiltinManifest.of(row, commits).model_copy(update={"questions": self.questions})
+        named = builtin_lock(row.environment).record if row.environment else ""
+        made = BuiltinManifest.of(row, commits, environment=named)
+        return made.model_copy(update={"questions": self.questions})
 
 
 def facts_of(row: ScorerRow) -> dict[str, Any]:
     """A row without what only describes it."""
-    return row.model_dump(mode="json", exclude=_PROSE)
+    unused = {} if row.environment else {"environment": True}
+    return row.model_dump(mode="json", exclude=_PROSE | unused)
 
 
 def digest_of(row: ScorerRow) -> str:
@@ -183,8 +195,9 @@ def examine(wanted: BuiltinForm, weights: WeightsLookup) -> ExaminedBuiltin:
     if row.endpoint and capacity.here:
         problems += _endpoint_problems(row)
     try:
+        environment = builtin_lock(row.environment).record if row.environment else ""
         check_questions(row, wanted.questions)
-        manifest = BuiltinManifest.of(row, found.commits, wanted.questions)
+        manifest = BuiltinManifest.of(row, found.commits, wanted.questions, environment)
     except SubmitterError as error:
         manifest = BuiltinManifest.of(row, found.commits)
         problems += problems_of(error)
@@ -245,7 +258,7 @@ class BuiltinSource:
             return model.fingerprint
 
     @contextmanager
-    def open(self) -> Iterator[ModelClient]:
+    def open(self) -> Iterator[ScorerClient]:
         """See `ClientSource`."""
         with self._model() as model, model.open() as client:
             yield client
@@ -255,13 +268,14 @@ class BuiltinSource:
         from evaluator.scorers.in_process import ModelSource  # noqa: PLC0415 (only where it is run)
 
         runtime = Runtime(device=usual_device(), revisions=self.manifest.commits)
+        source = ModelSource(self.row, runtime, environment=self.manifest.environment)
         if (asked := self.manifest.questions) is None:
-            yield ModelSource(self.row, runtime)
+            yield source
             return
         with TemporaryDirectory(prefix="assay-") as place:
             file = Path(place) / Path(asked.name).name
             file.write_text(asked.text, encoding="utf-8")
-            yield ModelSource(self.row, replace(runtime, questions=file))
+            yield replace(source, runtime=replace(runtime, questions=file))
 
 
 def source_from(submission: Submission, upload: Path) -> BuiltinSource:
@@ -273,4 +287,7 @@ def source_from(submission: Submission, upload: Path) -> BuiltinSource:
             f"What is kept of {submission.submission_id} is not what was submitted. "
             "Its content has another hash.",
         )
-    return BuiltinSource(row, BuiltinManifest.read(upload))
+    manifest = BuiltinManifest.read(upload)
+    if manifest.environment:
+        recorded_lock(manifest.environment, upload.parent)
+    return BuiltinSource(row, manifest)

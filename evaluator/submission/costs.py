@@ -44,6 +44,11 @@ class SandboxRequest(Protocol):
     def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> object:
         """One score per pair."""
 
+    def score_rows(
+        self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]], outputs: int
+    ) -> object:
+        """So many scores per pair."""
+
     def score_elements(
         self, images: Sequence[bytes] | None, items: Sequence[tuple[int, str, Sequence[str]]]
     ) -> object:
@@ -78,12 +83,13 @@ def measured(
     images: Sequence[bytes],
     texts: Sequence[str],
     *,
+    outputs: int = 1,
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Costs:
     """Ask a scorer that is warm and see what it costs."""
     small = [canonical_image(data).png for data in images[:_MOST]]
-    probe = _Probe(box, texts, clock)
+    probe = _Probe(box, texts, outputs, clock)
     n = _affordable(probe, _enlarged(small[0], LARGE_SIDE), budget_s, len(small))
     small = small[:n]
     medium, large = ([_enlarged(data, side) for data in small] for side in SIDES)
@@ -107,9 +113,10 @@ class _Probe:
     """Asks, and never the same text as a new one twice."""
 
     def __init__(
-        self, box: SandboxRequest, texts: Sequence[str], clock: Callable[[], float]
+        self, box: SandboxRequest, texts: Sequence[str], outputs: int, clock: Callable[[], float]
     ) -> None:
         self._box = box
+        self._outputs = outputs
         self._texts = list(dict.fromkeys(texts))
         self._clock = clock
         self._asked = 0
@@ -117,7 +124,10 @@ class _Probe:
     def seconds(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> float:
         """Of one request."""
         started = self._clock()
-        self._box.score(images, pairs)
+        if self._outputs > 1:
+            self._box.score_rows(images, pairs, self._outputs)
+        else:
+            self._box.score(images, pairs)
         return self._clock() - started
 
     def new_texts(self, n: int) -> list[str]:
@@ -136,7 +146,7 @@ class _Probe:
         of_images = self.seconds(images, [(i, known) for i in range(len(images))]) / len(images)
         asked = [(0, text) for text in self.new_texts(n)]
         new, again = self.seconds(images[:1], asked), self.seconds(images[:1], asked)
-        encodes = Capability.ENCODE in self._box.capabilities
+        encodes = self._outputs == 1 and Capability.ENCODE in self._box.capabilities
         if not encodes:
             new = again = min(new, again)
         # of_images = image + pair;  again / n = image / n + pair.

@@ -33,6 +33,7 @@ from evaluator.isolation.job import Job, Limits, ModelFiles
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.engine import LocalEngine
 from evaluator.scoring.progress import Progress
+from evaluator.scoring.sandbox import ASKED_FOR_OUTPUTS
 from evaluator.submission.costs import (
     Costs,
     Projection,
@@ -222,7 +223,7 @@ class BenchmarkRun:
     drawn: Drawn  # what was asked
     scored: Scored  # what came back
     rows: tuple[Row, ...]  # every measure, on what was asked alone
-    testing_s: float  # of the trust checks; 0 for all benchmarks but the first
+    testing_s: float  # of the trust checks; 0 where every metric was tested before
     asking_s: float  # until every pair had its score, reading and waiting included
     measuring_s: float  # from scores to measures
 
@@ -232,10 +233,10 @@ class BenchmarkRun:
         return self.testing_s + self.asking_s + self.measuring_s
 
     @property
-    def scores(self) -> pd.Series[float]:
-        """By pair id; NaN where there is none."""
-        column: pd.Series[float] = self.scored.table.overall.iloc[:, 0]
-        return column
+    def scores(self) -> Mapping[str, pd.Series[float]]:
+        """Metric to its scores by pair id; NaN where there is none."""
+        table = self.scored.table
+        return {name: table.overall[name] for name in table.metrics}
 
 
 @dataclass
@@ -254,8 +255,13 @@ class DryRun:
     failure: SubmitterError | None = None  # what ended it; None where it went through
 
     @property
+    def reports(self) -> Mapping[str, TrustReport]:
+        """Metric to its checks, which are made on the first benchmark that it is on."""
+        return {name: one for run in self.runs for name, one in run.scored.reports.items()}
+
+    @property
     def trust(self) -> TrustReport | None:
-        """The checks, which are made on the first benchmark."""
+        """The checks of a module with one output; None of several."""
         return self.runs[0].scored.trust if self.runs else None
 
     @property
@@ -302,12 +308,14 @@ def dry_run(
             for one in benchmarks:
                 found.runs.append(_run(run, one, sessions, tell, clock))
             if module.manifest.method == "score":
-                found.costs = _costs(sessions[-1], benchmarks)
+                found.costs = _costs(sessions[-1], benchmarks, work.submission.outputs)
         except SubmitterError as error:
             found.failure = error
     ready = [one for one in sessions if one.start_s is not None]
     if ready:
         found.start_s, found.capabilities = ready[0].start_s, ready[0].capabilities
+        if manifest.outputs:
+            found.capabilities &= ASKED_FOR_OUTPUTS
     found.peak_memory_bytes = max((one.peak_memory_bytes for one in sessions), default=0)
     # Once the sandboxes have ended, nothing more is printed.
     found.log = run.log
@@ -316,7 +324,16 @@ def dry_run(
 
 def receipt_of(module: ScoringModule, found: DryRun, now: datetime) -> Receipt:
     """The receipt of a dry run that went through; its pair ids are `benchmark/pair_id`."""
-    columns = [run.scores.add_prefix(f"{run.drawn.name}/") for run in found.runs]
+    of_metrics = module.manifest.of_metrics
+    columns = [
+        _for_receipt(run.scored.table.overall[on], run.drawn.name)
+        for run in found.runs
+        if (
+            on := [
+                m for m in run.scores if of_metrics[m].is_on(run.drawn.name, run.drawn.card.kind)
+            ]
+        )
+    ] or [pd.Series(dtype="float64")]
     return Receipt(
         content_sha256=module.content.sha256,
         versions=environment_versions(module.environment),
@@ -326,6 +343,16 @@ def receipt_of(module: ScoringModule, found: DryRun, now: datetime) -> Receipt:
         scores_sha256=scores_sha256(pd.concat(columns)),
         checked_at=now,
     )
+
+
+def _for_receipt(scores: pd.DataFrame, benchmark: str) -> pd.Series[float]:
+    """Scores under `benchmark/pair_id`; of several metrics, each under its name and a colon before."""
+    column: pd.Series[float] = (
+        scores.iloc[:, 0].add_prefix(f"{benchmark}/")
+        if len(scores.columns) == 1
+        else pd.concat([scores[name].add_prefix(f"{name}:{benchmark}/") for name in scores])
+    )
+    return column
 
 
 def _run(
@@ -353,24 +380,30 @@ def _run(
     return BenchmarkRun(drawn, scored, rows, testing_s, asking_s, measuring_s)
 
 
-def _costs(session: ScorerSession, benchmarks: Sequence[Drawn]) -> Costs:
+def _costs(session: ScorerSession, benchmarks: Sequence[Drawn], outputs: int) -> Costs:
     questions = benchmarks[0].questions(None)
     images = [read() for read in list(questions.images.values())[:_SAMPLE]]
-    return measured(session, images, list(questions.texts.values()))
+    return measured(session, images, list(questions.texts.values()), outputs=outputs)
 
 
 def _as_submission(module: ScoringModule, benchmarks: Sequence[Drawn], now: datetime) -> Submission:
     manifest = module.manifest
-    lower = manifest.direction == "lower_is_better"
+    kinds = {one.name: one.card.kind for one in benchmarks}
+    # An output that is on none of these is tried on all of them.
+    on = {
+        metric: tuple(n for n, kind in kinds.items() if one.is_on(n, kind)) or tuple(kinds)
+        for metric, one in manifest.of_metrics.items()
+    }
     return Submission(
         submission_id="dry-run-of-its-author",
         kind=Kind.METRIC,
         name=manifest.name,
         version=manifest.version,
-        metrics=(manifest.name,),
+        metrics=tuple(on),
         benchmarks=tuple(one.name for one in benchmarks),
         submitter="",
-        lower_is_better=(manifest.name,) if lower else (),
+        metric_benchmarks=on if manifest.outputs else {},
+        lower_is_better=manifest.lower_is_better,
         trained_on=manifest.trained_on,
         method=manifest.method,
         flops_per_pair=manifest.flops_of_metrics,
@@ -386,7 +419,7 @@ def _as_submission(module: ScoringModule, benchmarks: Sequence[Drawn], now: date
 
 def agreement(
     receipt: Receipt,
-    scores: Mapping[str, pd.Series[float]],
+    scores: Mapping[str, ScoreTable],
     registry: Mapping[str, Benchmark],
     data: Path | None,
 ) -> str:
@@ -408,12 +441,12 @@ def agreement(
     return ""
 
 
-def _hash(drawn: Sequence[Drawn], scores: Mapping[str, pd.Series[float]]) -> str:
+def _hash(drawn: Sequence[Drawn], scores: Mapping[str, ScoreTable]) -> str:
     """As the check made it: over all its benchmarks together."""
     columns = []
     for one in drawn:
         asked = [pair.pair_id for pair in one.questions(None).pairs]
-        columns.append(scores[one.name].loc[asked].add_prefix(f"{one.name}/"))
+        columns.append(_for_receipt(scores[one.name].overall.loc[asked], one.name))
     return scores_sha256(pd.concat(columns))
 
 

@@ -140,6 +140,8 @@ class Identity:
     # of a scores file, or the prompt set of a model's images; empty for a module, which is one
     # thing on all benchmarks
     benchmark: str = ""
+    # of a scoring module: its entries on the boards
+    metrics: tuple[str, ...] = ()
 
     @property
     def submission_id(self) -> str:
@@ -343,6 +345,7 @@ class SubmissionIntake:
         self.check_not_banned()
         statuses = self.statuses()
         self._check_allowance(identity.kind, statuses)
+        _check_metrics_are_free(identity, statuses)
         # Our own modules come again, changed, with every release.
         if self.account.key != ASSAY.key:
             _check_version_is_free(identity, statuses)
@@ -424,6 +427,25 @@ def _check_version_is_free(identity: Identity, statuses: Sequence[Status]) -> No
                 f"You have sent {identity.name}{version} before, with other content: "
                 f"{status.submission.submission_id} is {status.state}.",
                 "Give this one another version, or withdraw the earlier one.",
+            )
+
+
+def _check_metrics_are_free(identity: Identity, statuses: Sequence[Status]) -> None:
+    """An output of one module and another module could not be told apart on a board."""
+    for status in statuses:
+        other = status.submission
+        if (
+            (other.kind, other.account) != (identity.kind, identity.account)
+            or other.name == identity.name
+            or (status.state in _GONE and not status.on_boards)
+        ):
+            continue
+        if taken := [name for name in identity.metrics if name in other.metrics]:
+            raise SubmitterError(
+                "metric_taken",
+                f"You have a metric {', '.join(taken)} already: it is of {other.name}, "
+                f"{other.submission_id}, which is {status.state}.",
+                "Give the module or its output another name, or withdraw the earlier one.",
             )
 
 

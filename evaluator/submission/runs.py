@@ -6,14 +6,16 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol, Self
+
+import pandas as pd
 
 from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
-from evaluator.controls import controls, crossed
+from evaluator.controls import Output, controls_of_each, crossed
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import PLAN_VERSION, ClientSource, Engine, Finding, ScoringPlan
 from evaluator.scoring.column import Cost as RunCost
@@ -22,8 +24,15 @@ from evaluator.scoring.comparing import Comparisons
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.sandbox import StartedSandboxes
-from evaluator.trust import Trial, order_figures, sampled, tried
-from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Submission
+from evaluator.trust import Trial, order_figures, sampled, trials
+from leaderboard.records import (
+    Cost,
+    FindingExample,
+    Findings,
+    JudgeRun,
+    OutputReport,
+    Submission,
+)
 from leaderboard.trust import TrustReport
 
 MOST_EXAMPLES = 50
@@ -31,18 +40,7 @@ MOST_EXAMPLES = 50
 
 def cost_record(cost: RunCost) -> Cost:
     """What a run used."""
-    return Cost(
-        pairs=cost.pairs,
-        images=cost.images,
-        seconds=cost.seconds,
-        pairs_per_s=cost.pairs_per_s,
-        peak_memory_bytes=cost.peak_memory_bytes,
-        calls=cost.calls,
-        images_decoded=cost.images_decoded,
-        images_encoded=cost.images_encoded,
-        texts_encoded=cost.texts_encoded,
-        usd=cost.usd,
-    )
+    return Cost(**{name: getattr(cost, name) for name in Cost.model_fields})
 
 
 def findings_record(column: ScoreColumn) -> Findings:
@@ -52,16 +50,7 @@ def findings_record(column: ScoreColumn) -> Findings:
         scored=column.verdict.scored,
         unscored=dict(column.verdict.unscored),
         counts=dict(Counter(finding.code for finding in column.findings).most_common()),
-        examples=tuple(
-            FindingExample(
-                code=finding.code,
-                item=finding.item,
-                item_id=finding.item_id,
-                message=finding.message,
-                scored=finding.scored,
-            )
-            for finding in _examples(column.findings)
-        ),
+        examples=tuple(FindingExample(**asdict(one)) for one in _examples(column.findings)),
         environment=dict(column.environment),
         orders=None if column.margins is None else order_figures(column.margins),
     )
@@ -110,6 +99,20 @@ class Scored:
     # of generations: entry id to the run of each metric that scored them; the table has a column of
     # each that gave scores
     judges: Mapping[str, JudgeRun] = field(default_factory=dict)
+    # metric to what was found of it, where a module has several outputs; then `findings` and `trust`
+    # are None, and the table has a column of each that is on the benchmark
+    outputs: Mapping[str, OutputReport] = field(default_factory=dict)
+
+    @property
+    def reports(self) -> Mapping[str, TrustReport]:
+        """Metric to what it was put through."""
+        if self.trust is not None:
+            return dict.fromkeys(self.table.metrics, self.trust)
+        return {name: one.trust for name, one in self.outputs.items() if one.trust is not None}
+
+    def findings_of(self, metric: str) -> Findings | None:
+        """What is to be known of the items of the run of a metric."""
+        return self.outputs[metric].findings if metric in self.outputs else self.findings
 
 
 class Run(Protocol):
@@ -186,13 +189,16 @@ class ModuleRun:
         self._source = source
         self._log = log
         self._trial = trial or source
-        self._trust: TrustReport | None = None
+        self._trust: dict[str, TrustReport] = {}
 
     @classmethod
     def in_sandboxes(
         cls, work: ModuleWork, start: Callable[[], ScorerSession], until: ExitStack
     ) -> Self:
         """A run in one sandbox, which lives until then, with trust checks in another before it.
+
+        Where further outputs are tried later, on the first of their benchmarks, it ends for that and
+        another takes its place: two never run at once.
 
         In one and the same a scorer would know which pairs it was tried on, and could be honest
         about those alone; and what is another each time that it is made would look the same.
@@ -204,11 +210,18 @@ class ModuleRun:
             return started[-1]
 
         content, made_with = fingerprint_of(work.submission), environment_of(work.submission)
+        outputs = work.submission.outputs
+        source = StartedSandboxes(sandbox, content, until, made_with, outputs)
+
+        def alone() -> ScorerSession:
+            source.end()
+            return sandbox()
+
         return cls(
             work,
-            StartedSandboxes(sandbox, content, until, made_with),
+            source,
             lambda: started[-1].log if started else "",
-            StartedSandboxes(sandbox, content, environment=made_with),
+            StartedSandboxes(alone, content, environment=made_with, outputs=outputs),
         )
 
     @property
@@ -227,25 +240,36 @@ class ModuleRun:
         asked = comparisons.questions if comparisons else questions
         total = len(asked.pairs)
         tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
-        trial = None if self._trust else self._tried(asked, questions, benchmark.name, tell)
+        on = work.submission.metrics_on(benchmark.name)
+        untried = [name for name in on if name not in self._trust]
+        trial = self._tried(untried, asked, questions, benchmark.name, tell) if untried else {}
         answered = self.column(asked, (benchmark.name, revision), tell)
         column = comparisons.column(answered) if comparisons else answered
-        verdict = column.verdict
-        check_mostly_scored(verdict.scored, verdict.pairs, benchmark.name, verdict.unscored)
-        if trial is not None:
-            trial = trial if column.margins is None else trial.with_orders(column.margins)
-            self._trust = trial.after(
-                {str(pair): score for pair, score in answered.overall.items()}
-            )
+        columns = dict(zip(work.submission.metrics, column.outputs, strict=True))
+        shown = {name: columns[name] for name in on}
+        for name, one in shown.items():
+            what = f"{name} on {benchmark.name}" if column.others else benchmark.name
+            check_mostly_scored(one.verdict.scored, one.verdict.pairs, what, one.verdict.unscored)
+        if trial:
+            if column.margins is not None:
+                trial = {name: one.with_orders(column.margins) for name, one in trial.items()}
+            run = dict(zip(work.submission.metrics, answered.outputs, strict=True))
+            self._trust |= {name: one.after(_scores(run[name])) for name, one in trial.items()}
+        reports = {
+            name: OutputReport(findings=findings_record(one), trust=self._trust[name])
+            for name, one in shown.items()
+        }
+        only = OutputReport() if column.others else reports[work.submission.metrics[0]]
         return Scored(
             benchmark.name,
-            self._table(column),
+            self._table(shown),
             work.layers,
             cost_record(column.cost),
-            findings_record(column),
-            self._trust,
+            only.findings,
+            only.trust,
             tag,
             contract=PLAN_VERSION,
+            outputs=reports if column.others else {},
         )
 
     def column(self, questions: Questions, of: tuple[str, str], tell: Tell) -> ScoreColumn:
@@ -264,10 +288,18 @@ class ModuleRun:
             tell,
             engine=self._work.engine,
             options=IN_PLAN_ORDER,
+            outputs=self._work.submission.outputs,
         )
 
-    def _tried(self, asked: Questions, questions: Questions, benchmark: str, tell: Tell) -> Trial:
-        """The trust checks, on pairs of the first benchmark; they stand for the whole run.
+    def _tried(
+        self,
+        metrics: Sequence[str],
+        asked: Questions,
+        questions: Questions,
+        benchmark: str,
+        tell: Tell,
+    ) -> dict[str, Trial]:
+        """Metric to its trust checks, on pairs of its first benchmark; they stand for the whole run.
 
         `asked`: the questions as the metric is asked them, two images together where it compares.
         """
@@ -277,22 +309,32 @@ class ModuleRun:
             tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
 
         few = sampled(asked, secrets.token_bytes(32))
-        compares = self._work.submission.method == "compare"
+        own = self._work.submission
+        compares = own.method == "compare"
         crossing = crossed(questions, secrets.token_bytes(32))
-        direction = -1 if self._work.submission.lower_is_better else 1
         with self._trial.open() as asker:
-            trial = tried(asker, few, benchmark, show)
-            found = controls(
-                asker, crossing, direction=direction, rounding=trial.rounding, compares=compares
-            )
+            tests = trials(asker, few, benchmark, own.outputs, show)
+            sides = [
+                Output(-1 if name in own.lower_is_better else 1, trial.rounding)
+                for name, trial in zip(own.metrics, tests, strict=True)
+            ]
+            found = controls_of_each(asker, crossing, sides, compares=compares)
             show(0, 0)
-        return trial.with_controls(found.prompt, found.content)
+        return {
+            name: trial.with_controls(one.prompt, one.content)
+            for name, trial, one in zip(own.metrics, tests, found, strict=True)
+            if name in metrics
+        }
 
-    def _table(self, column: ScoreColumn) -> ScoreTable:
-        name = self._work.submission.metrics[0]
+    def _table(self, columns: Mapping[str, ScoreColumn]) -> ScoreTable:
+        """Scores of metrics; those of comparisons and with elements stand alone."""
         return ScoreTable(
-            column.overall.to_frame(name),
-            elements={} if column.elements is None else {name: column.elements},
-            margins={} if column.margins is None else {name: column.margins},
-            directions=dict.fromkeys(self._work.submission.lower_is_better, -1),
+            pd.DataFrame({name: one.overall for name, one in columns.items()}),
+            elements={n: one.elements for n, one in columns.items() if one.elements is not None},
+            margins={n: one.margins for n, one in columns.items() if one.margins is not None},
+            directions={n: -1 for n in self._work.submission.lower_is_better if n in columns},
         )
+
+
+def _scores(column: ScoreColumn) -> dict[str, float]:
+    return {str(pair): score for pair, score in column.overall.items()}

@@ -105,19 +105,22 @@ class SubmissionMetadata:
 
 
 def module_record(
-    envelope: SubmissionMetadata, module: ScoringModule, benchmarks: tuple[str, ...]
+    envelope: SubmissionMetadata,
+    module: ScoringModule,
+    benchmarks: tuple[str, ...],
+    metric_benchmarks: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Submission:
     """The record of a scoring module."""
     manifest = module.manifest
-    lower = manifest.direction == "lower_is_better"
-    return envelope.record(suffix=".zip", metrics=(manifest.name,)).model_copy(
+    return envelope.record(suffix=".zip", metrics=tuple(manifest.of_metrics)).model_copy(
         update={
             "benchmarks": benchmarks,
+            "metric_benchmarks": dict(metric_benchmarks or {}),
             "description": manifest.description,
             "authors": manifest.authors,
             "licence": manifest.licence,
             "links": manifest.links,
-            "lower_is_better": (manifest.name,) if lower else (),
+            "lower_is_better": manifest.lower_is_better,
             "trained_on": manifest.trained_on,
             "method": manifest.method,
             "flops_per_pair": manifest.flops_of_metrics,
@@ -178,10 +181,11 @@ def generations_record(
 
 
 def builtin_record(
-    envelope: SubmissionMetadata, row: ScorerRow, commits: Mapping[str, str]
+    envelope: SubmissionMetadata, row: ScorerRow, manifest: BuiltinManifest
 ) -> Submission:
     """The record of a built-in metric, but for its benchmarks."""
-    weights = {f"{row.checkpoints[role].id}@{commit}": None for role, commit in commits.items()}
+    commits = manifest.commits.items()
+    weights = {f"{row.checkpoints[role].id}@{commit}": None for role, commit in commits}
     licences = {one.licence: None for one in row.checkpoints.values() if one.licence}
     flops = {} if row.flops_per_pair is None else {row.name: row.flops_per_pair}
     return envelope.record(suffix=".json", metrics=(row.name,)).model_copy(
@@ -193,6 +197,7 @@ def builtin_record(
             "method": row.method,
             "flops_per_pair": flops,
             "models": tuple(weights),
+            "environment": manifest.environment,
         }
     )
 
@@ -252,8 +257,16 @@ class SubmissionService:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return self.gate_of()
 
-    def _benchmarks_of(self, manifest: Manifest) -> tuple[str, ...]:
-        return benchmarks_of(manifest.benchmarks, self.registry, self.data, method=manifest.method)
+    def _benchmarks_of(
+        self, manifest: Manifest
+    ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+        """Those it is run on, and metric to its own of these where not every one is on all."""
+        here = benchmarks_of(manifest.benchmarks, self.registry, self.data, method=manifest.method)
+        on = manifest.metric_benchmarks({name: self.registry[name].card.kind for name in here})
+        if not on:
+            return here, {}
+        wanted = {name for of_metric in on.values() for name in of_metric}
+        return tuple(name for name in here if name in wanted), on
 
     def score_benchmarks(self) -> tuple[str, ...]:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
@@ -266,18 +279,29 @@ class SubmissionService:
                 return seen
             manifest = module.manifest
             try:
-                here = self._benchmarks_of(manifest)
+                here, on = self._benchmarks_of(manifest)
             except SubmitterError as error:
                 return replace(seen, problems=problems_of(error))
-            absent = [name for name in seen.benchmarks if name not in here]
+            absent = {
+                name: _NO_OUTPUT
+                if on and self.registry[name].has_questions(self.data)
+                else "its images are not on this machine"
+                for name in seen.benchmarks
+                if name not in here
+            }
             plan = Plan(
-                metrics=(manifest.name,),
-                left_out=dict.fromkeys(absent, "its images are not on this machine"),
-                marks=tuple(f"trained on {name}" for name in manifest.trained_on),
+                metrics=tuple(manifest.of_metrics),
+                left_out=absent,
+                marks=(
+                    *(f"trained on {name}" for name in manifest.trained_on),
+                    *(
+                        f"{metric} on {', '.join(names)} alone"
+                        for metric, names in on.items()
+                        if names != here
+                    ),
+                ),
             )
-            identity = Identity(
-                Kind.METRIC, manifest.name, manifest.version, _key(account), seen.content_sha256
-            )
+            identity = _module_identity(manifest, account, seen.content_sha256)
             return self._previewed(replace(seen, benchmarks=here, plan=plan), identity, account)
 
     def submit_metric(
@@ -301,9 +325,7 @@ class SubmissionService:
         read = None if receipt is None else read_receipt(receipt)
         with validated_source(path, self.registry, self.scratch) as module:
             manifest, content = module.manifest, module.content
-            identity = Identity(
-                Kind.METRIC, manifest.name, manifest.version, account.key, content.sha256
-            )
+            identity = _module_identity(manifest, account, content.sha256)
             notes = (*template_notes(module.template), *_differences(read, module))
             if known := reception.known(identity, private=private):
                 return known
@@ -312,7 +334,7 @@ class SubmissionService:
             submission = module_record(
                 replace(envelope, receipt=read, source=source),
                 module,
-                self._benchmarks_of(manifest),
+                *self._benchmarks_of(manifest),
             )
             with _packed(content, self.scratch) as upload:
                 return reception.receive(identity, submission, upload, notes)
@@ -371,7 +393,7 @@ class SubmissionService:
             return known
         envelope = self._envelope(reception, identity, OWN_NAME, private=False)
         envelope = replace(envelope, source=source_of(row))
-        record = builtin_record(envelope, row, manifest.commits)
+        record = builtin_record(envelope, row, manifest)
         submission = record.model_copy(update={"benchmarks": examined.report.benchmarks})
         return reception.receive(identity, submission, manifest.content)
 
@@ -432,47 +454,17 @@ class SubmissionService:
     def submit_scores(
         self,
         path: Path,
+        form: ScoresForm,
         *,
-        benchmark: str,
         account: Account,
         submitter: str = "",
-        name: str = "",
-        version: str = "",
-        description: str = "",
-        lower_is_better: tuple[str, ...] = (),
-        private: bool = False,
-    ) -> SubmissionReceipt:
-        """Check and queue a scores file; see `leaderboard.submission_service.SubmissionServiceProtocol`."""
-        return self._submit_scores(
-            path,
-            benchmark=benchmark,
-            account=account,
-            submitter=submitter,
-            name=name,
-            version=version,
-            description=description,
-            lower_is_better=lower_is_better,
-            private=private,
-        )
-
-    def _submit_scores(
-        self,
-        path: Path,
-        *,
-        benchmark: str,
-        account: Account,
-        submitter: str = "",
-        name: str,
-        version: str,
-        description: str,
-        lower_is_better: tuple[str, ...],
         private: bool = False,
         released: ReleasedScores | None = None,
     ) -> SubmissionReceipt:
+        """Check and queue a scores file; see `leaderboard.submission_service.SubmissionServiceProtocol`."""
         reception = SubmissionIntake(self.store, account, self.clock)
         reception.check_not_banned()
         signed = checked_signature(submitter, account, reception.visible())
-        form = ScoresForm(benchmark, name, version, description, lower_is_better)
         file = read_scores_file(path, form, self.registry, self.data)
         identity = _identity(file, account)
         if known := reception.known(identity, private=private):
@@ -490,16 +482,14 @@ class SubmissionService:
     def submit_released(self, released: ReleasedScores) -> SubmissionReceipt:
         """Check and queue a scores file of the bundle, for the authors who released it."""
         released_bytes(released.path)
-        return self._submit_scores(
-            FOLDER / released.path,
-            benchmark=released.benchmark,
-            account=ASSAY,
-            name=released.name,
-            version=released.version,
-            description=released.description,
-            lower_is_better=released.lower_is_better,
-            released=released,
+        form = ScoresForm(
+            released.benchmark,
+            released.name,
+            released.version,
+            released.description,
+            released.lower_is_better,
         )
+        return self.submit_scores(FOLDER / released.path, form, account=ASSAY, released=released)
 
     def prompt_set_names(self) -> tuple[str, ...]:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
@@ -620,6 +610,20 @@ class SubmissionService:
 
 def _key(account: Account | None) -> str:
     return account.key if account else ""
+
+
+_NO_OUTPUT = "no output is to be a metric on it"
+
+
+def _module_identity(manifest: Manifest, account: Account | None, content: str) -> Identity:
+    return Identity(
+        Kind.METRIC,
+        manifest.name,
+        manifest.version,
+        _key(account),
+        content,
+        metrics=tuple(manifest.of_metrics),
+    )
 
 
 def _identity(file: ScoresFile, account: Account | None) -> Identity:

@@ -162,6 +162,7 @@ class SkeletonKind(StrEnum):
     DUAL_ENCODER = "dual-encoder"
     VLM = "vlm"
     COMPARE = "compare"
+    OUTPUTS = "outputs"
     TS2 = "ts2"
     CROC = "croc"
     GENERATIONS = "generations"
@@ -175,11 +176,23 @@ DESCRIPTIONS = {
     "whether the image shows the prompt.",
     SkeletonKind.COMPARE: "Compares two images of a prompt by the colours that it names. Say here "
     "what yours does.",
+    SkeletonKind.OUTPUTS: "Looks for the colours that a prompt names, and for contrast. Say here what "
+    "yours does.",
     SkeletonKind.TS2: "A metric of T2IScoreScore's package. Say here what it does.",
     SkeletonKind.CROC: "A metric of CROC's collection. Say here what it does.",
 }
 _COMPARES = """# How it is asked: compare(prompts, images_a, images_b), each two images in both orders.
 method = "compare"
+"""
+_ONE_OUTPUT = """# Names of several numbers, where score gives a row of them for each pair.
+# outputs = ["alignment", "quality"]
+"""
+_OUTPUTS = """# The numbers that score gives for each pair, in their order: each is a metric of its own.
+# Of each may be said: direction, range, benchmarks, and kinds ("alignment", "preference", "quality").
+[outputs.alignment]
+
+[outputs.quality]
+# kinds = ["preference", "quality"]
 """
 _EXAMPLE_MODEL = '# models = ["owner/name@0123456789abcdef0123456789abcdef01234567"]'
 
@@ -214,6 +227,7 @@ _COPIED: Mapping[SkeletonKind, Mapping[str, str]] = {
     SkeletonKind.DUAL_ENCODER: {"scorer.py": "dual_encoder/scorer.py"},
     SkeletonKind.VLM: {"scorer.py": "vlm/scorer.py"},
     SkeletonKind.COMPARE: {"scorer.py": "compare/scorer.py"},
+    SkeletonKind.OUTPUTS: {"scorer.py": "outputs/scorer.py"},
     SkeletonKind.TS2: {
         "scorer.py": "ts2/scorer.py",
         "picture_files.py": "wrapped/picture_files.py",
@@ -291,6 +305,7 @@ def _manifest(kind: SkeletonKind, name: str, model: str, loads: tuple[str, ...])
         entry_file="scorer.py",
         models=models,
         asked=_COMPARES if kind is SkeletonKind.COMPARE else _scores(bounded=kind not in _PACKAGES),
+        outputs=_OUTPUTS if kind is SkeletonKind.OUTPUTS else _ONE_OUTPUT,
     )
 
 

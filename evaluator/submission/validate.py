@@ -246,6 +246,10 @@ def _unknown_benchmarks(
     for key, named, known in (
         ("benchmarks", manifest.benchmarks, set(registry)),
         ("trained_on", manifest.trained_on, set(registry) | families),
+        *(
+            (f"outputs.{name}", one.benchmarks, set(registry))
+            for name, one in manifest.outputs.items()
+        ),
     ):
         for name in named:
             if name not in known:
@@ -254,5 +258,5 @@ def _unknown_benchmarks(
                     f"{key} names {name[:80]!r}, which is no benchmark here.",
                     f"{nearest(name, sorted(known))}Known names: {', '.join(sorted(known))}.",
                     file=FILE,
-                    line=line_of(reading.lines, (key,)),
+                    line=line_of(reading.lines, tuple(key.split("."))),
                 )

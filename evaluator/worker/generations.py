@@ -87,9 +87,9 @@ class JudgeSet:
         """The metrics that score, in the order in which they are to be asked."""
         return ranked_metrics(read_snapshot(self.store.public), self._ledger.statuses())
 
-    def fetch_code(self, metric: RankedMetric, target: Path) -> None:
+    def fetch_code(self, module: Submission, target: Path) -> None:
         """Copy the module of a metric to a new file."""
-        self._ledger.fetch_upload(metric.submission, target)
+        self._ledger.fetch_upload(module, target)
 
     def kept(self, submission: Submission, benchmark: Benchmark) -> Scored | None:
         """What metrics gave for these images before; None where all are to score them.
@@ -287,11 +287,23 @@ class GenerationsRun:
                 one.pair: RequestedPair((one.prompt_id, one.row.sha256 or ""), one.perturbed)
                 for one in asked
             }
+            modules = by_module(due)
             given = [
-                sitting.scores_of(metric, place, len(due), known.of(metric, wanted))
-                for place, metric in enumerate(due)
+                scores
+                for place, metrics in enumerate(modules)
+                for scores in sitting.scores_of(
+                    metrics, place, len(modules), [known.of(one, wanted) for one in metrics]
+                )
             ]
         return merged_scores(benchmark.name, kept, given)
+
+
+def by_module(metrics: Sequence[RankedMetric]) -> list[list[RankedMetric]]:
+    """Outputs of one module together, in the order of the first of each: it is asked once."""
+    found: dict[str, list[RankedMetric]] = {}
+    for one in metrics:
+        found.setdefault(one.submission.submission_id, []).append(one)
+    return list(found.values())
 
 
 def _check_revision(submission: Submission, prompt_set: PromptSet) -> None:
@@ -327,49 +339,73 @@ class _Sitting:
     tell: Tell
 
     def scores_of(
-        self, metric: RankedMetric, place: int, of_all: int, known: Mapping[str, float]
-    ) -> JudgeScores:
-        """Have a metric score what is not known of it yet."""
-        who = JudgeRun(
-            submission_id=metric.submission.submission_id,
-            metric=metric.submission.metrics[0],
-            version=metric.submission.version,
-            lower_is_better=bool(metric.submission.lower_is_better),
-            scored_at=self.run.clock(),
-        )
-        if not self.run.scorers.can_run(metric.submission):
-            return JudgeScores(metric, who.model_copy(update={"failed": _CANNOT}))
+        self,
+        metrics: Sequence[RankedMetric],
+        place: int,
+        of_all: int,
+        known: Sequence[Mapping[str, float]],
+    ) -> list[JudgeScores]:
+        """Have a module score what is not known of all of these metrics of it yet.
+
+        `known`: of each metric, pair ids to scores.
+        """
+        module, at = metrics[0].submission, self.run.clock()
+        who = [
+            JudgeRun(
+                submission_id=module.submission_id,
+                metric=one.metric,
+                version=module.version,
+                lower_is_better=one.metric in module.lower_is_better,
+                scored_at=at,
+            )
+            for one in metrics
+        ]
+
+        def failed(why: str) -> list[JudgeScores]:
+            return [
+                JudgeScores(metric, one.model_copy(update={"failed": why}))
+                for metric, one in zip(metrics, who, strict=True)
+            ]
+
+        if not self.run.scorers.can_run(module):
+            return failed(_CANNOT)
         # Elements are not kept by image: where they are asked for, the image is asked about.
-        reused = {} if self.questions.elements else known
-        left = tuple(pair for pair in self.questions.pairs if pair.pair_id not in reused)
+        ids = set() if self.questions.elements else set.intersection(*map(set, known))
+        left = tuple(pair for pair in self.questions.pairs if pair.pair_id not in ids)
         images = {pair.image_id: self.questions.images[pair.image_id] for pair in left}
         few = replace(self.questions, pairs=left, images=images)
         try:
-            column, layers = self._column(metric, few, self._teller(place, of_all))
+            column, layers = self._column(module, few, self._teller(place, of_all))
         except TransientError:
             raise
         except AssayError as error:
             if error.code == BOX_NOT_ENDED:
                 raise  # Beside what it left behind no further code may run.
             said = without_its_words(error).message
-            log.warning("%s has not scored %s: %s", metric.entry_id, self.of[0], error)
-            return JudgeScores(metric, who.model_copy(update={"failed": said}))
-        scores = _in_order(column, reused, self.asked)
-        return JudgeScores(metric, self._noted(who, column, layers, scores, len(reused)), scores,
-                     None if column is None else column.elements)  # fmt: skip
+            log.warning("%s has not scored %s: %s", module.submission_id, self.of[0], error)
+            return failed(said)
+        columns = dict(zip(module.metrics, column.outputs, strict=True)) if column else {}
+        found = []
+        for metric, one, of_metric in zip(metrics, who, known, strict=True):
+            own = columns.get(metric.metric)
+            reused = {pair: of_metric[pair] for pair in ids}
+            scores = _in_order(own, reused, self.asked)
+            noted = self._noted(one, own, layers, scores, len(reused))
+            found.append(JudgeScores(metric, noted, scores, own.elements if own else None))
+        return found
 
     def _column(
-        self, metric: RankedMetric, questions: Questions, tell: Tell
+        self, own: Submission, questions: Questions, tell: Tell
     ) -> tuple[ScoreColumn | None, tuple[str, ...]]:
         """The scores of what is left, and what isolated the module."""
-        scorers, own = self.run.scorers, metric.submission
+        scorers = self.run.scorers
         layers = scorers.layers_of(own)
         if not questions.pairs:
             return None, layers
         shards = scorers.shards_of(self.run.submission) / own.submission_id
 
         def fetch(_: Submission, target: Path) -> None:
-            self.run.judge_set.fetch_code(metric, target)
+            self.run.judge_set.fetch_code(own, target)
 
         with ExitStack() as stack:
             upload = stack.enter_context(scorers.fetched(own, fetch))
@@ -576,7 +612,8 @@ def worth_of(status: Status, due: list[RankedMetric]) -> float:
     if images is None or not due:
         return 0.0
     n = images_to_score(images)
-    return sum(1.0 + one.first_tiers for one in due) / sum(one.expected_s(n) for one in due)
+    seconds = sum(outputs[0].expected_s(n) for outputs in by_module(due))
+    return sum(1.0 + one.first_tiers for one in due) / seconds
 
 
 def _reason(due: list[RankedMetric]) -> str:

@@ -23,7 +23,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +42,7 @@ from benchmarks.parquet import parquet_frame, read_margins, read_stored, write_s
 from benchmarks.questions import Key, key_path
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import parse_scores, write_scores
+from benchmarks.sources.output import replace_durably, sync_folder, write_durably
 from evaluator.submission.runs import Scored
 from evaluator.worker.tasks import Finished, Setting, Task, begun_events
 from leaderboard.ledger.cleanup import tidy
@@ -56,11 +56,11 @@ from leaderboard.records import (
     Findings,
     JudgeRun,
     Kind,
+    OutputReport,
     Status,
     Submission,
 )
 from leaderboard.states import FINISHED, IN_WORK, TO_JUDGE, State
-from leaderboard.store.disk import replace_durably, write_durably
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 from leaderboard.trust import Check, TrustReport
 
@@ -87,6 +87,8 @@ class ScoreBundle(BaseModel):
     cost: Cost | None
     findings: Findings | None
     trust: TrustReport | None
+    outputs: dict[str, OutputReport] = Field(default_factory=dict)
+    """See `Scored`."""
     contract: int | None = None
     judges: dict[str, JudgeRun] = Field(default_factory=dict)
     """Of generations: see `Scored`."""
@@ -105,6 +107,7 @@ class ScoreBundle(BaseModel):
             self.tag,
             self.contract,
             self.judges,
+            self.outputs,
         )
 
 
@@ -147,6 +150,7 @@ def handover_files(
         cost=scored.cost,
         findings=scored.findings,
         trust=scored.trust,
+        outputs=dict(scored.outputs),
         contract=scored.contract,
         judges=dict(scored.judges),
         output=output,
@@ -179,17 +183,17 @@ def read_table(private: Readable, submission: Submission, record: ScoreBundle) -
         return _of_images(content, path, record.judges)
     try:
         frame = parquet_frame(content)
-        metric = submission.metrics[0]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, str(error)) from error
+    metrics = submission.metrics_on(record.benchmark)
     parts = [
         *(["element_id", "element_score"] if "element_id" in frame else []),
         *(["other_id", "margin"] if submission.method == "compare" else []),
     ]
-    if list(frame.columns) != ["pair_id", metric, *parts]:
+    if list(frame.columns) != ["pair_id", *metrics, *parts] or (parts and metrics[1:]):
         raise damaged(path, f"its columns are {ascii(list(frame.columns))[:200]}")
     further = frame[parts[::2]].notna().any(axis=1)
-    numbers = [metric, *parts[1::2]]
+    numbers = [*metrics, *parts[1::2]]
     if any(not is_float_dtype(frame[name]) for name in numbers):
         raise damaged(path, "its scores are not all numbers")
     elements, compared = (
@@ -198,11 +202,15 @@ def read_table(private: Readable, submission: Submission, record: ScoreBundle) -
     )
     margins = frame.reindex(columns=["pair_id", "other_id", "margin"]).loc[compared.index]
     return ScoreTable(
-        frame[~further].set_index("pair_id")[[metric]],
-        elements={metric: _elements(elements)} if "element_id" in parts else {},
-        directions=dict.fromkeys(submission.lower_is_better, -1),
-        margins={metric: margins.reset_index(drop=True)} if "other_id" in parts else {},
+        frame[~further].set_index("pair_id")[list(metrics)],
+        elements={metrics[0]: _elements(elements)} if "element_id" in parts else {},
+        directions=dict.fromkeys(_lower_is_better(submission, metrics), -1),
+        margins={metrics[0]: margins.reset_index(drop=True)} if "other_id" in parts else {},
     )
+
+
+def _lower_is_better(submission: Submission, metrics: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in submission.lower_is_better if name in metrics)
 
 
 def _of_images(content: bytes, path: str, judges: Mapping[str, JudgeRun]) -> ScoreTable:
@@ -370,10 +378,10 @@ class RunSpool:
             draft.mkdir(mode=0o700)
             for name, content in files.items():
                 write_durably(draft / name, content)
-            _sync(draft)
+            sync_folder(draft)
             self.drop(submission_id)
             draft.rename(self.folder / submission_id)
-            _sync(self.folder)
+            sync_folder(self.folder)
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
             raise
@@ -423,25 +431,25 @@ def _writing() -> Iterator[None]:
         ) from error
 
 
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def restored(scored: Scored, key: Key) -> Scored:
     """The same run under the benchmark's own ids."""
-    findings, trust = scored.findings, scored.trust
-    return Scored(
-        scored.benchmark,
-        key.restore_table(scored.table),
-        scored.isolation,
-        scored.cost,
-        findings and _named_findings(findings, key),
-        _named_trust(trust, key) if trust and trust.benchmark == key.benchmark else trust,
-        contract=scored.contract,
+
+    def own(findings: Findings | None) -> Findings | None:
+        return findings and _named_findings(findings, key)
+
+    def named(trust: TrustReport | None) -> TrustReport | None:
+        return _named_trust(trust, key) if trust and trust.benchmark == key.benchmark else trust
+
+    return replace(
+        scored,
+        table=key.restore_table(scored.table),
+        findings=own(scored.findings),
+        trust=named(scored.trust),
+        tag="",
+        outputs={
+            name: OutputReport(findings=own(one.findings), trust=named(one.trust))
+            for name, one in scored.outputs.items()
+        },
     )
 
 
@@ -487,7 +495,7 @@ def cached_scores(
             benchmark,
             answers,
             metric=submission.metrics[0],
-            lower_is_better=submission.lower_is_better,
+            lower_is_better=_lower_is_better(submission, submission.metrics_on(benchmark.name)),
         )
         margins = stored_margins(store, submission, benchmark)
     except (SubmitterError, pa.ArrowException, ValueError) as error:
@@ -506,6 +514,7 @@ def cached_scores(
         result.findings,
         result.trust,
         contract=result.contract,
+        outputs=result.outputs,
     )
 
 

@@ -126,10 +126,11 @@ def judge(
         cost=scored.cost,
         findings=scored.findings,
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
-        trust=_of_its_own(scored.trust, benchmark),
+        trust=scored.trust,
+        outputs=dict(scored.outputs),
         scores_sha256=score_hashes(scored.table),
         judged_at=judged_at,
-    )
+    ).with_reports(lambda report: _of_its_own(report, benchmark))
     if not benchmark.card.answers_public:
         result = public_result(result)
     return Judged(
@@ -140,9 +141,9 @@ def judge(
     )
 
 
-def _of_its_own(trust: TrustReport | None, benchmark: Benchmark) -> TrustReport | None:
+def _of_its_own(trust: TrustReport, benchmark: Benchmark) -> TrustReport:
     """The checks without their examples, where these are pairs of another benchmark."""
-    if trust is None or trust.benchmark == benchmark.name:
+    if trust.benchmark == benchmark.name:
         return trust
     checks = (check.model_copy(update={"example": None}) for check in trust.checks)
     return trust.model_copy(update={"checks": tuple(checks)})
@@ -298,18 +299,15 @@ def same_scores(
     hashes: Mapping[str, str],
     statuses: Iterable[Status],
     published: Callable[[Submission], frozenset[str]],
-) -> tuple[str, ...]:
-    """Ids of submissions by others whose published scores on this benchmark are the same."""
+) -> Iterator[tuple[str, str]]:
+    """Metric, and id of a submission by others that published its scores on this benchmark."""
     if owner_of(submission) == ASSAY.key:
-        return ()
-    wanted = frozenset(hashes.values())
-    return tuple(
-        status.submission.submission_id
-        for status in statuses
-        if status.on_boards
-        and owner_of(status.submission) != owner_of(submission)
-        and wanted & published(status.submission)
-    )
+        return
+    for status in statuses:
+        other = status.submission
+        if status.on_boards and owner_of(other) != owner_of(submission):
+            theirs = published(other)
+            yield from ((m, other.submission_id) for m, own in hashes.items() if own in theirs)
 
 
 def same_among(
@@ -317,19 +315,18 @@ def same_among(
     result: RunResult,
     hashes: Mapping[str, str],
     earlier: Iterable[tuple[Submission, RunResult, Mapping[str, str]]],
-) -> tuple[str, ...]:
-    """Ids of submissions by others with the same scores that are published in the same commit."""
+) -> Iterator[tuple[str, str]]:
+    """The same of submissions that are published in the same commit."""
     if owner_of(submission) == ASSAY.key:
-        return ()
-    wanted = set(hashes.values())
-    return tuple(
-        other.submission_id
-        for other, theirs, found in earlier
-        if not other.private
-        and owner_of(other) != owner_of(submission)
-        and (theirs.benchmark, theirs.revision) == (result.benchmark, result.revision)
-        and wanted & set(found.values())
-    )
+        return
+    for other, theirs, found in earlier:
+        if (
+            not other.private
+            and owner_of(other) != owner_of(submission)
+            and (theirs.benchmark, theirs.revision) == (result.benchmark, result.revision)
+        ):
+            known = set(found.values())
+            yield from ((m, other.submission_id) for m, own in hashes.items() if own in known)
 
 
 def _published(store: Store, other: Submission, like: RunResult) -> Iterator[str]:
@@ -522,18 +519,18 @@ class RunPublisher:
                 result = run.published.result
                 hashes = _hashes(one.submission, run)
                 known = self.published.on(result, origins)
-                found = same_scores(one.submission, hashes, statuses, known)
                 earlier = [
                     (e.submission, r.published.result, _hashes(e.submission, r))
                     for e in flagged
                     for r in e.runs
                 ]
-                found += tuple(
-                    name
-                    for name in same_among(one.submission, result, hashes, earlier)
-                    if name not in found
-                )
-                result = result.model_copy(update={"same_scores_as": found})
+                found: dict[str, dict[str, None]] = {}
+                for metric, name in (
+                    *same_scores(one.submission, hashes, statuses, known),
+                    *same_among(one.submission, result, hashes, earlier),
+                ):
+                    found.setdefault(metric, {})[name] = None
+                result = result.with_same_scores({m: tuple(names) for m, names in found.items()})
                 runs.append(replace(run, published=replace(run.published, result=result)))
             flagged.append(replace(one, runs=runs))
         return flagged
@@ -557,8 +554,8 @@ class RunPublisher:
         )
         if submission.receipt is None or not with_images:
             return ""
-        columns = {one.benchmark: one.table.overall.iloc[:, 0] for one in scored}
-        return agreement(submission.receipt, columns, self.at.registry, self.at.data)
+        tables = {one.benchmark: one.table for one in scored}
+        return agreement(submission.receipt, tables, self.at.registry, self.at.data)
 
 
 def one_after_another(parts: Sequence[Further]) -> Further:
@@ -649,15 +646,13 @@ class PublishQueue:
         self._ready[finished.submission_id] = finished, judged
         self._oldest = self._oldest or self._at.now()
 
-    def send_due(self) -> bool:
-        """Send what is due; False if nothing was. A store that fails is tried again later."""
-        if not self._is_due():
-            return False
+    def send_due(self) -> None:
+        """Send what is due. A store that fails is tried again later."""
         try:
-            return self.send()
+            if self._is_due():
+                self.send()
         except TransientError as error:
             log.warning("Results wait in the outbox: %s", error)
-            return False
 
     def send(self) -> bool:
         """Send all that is finished, in as few commits as the store wants; False: there is none."""

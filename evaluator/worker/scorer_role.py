@@ -21,7 +21,7 @@ from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes
 from evaluator.environments.cache import EnvironmentCache
-from evaluator.environments.naming import recorded_lock
+from evaluator.environments.naming import operator_names, recorded_lock
 from evaluator.hub.model_cache import ModelCache
 from evaluator.in_use import in_use
 from evaluator.isolation.availability import IsolationChoice, choice_of, machine_isolation
@@ -229,7 +229,7 @@ class PackedModule:
             sandboxes.boxed(self.submission, self.upload, Path(scratch)) as session,
             session,
         ):
-            yield SandboxClient(session, environment_of(self.submission))
+            yield SandboxClient(session, environment_of(self.submission), self.submission.outputs)
 
 
 LEFT_BEHIND_S = 24 * 3600.0
@@ -293,6 +293,8 @@ class ScorerRole:
         if known is None:
             return True
         if library_problem(known) is not None:
+            return False
+        if known.environment and known.environment not in operator_names():
             return False
         # The machines of a cluster are not looked at.
         return self.engine.name != "local" or this_machine().problem(known) is None

@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from leaderboard.api.exports import router as exports
 from leaderboard.api.replies import (
     HANDLERS,
     NO_STORE,
@@ -20,14 +21,24 @@ from leaderboard.api.replies import (
 )
 from leaderboard.api.serving import TableServer, json_body, server_of
 from leaderboard.api.source import Source
-from leaderboard.api.tables import activity, boards, catalogue, comparisons, items, models
+from leaderboard.api.tables import (
+    activity,
+    best_of_n,
+    boards,
+    catalogue,
+    comparisons,
+    drift,
+    items,
+    models,
+    votes,
+)
 from leaderboard.service.bodies import HANG_UP
 
 PATH = "/v1"
 VERSION = "1.0.0"
 """The last number moves with what is added; names and meanings change with the first, and its
 address."""
-_TABLES = (catalogue, boards, comparisons, models, items, activity)
+_TABLES = (catalogue, best_of_n, drift, boards, comparisons, models, votes, items, activity)
 _METHODS = "GET, HEAD, OPTIONS"
 _PREFLIGHT = {
     "Allow": _METHODS,
@@ -62,7 +73,11 @@ async def _ledger_file(request: Request) -> Response:
     return await server_of(request).reply(request, file)
 
 
-DOCUMENTS = {one.path: one.summary for one in _documents.routes if isinstance(one, APIRoute)}
+DOCUMENTS = {
+    one.path.replace(":path}", "}"): one.summary
+    for one in (*_documents.routes, *exports.routes)
+    if isinstance(one, APIRoute)
+}
 """Routes that answer no table, to what they answer."""
 
 
@@ -78,7 +93,7 @@ def application() -> FastAPI:
         redirect_slashes=False,
         exception_handlers=HANDLERS,
     )
-    for router in (_documents, *(module.router for module in _TABLES)):
+    for router in (_documents, exports, *(module.router for module in _TABLES)):
         app.include_router(router)
     return app
 

@@ -24,6 +24,8 @@ class Format(StrEnum):
     JSON = "json"
     CSV = "csv"
     PARQUET = "parquet"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
 
 
 def text(meaning: str, *examples: str, options: Iterable[str] = (), alias: str = "") -> Any:
@@ -48,6 +50,11 @@ class Parameters(BaseModel):
     format: Format = Field(
         default=Format.JSON, description="In which the table comes.", examples=["csv"]
     )
+    only: str = Field(
+        default="",
+        description="Names of columns, joined by commas, in this order; without it, all.",
+        examples=["metric,value,ci_low,ci_high"],
+    )
 
     @classmethod
     def names(cls) -> list[str]:
@@ -56,7 +63,7 @@ class Parameters(BaseModel):
 
     def to_params(self) -> dict[str, str]:
         """The same as a page's address has it: a name that came several times is joined once."""
-        given = self.model_dump(by_alias=True, exclude={"format"})
+        given = self.model_dump(by_alias=True, exclude={"format", "only"})
         return {
             name: ",".join(filter(None, value)) if isinstance(value, tuple) else str(value)
             for name, value in given.items()

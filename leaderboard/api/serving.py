@@ -8,6 +8,7 @@ import inspect
 import json
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -21,6 +22,7 @@ from leaderboard.api.replies import (
     JSON,
     Body,
     RefusedError,
+    bad_query,
     reply_bytes,
     response_of,
     unknown_parameters,
@@ -28,10 +30,14 @@ from leaderboard.api.replies import (
 from leaderboard.api.schemas import LONGEST_QUERY, Format, Parameters
 from leaderboard.api.source import Source
 from leaderboard.cache import MemoryCache
+from leaderboard.table_text import to_latex, to_markdown
 from leaderboard.tables import Table, to_csv, to_json, to_parquet
 
 CSV = "text/csv; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
+MARKDOWN = "text/markdown; charset=utf-8"
+LATEX = "application/x-latex"
+_ENDINGS = {Format.MARKDOWN: "md", Format.LATEX: "tex"}
 _Answer = TypeVar("_Answer", bound=Callable[..., Table])
 
 
@@ -55,6 +61,8 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {
             "text/csv": {"schema": {"type": "string"}},
             PARQUET: {"schema": {"type": "string", "format": "binary"}},
+            "text/markdown": {"schema": {"type": "string"}},
+            LATEX: {"schema": {"type": "string"}},
         },
     },
     304: {"description": "What the client has is still right."},
@@ -162,7 +170,7 @@ def _endpoint(
     async def served(request: Request, query: Parameters, **path: str) -> Response:
         server = server_of(request)
         given = {**path, "query": query} if "query" in hints else path
-        make = partial(_body_of, partial(answer, server.source, **given), query.format)
+        make = partial(_body_of, partial(answer, server.source, **given), query)
         if of_snapshot:
             named = answer.__qualname__, path, query
             return await server.reply_once(request, partial(server.keep, named, make))
@@ -202,13 +210,30 @@ def _check_of(known: list[str]) -> Callable[..., Any]:
     return check
 
 
-def _body_of(answer: Callable[[], Table], format_: Format) -> Body:
-    """The table that a function answers, in a format."""
-    table = answer()
+def _body_of(answer: Callable[[], Table], query: Parameters) -> Body:
+    """The table that a function answers, as it was asked for."""
+    table, format_ = answer(), query.format
+    if query.only:
+        table = _with_columns(table, query.only.split(","))
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in table.name)
-    file_name = f"{name[:100]}.{format_}"
+    file_name = f"{name[:100]}.{_ENDINGS.get(format_, format_)}"
     if format_ is Format.CSV:
         return Body(to_csv(table).encode(), CSV, file_name, to_keep=True)
     if format_ is Format.PARQUET:
         return Body(to_parquet(table), PARQUET, file_name, to_keep=True)
+    if format_ is Format.MARKDOWN:
+        return Body(to_markdown(table).encode(), MARKDOWN, file_name, to_keep=True)
+    if format_ is Format.LATEX:
+        return Body(to_latex(table).encode(), LATEX, file_name, to_keep=True)
     return Body(to_json(table).encode(), JSON, file_name)
+
+
+def _with_columns(table: Table, names: list[str]) -> Table:
+    known = {column.name: column for column in table.columns}
+    wrong = [name for name in names if name not in known]
+    if wrong:
+        raise bad_query(
+            f"The table has no column {', '.join(repr(name[:60]) for name in wrong[:5])}.",
+            f"Its columns: {', '.join(known)}.",
+        )
+    return replace(table, columns=tuple(known[name] for name in dict.fromkeys(names)))

@@ -45,6 +45,7 @@ class Source:
     clock: Callable[[], datetime]  # the current time, with a time zone
     # reads the models, their prompts and scores; None: there are no prompt sets here
     models: ModelReader | None = None
+    assay_version: str = "unknown"  # for whoever takes results away
     wait_s: float = WAIT_S  # how long a request waits while others are computed
     # in which requests are answered
     threads: CapacityLimiter = field(

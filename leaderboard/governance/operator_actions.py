@@ -122,7 +122,7 @@ class OperatorActions:
         def batch() -> Batch:
             now, status = self._clock(), self._ledger.whole_status(submission_id)
             results = read_results(self._store, status.submission)
-            suspected = any(one.trust is not None and one.trust.suspected for one in results)
+            suspected = any(report.suspected for one in results for report in one.reports)
             if status.state is not State.PUBLISHED or status.cleared or not suspected:
                 raise SubmitterError(
                     "nothing_to_clear",

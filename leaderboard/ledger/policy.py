@@ -116,9 +116,14 @@ def rejection(ban: Ban) -> Event:
 def read_bans(public: Repository) -> dict[str, Ban]:
     """The bans in force, by account key."""
     try:
-        found = json.loads(public.read(BANS_PATH))
+        return parse_bans(public.read(BANS_PATH))
     except NotFoundError:
         return {}
+
+
+def parse_bans(content: bytes) -> dict[str, Ban]:
+    """The inverse of `bans_file`."""
+    found = json.loads(content)
     return {key: Ban.model_validate(ban) for key, ban in found.items()}
 
 

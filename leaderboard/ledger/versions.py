@@ -76,13 +76,18 @@ def restoring(submission_id: str, at: datetime, by: str) -> Further:
 
 
 def _covers(new: Submission, old: Submission) -> bool:
-    """Whether one is a later version of the other, on at least its benchmarks."""
+    """Whether one is a later version of the other, with at least its metrics on its benchmarks."""
     return (
         new.account != ""
         and (new.account, new.kind, new.name) == (old.account, old.kind, old.name)
         and _age(old) < _age(new)
         and set(old.benchmarks) <= set(new.benchmarks)
+        and all(_outputs_on(old, one) <= _outputs_on(new, one) for one in old.benchmarks)
     )
+
+
+def _outputs_on(submission: Submission, benchmark: str) -> set[str]:
+    return set(submission.metrics_on(benchmark))
 
 
 def _age(submission: Submission) -> tuple[datetime, str]:

@@ -33,9 +33,14 @@ class RankedMetric:
     first_tiers: int
 
     @property
+    def metric(self) -> str:
+        """Its name on the boards."""
+        return self.entry_id.rpartition("/")[2]
+
+    @property
     def title(self) -> str:
         """Name and version."""
-        return f"{self.submission.name} {self.submission.version}".strip()
+        return f"{self.metric} {self.submission.version}".strip()
 
     def expected_s(self, pairs: int) -> float:
         """Seconds that so many pairs are likely to take."""
@@ -62,12 +67,13 @@ def ranked_metrics(
             continue
         if submission.template or submission.method == "compare":
             continue  # It would judge none of them.
-        entry_id = f"{submission.submission_id}/{submission.metrics[0]}"
-        entry = snapshot.entries.get(entry_id)
-        if entry is None or _distrusted(entry):
-            continue
-        pace = _seconds_per_pair(entry.cost.values())
-        found.append(RankedMetric(submission, entry_id, pace, tiers.get(entry_id, 0)))
+        for metric in submission.metrics:
+            entry_id = f"{submission.submission_id}/{metric}"
+            entry = snapshot.entries.get(entry_id)
+            if entry is None or _distrusted(entry):
+                continue
+            pace = _seconds_per_pair(entry.cost.values())
+            found.append(RankedMetric(submission, entry_id, pace, tiers.get(entry_id, 0)))
     return tuple(sorted(found, key=lambda one: (-one.worth, one.entry_id)))
 
 

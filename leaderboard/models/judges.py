@@ -14,7 +14,6 @@ from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import Part, common_key
 from leaderboard.ranking.cells import Cell, beats_chance, chance_of, is_at_or_below_chance, too_few
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
-from leaderboard.ranking.slices import in_tiers
 
 FOR, AGAINST, UNDECIDED = "for", "against", "undecided"
 
@@ -54,7 +53,7 @@ def evidence_of(view: View, part: Part) -> Mapping[str, tuple[Evidence, str]]:
     else:
         cells = board.cells(nearest(board.card.headline, board.selectors(skill), board.card), skill)
     if all(cell.tier is None for cell in cells) and any(cell.rank is not None for cell in cells):
-        cells = in_tiers(view.orders.ranked(board.card, [cells])).cells
+        cells = view.orders.ranked(board.card, [cells]).cells
     return {cell.entry_id: (_evidence(board.card, cell), cell.distrust) for cell in cells}
 
 

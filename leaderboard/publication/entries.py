@@ -143,35 +143,41 @@ def stored(entries: Mapping[str, Entry]) -> StoredEntries:
 
 def entries_of(submission: Submission, results: Sequence[RunResult]) -> dict[str, Entry]:
     """The entries of a submission, by id."""
-    if not results:
-        return {}
-    entries = (
-        Entry(
-            entry_id=f"{submission.submission_id}/{metric}",
-            submission_id=submission.submission_id,
-            metric=metric,
-            version=submission.version,
-            kind=submission.kind,
-            submitter=submission.submitter,
-            account=submission.account,
-            description=submission.description,
-            released_with=submission.released_with,
-            trained_on=submission.trained_on,
-            flops_per_pair=submission.flops_per_pair.get(metric),
-            template=submission.template,
-            isolation={r.benchmark: r.isolation for r in results},
-            cost={r.benchmark: r.cost for r in results if r.cost is not None},
-            findings={r.benchmark: _in_short(r.findings) for r in results if r.findings},
-            trust={r.benchmark: r.trust for r in results if r.trust is not None},
-            provenance={r.benchmark: r.provenance for r in results},
-            same_content_as=submission.same_content_as,
-            same_scores_as={r.benchmark: r.same_scores_as for r in results if r.same_scores_as},
-            received_at=submission.received_at,
-            published_at=max(r.judged_at for r in results),
-        )
-        for metric in submission.metrics
+    found: dict[str, Entry] = {}
+    for metric in submission.metrics:
+        own = [one for one in results if metric in submission.metrics_on(one.benchmark)]
+        if own:
+            entry = _entry(submission, metric, own)
+            found[entry.entry_id] = entry
+    return found
+
+
+def _entry(submission: Submission, metric: str, results: Sequence[RunResult]) -> Entry:
+    findings = {r.benchmark: r.findings_of(metric) for r in results}
+    trust = {r.benchmark: r.trust_of(metric) for r in results}
+    return Entry(
+        entry_id=f"{submission.submission_id}/{metric}",
+        submission_id=submission.submission_id,
+        metric=metric,
+        version=submission.version,
+        kind=submission.kind,
+        submitter=submission.submitter,
+        account=submission.account,
+        description=submission.description,
+        released_with=submission.released_with,
+        trained_on=submission.trained_on,
+        flops_per_pair=submission.flops_per_pair.get(metric),
+        template=submission.template,
+        isolation={r.benchmark: r.isolation for r in results},
+        cost={r.benchmark: r.cost for r in results if r.cost is not None},
+        findings={name: _in_short(one) for name, one in findings.items() if one},
+        trust={name: one for name, one in trust.items() if one is not None},
+        provenance={r.benchmark: r.provenance for r in results},
+        same_content_as=submission.same_content_as,
+        same_scores_as={r.benchmark: same for r in results if (same := r.same_as(metric))},
+        received_at=submission.received_at,
+        published_at=max(r.judged_at for r in results),
     )
-    return {entry.entry_id: entry for entry in entries}
 
 
 def _in_short(findings: Findings) -> Findings:

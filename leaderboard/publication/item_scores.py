@@ -1,4 +1,4 @@
-"""Cases of a benchmark, and the published scores of its items."""
+"""Cases and rated images of a benchmark, and the published scores of its items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.cases import BETWEEN_SKILLS, Comparisons, cases_path, read_cases, write_cases
 from benchmarks.parquet import is_stored, parquet_file, read_overall
+from benchmarks.rated_images import RatedImages, ratings_path
 from benchmarks.schema import Benchmark, Card
+from benchmarks.statistics.best_of_n import GainCurve, gain_curve
 from benchmarks.statistics.resampling import ResamplingPlan
 from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
@@ -150,7 +152,33 @@ def _parts(joined: str) -> tuple[str, ...]:
     return tuple(part for part in joined.split(BETWEEN_SKILLS) if part)
 
 
+@dataclass(frozen=True, eq=False)
+class RatedSet:
+    """The rated images of one revision of a benchmark."""
+
+    benchmark: str  # registry name
+    revision: str  # of its data
+    images: RatedImages
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes, with all that is worked out from it."""
+        own = 300 * len(self.images.pair_ids) + self.images.ratings.nbytes
+        return own + 8 * 1000 * len(self.images.cluster_names)
+
+    @cached_property
+    def plan(self) -> ResamplingPlan:
+        """Resamples the clusters, the same for every metric."""
+        names = self.images.cluster_names
+        return ResamplingPlan.for_revision(self.benchmark, self.revision, names)
+
+    def curve(self, gains: FloatArray) -> GainCurve:
+        """Mean of gains of the choices, shape (P, S), with intervals."""
+        return gain_curve(gains, self.images.sizes, self.images.cluster_of, self.plan)
+
+
 CASES_KEPT_BYTES = 192 << 20
+RATINGS_KEPT_BYTES = 96 << 20
 SCORES_KEPT_BYTES = 64 << 20
 READ_AT_ONCE = 4  # Files of scores read at the same time; on the Hub each is a download
 _COLUMNS = ["metric", "pair_id", "element_id", "score"]
@@ -162,6 +190,7 @@ class ItemReader:
     def __init__(self, public: Repository) -> None:
         self._public = public
         self._cases: MemoryCache[CaseSet | None] = MemoryCache(_case_bytes, CASES_KEPT_BYTES)
+        self._rated: MemoryCache[RatedSet | None] = MemoryCache(_rated_bytes, RATINGS_KEPT_BYTES)
         self._scores: MemoryCache[FloatArray] = MemoryCache(_score_bytes, SCORES_KEPT_BYTES)
 
     def cases(self, card: Card, texts: Mapping[str, str] | None = None) -> CaseSet | None:
@@ -171,11 +200,26 @@ class ItemReader:
         key = (card.name, card.revision, frozenset((texts or {}).items()))
         return self._cases.of(key, lambda: self._read_cases(card, texts or {}))
 
+    def rated(self, card: Card) -> RatedSet | None:
+        """The rated images of a benchmark; None where none are published or its answers are withheld."""
+        if not card.answers_public:
+            return None
+        key = (card.name, card.revision)
+        return self._rated.of(key, lambda: self._read_rated(card))
+
+    def scores_of_rated(self, entry: Entry, rated: RatedSet, lower_is_better: bool) -> FloatArray:
+        """Shape (n,): a metric's scores of the rated images, larger for a better match; NaN where missing."""
+        key = (entry.entry_id, entry.published_at, rated.benchmark, rated.revision, "rated")
+        pairs = rated.images.pair_ids
+        score = self._scores.of(key, lambda: self._read_scores(entry, rated.benchmark, pairs))
+        return -score if lower_is_better else score
+
     def standing(self, entry: Entry, cases: CaseSet, lower_is_better: bool) -> CaseSummary:
         """How a metric does on the cases; where it has no scores, all are missing."""
         # A result that is published again has another date, and scores of its own.
         key = (entry.entry_id, entry.published_at, cases.benchmark, cases.revision)
-        score = self._scores.of(key, lambda: self._read_scores(entry, cases))
+        pairs = cases.frame["pair_id"]
+        score = self._scores.of(key, lambda: self._read_scores(entry, cases.benchmark, pairs))
         return CaseSummary.of(entry.entry_id, cases, -score if lower_is_better else score)
 
     def summaries(
@@ -199,18 +243,28 @@ class ItemReader:
             return None
         return CaseSet.of(card.name, card.revision, _with_prompts(read_cases(content), texts))
 
-    def _read_scores(self, entry: Entry, cases: CaseSet) -> FloatArray:
-        path = f"results/{entry.submission_id}/{cases.benchmark}.scores.parquet"
+    def _read_rated(self, card: Card) -> RatedSet | None:
+        try:
+            content = self._public.read(ratings_path(card.name, card.revision))
+        except NotFoundError:
+            return None
+        return RatedSet(card.name, card.revision, RatedImages.from_bytes(content))
+
+    def _read_scores(self, entry: Entry, benchmark: str, pairs: Iterable[str]) -> FloatArray:
+        path = f"results/{entry.submission_id}/{benchmark}.scores.parquet"
         try:
             found = scores_of(self._public.read(path), entry.metric)
         except NotFoundError:
             found = {}
-        pairs = cases.frame["pair_id"]
         return np.array([found.get(pair, np.nan) for pair in pairs], np.float64)
 
 
 def _case_bytes(cases: CaseSet | None) -> int:
     return cases.bytes if cases else 0
+
+
+def _rated_bytes(rated: RatedSet | None) -> int:
+    return rated.bytes if rated else 0
 
 
 def _score_bytes(scores: FloatArray) -> int:
@@ -240,7 +294,7 @@ def scores_of(content: bytes, metric: str) -> dict[str, float]:
 
 
 class CaseFiles:
-    """Makes the files of cases that a store lacks. Several threads may share one."""
+    """Makes the files of cases and rated images that a store lacks. Several threads may share one."""
 
     def __init__(self, registry: Mapping[str, Benchmark], data: Path | None) -> None:
         self._registry = registry
@@ -249,25 +303,30 @@ class CaseFiles:
         self._made: dict[str, bytes | None] = {}
 
     def missing(self, public: Repository, benchmarks: Iterable[str]) -> dict[str, bytes]:
-        """What to commit so that the store has the cases of these benchmarks.
+        """What to commit so that the store has the cases and rated images of these benchmarks.
 
-        Where answers are not public, nothing is: cases say what people answered.
+        Where answers are not public, nothing is: they say what people answered.
         """
         found: dict[str, bytes] = {}
         for name in sorted(set(benchmarks)):
             card = self._registry[name].card
-            path = cases_path(name, card.revision)
-            if not card.answers_public or public.has(path):
+            if not card.answers_public:
                 continue
-            content = self._file(path, self._registry[name])
-            if content is not None:
-                found[path] = content
+            for path in (cases_path(name, card.revision), ratings_path(name, card.revision)):
+                content = None if public.has(path) else self._file(path, self._registry[name])
+                if content is not None:
+                    found[path] = content
         return found
 
     def _file(self, path: str, benchmark: Benchmark) -> bytes | None:
         """The file, made once: a commit that loses its race asks again."""
         with self._lock:
             if path not in self._made:
-                cases = benchmark.cases(benchmark.answers(self._data), self._data)
-                self._made[path] = None if cases is None else write_cases(cases)
+                answers = benchmark.answers(self._data)
+                if path == ratings_path(benchmark.name, benchmark.card.revision):
+                    rated = benchmark.rated_images(answers)
+                    self._made[path] = rated.to_bytes() if rated and rated.sizes else None
+                else:
+                    cases = benchmark.cases(answers, self._data)
+                    self._made[path] = None if cases is None else write_cases(cases)
             return self._made[path]

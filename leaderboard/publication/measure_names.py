@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.schema import Card, MeasureInfo, Selector
+from benchmarks.schema import BY_GENERATOR, BY_GENERATOR_INFO, Card, MeasureInfo, Selector
 
 VARIANTS = {
     "paper": "as in the paper",
@@ -40,6 +40,8 @@ def token(selector: Selector) -> str:
 
 def info(card: Card, measure: str) -> MeasureInfo:
     """What the card says about a measure; a nameless one is called by its key."""
+    if measure == BY_GENERATOR:
+        return BY_GENERATOR_INFO
     return card.measures.get(measure, _UNKNOWN.model_copy(update={"title": measure}))
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from benchmarks.errors import TransientError
-from benchmarks.schema import KINDS, Card, Selector
+from benchmarks.schema import BY_GENERATOR, KINDS, Card, Selector
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Ban, Policy, read_bans, read_policy
 from leaderboard.publication.entries import Entry
@@ -51,9 +51,11 @@ class BoardIndex:
 
     @cached_property
     def _selectors(self) -> dict[str | None, tuple[Selector, ...]]:
-        """Skill to what is measured for it."""
+        """Skill to what is measured for it; a generator is no choice of a board."""
         found: dict[str | None, list[Selector]] = {}
         for measure, variant, split, facet, skill in self._board.keys:
+            if measure == BY_GENERATOR:
+                continue
             selector = Selector(measure=measure, variant=variant, split=split, facet=facet)
             found.setdefault(skill, []).append(selector)
         return {skill: tuple(selectors) for skill, selectors in found.items()}
@@ -92,6 +94,17 @@ class BoardIndex:
     def of_entries(self, entry_ids: Collection[str]) -> tuple[Cell, ...]:
         """The cells of some entries in all rankings, in the order of the board."""
         return self._board.columns.of_entries(entry_ids)
+
+
+@dataclass(frozen=True)
+class Revision:
+    """State of a store that figures were read from, by which they are cited."""
+
+    commit: str = ""  # of its public side; empty where nothing was read
+    snapshot: str = ""  # SHA-256 of the file of the boards; empty where none is published
+    made_at: datetime | None = None  # when that file was made
+    # where exactly this state stays readable; empty where the store keeps no history
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -257,6 +270,17 @@ class Reader:
         """What is published now."""
         self._refresh()
         return self._view
+
+    def revision(self) -> Revision:
+        """The state of the store that is shown."""
+        self._refresh()
+        view, commit = self._view, self._version[0] if self._version else ""
+        address = ""
+        if commit:
+            # An outage takes the link away, and not the page: the commit is in the citation.
+            with contextlib.suppress(TransientError):
+                address = self._store.permanent_address(commit)
+        return Revision(commit, view.version, view.built_at, address)
 
     def head(self) -> str:
         """The version that is shown; empty where nothing was read."""

@@ -117,9 +117,9 @@ def _rounded(score: float) -> bytes:
 
 def with_clearance(result: RunResult, why: str) -> RunResult:
     """A result of a submission that an operator has cleared of a lookup; as it is if `why` is empty."""
-    if not why or result.trust is None:
+    if not why:
         return result
-    return result.model_copy(update={"trust": result.trust.model_copy(update={"cleared": why})})
+    return result.with_reports(lambda report: report.model_copy(update={"cleared": why}))
 
 
 @dataclass(frozen=True)
@@ -130,16 +130,16 @@ class Published:
     result: RunResult  # its rows
     draws: Draws | None = None  # of its rows, in their order; None before they are read
 
-    @property
-    def distrust(self) -> str:
-        """Why it is kept from ranking; empty where nothing keeps it."""
-        fault = self.result.trust.why_not if self.result.trust else ""
-        return kept_from_ranking(fault, self.result.isolation)
+    def distrust(self, metric: str) -> str:
+        """Why a metric is kept from ranking; empty where nothing keeps it."""
+        report = self.result.trust_of(metric)
+        return kept_from_ranking(report.why_not if report else "", self.result.isolation)
 
     def cells(self) -> tuple[Cell, ...]:
         """Its rows as cells without ranks, in their order."""
+        name = self.submission.submission_id
         return tuple(
-            Cell.of(f"{self.submission.submission_id}/{row.metric}", place, row, self.distrust)
+            Cell.of(f"{name}/{row.metric}", place, row, self.distrust(row.metric))
             for place, row in enumerate(self.result.as_rows())
         )
 
@@ -381,10 +381,13 @@ def public_result(result: RunResult) -> RunResult:
             "rows": tuple(_row(row) for row in result.rows),
             "cost": result.cost and _cost(result.cost),
             "findings": result.findings and _findings(result.findings),
-            "trust": result.trust and _trust(result.trust),
+            "outputs": {
+                name: one.model_copy(update={"findings": one.findings and _findings(one.findings)})
+                for name, one in result.outputs.items()
+            },
             "scores_sha256": {},  # A guess at the scores could be checked against it.
         }
-    )
+    ).with_reports(_trust)
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

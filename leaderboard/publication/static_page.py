@@ -14,7 +14,6 @@ from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import BoardIndex, group_of, shown_group
 from leaderboard.publication.snapshot import Board, Snapshot
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.rendering import render
 
 STATIC_PATH = "index.html"  # Where the page is, beside the snapshot it is made from
@@ -82,7 +81,7 @@ def static_page(snapshot: Snapshot, base: IndexBase | None = None) -> bytes:
 
 def _static_board(board: Board, snapshot: Snapshot) -> _StaticBoard:
     card = board.card
-    cells = kept_in_tiers(board.slice(card.headline, None))
+    cells = board.slice(card.headline, None)
     leading = leading_cells(card, cells, snapshot.entries)
     return _StaticBoard(
         card,

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.rows import Row
-from benchmarks.schema import Card, Selector
+from benchmarks.schema import BY_GENERATOR, Card, Selector
 from leaderboard.ranking.rank_ranges import MAX_MISSING, MIN_CLUSTERS
 
 UNSANDBOXED = "unsandboxed"
@@ -102,12 +102,11 @@ def kept_from_ranking(trust_fault: str, isolation: Iterable[str]) -> str:
 
 
 def best_first(cells: Iterable[Cell], *, higher_is_better: bool) -> tuple[Cell, ...]:
-    """The cells of one slice by rank range, then rank, then value; undefined values last."""
+    """The cells of one slice by rank, so that every tier is in one piece; undefined values last."""
     sign = -1.0 if higher_is_better else 1.0
 
-    def order(cell: Cell) -> tuple[float, float, float, str]:
+    def order(cell: Cell) -> tuple[float, float, str]:
         return (
-            math.inf if cell.rank_low is None else cell.rank_low,
             math.inf if cell.rank is None else cell.rank,
             math.inf if cell.value is None else sign * cell.value,
             cell.entry_id,
@@ -118,9 +117,10 @@ def best_first(cells: Iterable[Cell], *, higher_is_better: bool) -> tuple[Cell, 
 
 def chance_of(card: Card, measure: str) -> float | None:
     """What a metric that guesses gets by a measure; None where the card does not say."""
-    if measure == card.headline.measure and card.headline_scale is not None:
+    named = card.headline.measure if measure == BY_GENERATOR else measure
+    if named == card.headline.measure and card.headline_scale is not None:
         return card.headline_scale.chance
-    known = card.measures.get(measure)
+    known = card.measures.get(named)
     return known.chance if known else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -213,30 +213,8 @@ class Group:
     cells: tuple[Cell, ...]  # its cells, best first
 
 
-def in_tiers(ranked: Ranked) -> Ranked:
-    """The ranking with every tier in one piece.
-
-    Board order goes by rank range and tiers by value, so two neighbours may belong to tiers in
-    the other order. Entries that were ranked and not tested stay with their neighbour above.
-    Where no contributions are stored at all, nothing was tested, whatever was made of that.
-    """
-    if not ranked.draws.contributions.shape[1]:
-        ranked = _untested(ranked)
-    places = sorted(range(len(ranked.cells)), key=_levels(ranked.cells).__getitem__)
-    order = np.array(places, np.intp)
-    cells = tuple(ranked.cells[place] for place in places)
-    return Ranked(cells, ranked.ordering.of(order), ranked.draws.of(order))
-
-
-def kept_in_tiers(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    """The order of `in_tiers` for cells that are kept without their draws."""
-    levels = _levels(cells)
-    places = sorted(range(len(cells)), key=levels.__getitem__)
-    return tuple(cells[place] for place in places)
-
-
 def groups(cells: Sequence[Cell]) -> tuple[Group, ...]:
-    """Cells, in the order of `in_tiers`, by tier; one group where nothing was tested."""
+    """Cells in board order by tier; one group where nothing was tested."""
     if all(cell.tier is None for cell in cells):
         return (Group(None, tuple(cells)),)
     levels = _levels(cells)
@@ -244,15 +222,6 @@ def groups(cells: Sequence[Cell]) -> tuple[Group, ...]:
         Group(None if math.isinf(level) else int(level), tuple(cell for _, cell in of))
         for level, of in groupby(zip(levels, cells, strict=True), key=lambda pair: pair[0])
     )
-
-
-def _untested(ranked: Ranked) -> Ranked:
-    size = len(ranked.cells)
-    cells = tuple(cell.model_copy(update={"tier": None}) for cell in ranked.cells)
-    ordering = replace(
-        ranked.ordering, tests=None, corrected=np.full((size, size), np.nan), tiers=(None,) * size
-    )
-    return Ranked(cells, ordering, ranked.draws)
 
 
 def _levels(cells: Sequence[Cell]) -> list[float]:

@@ -11,7 +11,7 @@ HANG_UP = {"Connection": "close"}
 _WITHIN_S = 10.0
 
 
-async def body_of(request: Request, most: int, *, within_s: float = _WITHIN_S) -> bytes:
+async def body_of(request: Request, most: int, *, within_s: float | None = _WITHIN_S) -> bytes:
     """The body of a request, or of one that is too large so much that it shows."""
     content = bytearray()
     async with asyncio.timeout(within_s):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
@@ -12,6 +12,7 @@ from leaderboard.store.interface import Changes, Repository, Store
 
 _FILES = 200
 _BYTES = 64 << 20
+Fetch = Callable[[str, Path], object]
 
 
 def copy_store(source: Store, target: Store, scratch: Path, *, anew: bool = True) -> Iterator[str]:
@@ -26,7 +27,7 @@ def copy_store(source: Store, target: Store, scratch: Path, *, anew: bool = True
         paths = sorted(here.list(), key=lambda path: ("/" not in path, path))
         _check_extra(side, paths, there)
         todo = _differing(paths, here, there, scratch)
-        for batch in _batches(todo, here, scratch):
+        for batch in batches(todo, here.fetch, scratch, _FILES):
             changes: Changes = batch
             there.commit(changes, parent=there.head(), message=f"Copy {len(batch)} files")
             yield f"{side}: {len(batch)} files copied."
@@ -79,7 +80,7 @@ def _differing(
 
 
 def _digest(path: str, repository: Repository, scratch: Path) -> str:
-    file = _fetched(path, repository, scratch)
+    file = _fetched(path, repository.fetch, scratch)
     try:
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
@@ -87,21 +88,23 @@ def _digest(path: str, repository: Repository, scratch: Path) -> str:
         file.unlink()
 
 
-def _batches(paths: Sequence[str], here: Repository, scratch: Path) -> Iterator[dict[str, Path]]:
-    """Files fetched, as many as go into one commit."""
+def batches(
+    paths: Sequence[str], fetch: Fetch, scratch: Path, files: int
+) -> Iterator[dict[str, Path]]:
+    """Files fetched into the scratch, as many as go into one commit: so many, or 64 MiB."""
     batch: dict[str, Path] = {}
     n_bytes = 0
     for path in paths:
-        batch[path] = _fetched(path, here, scratch)
+        batch[path] = _fetched(path, fetch, scratch)
         n_bytes += batch[path].stat().st_size
-        if len(batch) == _FILES or n_bytes >= _BYTES:
+        if len(batch) == files or n_bytes >= _BYTES:
             yield batch
             batch, n_bytes = {}, 0
     if batch:
         yield batch
 
 
-def _fetched(path: str, repository: Repository, scratch: Path) -> Path:
+def _fetched(path: str, fetch: Fetch, scratch: Path) -> Path:
     file = scratch / uuid.uuid4().hex
-    repository.fetch(path, file)
+    fetch(path, file)
     return file

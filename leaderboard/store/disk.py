@@ -1,19 +1,14 @@
-"""Writing, walking and failing on a disk, as a folder store needs it."""
+"""Walking and failing on a disk, as a folder store needs it."""
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.errors import TransientError
-
-_PIECE = 1 << 20
-DRAFT = ".draft"  # Ending of a file that is not yet what it is to be
 
 _REMEDIES = {
     errno.ENOSPC: "Free space on the store's disk, then try again.",
@@ -37,28 +32,6 @@ def failing(action: str) -> Iterator[None]:
             f"The store could not {action}: {error.strerror or type(error).__name__}.",
             remedy,
         ) from error
-
-
-def replace_durably(path: Path, content: bytes) -> None:
-    """Write a file so that readers and a crash see the old content or the new, never a part."""
-    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
-    try:
-        write_durably(draft, content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)  # Still there only where something failed.
-
-
-def write_durably(path: Path, content: bytes | Path) -> None:
-    """Write a file, or copy one piece by piece, and wait until the disk has it."""
-    with path.open("wb") as file:
-        if isinstance(content, Path):
-            with content.open("rb") as source:
-                shutil.copyfileobj(source, file, _PIECE)
-        else:
-            file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def files_below(top: Path, *, without: Path) -> Iterator[Path]:

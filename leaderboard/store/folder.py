@@ -22,15 +22,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from benchmarks.errors import PlatformError, TransientError
-from leaderboard.store.disk import (
-    DRAFT,
-    failing,
-    files_below,
-    make_room,
-    remove_file,
-    replace_durably,
-    write_durably,
-)
+from benchmarks.sources.output import DRAFT, replace_durably, write_durably
+from leaderboard.store.disk import failing, files_below, make_room, remove_file
 from leaderboard.store.interface import (
     CONTROL,
     Changes,

@@ -101,6 +101,11 @@ def _no_waits() -> None:
     """Of a store that lets nobody wait."""
 
 
+def _nowhere(_version: str) -> str:
+    """Of a store that keeps no history."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Store:
     """The two repositories of an Assay, and the pulses of its workers.
@@ -126,6 +131,8 @@ class Store:
         heartbeats_shared: whether workers of other machines see those of this one.
         private_readable: whether this process may read the private repository; without it, boards,
             results and the public queue can be read.
+        permanent_address: where a version of the public side stays readable; empty where the store
+            keeps no history.
     """
 
     public: Repository
@@ -141,6 +148,7 @@ class Store:
     wait_no_more: Callable[[], None] = _no_waits
     heartbeats_shared: bool = True
     private_readable: Callable[[], bool] = _always
+    permanent_address: Callable[[str], str] = _nowhere
 
     def commit_wait_min(self) -> int:
         """Minutes until the next commit may be made; 0 where it is one at the most."""

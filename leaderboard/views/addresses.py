@@ -55,6 +55,12 @@ def metric_address(entry_id: str) -> str:
     return address("metric", id=entry_id)
 
 
+def record_address(benchmark: str, entry_id: str) -> str:
+    """The record of Every Eval Ever of a metric on a benchmark."""
+    named = f"{quote(benchmark, safe='')}/{quote(entry_id)}"
+    return f"./v1/exports/metrics/{named}/every-eval-ever.json"
+
+
 def submission_address(submission_id: str, *, kind: str = "") -> str:
     """One submission beside the forms, of which `kind` is open."""
     return address("submit", kind=kind, id=submission_id)

@@ -23,7 +23,7 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.skill_tests import TestedColumn
-from leaderboard.ranking.slices import Basis, Ranked, groups, in_tiers, kept_in_tiers
+from leaderboard.ranking.slices import Basis, Ranked, groups
 from leaderboard.text import clean, count, number, rate
 from leaderboard.views.boards import OWN, Arrangement, Choice, Filters, Layout
 from leaderboard.views.figures import Verdict, by_value, estimate, rank_range
@@ -39,7 +39,7 @@ _MOST_AHEAD = 3
 class Ranking:
     """A ranking, and which of its rows are shown."""
 
-    cells: tuple[Cell, ...]  # all that were ranked together, in the order of `tiers.in_tiers`
+    cells: tuple[Cell, ...]  # all that were ranked together, in board order
     shown: tuple[Cell, ...]  # those of them that a filter keeps
     basis: Basis  # what ranks and tiers rest on
     # the ranking with its tests; None where it is the one of the snapshot
@@ -71,15 +71,15 @@ def ranking_of(choice: Choice, view: View) -> Ranking:
     card, everyone = choice.board.card, choice.entry_ids()
     kept = choice.filters.kept(everyone, view.entries, card)
     if choice.filters.within and kept:
-        found = in_tiers(view.orders.ranked(card, choice.slices(), kept))
+        found = view.orders.ranked(card, choice.slices(), kept)
         return Ranking(
             found.cells, found.cells, Basis.of(found), found, everyone=len(everyone), within=True
         )
     if is_stored(choice):
-        tested, cells = None, kept_in_tiers(choice.slices()[0])
+        tested, cells = None, choice.slices()[0]
         basis = stored_basis(cells, view.entries, card)
     else:
-        tested = in_tiers(view.orders.ranked(card, choice.slices()))
+        tested = view.orders.ranked(card, choice.slices())
         cells, basis = tested.cells, Basis.of(tested)
     shown = cells if kept is None else tuple(one for one in cells if one.entry_id in kept)
     places = {} if kept is None else ranks_among(shown)
@@ -91,7 +91,7 @@ def ranking_with_tests(choice: Choice, view: View) -> Ranked:
     card = choice.board.card
     kept = choice.filters.kept(choice.entry_ids(), view.entries, card)
     within = kept if choice.filters.within and kept else None
-    return in_tiers(view.orders.ranked(card, choice.slices(), within))
+    return view.orders.ranked(card, choice.slices(), within)
 
 
 def data_of(choice: Choice, part: str = "") -> str:

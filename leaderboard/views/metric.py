@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from benchmarks.schema import Card, Selector
+from benchmarks.schema import BY_GENERATOR, Card, Selector
 from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.publication.entries import (
     Entry,
@@ -31,21 +31,29 @@ from leaderboard.publication.metric_facts import (
     metric_name,
     verification_of,
 )
-from leaderboard.publication.reader import SIMULATED, BoardIndex, View, headline_cells
+from leaderboard.publication.reader import (
+    SIMULATED,
+    BoardIndex,
+    View,
+    headline_cells,
+)
 from leaderboard.publication.skill_names import common_key, common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
 from leaderboard.ranking.index import Interval
 from leaderboard.records import Kind, RunResult, Status, Submission
-from leaderboard.text import MISSING, clean, count, interval
+from leaderboard.text import MISSING, clean, count
 from leaderboard.trust import TITLES, Check, TrustReport
 from leaderboard.views.addresses import (
     board_address,
     compare_address,
     items_address,
     metric_address,
+    record_address,
     skills_address,
 )
+from leaderboard.views.citation import NOWHERE, CitedAt, benchmark_bibtex, metric_citation
 from leaderboard.views.figures import estimate, rank_range
+from leaderboard.views.hub_results import metric_hub_results
 from leaderboard.views.skills import (
     DECLARED,
     GIGA,
@@ -189,7 +197,8 @@ def on_boards(shown: MetricOnBoards, view: View) -> tuple[OnBoard, ...]:
     wanted = [entry.entry_id for entry in shown.entries]
     found = []
     for board in view.boards.values():
-        cells = () if board.empty else board.of_entries(wanted)
+        every = () if board.empty else board.of_entries(wanted)
+        cells = [cell for cell in every if cell.measure != BY_GENERATOR]
         # Its own before those of its siblings, of which the latest counts.
         order = sorted(shown.others, key=lambda entry: entry.published_at, reverse=True)
         there = {cell.entry_id for cell in cells}
@@ -267,65 +276,6 @@ def _profile_row(one: OnBoard, cell: Cell, view: View) -> ProfileRow | None:
     )
 
 
-_CITATION = re.compile(r"(?P<authors>[^:.\d]+(?: et al\.)?): (?P<title>.+?)\. (?P<rest>.*)")
-_ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
-_YEAR = re.compile(r"\b(20\d\d)\b")
-_SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}", "&": r"\&",
-    "%": r"\%", "$": r"\$",
-    "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-}  # fmt: skip
-"""Braces by name: BibTeX counts those with a backslash too, and a lone one would end the field."""
-_LONGEST_CITED = 300
-
-
-def benchmark_bibtex(card: Card) -> str:
-    """The work behind a benchmark; the citation as a note where it cannot be taken apart."""
-    found = _CITATION.match(card.citation)
-    fields: dict[str, str] = {}
-    if found and not card.simulated:
-        names = found["authors"].removesuffix(" et al.").split(", ")
-        more = ["others"] if found["authors"].endswith(" et al.") else []
-        fields["author"] = " and ".join([*map(latex, names), *more])
-        fields["title"] = f"{{{latex(found['title'])}}}"
-    else:
-        fields["title"] = f"{{{latex(card.title)}}}"
-        fields["note"] = latex(card.citation)
-    year = _YEAR.search(card.citation)
-    fields["year"] = year[1] if year else ""
-    arxiv = _ARXIV.search(card.citation)
-    if arxiv:
-        fields |= {"eprint": arxiv[1], "archiveprefix": "arXiv"}
-    fields["url"] = card.links.get("paper") or card.links.get("Paper", "")
-    return _bibtex(f"{card.name}{fields['year']}", fields)
-
-
-def entry_bibtex(entry: Entry, cards: Iterable[Card], authors: Iterable[str], url: str) -> str:
-    """The results of a metric on this board."""
-    names = [name for name in map(latex, authors) if name] or [latex(entry.submitter)]
-    tested = ", ".join(f"{card.title} {card.revision}" for card in cards)
-    name = f"{entry.metric} {entry.version}".strip()
-    fields = {
-        "author": " and ".join(f"{{{name}}}" for name in names if name),
-        "title": f"{{{latex(name)}: results of a text-to-image metric on Assay}}",
-        "year": f"{entry.published_at:%Y}",
-        "month": f"{entry.published_at:%b}".lower(),
-        "note": latex(f"Entry {entry.submission_id}, on {tested}"),
-        "url": url,
-    }
-    return _bibtex(f"assay-{entry.submission_id}", fields)
-
-
-def latex(value: str) -> str:
-    """A submitted text that BibTeX takes for nothing but text."""
-    return "".join(_SPECIAL.get(char, char) for char in clean(value)[:_LONGEST_CITED]).strip()
-
-
-def _bibtex(key: str, fields: Mapping[str, str]) -> str:
-    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
-    return f"@misc{{{key},\n{lines}}}"
-
-
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -359,89 +309,6 @@ def commands_for(entry: Entry, card: Card, status: Status | None) -> Commands:
     )
 
 
-FILE = ".eval_results/assay.yaml"
-NO_DATASET = "its data are not in a dataset of the Hub"
-_DATASET = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)/?")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-_SOURCE = "Assay"
-
-
-@dataclass(frozen=True)
-class HubResults:
-    """What is ready to be put into a repository."""
-
-    content: str  # of the file; empty where no benchmark has a dataset
-    left_out: Mapping[str, str]  # benchmark to the reason why it is not in it
-
-
-def hub_results(entry: Entry, cells: Iterable[tuple[Card, Cell]], url: str = "") -> HubResults:
-    """The metadata of a metric."""
-    # Loaded here: the pages start without them.
-    import yaml  # noqa: PLC0415
-    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml  # noqa: PLC0415
-
-    found, left_out = [], {}
-    for card, cell in cells:
-        dataset = dataset_of(card)
-        why = _why_not(card, cell)
-        if why or dataset is None:
-            left_out[card.title] = why or NO_DATASET
-            continue
-        found.append(
-            EvalResultEntry(
-                dataset_id=dataset[0],
-                dataset_revision=dataset[1] or None,
-                task_id=card.name,
-                value=round(cell.value or 0.0, 6),
-                date=f"{entry.published_at:%Y-%m-%dT%H:%M:%SZ}",
-                source_url=url or None,
-                source_name=_SOURCE if url else None,
-                notes=_notes(entry, card, cell),
-            )
-        )
-    if not found:
-        return HubResults("", left_out)
-    records = eval_result_entries_to_yaml(found)
-    content = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)
-    return HubResults(content, left_out)
-
-
-def _why_not(card: Card, cell: Cell) -> str:
-    if card.simulated:
-        return "its ratings are simulated"
-    if cell.distrust:
-        return cell.distrust
-    return "its value is undefined" if cell.value is None else ""
-
-
-def dataset_of(card: Card) -> tuple[str, str] | None:
-    """The dataset a benchmark's answers come from and the full commit it is pinned to, if any."""
-    for file in card.files:
-        if file.role == "answers" and file.repo and _REPOSITORY.fullmatch(file.repo):
-            return file.repo, file.revision if _COMMIT.fullmatch(file.revision) else ""
-    for address in card.links.values():
-        linked = _DATASET.fullmatch(address)
-        if linked:
-            return linked[1], ""
-    return None
-
-
-def _notes(entry: Entry, card: Card, cell: Cell) -> str:
-    measure = info(card, cell.measure).title
-    span = interval(cell.ci_low, cell.ci_high)
-    parts = [
-        f"meta-evaluation of a metric: {measure} with people ({token(cell.selector)})",
-        f"95 % interval {span}" if span else "",
-        f"{cell.n_items} items, {cell.n_clusters} {card.cluster}s",
-        f"{cell.n_missing} scores missing" if cell.n_missing else "",
-        f"Assay revision {card.revision}, protocol {card.protocol}",
-        f"entry {entry.entry_id}",
-        origin(entry),
-    ]
-    return "; ".join(clean(part) for part in parts if part).replace("−", "-")
-
-
 # Its page.
 
 MOST_ROWS = 1200  # Of every measure and skill of one benchmark
@@ -470,12 +337,12 @@ def metric_page(
     *,
     changes: Mapping[str, str] | None = None,
     results_of: Callable[[Submission], Sequence[RunResult]] = lambda _: (),
-    url: str = "",
+    at: CitedAt = NOWHERE,
 ) -> dict[str, Any]:
     """What the page of a metric prints, by name.
 
     `changes` has the title of a benchmark to the address of its changes since earlier revisions;
-    `results_of` reads the results of a submission, of earlier versions too.
+    `results_of` reads the results of a submission, of earlier versions too; `at` is for citations.
     """
     entry, status = shown.entry, shown.status
     boards = on_boards(shown, view)
@@ -525,9 +392,14 @@ def metric_page(
         "over": standing_over(status.submission, statuses) if status else None,
         "before": before,
         "recomputed": [_recomputed(one, shown) for one in boards],
-        "own_bibtex": entry_bibtex(entry, [one.card for one in boards], authors, url),
+        "cite": metric_citation(entry, [one.card for one in boards], authors, at),
+        "records": [
+            (one.card.title, record_address(one.card.name, one.entry_id))
+            for one in boards
+            if one.entry_id == entry.entry_id
+        ],
         "works_bibtex": "\n\n".join(dict.fromkeys(benchmark_bibtex(one.card) for one in boards)),
-        "hub": hub_results(entry, headlines, url),
+        "hub": metric_hub_results(entry, headlines, at),
         "failures": items_address(
             open_boards[0].card.name, a=open_boards[0].entry_id, show="failures"
         )

@@ -10,7 +10,8 @@ from leaderboard.models.people import PeopleBoard
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.text import clean, count, interval, number
 from leaderboard.views.figures import Verdict, in_words
-from leaderboard.views.models import plain_name
+from leaderboard.views.models import one_line, plain_name
+from leaderboard.votes.results import VoteResults
 
 DIGITS = 2  # Of ratings
 _MOST_NAMED = 3
@@ -165,3 +166,27 @@ def differs(test: PairTest) -> bool:
 def _more(names: Sequence[str], what: str = "other") -> list[str]:
     left = len(names) - _MOST_NAMED
     return [count(left, what)] if left > 0 else []
+
+
+def verdict_of_votes(results: VoteResults | None, title: str) -> Verdict:
+    """What the corrected tests between voted models say; None: no revision is published."""
+    if results is None:
+        return Verdict(f"No votes on {title} are published yet.")
+    voted = [one for one in results.models if one.rank is not None]
+    ranks = {(one.rank_low, one.rank_high) for one in voted}
+    if len({one.group for one in voted}) > 1:
+        said = f"The models on {title} have no common order: some were never compared, nor through others."
+    elif ranks <= {(1, len(voted))}:
+        said = f"On {title} no two of {count(len(voted), 'model')} differ significantly."
+    else:
+        first = next(one for one in voted if one.rank == 1)
+        level = (first.rank_high or 1) - 1  # Models that are not significantly less preferred
+        others = f"{level} of the {len(voted) - 1} others not significantly less"
+        if not level:
+            others = "significantly more than every other model"
+        said = f"On {title} people prefer {one_line(first.title, _LONGEST_NAME)}, {others}."
+    given = f"{count(results.n_votes, 'vote')} of {count(results.n_raters, 'person', 'people')}"
+    return Verdict(
+        said,
+        f"{given}, who chose between two models’ images of a prompt without knowing which models these were.",
+    )

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from benchmarks.prompt_sets.prompt_set import SetPrompt
+from benchmarks.prompt_sets.prompt_set import Judge, SetPrompt
 from benchmarks.schema import Card
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, ModelSummary, SkillBoard
@@ -85,6 +85,11 @@ class Choice:
     reader: ModelReader  # reads the models and their scores
     view: View  # the boards of metrics
     remarks: tuple[str, ...] = ()  # what was asked for and could not be shown, in sentences
+
+    @property
+    def own_judge(self) -> Judge | None:
+        """The judge of the prompt set's authors, where they brought one."""
+        return self.reader.prompt_sets[self.card.name].judge
 
     @property
     def board_query(self) -> BoardQuery:
@@ -278,7 +283,7 @@ class ModelQuery:
         return with_state(link, **of.to_params(), order=order, page=shown)
 
 
-ViewName = Literal["skills", "gallery", "seeds", "two", "prompt", "judges"]
+ViewName = Literal["skills", "gallery", "seeds", "two", "prompt", "judges", "votes"]
 VIEWS: tuple[ViewName, ...] = get_args(ViewName)
 _LONGEST_NAME = 300
 
@@ -344,6 +349,7 @@ VIEW_TITLES: Mapping[ViewName, str] = {
     "two": "Two models",
     "prompt": "One prompt",
     "judges": "Judges",
+    "votes": "Votes",
 }
 
 
@@ -386,7 +392,12 @@ class Drawn:
 
 def plain_name(entry: ModelEntry, limit: int = 60) -> str:
     """Name and version as one line of text; not escaped yet."""
-    shown = " ".join(clean(entry.title).split())
+    return one_line(entry.title, limit)
+
+
+def one_line(title: str, limit: int) -> str:
+    """A submitted title as one line of text; not escaped yet."""
+    shown = " ".join(clean(title).split())
     return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
 
 

@@ -24,7 +24,6 @@ from leaderboard.ranking.cells import (
     is_at_or_below_chance,
     too_few,
 )
-from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.text import count, usd
 from leaderboard.views.figures import Verdict, estimate
 from leaderboard.views.skills import (
@@ -124,7 +123,7 @@ class MetricPick:
 
 def board_ranking(board: BoardIndex, entries: Mapping[str, Entry]) -> Ranking:
     """The published headline of a benchmark, as it is ordered there."""
-    card, cells = board.card, kept_in_tiers(headline_cells(board))
+    card, cells = board.card, headline_cells(board)
     leading = {cell.entry_id for cell in leading_cells(card, cells, entries)}
     measure = info(card, cells[0].measure) if cells else info(card, card.headline.measure)
     few = too_few(cells, card.cluster)

@@ -21,7 +21,7 @@ from leaderboard.publication.entries import latest_entries
 from leaderboard.publication.metric_facts import metric_label
 from leaderboard.text import clean
 from leaderboard.views.addresses import board_address, metric_address, model_address
-from leaderboard.web.guides import FIGURES, figure
+from leaderboard.web.guides import FIGURES, figure, figure_type
 
 _LEVEL = 9
 _KEPT = "public, max-age=31536000, immutable"
@@ -57,17 +57,24 @@ def assets() -> tuple[Asset, Asset]:
     return asset("style.css", "text/css"), asset("site.js", "text/javascript")
 
 
+def vote_script() -> Asset:
+    """The script of the page of votes."""
+    return asset("vote.js", "text/javascript")
+
+
 def asset_routes() -> tuple[Route, ...]:
-    """The routes of both, and of the drawings of the guides."""
-    own = (Route(f"/{one.name}", _serving(one), methods=["GET", "HEAD"]) for one in assets())
+    """The routes of all of them, and of the drawings of the guides."""
+    every = (*assets(), vote_script())
+    own = (Route(f"/{one.name}", _serving(one), methods=["GET", "HEAD"]) for one in every)
     return *own, Route(f"/{FIGURES}/{{name}}", _figure, methods=["GET", "HEAD"])
 
 
 async def _figure(request: Request) -> Response:
-    content = figure(request.path_params["name"])
+    name = request.path_params["name"]
+    content = figure(name)
     if content is None:
         return Response(status_code=404)
-    return Response(content, media_type="image/svg+xml", headers={"Cache-Control": _ASKED_AGAIN})
+    return Response(content, media_type=figure_type(name), headers={"Cache-Control": _ASKED_AGAIN})
 
 
 def _serving(one: Asset) -> Callable[[Request], Awaitable[Response]]:

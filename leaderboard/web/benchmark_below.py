@@ -30,6 +30,7 @@ from leaderboard.views.benchmark_board import (
 )
 from leaderboard.views.board_tables import Pair, pairs, tested_places
 from leaderboard.views.boards import Choice
+from leaderboard.views.citation import NOWHERE, CitedAt, metric_board_citation
 from leaderboard.views.figures import rank_range
 from leaderboard.web.board_table import direction
 from leaderboard.web.components import HeatCell, Values
@@ -292,7 +293,7 @@ class MatrixCell:
     ahead: bool = False  # whether the metric of the row is the better one
 
 
-def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
+def below_of(choice: Choice, view: View, at: CitedAt = NOWHERE, hub: str = "") -> str:
     """The second part of a tab; empty where nothing is ranked."""
     selector = choice.selector
     if selector is None:
@@ -305,7 +306,7 @@ def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
         among = None if choice.filters.within else kept
         matrix = matrix_of(ranked, pairs(ranked, among=among), view.entries, choice)
     heat = skill_heat(choice, view)
-    programs = snippets(choice, data_of(choice), site, hub) if site else ()
+    programs = snippets(choice, data_of(choice), at.site, hub) if at.site else ()
     printed = None if len(choice.skills) > 1 else as_published(card, selector, choice.skill)
     return render(
         "metrics/benchmark_below.html", matrix=matrix,
@@ -313,7 +314,7 @@ def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
         heat=heat_of(heat, choice, view.entries) if heat and heat.entry_ids else None,
         heat_data=data_of(choice, "skills"),
         published=printed, programs=programs, within=choice.filters.within,
-        cite=citation(choice, view, site),
+        cite=metric_board_citation(choice, at),
     )  # fmt: skip
 
 
@@ -374,23 +375,6 @@ def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> Va
     return {"heads": heads, "rows": rows, "legend": legend}
 
 
-def citation(choice: Choice, view: View, site: str) -> tuple[str, str]:
-    """What to cite a board with: a sentence, and BibTeX."""
-    card = choice.board.card
-    measure = choice.measure_title
-    at = f"{view.built_at:%Y-%m-%d}" if view.built_at else "not dated"
-    year = f"{view.built_at:%Y}" if view.built_at else ""
-    address = f"{site}{choice.query.to_link().removeprefix('./')}" if site else ""
-    what = f"{card.title}, revision {card.revision}: {measure}, {choice.title}"
-    plain = " ".join(filter(None, (
-        f"Assay, board of {what}, as of {at}.", address, card.citation,
-    )))  # fmt: skip
-    fields = {"title": f"Assay: board of {what}", "year": year, "url": address,
-              "note": f"As of {at}. {card.citation}".strip()}  # fmt: skip
-    lines = ",\n".join(f"  {name} = {{{_bib(value)}}}" for name, value in fields.items() if value)
-    return plain, f"@misc{{assay-{card.name},\n{lines}\n}}"
-
-
 def p_text(p: float) -> str:
     """A p-value for a narrow cell."""
     if p < 0.0005:
@@ -413,11 +397,6 @@ def patterns(pair: Pair) -> str:
     if pair.exact:
         return f"exact (all {pair.n_patterns:,} patterns)"
     return f"{pair.n_patterns:,} random patterns" if pair.n_patterns else "p is an upper bound"
-
-
-def _bib(value: str) -> str:
-    """A value of BibTeX in braces of its own, which it may not close."""
-    return value.replace("{", "(").replace("}", ")")
 
 
 def _unit(ranked: Ranked, card: Card) -> str:

@@ -13,7 +13,7 @@ from leaderboard.publication.earlier_boards import Progress
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import SIMULATED, View
-from leaderboard.ranking.slices import Basis, kept_in_tiers
+from leaderboard.ranking.slices import Basis
 from leaderboard.rendering import render
 from leaderboard.text import count, number
 from leaderboard.views.addresses import metric_address, query_string
@@ -47,6 +47,7 @@ from leaderboard.views.changes import (
     progress_of,
     with_earlier,
 )
+from leaderboard.views.citation import CitedAt
 from leaderboard.views.metrics import MetricsQuery
 from leaderboard.web.benchmark_below import below_of, everything_published
 from leaderboard.web.board_table import (
@@ -85,9 +86,9 @@ def benchmark_below(context: Context, params: Mapping[str, str], site: str = "")
     """What stands below the ranking and takes longer: pairs, skills, published figures, programs."""
     if params.get("view") in VIEWS:
         return LiveContent("")
-    view = context.reader.view()
+    view, at = context.reader.view(), CitedAt(context.reader.revision(), site)
     choice = resolve(BoardQuery.from_params(params), view.boards)
-    return LiveContent(below_of(choice, view, site, context.hub))
+    return LiveContent(below_of(choice, view, at, context.hub))
 
 
 def board_html(choice: Choice, view: View, earlier: Values | None = None) -> str:
@@ -387,8 +388,7 @@ def _earlier_table(found: Comparison) -> tuple[Values | None, list[Line], int]:
     card = then.board.card
     stated = [then.entries[cell.entry_id].provenance.get(card.name) for cell in cells]
     n_resamples = max((one.n_resamples for one in stated if one), default=0)
-    ranked = kept_in_tiers(cells)
     table = board_table(
-        ranked, then.entries, card, info(card, selector.measure), f"{card.title}, {then.tag}"
+        cells, then.entries, card, info(card, selector.measure), f"{card.title}, {then.tag}"
     )
-    return table, legend(ranked, card, Basis.of_kept(cells, n_resamples)), len(cells)
+    return table, legend(cells, card, Basis.of_kept(cells, n_resamples)), len(cells)

@@ -294,6 +294,46 @@ class ScatterChart:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A curve with a band around it."""
+
+    name: str  # at its end, and on hover
+    points: Sequence[tuple[float, float]]  # places along and values
+    # lower and upper end of the band at every point; none: no band
+    band: Sequence[tuple[float, float]] = ()
+    emphasis: Literal["", "a", "b"] = ""
+
+
+@dataclass(frozen=True)
+class CurveChart(ScatterChart):
+    """Curves with bands over two axes, in the same view box."""
+
+    curves: Sequence[Curve] = ()
+
+    def path(self, curve: Curve) -> str:
+        """The curve as a path."""
+        return self._path(curve.points)
+
+    def area(self, curve: Curve) -> str:
+        """The band as a closed path."""
+        along = [x for x, _ in curve.points]
+        ends = list(zip(along, curve.band, strict=True))
+        return (
+            self._path(
+                [
+                    *((x, low) for x, (low, _) in ends),
+                    *((x, high) for x, (_, high) in reversed(ends)),
+                ]
+            )
+            + "Z"
+        )
+
+    def _path(self, points: Sequence[tuple[float, float]]) -> str:
+        steps = (f"{self.along.at(x):g} {self.upward.at(y):g}" for x, y in points)
+        return "M" + "L".join(steps)
+
+
+@dataclass(frozen=True)
 class Line:
     """A line of a bump or a parallel chart: a value at each stop, None where there is none."""
 

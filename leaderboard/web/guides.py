@@ -24,6 +24,7 @@ INSTALLED = Path(sys.prefix) / "share/doc/assay"
 FIRST = "README"
 """Name of the guide that leads to all others; a site without its documents has none."""
 FIGURES = "guide-figures"
+_FIGURE_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 _DOCS, _SUFFIX = "docs/", ".md"
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _NO_SLUG = re.compile(r"[^\w\- ]")
@@ -62,9 +63,14 @@ def guide_address(name: str, section: str = "") -> str:
 
 
 def figure(name: str, root: Path = ROOT) -> bytes | None:
-    """A drawing of the guides; None where there is none of that name."""
-    known = {file.name: file for file in _place(f"{_DOCS}figures", root).glob("*.svg")}
-    return known[name].read_bytes() if name in known else None
+    """A drawing or screenshot of the guides; None where there is none of that name."""
+    known = {file.name: file for file in _place(f"{_DOCS}figures", root).iterdir()}
+    return known[name].read_bytes() if name in known and figure_type(name) else None
+
+
+def figure_type(name: str) -> str:
+    """Media type of a figure; empty for what is none."""
+    return _FIGURE_TYPES.get(posixpath.splitext(name)[1], "")
 
 
 def _place(path: str, root: Path) -> Path:

@@ -29,9 +29,10 @@ from leaderboard.api.replies import Body, reply_bytes, response_of, takes_gzip
 from leaderboard.api.source import Source
 from leaderboard.cache import MemoryCache
 from leaderboard.rendering import render
+from leaderboard.service.address import root_of
 from leaderboard.text import clean, interval, number
 from leaderboard.web.middleware import framed
-from leaderboard.web.page import Page, root_of
+from leaderboard.web.page import Page
 from leaderboard.web.page_metadata import (
     SITE,
     Line,

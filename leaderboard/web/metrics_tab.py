@@ -14,11 +14,13 @@ from leaderboard.publication.entries import MEANINGS, Identity
 from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.metric_facts import metric_name
+from leaderboard.publication.reader import Revision
 from leaderboard.rendering import render
 from leaderboard.text import count, number
 from leaderboard.views.addresses import compare_address, items_address, metric_address
 from leaderboard.views.audit_log import AuditLogReader, recent_activity
 from leaderboard.views.changes import with_earlier
+from leaderboard.views.citation import Citation
 from leaderboard.views.figures import Verdict
 from leaderboard.views.metric_table import BORDA, P_BEST, MetricColumn, MetricRow, flag_labels
 from leaderboard.views.metrics import (
@@ -504,7 +506,7 @@ def metrics_tab(context: Context, query: MetricsQuery) -> LiveContent:
         legend=legend_of(found),
         empty=not table.rows,
         nothing=table.rows and not found.kept,
-        cite=cite(found),
+        cite=cite(found, context.reader.revision()),
         scales=_scales(found),
         left_out=_left_out(found),
         how=bool(table.indexed),
@@ -523,16 +525,15 @@ def activity_part(context: Context, query: MetricsQuery) -> LiveContent:
     )  # fmt: skip
 
 
-def cite(found: MetricsView) -> str:
-    """How the board is cited: what, of which revisions, and when it was made."""
-    view = found.table.view
+def cite(found: MetricsView, revision: Revision) -> Citation:
+    """How the table of all metrics is cited."""
+    boards = found.table.view.boards
     revisions = ", ".join(
-        f"{view.boards[name].card.title} {view.boards[name].card.revision[:12]}"
+        f"{boards[name].card.title} {boards[name].card.revision[:12]}"
         for name in found.table.benchmarks
     )
-    made = f", as of {view.built_at:%Y-%m-%d %H:%M} UTC" if view.built_at else ""
-    version = f", snapshot {view.version[:12]}" if view.version else ""
-    return f"Assay: metrics for text-to-image models{made}{version}. Revisions: {revisions}."
+    title = "Metrics for text-to-image models"
+    return Citation("assay-metrics", title, revision, work=f"Revisions: {revisions}.")
 
 
 def _log(context: Context) -> tuple[Sequence[LogLine], Iterable[str]]:

@@ -44,15 +44,30 @@ def framed(document: bytes, pages: Sequence[Page], path: str) -> bytes:
 
 def unknown_address(pages: Sequence[Page], path: str) -> str:
     """The document for an address where there is nothing."""
+    return render("shell/unknown.html", **document_values(pages, None, path), asked=path)
+
+
+def document_values(
+    pages: Sequence[Page],
+    place: str | None,
+    path: str,
+    *,
+    nonce: str = "",
+    scripts: Sequence[str] = (),
+) -> dict[str, object]:
+    """What `shell/document.html` prints around a page without Gradio.
+
+    `place`: path of the page whose place is marked; `path`: of the request; `nonce`: of the response's
+    content security policy; `scripts`: addresses of more than the site's own.
+    """
     style, script = assets()
-    return render(
-        "shell/unknown.html",
-        here=navigation(pages, None),
-        style=style.address,
-        script=script.address,
-        base="../" * (path.count("/") - 1) or "./",
-        asked=path,
-    )
+    return {
+        "here": navigation(pages, place),
+        "style": style.address,
+        "scripts": (script.address, *scripts),
+        "base": "../" * (path.count("/") - 1) or "./",
+        "nonce": nonce,
+    }
 
 
 _PLAIN = "~:,/"

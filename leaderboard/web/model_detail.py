@@ -17,7 +17,9 @@ from leaderboard.records import JudgeRun
 from leaderboard.rendering import render
 from leaderboard.text import MISSING, clean, count
 from leaderboard.views.addresses import paged, prompt_address
+from leaderboard.views.citation import NOWHERE, CitedAt, model_citation
 from leaderboard.views.figures import rank_range
+from leaderboard.views.hub_results import hub_model_of
 from leaderboard.views.models import (
     PER_PAGE,
     Choice,
@@ -37,13 +39,21 @@ _ORDERS = (
     ("Highest score first", "best"),
     ("As in the set", "set"),
 )
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _MOST_SEEDS = 24
+_FORMS = (
+    ("every-eval-ever.json", "Every Eval Ever"),
+    ("every-eval-ever-samples.jsonl", "its samples"),
+    ("inspect.json", "Inspect log"),
+    ("eval-results.yaml", "results for the Hub"),
+)
+"""Exports of a model by their names in the API, and what they are called."""
 _EXAMPLES = 3
 
 
-def model_html(query: ModelQuery, reader: ModelReader, view: View) -> tuple[str, str, str]:
+def model_html(
+    query: ModelQuery, reader: ModelReader, view: View, at: CitedAt = NOWHERE
+) -> tuple[str, str, str]:
     """The page of a model, its query and its title; which there are where it is not there."""
     known = reader.track().entries
     entry = known.get(query.submission_id)
@@ -86,9 +96,9 @@ def model_html(query: ModelQuery, reader: ModelReader, view: View) -> tuple[str,
         place=PlaceQuery(ModelsQuery(entry.prompt_set)),
         other=next((one.submission_id for one in choice.entries if current and one != entry), ""),
         said=_summary(entry, choice, board),
-        hub=f"https://huggingface.co/{entry.card.model}"
-        if _HUB_ID.fullmatch(entry.card.model)
-        else "",
+        hub=f"https://huggingface.co/{hub}" if (hub := hub_model_of(entry)) else "",
+        cite=model_citation(entry, choice.card, at),
+        forms=_FORMS,
         shared=_shared(entry, known),
         seeds_said=_seeds(entry.images.seeds),
         fields=(*skill_field(choice), *split_field(choice), *judge_field(choice, "", judge),
@@ -214,7 +224,7 @@ def _run(entry_id: str, run: JudgeRun, choice: Choice, changes: Sequence[Robustn
 def command(entry: ModelEntry, card: Card) -> str:
     """What generates the images again; nothing submitted that a shell could read otherwise."""
     model, seen = entry.card, entry.images
-    if not _HUB_ID.fullmatch(model.model):
+    if not hub_model_of(entry):
         return f"python -m benchmarks prompts {card.name}"
     parts = [
         f"python -m evaluator generate --benchmark {card.name} --model {model.model} --out images"

@@ -33,11 +33,13 @@ from leaderboard.publication.reader import View
 from leaderboard.rendering import render
 from leaderboard.text import clean, count, signed
 from leaderboard.views.addresses import paged
+from leaderboard.views.citation import NOWHERE, CitedAt, model_board_citation
 from leaderboard.views.figures import Verdict, in_words
 from leaderboard.views.model_verdict import (
     verdict_of_board,
     verdict_of_pair,
     verdict_of_people,
+    verdict_of_votes,
 )
 from leaderboard.views.models import (
     PER_PAGE,
@@ -54,6 +56,8 @@ from leaderboard.views.models import (
     resolve,
     sets_in_order,
 )
+from leaderboard.views.validation_age import age_note, release_date, validation_age
+from leaderboard.votes.revisions import read_results, sets_with_revisions
 from leaderboard.web.components import Link, Tab, Values
 from leaderboard.web.model_parts import (
     NAMES,
@@ -188,9 +192,11 @@ DECIDING = 4  # Prompts that are shown for each of two models
 _ALL = "all prompts"
 
 
-def place_html(query: PlaceQuery, reader: ModelReader, view: View) -> tuple[str, PlaceQuery, str]:
+def place_html(
+    query: PlaceQuery, reader: ModelReader, view: View, at: CitedAt = NOWHERE
+) -> tuple[str, PlaceQuery, str]:
     """A view of the place, its exact state and its title."""
-    rated = rated_sets(reader)
+    query, rated = _with_votes(query, reader), rated_sets(reader)
     choice = resolve(query.of, reader, view, rated)
     if choice is None:
         return render("models/place.html", **NAMES, choice=None), query, "Models"
@@ -201,9 +207,18 @@ def place_html(query: PlaceQuery, reader: ModelReader, view: View) -> tuple[str,
         **part,
         **_frame(choice, exact, rated, part),
         "query": exact,
+        "cite": model_board_citation(choice, exact.to_link(), at),
         "remarks": (*choice.remarks, *part.get("remarks", ())),
     }
     return render("models/place.html", **values), exact, place_title(exact, choice)
+
+
+def _with_votes(query: PlaceQuery, reader: ModelReader) -> PlaceQuery:
+    """The query; where it is of votes and names no prompt set, of the first one that has some."""
+    if query.view != "votes" or query.of.prompt_set:
+        return query
+    first = next(iter(sets_with_revisions(reader.public)), "")
+    return replace(query, of=replace(query.of, prompt_set=first))
 
 
 def part_of(choice: Choice, query: PlaceQuery) -> Values:
@@ -296,7 +311,6 @@ def _skills(choice: Choice, query: PlaceQuery) -> Values:
     except SubmitterError as error:
         missing = f"{error.message} {error.hint}".strip()
     card = choice.card
-    cited = f"Assay. Text-to-image models on {card.title} (prompt set {card.name}, revision {card.revision})."
     return {
         "board": board,
         "people_missing": missing,
@@ -307,7 +321,6 @@ def _skills(choice: Choice, query: PlaceQuery) -> Values:
             published_table(one, card) for one in (*references_of(card.name), *other_references())
         ),
         "papers": papers(),
-        "citation": "\n".join(filter(None, [cited, card.citation])),
         **(_board_values(board, choice, query) if board is not None else {}),
     }
 
@@ -328,6 +341,9 @@ def _board_values(board: ModelBoard, choice: Choice, query: PlaceQuery) -> Value
         "outside_skill": query.to_link(skill="") if query.of.skill else "",
         "narrowed": query.to_link(alone=True) if only else "",
         "notes": _notes(board),
+        "age": validation_age(board, choice.card, choice.view),
+        "age_note": age_note,
+        "release_date": release_date,
         "unranked": [
             (plain_name(board.entries[one]), standing.unranked)
             for one, standing in first.standings.items()
@@ -679,6 +695,20 @@ def _judges(choice: Choice, _: PlaceQuery) -> Values:
     }
 
 
+def _votes(choice: Choice, _: PlaceQuery) -> Values:
+    """People's votes, with the ranks that the qualified metrics leave open beside them."""
+    name, title = choice.card.name, choice.card.title
+    results = read_results(choice.reader.public, name)
+    board = choice.of_all_models().board()
+    overall = board.skills.get(None) if board is not None else None
+    return {
+        "said": verdict_of_votes(results, title),
+        "fields": (),
+        "results": results,
+        "by_metrics": dict(overall.standings) if overall is not None else {},
+    }
+
+
 def _evidence_names(cards: Mapping[str, Card]) -> dict[str, Callable[..., str]]:
     """Names of boards, skills and measures of the evidence, as far as these are known."""
 
@@ -707,4 +737,5 @@ _PARTS: Mapping[ViewName, Callable[[Choice, PlaceQuery], Values]] = {
     "two": _two,
     "prompt": _prompt,
     "judges": _judges,
+    "votes": _votes,
 }

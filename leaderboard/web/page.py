@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -31,8 +30,8 @@ from leaderboard.views.skills import Prepared as PreparedSkills
 MOST_VISITORS = 64
 """Whose submissions are kept in memory between two looks."""
 
+_PACKAGE = "leaderboard.web.pages"
 _SUFFIX = "_page"
-_HOST = re.compile(r"[A-Za-z0-9.-]{1,200}(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True)
@@ -85,21 +84,18 @@ class Page:
     in_navigation: bool = True  # False where other pages link to it and the navigation need not
 
 
-def all_pages(
-    packages: Sequence[str] = ("leaderboard.web.pages",),
-) -> tuple[Page, ...]:
-    """Every page: those of each module below the packages whose name ends in `_page`."""
+def all_pages() -> tuple[Page, ...]:
+    """Every page: those of each module of `leaderboard.web.pages` whose name ends in `_page`."""
     found: list[Page] = []
-    for package in packages:
-        home = importlib.import_module(package)
-        for module in pkgutil.walk_packages(home.__path__, f"{package}."):
-            if not module.name.endswith(_SUFFIX):
-                continue
-            named = vars(importlib.import_module(module.name)).values()
-            pages = [one for one in named if isinstance(one, Page)]
-            if not pages:
-                raise PlatformError("invalid_page", f"{module.name} does not define a Page.")
-            found += pages
+    home = importlib.import_module(_PACKAGE)
+    for module in pkgutil.iter_modules(home.__path__, f"{_PACKAGE}."):
+        if not module.name.endswith(_SUFFIX):
+            continue
+        named = vars(importlib.import_module(module.name)).values()
+        pages = [one for one in named if isinstance(one, Page)]
+        if not pages:
+            raise PlatformError("invalid_page", f"{module.name} does not define a Page.")
+        found += pages
     return tuple(sorted(found, key=lambda page: page.order))
 
 
@@ -174,12 +170,3 @@ def _current(place: Place, here: Place | None, path: str | None) -> str:
     if place is not here:
         return ""
     return "page" if place.path == path else "true"
-
-
-def root_of(headers: Mapping[str, str]) -> str:
-    """Address of the site by the headers of a request; empty where they do not say it plainly."""
-    host = headers.get("x-forwarded-host") or headers.get("host", "")
-    scheme = headers.get("x-forwarded-proto", "http").partition(",")[0].strip()
-    if scheme not in {"http", "https"} or not _HOST.fullmatch(host):
-        return ""
-    return f"{scheme}://{host}/"

@@ -17,7 +17,6 @@ from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell, beats_chance
-from leaderboard.ranking.slices import kept_in_tiers
 from leaderboard.records import Kind
 from leaderboard.text import clean, count
 from leaderboard.views.benchmark_board import title_of
@@ -141,7 +140,7 @@ def _board(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     card = choice.board.card
     everyone = choice.entry_ids()
     kept = choice.filters.kept(everyone, view.entries, card)
-    cells = [one for one in kept_in_tiers(_cells(choice)) if kept is None or one.entry_id in kept]
+    cells = [one for one in _cells(choice) if kept is None or one.entry_id in kept]
     # Ranks are the whole board's; those among some entries only are not stored.
     ranked = not choice.filters.within
     lines = {cell.entry_id: _line(cell.entry_id, cell, view, ranked=ranked) for cell in cells}

@@ -71,13 +71,12 @@ def create_app(
     clock: Callable[[], datetime],
     sign_in: Authentication | None = None,
     pictures: Pictures | None = None,
-    reader: Reader | None = None,
     source: Source | None = None,
     hub: str = "",
     watch: HealthWatch | None = None,
 ) -> gr.Blocks:
     """Build the site; nothing is served yet."""
-    read = source or Source(reader or Reader(store, cards, clock=clock), store, cards, clock)
+    read = source or Source(Reader(store, cards, clock=clock), store, cards, clock)
     context = Context(
         reader=read.reader,
         live=store.live,

@@ -14,7 +14,6 @@ from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.slices import in_tiers
 from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
@@ -463,7 +462,7 @@ def _chooser(found: SkillView, view: View) -> dict[str, object]:
 def _part(one: Measured, found: SkillView, view: View) -> Values:
     card = one.card
     assert found.found is not None
-    ranked = in_tiers(view.orders.ranked(card, [one.cells]))
+    ranked = view.orders.ranked(card, [one.cells])
     weight = found.found.weights.get(one.part.name)
     marks = [Tag("simulated ratings", "sim")] if card.simulated else []
     marks += [Tag(f"weight {weight:g}")] if weight is not None else []

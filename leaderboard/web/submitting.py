@@ -118,13 +118,9 @@ class FileForm:
         path, form = self._form()
         return context.desk.submit_scores(
             path,
-            benchmark=form.benchmark,
+            form,
             account=account,
             submitter=(self.submitter or "").strip(),
-            name=form.name,
-            version=form.version,
-            description=form.description,
-            lower_is_better=form.lower_is_better,
             private=bool(self.private),
         )
 

@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 
 from evaluator.isolation import layout
 from leaderboard.web.guides import guides
+from supply.locks import LOCKS
 from tests.conftest import REPOSITORY
 from tests.docs.markdown_text import project_files
 from tests.processes import finished
@@ -30,6 +31,7 @@ NEEDED = {
     "": ("requirements-app.in", "requirements-sandbox.in"),
     "metrics": ("requirements-metrics.in",),
     "ray": ("requirements-ray.in",),
+    "watch": ("requirements-watch.in",),
 }
 Assay = Callable[..., CompletedProcess[str]]
 
@@ -97,7 +99,10 @@ def test_a_wheel_asks_for_what_the_lists_ask_for(wheel: Path) -> None:
 def test_the_lists_are_all_that_is_locked() -> None:
     lines = (REPOSITORY / "requirements.in").read_text().splitlines()
     included = {line.removeprefix("-r ") for line in lines if line[0] != "#"}
-    assert included == {name for names in NEEDED.values() for name in names}
+    assert "requirements-watch.txt" in LOCKS  # one of its own: no host needs it
+    assert included | {"requirements-watch.in"} == {
+        name for names in NEEDED.values() for name in names
+    }
 
 
 @pytest.mark.slow

@@ -36,7 +36,9 @@ SHOWN_LINES = 80
 QUICK = "docs/security.md"
 """The one in the default tier."""
 SHARES = {
-    "authors": ("start", "submit-a-metric", "submit-a-model", "built-in-metrics", "use-a-metric"),
+    "authors": (
+        "start", "submit-a-metric", "submit-a-model", "built-in-metrics", "use-a-metric", "export",
+    ),
     "operators": (
         "run-your-own", "operations", "containers", "space", "gpu-and-cluster", "upgrading",
     ),

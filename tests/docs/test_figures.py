@@ -15,6 +15,8 @@ COMMITTED = REPOSITORY / "docs" / "figures"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 ABOUT = 1.5
 """Places differ by less than this of a width of 480, and percentages likewise, whatever rounds."""
+ROUGH = {"training": 15.0}
+"""A network is trained anew for it, whose losses hang on how a processor rounds."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_figure_is_committed_and_no_other() -> None:
-    assert {path.stem for path in COMMITTED.glob("*")} == set(FIGURES)
+    assert {path.stem for path in COMMITTED.glob("*.svg")} == set(FIGURES)
 
 
 @pytest.mark.slow
@@ -35,7 +37,7 @@ def test_committed_figures_are_those_that_the_command_makes(made: Path) -> None:
         again = f"{name}: run `python -m tools.figures` and look at it"
         assert NUMBER.sub("#", old) == NUMBER.sub("#", new), again
         pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
-        assert all(abs(float(a) - float(b)) <= ABOUT for a, b in pairs), again
+        assert all(abs(float(a) - float(b)) <= ROUGH.get(name, ABOUT) for a, b in pairs), again
 
 
 @pytest.mark.slow

@@ -204,6 +204,7 @@ def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
     assert taken.returncode == 0, taken.stderr
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_or_none_is_said_before_anything_is_evaluated(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -111,7 +111,7 @@ def _in_turns(asked: Sequence[Asked]) -> bool:
 def check_nothing_left(store: Store, root: Path, given: Given) -> None:
     """After the sweeps of a later day nothing is left of what was in the works."""
     long_ago = time.time() - timedelta(days=2).total_seconds()
-    for draft in (root / "live").glob("*.draft"):  # of pulses, which are kept by file times
+    for draft in (root / "live").rglob("*.draft"):  # swept by the times of files
         os.utime(draft, (long_ago, long_ago))
     later = replace(store, clock=lambda: store.clock() + timedelta(days=2))
     made(replace(given, name="sweeper"), later).run_all()

@@ -38,7 +38,7 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
 from leaderboard.store.live.interface import Heartbeat
 from leaderboard.store.memory import memory_store
-from leaderboard.submission_service import SandboxAvailability
+from leaderboard.submission_service import SandboxAvailability, ScoresForm
 from tests.benchmarks.toy import Toy
 
 Score = Callable[[int, str], float]
@@ -255,10 +255,15 @@ class Rig:
         """Submit a scoring module."""
         return self.desk.submit_metric(self.module(files), account=account, **more).status
 
-    def send_scores(self, text: str, *, account: Account = ADA, **more: Any) -> Status:
+    def send_scores(
+        self, text: str, *, account: Account = ADA, submitter: str = "", private: bool = False,
+        **said: Any,
+    ) -> Status:  # fmt: skip
         """Submit a scores file."""
-        path = self.scores(text)
-        return self.desk.submit_scores(path, benchmark="toy", account=account, **more).status
+        form = ScoresForm("toy", **said)
+        return self.desk.submit_scores(
+            self.scores(text), form, account=account, submitter=submitter, private=private
+        ).status
 
     def sent(self, files: Files = MODULE, *, account: Account = ADA, **more: Any) -> str:
         """Submit a scoring module; its id."""
@@ -535,7 +540,11 @@ def _timeless(content: bytes) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(result.model_dump_json(exclude={"judged_at"}))
     for name in ("seconds", "pairs_per_s", "calls", "images_decoded"):
         record["cost"].pop(name)
-    record["trust"].pop("spread")
-    for check in record["trust"]["checks"]:
-        check["example"] = None  # Of pairs that moved alike, one is named, and they are shuffled.
+    reports = [record["trust"], *(one["trust"] for one in record["outputs"].values())]
+    for report in filter(None, reports):
+        report.pop("spread")
+        for check in report["checks"]:
+            check["example"] = (
+                None  # Of pairs that moved alike, one is named, and they are shuffled.
+            )
     return record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,57 @@ def test_a_module_that_compares_is_asked_in_both_orders(tmp_path: Path) -> None:
             metric.compare(["red"], [red], [blue, blue])
     with load_metric("colour-reader") as scores, refusal("method_missing"):
         scores.compare(["red"], [red], [blue])
+
+
+@pytest.mark.isolation
+def test_one_output_of_a_module_is_scored_or_all_at_once(tmp_path: Path) -> None:
+    place = written(tmp_path / "m", module_files(SkeletonKind.OUTPUTS, "mine"))
+    red, blue = (Image.new("RGB", (8, 8), colour) for colour in ("#de2e34", "#2c68d6"))
+    with load_metric(place, output="quality") as metric:
+        assert (metric.name, metric.outputs) == ("mine-quality", ("alignment", "quality"))
+        assert metric.score([red, blue], ["red", "red"]) == pytest.approx([0.0, 0.0])
+        every = metric.score_outputs([red, blue], ["red"], cross=True)
+        assert {name: one.shape for name, one in every.items()} == dict.fromkeys(
+            metric.outputs, (2, 1)
+        )
+        assert every["alignment"].ravel().tolist() == [1.0, 0.0]
+        verdicts = metric.verdicts([], [])
+        assert verdicts == []
+        with refusal("method_missing"):
+            metric.compare(["red"], [red], [blue])
+    with load_metric(place, output="alignment") as metric:
+        assert metric.score([red, blue], ["red", "red"]).tolist() == [1.0, 0.0]
+    with load_metric("colour-reader") as metric, refusal("no_outputs"):
+        metric.score_outputs([red], ["red"])
+
+
+@pytest.mark.isolation
+def test_a_warning_is_about_the_scores_that_were_asked_for(tmp_path: Path) -> None:
+    scorer = b"class Scorer:\n    def score(self, images, prompts):\n        return [(0.5, None)] * len(prompts)\n"
+    about = b'name = "mine"\noutputs = ["first", "second"]\n'
+    place = written(tmp_path / "m", {"assay.toml": about, "scorer.py": scorer})
+    red = Image.new("RGB", (8, 8), "#de2e34")
+    with load_metric(place, output="first", isolation="none") as metric:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert metric.score([red], ["red"]).tolist() == [0.5]
+        with pytest.warns(UserWarning, match="1 of 1 pairs"):
+            every = metric.score_outputs([red], ["red"])
+        assert np.isnan(every["second"]).tolist() == [True]
+    with (
+        load_metric(place, output="second", isolation="none") as metric,
+        pytest.warns(UserWarning, match="1 of 1 pairs"),
+    ):
+        metric.score([red], ["red"])
+
+
+def test_an_output_that_is_not_there_is_refused_by_the_names_there_are(tmp_path: Path) -> None:
+    place = written(tmp_path / "m", module_files(SkeletonKind.OUTPUTS, "mine"))
+    with refusal("output_missing", "alignment", "quality"):
+        load_metric(place, isolation="none")
+    for name in (place, "colour-reader", NAME):
+        with refusal("unknown_output", "beauty"):
+            load_metric(name, isolation="none", output="beauty")
 
 
 def written(folder: Path, files: Mapping[str, bytes]) -> Path:

@@ -17,7 +17,7 @@ from PIL import Image
 from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Item, Ready, Reply
 from evaluator.scoring.contract import Verdict
-from evaluator.trust import band, compared, one_step_brighter, reencoded, sampled, tried
+from evaluator.trust import band, compared, one_step_brighter, reencoded, sampled, trials, tried
 from leaderboard.trust import LOOKUP_IMAGES, LOOKUP_SHARE, TrustReport
 
 Batch = Sequence[tuple[Image.Image, str]]
@@ -95,6 +95,30 @@ def test_a_function_of_image_and_prompt_passes_every_check() -> None:
     assert (found.n_pairs, found.n_images) == (16, 8)
 
 
+def test_each_of_several_outputs_has_checks_of_its_own_and_is_asked_once() -> None:
+    count, asked = itertools.count(), list[int]()
+
+    class Rows(FakeClient):
+        def ask(self, items: Sequence[Item]) -> Reply:
+            asked.append(sum(len(one.asked) for one in items))
+            return Reply(
+                tuple(
+                    tuple(
+                        Verdict.of_outputs(
+                            [by_content(opened(one.image.content), asked.prompt), next(count)]
+                        )
+                        for asked in one.asked
+                    )
+                    for one in items
+                )
+            )
+
+    first, second = trials(Rows(sound), questions(), "made_up", 2)
+    assert first == tried(FakeClient(sound), questions(), "made_up")
+    assert (failed(first.report), sum(asked)) == ([], 7 * 16)
+    assert "repeat" in failed(second.report)
+
+
 def test_a_score_relative_to_its_batch_is_caught_with_the_pair_that_shows_it() -> None:
     def relative(batch: Batch) -> list[float]:
         raw = np.array(sound(batch))
@@ -118,9 +142,9 @@ def test_a_missing_score_that_comes_or_goes_fails_whatever_the_others_do() -> No
     ("judge", "fails"),
     [
         (lambda batch: [float(i) for i in range(len(batch))], "order"), (counting(float), "repeat"),
-        (lambda batch: [math.nan] * len(batch), ""), (lambda batch: [0.5] * len(batch), ""),
+        (lambda batch: [0.5] * len(batch), ""),
     ],
-    ids=["by place", "with a memory", "always missing", "constant"],
+    ids=["by place", "with a memory", "constant"],
 )  # fmt: skip
 def test_order_and_memory_are_caught_and_nothing_to_see_is_no_failure(
     judge: Judge, fails: str
@@ -129,6 +153,23 @@ def test_order_and_memory_are_caught_and_nothing_to_see_is_no_failure(
     assert bool(found.why_not) == bool(fails)
     assert (failed(found) == []) if not fails else (fails in failed(found))
     assert ("repeat" in failed(found)) == (fails == "repeat")
+
+
+@pytest.mark.parametrize(("n_scored", "untested"), [(0, True), (3, True), (4, False), (16, False)])
+def test_what_has_few_scores_when_it_is_tested_passes_nothing(
+    n_scored: int, untested: bool
+) -> None:
+    scores = [
+        by_content(opened(picture(i)), p) for i in range(8) for p in questions().texts.values()
+    ]
+    known = sorted(scores)[:n_scored]
+    client = FakeClient(lambda batch: [s if s in known else math.nan for s in sound(batch)])
+    trial = tried(client, questions(), "made_up")
+    found = trial.after(trial.scores)
+    assert (found.n_scored, found.untested) == (n_scored, untested)
+    assert found.why_not or not untested
+    if not n_scored:
+        assert {one.verdict for one in found.checks} == {"measured"}
 
 
 @pytest.mark.parametrize(("precision", "fails"), [("float32", ["alone"]), ("bfloat16", [])])
@@ -170,10 +211,10 @@ def rates_one_to_five(batch: Batch) -> list[float]:
         (lambda batch: [float(np.asarray(image)[0, 0, 0] % 2) for image, _ in batch], True),
         (sound, False), (likes_light, False), (rates_one_to_five, False),
         (lambda batch: [float(len(prompt)) for _, prompt in batch], False),
-        (lambda batch: [0.5] * len(batch), False), (lambda batch: [math.nan] * len(batch), False),
+        (lambda batch: [0.5] * len(batch), False),
     ],
     ids=["hash", "table", "table without scores for others", "table of half of the images",
-         "lowest bit", "honest", "brightness", "rounded", "length", "constant", "no scores"],
+         "lowest bit", "honest", "brightness", "rounded", "length", "constant"],
 )  # fmt: skip
 def test_a_lookup_is_suspected_where_one_grey_level_turns_the_scores(
     judge: Judge, suspected: bool
@@ -301,7 +342,7 @@ def test_samples_are_bounded_depend_on_the_secret_and_keep_pairs_of_one_image() 
 
 
 def test_a_comparison_is_over_the_pairs_with_both_scores() -> None:
-    assert compared("repeat", {}, {}, 0.0).passed is True
+    assert compared("repeat", {}, {}, 0.0).passed is None
     before = {"a": 1.0, "b": math.nan, "c": math.nan, "d": math.nan}
     assert compared("one_pixel", before, {**before, "a": 2.0}, 0.0).mean == 1.0
 

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from leaderboard.accounts import Account, Origin
+from leaderboard.submission_service import ScoresForm
 from tests.hostile.case import Case, Category
 from tests.hostile.corpus import of
 from tests.hostile.corpus.injection import (
@@ -127,7 +128,7 @@ def test_a_scores_file_with_odd_names_or_cells_is_refused(
     path.write_bytes(content)
     head = ground.store.public.head()
     with pytest.raises(SubmitterError) as caught:
-        ground.desk.submit_scores(path, benchmark=BENCHMARK, account=MALLORY, name=title)
+        ground.desk.submit_scores(path, ScoresForm(BENCHMARK, title), account=MALLORY)
     assert caught.value.hint
     assert ground.store.public.head() == head
 
@@ -137,7 +138,7 @@ def test_the_name_of_a_file_is_no_way_in(ground: Ground, tmp_path: Path, what: s
     name = "".join(c for c in ALL[what] if c not in "/\0")[:60]
     path = tmp_path / f"{name}.csv"
     path.write_bytes(_scores("score"))
-    status = ground.desk.submit_scores(path, benchmark=BENCHMARK, account=MALLORY).status
+    status = ground.desk.submit_scores(path, ScoresForm(BENCHMARK), account=MALLORY).status
     assert ground.worker.run_next()
     shown = pages(ground, status.submission.submission_id)
     assert [read_as_html(page)[0] for page in shown.values()] == [[], [], []]

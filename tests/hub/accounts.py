@@ -96,6 +96,16 @@ def write_refusal(repository: Repository | None, account: Account | None) -> Rep
     return error(403, f"You don't have the rights to write to {repository.name}.")
 
 
+def proposal_refusal(repository: Repository | None, account: Account | None) -> Reply | None:
+    """Why an account may open no pull request on a repository; None where it may."""
+    refused = refusal(repository, account)
+    if refused or repository is None:
+        return refused
+    if account is None:
+        return error(401, "Invalid username or password.")
+    return None if account.role == "write" else error(403, "Forbidden: a write token is needed.")
+
+
 def sender(accounts: Mapping[str, Account], request: Request) -> Account | Reply | None:
     """Whose token a request carries: None without one, a refusal for one nobody was given."""
     if not request.token:

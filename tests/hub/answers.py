@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote
 
 import yaml
 
-from tests.hub.accounts import Account, refusal, sender, write_refusal
+from tests.hub.accounts import Account, proposal_refusal, refusal, sender, write_refusal
 from tests.hub.clock import told
 from tests.hub.jobs import Job
 from tests.hub.messages import Reply, Request, error, json_reply, ranged
@@ -213,7 +213,7 @@ def commit(
     revision: str,
     account: Account,
 ) -> Reply:
-    """All changes of a request in one commit, or none."""
+    """All changes of a request in one commit, or none; with `create_pr` on a branch of its own."""
     if revision not in repository.branches:
         return error(404, REVISION_NOT_FOUND, "RevisionNotFound")
     lines = [json.loads(line) for line in request.body.splitlines() if line.strip()]
@@ -231,9 +231,14 @@ def commit(
         except RefusedError as refusal:
             state.commit_limit.give_back(now)
             return refusal.reply
+        branch, number = revision, 0
+        if request.asked("create_pr") == "1":
+            number = 1 + sum(name.startswith("refs/pr/") for name in repository.branches)
+            branch = f"refs/pr/{number}"
+            repository.branches[branch] = head
         made = repository.change(
             changes,
-            branch=revision,
+            branch=branch,
             title=header.get("summary", ""),
             message=header.get("description", ""),
             author=account.name,
@@ -241,9 +246,10 @@ def commit(
         )
         state.tally.note_commit(repository.name, now)
     address = f"{state.endpoint}/{repository.address}/commit/{made.sha}"
-    return json_reply(
-        {"success": True, "commitOid": made.sha, "commitUrl": address, "hookOutput": ""}
-    )
+    told = {"success": True, "commitOid": made.sha, "commitUrl": address, "hookOutput": ""}
+    if number:
+        told["pullRequestUrl"] = f"{state.endpoint}/{repository.address}/discussions/{number}"
+    return json_reply(told)
 
 
 def _ignore_lines(asked: dict[str, Any], files: Files) -> list[str]:
@@ -615,7 +621,9 @@ def _api(
     rest = [unquote(part) for part in (found["rest"] or "").split("/")]
     state.tally.note_request(request.method, name, what or "info")
     repository = state.find(found["kind"], name)
-    if what in _WRITES:
+    if what in {"preupload", "commit"} and request.asked("create_pr") == "1":
+        refused = proposal_refusal(repository, account)
+    elif what in _WRITES:
         refused = write_refusal(repository, account)
     else:
         refused = refusal(repository, account, gate=what not in {"revision", "refs"})

@@ -20,10 +20,9 @@ from benchmarks.statistics.correlation import (
     resampled_spearman,
     spearman_by_group,
 )
-from benchmarks.statistics.detection import auroc, average_precision
+from benchmarks.statistics.detection import auroc, average_precision, better_worse_auc
 from benchmarks.statistics.kendall import resampled_kendall
 from benchmarks.statistics.logistic import BestCurves, plcc
-from benchmarks.statistics.margins import better_worse_auc
 from benchmarks.statistics.pairwise_accuracy import PairForms, tie_calibrated
 from benchmarks.statistics.perm_both import Statistic
 from benchmarks.statistics.resampling import resampled_mean

@@ -1,1 +1,1 @@
-"""Figures of docs/statistics.md, computed with the code of the boards."""
+"""Figures of the documents, computed with the code of the boards."""

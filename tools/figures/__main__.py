@@ -1,4 +1,4 @@
-"""Makes the figures of docs/statistics.md: `python -m tools.figures`.
+"""Makes the figures of the guides: `python -m tools.figures`.
 
 Each is computed with the code of the boards, from the bundled scorers on the demo split or from a
 simulation that the text states, and comes out the same each time.
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.command_line import run
-from tools.figures import intervals, models, ranks
+from tools.figures import croc, intervals, models, prompt_sets, ranks, training
 
 FIGURES: Mapping[str, Callable[[], str]] = MappingProxyType(
     {
@@ -31,6 +31,9 @@ FIGURES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "contradiction": models.contradiction,
         "dominance": models.dominance_ratio,
         "seeds": models.seeds,
+        "croc-coverage": croc.coverage,
+        "prompt-set": prompt_sets.balanced,
+        "training": training.loss_and_held_out,
     }
 )
 """By the name of its file."""

@@ -11,9 +11,9 @@ from benchmarks.statistics import intervals
 from benchmarks.statistics.correlation import spearman
 from benchmarks.statistics.intervals import PerturbedPlan, bca, percentile
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean, seed_of
+from evaluator.drawing import Drawing, scale
 from leaderboard.ranking.rank_ranges import MAX_MISSING
 from tools.figures.demo import board
-from tools.figures.drawing import Drawing, scale
 
 METRIC = "colour-count-reader"
 PROMPTS, IMAGES = 40, 4
@@ -170,7 +170,7 @@ def missing_scores() -> str:
         270,
     )
     across, up = scale(0, 0.2, 60, 450), scale(0.5, 0.9, 205, 40)
-    figure.box(across(0), 40, across(MAX_MISSING) - across(0), 165, "band")
+    figure.rectangle(across(0), 40, across(MAX_MISSING) - across(0), 165, "band")
     figure.text(across(MAX_MISSING) + 6, 55, f"up to {MAX_MISSING:.0%}: ranked", "one", size=13)
     for level in (0.5, 0.6, 0.7, 0.8, 0.9):
         figure.line(60, up(level), 450, up(level), "faint")

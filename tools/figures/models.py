@@ -9,8 +9,8 @@ from benchmarks.model_boards import consensus
 from benchmarks.statistics.concordance import competition_ranks, seed_stability
 from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
 from benchmarks.statistics.resampling import resampled_mean, seed_of
+from evaluator.drawing import Drawing, scale
 from tools.figures.demo import board
-from tools.figures.drawing import Drawing, scale
 from tools.figures.ranks import ordered
 
 MODELS = ("demo-alpha", "demo-delta")
@@ -43,7 +43,7 @@ def dominance_ratio() -> str:
     for n, value in enumerate(apart):
         kind = "one" if value > 0 else "two" if value < 0 else "grey"
         top, end = min(up(0.0), up(value)), max(up(0.0), up(value))
-        figure.box(45 + n * width, top, max(width - 1, 1), max(end - top, 1), kind)
+        figure.rectangle(45 + n * width, top, max(width - 1, 1), max(end - top, 1), kind)
     figure.line(40, up(0.0), 460, up(0.0))
     for tick in (-1.0, -0.5, 0.0, 0.5, 1.0):
         figure.text(36, up(tick) + 5, f"{tick:+.1f}", "muted", "end", 12)

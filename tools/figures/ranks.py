@@ -7,9 +7,9 @@ import numpy as np
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import flip_tests
+from evaluator.drawing import Drawing, scale
 from leaderboard.ranking.rank_ranges import LEVEL, Ordering, draw_ranks, ordering
 from tools.figures.demo import DEMO, Board, board
-from tools.figures.drawing import Drawing, scale
 
 PATTERNS = 10_000
 PAIR = ("colour-count-reader", "colour-reader")
@@ -45,7 +45,9 @@ def paired_test() -> str:
         beyond = min(abs(left), abs(right)) >= abs(real) - 1e-9
         height = 1500 * share
         kind = "two" if beyond else "grey"
-        figure.box(place(left) + 0.5, 220 - height, place(right) - place(left) - 1, height, kind)
+        figure.rectangle(
+            place(left) + 0.5, 220 - height, place(right) - place(left) - 1, height, kind
+        )
     for end in (-abs(real), abs(real)):
         figure.line(place(end), 48, place(end), 220, "two", 2)
     figure.text(place(abs(real)) + 6, 60, f"observed: {real:.3f}", "two strong")
@@ -132,7 +134,7 @@ def rank_ranges() -> str:
             share = float((places[row] == rank).mean())
             x = 180 + 54 * (rank - 1)
             figure.line(x + 2, y + 33, x + 50, y + 33, "faint")
-            figure.box(x + 6, y + 32 - 28 * share, 40, 28 * share, "one")
+            figure.rectangle(x + 6, y + 32 - 28 * share, 40, 28 * share, "one")
             if share >= 0.01:
                 inside = share > 0.75
                 figure.text(

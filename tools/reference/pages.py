@@ -159,7 +159,10 @@ _OF_MEASURES = """\
 A measure is one named meta-metric: what a benchmark computes about a metric. Its name, with the split,
 variant and facet where there are any, is what rows, boards, files and `/v1` carry. Range and chance
 are those of the protocol; *chance* is what a metric of random scores gets. Every value of a board comes
-with its 95 % interval, its number of items and clusters, and the number of missing scores."""
+with its 95 % interval, its number of items and clusters, and the number of missing scores.
+
+Where a benchmark says who made its images, `by_generator` is its headline on the images of one model, whose
+name is the facet: all of its images in one pool, or the comparisons with one of them."""
 
 
 def measures_page(cards: Iterable[Card]) -> str:

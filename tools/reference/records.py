@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from benchmarks.cases import SCHEMA as CASES
 from benchmarks.parquet import SCHEMA as SCORES
+from benchmarks.rated_images import SCHEMA as RATINGS
 from benchmarks.rows import Row
 from leaderboard.ledger.audit_log import Line
 from leaderboard.ledger.editions import Announced
@@ -29,6 +30,10 @@ from leaderboard.ranking.pairs import SCHEMA as PAIRS
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.store.backup import Manifest
 from leaderboard.store.hub import cards
+from leaderboard.votes.records import Poll, Vote
+from leaderboard.votes.results import VoteResults
+from leaderboard.votes.revisions import SCHEMA as VOTES
+from leaderboard.votes.revisions import TEXTS as OF_VOTES
 from tools.reference.markdown import code, page, table, text
 
 COMMON: Mapping[str, str] = {
@@ -158,6 +163,9 @@ RECORDS: Mapping[type[BaseModel], str] = {
     Policy: "`policy.json`: what each account is allowed.",
     Pins: "`model_judges.json`: which metrics an operator decided about.",
     Announced: "`reevaluation/editions.json`: revisions and versions that were announced.",
+    Poll: "`votes/PROMPT_SET/poll.json`, private: how people vote on the images of a prompt set.",
+    Vote: "`votes/PROMPT_SET/votes-N.jsonl`, private: a ballot with its answer on each line.",
+    VoteResults: "`votes/PROMPT_SET/N/board.json`: the board of a published revision of votes.",
     Manifest: "`backup.json`, the first member of a backup.",
 }
 TABLES: Mapping[str, tuple[pa.Schema, str, Mapping[str, str]]] = {
@@ -181,6 +189,16 @@ TABLES: Mapping[str, tuple[pa.Schema, str, Mapping[str, str]]] = {
         CASES,
         "`cases/BENCHMARK/REVISION.parquet`: the items behind the values, where answers are public.",
         cards.OF_CASES,
+    ),
+    "Ratings": (
+        RATINGS,
+        "`ratings/BENCHMARK/REVISION.parquet`: what people said of images, where answers are public.",
+        cards.OF_RATINGS,
+    ),
+    "Votes": (
+        VOTES,
+        "`votes/PROMPT_SET/N/votes.parquet`: a published revision of people's votes on models.",
+        OF_VOTES,
     ),
 }
 

@@ -250,6 +250,36 @@ def call_score(scorer: Any, root: Path, images: list[Any], prompts: list[str]) -
         return numbers(returned, len(prompts), "score", f"{place}")
 
 
+def call_score_rows(
+    scorer: Any, root: Path, images: list[Any], prompts: list[str], outputs: int
+) -> list[float]:
+    """So many floats per pair, one pair after the other; NaN where the scorer gave none."""
+    with reporting(ErrorKind.SCORER_RAISED, root, "score"):
+        returned = scorer.score(images, prompts)
+        place = place_of(scorer.score, root)
+        rows = as_list(returned, "score", place)
+        if len(rows) != len(prompts):
+            raise wrong_count("score", len(rows), len(prompts), "pairs", place)
+        return [
+            number
+            for position, row in enumerate(rows)
+            for number in _row(row, outputs, f"score for pair {position}", place)
+        ]
+
+
+def _row(row: Any, outputs: int, what: str, place: str) -> list[float]:
+    if row is None:
+        return [math.nan] * outputs
+    listed = _unwrapped(row)
+    if isinstance(listed, (list, tuple)):
+        return numbers(listed, outputs, what, place, of="outputs")
+    raise ScorerFailure(
+        ErrorKind.WRONG_TYPE,
+        f"{what} returned {article(row)}, not a row of {outputs} numbers, one for each of the "
+        f"outputs that assay.toml names{place}",
+    )
+
+
 def call_compare(
     scorer: Any, root: Path, prompts: list[str], images_a: list[Any], images_b: list[Any]
 ) -> list[float]:
@@ -359,6 +389,12 @@ class ScoringPath:
             return self._by_texts(images, pairs)
         each = [images[place] for place, _ in pairs]
         return call_score(self._scorer, self._root, each, [prompt for _, prompt in pairs])
+
+    def rows(self, images: list[Any], pairs: Pairs, outputs: int) -> list[float]:
+        """So many floats per pair, one pair after the other; by `score`, whatever else there is."""
+        each = [images[place] for place, _ in pairs]
+        prompts = [prompt for _, prompt in pairs]
+        return call_score_rows(self._scorer, self._root, each, prompts, outputs)
 
     def margins(
         self, images: list[Any], comparisons: Sequence[tuple[int, int, str]]

@@ -172,6 +172,8 @@ class _Answers:
             return self._score(wire_protocol.decode_score(body))
         if magic == wire_protocol.ELEMENTS:
             return self._score_elements(wire_protocol.decode_elements(body))
+        if magic == wire_protocol.ROWS:
+            return self._rows(wire_protocol.decode_rows(body))
         if magic == wire_protocol.COMPARE:
             return self._compare(wire_protocol.decode_compare(body))
         raise wire_protocol.ProtocolError("a request of unknown kind")
@@ -179,6 +181,10 @@ class _Answers:
     def _score(self, request: wire_protocol.ScoreRequest) -> list[float]:
         self._images = self._scorer.prepared(_decoded(request.images))
         return self._scorer.scores(self._images, request.pairs)
+
+    def _rows(self, request: wire_protocol.RowsRequest) -> list[float]:
+        self._images = self._scorer.prepared(_decoded(request.asked.images))
+        return self._scorer.rows(self._images, request.asked.pairs, request.outputs)
 
     def _compare(self, request: wire_protocol.CompareRequest) -> list[float]:
         self._images = self._scorer.prepared(_decoded(request.images))

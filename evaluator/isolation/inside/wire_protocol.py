@@ -10,6 +10,7 @@ header, a header and exactly n float64, or a header and at most 2048 bytes of te
     supervisor -> box   SC01    word = length; body: images, pairs
                         EL01    word = length; body: images (or "the ones before"), items
                         CM01    word = length; body: images, comparisons
+                        RW01    word = length; body: number of outputs, images, pairs
     box -> supervisor   RE01    word = n, then n float64 (NaN: no score there)
                         ER01    word = kind << 16 | length, then text
 
@@ -37,6 +38,7 @@ READY = b"RD01"
 SCORE = b"SC01"
 ELEMENTS = b"EL01"
 COMPARE = b"CM01"
+ROWS = b"RW01"
 REPLY = b"RE01"
 ERROR = b"ER01"
 
@@ -109,6 +111,14 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsRequest:
+    """The same, with so many scores per pair."""
+
+    outputs: int
+    asked: ScoreRequest
+
+
+@dataclass(frozen=True, slots=True)
 class ElementsRequest:
     """Distinct images (None: those of the request before) and (image, prompt, elements) items."""
 
@@ -151,12 +161,14 @@ def decode_go(body: bytes) -> Go:
 
 def encode_score(seq: int, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> bytes:
     """A request for one score per pair."""
-    parts = [*_image_table(images), _U32.pack(len(pairs))]
-    for image, prompt in pairs:
-        _check_index(image, len(images))
-        text = prompt.encode()
-        parts += (_PAIR.pack(image, len(text)), text)
-    return _request(SCORE, seq, parts)
+    return _request(SCORE, seq, _pair_parts(images, pairs))
+
+
+def encode_rows(
+    seq: int, images: Sequence[bytes], pairs: Sequence[tuple[int, str]], outputs: int
+) -> bytes:
+    """A request for a row of so many scores per pair."""
+    return _request(ROWS, seq, [_U32.pack(outputs), *_pair_parts(images, pairs)])
 
 
 def encode_elements(
@@ -193,7 +205,16 @@ def encode_compare(
 
 def decode_score(body: bytes) -> ScoreRequest:
     """Read the body of a score request."""
+    return _score_request(_Cursor(body))
+
+
+def decode_rows(body: bytes) -> RowsRequest:
+    """Read the body of a request for rows of scores."""
     cursor = _Cursor(body)
+    return RowsRequest(cursor.u32(), _score_request(cursor))
+
+
+def _score_request(cursor: _Cursor) -> ScoreRequest:
     images = cursor.images(cursor.u32())
     pairs = []
     for _ in range(cursor.u32()):
@@ -312,6 +333,15 @@ def _image_table(images: Sequence[bytes]) -> list[bytes]:
     parts = [_U32.pack(len(images))]
     for image in images:
         parts += (_U32.pack(len(image)), image)
+    return parts
+
+
+def _pair_parts(images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> list[bytes]:
+    parts = [*_image_table(images), _U32.pack(len(pairs))]
+    for image, prompt in pairs:
+        _check_index(image, len(images))
+        text = prompt.encode()
+        parts += (_PAIR.pack(image, len(text)), text)
     return parts
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from evaluator.scorers.answering import Candidate, Reading, p_yes_norm
 from evaluator.scorers.questions.files import AskedQuestions, Question
-from evaluator.scorers.questions.loading import loaded, open_model, open_questions
+from evaluator.scorers.questions.loading import asking
 from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, product
-from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
+from evaluator.scorers.registry import Family, Frozen
 from evaluator.scoring.contract import Answer, Verdict
 
 _REMOVED = re.compile(r'[.!"()*#:;~]')
@@ -76,11 +76,4 @@ def plain(question: str) -> str:
     return _REMOVED.sub("", question.lower()).strip()
 
 
-def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-    """Load the VLM and the phrases."""
-    questions = open_questions(row, runtime, "bvqa")
-    model = open_model(row, runtime, options.reading)
-    return loaded(ProductOfPhrases(options), model, questions)
-
-
-FAMILY = Family("product over noun phrases", Options, load)
+FAMILY = Family("product over noun phrases", Options, asking(ProductOfPhrases, "bvqa"))

@@ -25,9 +25,9 @@ from evaluator.scorers.families.endpoint_judge import (
     plain_word,
     scaled,
     unusable,
-    with_evidence,
 )
 from evaluator.scorers.models.chat_endpoint import ChatEndpoint, ChatReply, ChatRequest, Replied
+from evaluator.scorers.models.judge_replies import with_evidence
 from evaluator.scorers.questions.metric import filled
 from evaluator.scorers.registry import Family, Loaded, Runtime, ScorerRow
 from evaluator.scoring.contract import Verdict
@@ -91,7 +91,8 @@ class EndpointComparison:
         margin = math.nan
         if not problem:
             margin, problem = self._read(replied.reply)
-        return with_evidence(request.text, replied.reply, margin, problem)
+        said = replied.reply.text or replied.reply.refusal
+        return with_evidence(request.text, said, margin, problem)
 
     def _log_odds(self, reply: ChatReply) -> tuple[float, str]:
         """The margin, and why there is none."""

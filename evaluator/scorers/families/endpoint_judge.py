@@ -11,7 +11,6 @@ each with its score. A reply that cannot be read has no score, and the reason; n
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self, TypeVar
@@ -23,15 +22,13 @@ from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import SharedImageScorer
 from evaluator.scorers.endpoints import find_endpoint
 from evaluator.scorers.models.chat_endpoint import ChatEndpoint, ChatReply, ChatRequest, Replied
-from evaluator.scorers.models.judge_replies import read_number, wording
+from evaluator.scorers.models.judge_replies import read_number, with_evidence, wording
 from evaluator.scorers.questions.metric import filled
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
-from evaluator.scoring.contract import Answer, Verdict
+from evaluator.scoring.contract import Verdict
 
 SURE = 0.999
 """Probability of the other answer from which an unlisted one counts as 0."""
-LONGEST_KEPT = 2_000
-"""Characters of a reply that are kept as evidence; its hash tells of the rest."""
 
 
 class EndpointOptions(Frozen):
@@ -128,7 +125,7 @@ class EndpointJudge(SharedImageScorer):
 
     def _kept(self, asked: str, reply: ChatReply, value: float, problem: str = "") -> Verdict:
         counts = self._options.answer if self._options.reading == "probability" else ""
-        return with_evidence(asked, reply, value, problem, counts)
+        return with_evidence(asked, reply.text or reply.refusal, value, problem, counts)
 
     def _probability(self, asked: str, reply: ChatReply) -> Verdict:
         listed = reply.first_token
@@ -170,17 +167,6 @@ def unusable(reply: ChatReply, *, whole: bool) -> str:
     if reply.refusal:
         return "the model refuses to answer"
     return "the reply was cut" if whole and reply.cut else ""
-
-
-def with_evidence(
-    asked: str, reply: ChatReply, value: float, problem: str = "", counts: str = ""
-) -> Verdict:
-    """A verdict with the words of its reply, bounded; `counts`: the answer that counts."""
-    text = reply.text or reply.refusal
-    if len(text) > LONGEST_KEPT:
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        text = f"{text[:LONGEST_KEPT]} [cut; sha256:{digest}]"
-    return Verdict(value, problem, (Answer("judge", asked, counts, text, value, not problem),))
 
 
 def plain_word(text: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from evaluator.scorers.answering import Candidate, Reading, p_yes_norm
 from evaluator.scorers.questions.files import AskedQuestions, Question
-from evaluator.scorers.questions.loading import loaded, open_model, open_questions
+from evaluator.scorers.questions.loading import asking
 from evaluator.scorers.questions.metric import (
     Query,
     QuestionMetric,
@@ -17,7 +17,7 @@ from evaluator.scorers.questions.metric import (
     mean_of_valid,
     opposite,
 )
-from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
+from evaluator.scorers.registry import Family, Frozen
 from evaluator.scoring.contract import Answer, Verdict
 
 
@@ -75,11 +75,4 @@ class PositiveNegative(QuestionMetric):
         return Verdict(mean_of_valid(values, np.ones(values.shape, bool)), answers=answers)
 
 
-def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-    """Load the VLM and the questions."""
-    questions = open_questions(row, runtime, "evalmuse")
-    model = open_model(row, runtime, options.reading)
-    return loaded(PositiveNegative(options), model, questions)
-
-
-FAMILY = Family("positive and negative questions", Options, load)
+FAMILY = Family("positive and negative questions", Options, asking(PositiveNegative, "evalmuse"))

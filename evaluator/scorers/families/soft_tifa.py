@@ -8,10 +8,8 @@ from typing import Literal
 import numpy as np
 
 from benchmarks.arrays import FloatArray
-from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate, Reading, p_first
-from evaluator.scorers.models.chat import ChatVLM
-from evaluator.scorers.models.vlm_loading import load_answer_model
+from evaluator.scorers.models.vlm_loading import load_decoder
 from evaluator.scorers.questions.files import AskedQuestions, Question
 from evaluator.scorers.questions.loading import loaded, open_questions
 from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
@@ -105,13 +103,7 @@ MEANS: dict[Mean, Callable[[FloatArray], float]] = {
 def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
     """Load the VLM and the questions."""
     questions = open_questions(row, runtime, "dsg")
-    model = load_answer_model(row, runtime, reading=options.reading)
-    if not isinstance(model, ChatVLM):
-        raise SubmitterError(
-            "checkpoint_wrong_class",
-            f"{row.name} reads the first token of answers, which only a decoder begins with.",
-            "Name a model such as Qwen/Qwen3-VL-8B-Instruct.",
-        )
+    model = load_decoder(row, runtime, options.reading)
     return loaded(SoftTifa(options, model.first_token), model, questions)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from evaluator.scorers.answering import Candidate, Reading, p_first, p_yes_norm
 from evaluator.scorers.questions.files import AskedQuestions
-from evaluator.scorers.questions.loading import loaded, open_model, open_questions
+from evaluator.scorers.questions.loading import asking
 from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled, mean_of_valid
-from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
+from evaluator.scorers.registry import Family, Frozen
 from evaluator.scoring.contract import Answer, Verdict
 
 
@@ -71,11 +71,4 @@ class AnswersHold(QuestionMetric):
         return p_yes_norm(*reply.logprobs)
 
 
-def load(row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
-    """Load the VLM and the questions."""
-    questions = open_questions(row, runtime, "vq2")
-    model = open_model(row, runtime, options.reading)
-    return loaded(AnswersHold(options), model, questions)
-
-
-FAMILY = Family("answers that hold", Options, load)
+FAMILY = Family("answers that hold", Options, asking(AnswersHold, "vq2"))

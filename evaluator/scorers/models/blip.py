@@ -80,14 +80,14 @@ def fuse_biases(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return fused
 
 
-def authors_file(row: ScorerRow, runtime: Runtime, role: str = "model") -> Source:
+def authors_file(row: ScorerRow, runtime: Runtime) -> Source:
     """The file the authors published, or one that `models.convert` made of it."""
-    own = runtime.folders.get(role)
+    own = runtime.folders.get("model")
     if own is None or own.is_dir():
-        return resolve(row, runtime, role)
-    by_path = row.checkpoints[role].model_copy(update={"file": ""})
-    checkpoints = {**row.checkpoints, role: by_path}
-    return resolve(row.model_copy(update={"checkpoints": checkpoints}), runtime, role)
+        return resolve(row, runtime)
+    by_path = row.checkpoints["model"].model_copy(update={"file": ""})
+    checkpoints = {**row.checkpoints, "model": by_path}
+    return resolve(row.model_copy(update={"checkpoints": checkpoints}), runtime, "model")
 
 
 def weight(state: Mapping[str, Tensor], name: str) -> Tensor:

@@ -26,7 +26,7 @@ from transformers import (
 )
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.answering import Candidate
+from evaluator.scorers.answering import Candidate, WrittenReply
 from evaluator.scorers.models.prefixes import (
     CachingDecoder,
     PromptPrefix,
@@ -62,9 +62,9 @@ class ChatVLM:
         self._context = context_length(model)
         self._image_length = 0
 
-    def prepare(self, image: Image.Image) -> SeenImage:
-        """The image after the checkpoint's image processor, on the CPU."""
-        seen = self._text.prepare(image)
+    def prepare(self, *images: Image.Image) -> SeenImage:
+        """The images of a prompt after the checkpoint's image processor, on the CPU."""
+        seen = self._text.prepare(*images)
         self._image_length = max(self._image_length, seen.length)
         return seen
 
@@ -101,17 +101,25 @@ class ChatVLM:
     def generate(
         self, images: Sequence[SeenImage], prompts: Sequence[Sequence[str]], max_new_tokens: int
     ) -> list[list[str]]:
-        """See `AnswerModel`; without repetition penalty, ended by the checkpoint's end tokens."""
+        """See `AnswerModel` and `replies`."""
+        found = self.replies(images, prompts, max_new_tokens)
+        return [[reply.text for reply in its] for its in found]
+
+    def replies(
+        self, images: Sequence[SeenImage], prompts: Sequence[Sequence[str]], max_new_tokens: int
+    ) -> list[list[WrittenReply]]:
+        """Greedy replies, without repetition penalty, ended by the checkpoint's end tokens."""
         tokenizer = self._text.tokenizer
         stop = end_tokens(self._model, tokenizer)
-        found = [[""] * len(its) for its in prompts]
+        found = [[WrittenReply("", cut=False)] * len(its) for its in prompts]
         for group in self._leads.groups(images, prompts):
             for some in _chunks(group):
                 rests = [lead.rest(()) for lead in some]
                 written = self._decoder.write(some[0].cached, rests, stop, max_new_tokens)
                 for lead, ids in zip(some, written, strict=True):
                     words = tokenizer.decode(ids, skip_special_tokens=True)
-                    found[lead.image][lead.prompt] = words.strip()
+                    cut = len(ids) == max_new_tokens
+                    found[lead.image][lead.prompt] = WrittenReply(words.strip(), cut)
         return found
 
     def _read(
@@ -202,7 +210,8 @@ _RENAMED = {
     f"{_IMAGE}glb_GN": f"{_IMAGE}global_img_feature_extensor",
     f"{_IMAGE}sub_GN": f"{_IMAGE}sub_img_feature_extensor",
 }
-_NOT_READ = (".audio_embed.", ".position_ids")
+_EAR = ".audio_embed."
+_NOT_READ = (_EAR, ".position_ids")
 """Parts of names: the ear takes no part, and positions are counted, not learned."""
 _SMALL_EAR = {
     "hidden_size": 16,
@@ -311,7 +320,7 @@ def load_phi4(setting: Setting) -> tuple[PreTrainedModel, Phi4MultimodalProcesso
 
 def _check(report: Mapping[str, Any], setting: Setting) -> None:
     """Whether all weights were found that are read."""
-    missing = [name for name in report["missing_keys"] if ".audio_embed." not in name]
+    missing = [name for name in report["missing_keys"] if _EAR not in name]
     strange = [*missing, *report["unexpected_keys"], *report["mismatched_keys"]]
     if strange:
         raise SubmitterError(
@@ -322,10 +331,8 @@ def _check(report: Mapping[str, Any], setting: Setting) -> None:
 
 def _processor(setting: Setting) -> Phi4MultimodalProcessor:
     """Up to 36 crops of 448 pixels and the whole image, as its authors' processor makes them."""
-    tokenizer = setting.from_folder(PreTrainedTokenizerFast)
-    for kind, token in (("image", IMAGE_TOKEN), ("audio", AUDIO_TOKEN)):
-        setattr(tokenizer, f"{kind}_token", token)
-        setattr(tokenizer, f"{kind}_token_id", tokenizer.convert_tokens_to_ids(token))
+    named = {"image_token": IMAGE_TOKEN, "audio_token": AUDIO_TOKEN}
+    tokenizer = setting.from_folder(PreTrainedTokenizerFast, extra_special_tokens=named)
     images = setting.from_folder(Phi4MultimodalImageProcessor)
     return Phi4MultimodalProcessor(images, Phi4MultimodalFeatureExtractor(), tokenizer)
 
@@ -342,13 +349,16 @@ _CAUSAL_LM = ("phi4_multimodal",)  # Kinds that are registered as plain language
 
 def load_chat_vlm(setting: Setting) -> ChatVLM:
     """A decoder from the checkpoint's folder."""
+    return chat_vlm(*load_parts(setting), setting)
+
+
+def load_parts(setting: Setting) -> tuple[PreTrainedModel, Any]:
+    """Model, on its device, and processor from the checkpoint's folder."""
     if setting.kind == "phi4mm":
-        model, processor = load_phi4(setting)
-    else:
-        kind = AutoModelForCausalLM if setting.kind in _CAUSAL_LM else AutoModelForImageTextToText
-        model = setting.pretrained(kind)
-        processor = setting.processor()
-    return chat_vlm(model, processor, setting)
+        return load_phi4(setting)
+    if setting.kind in _CAUSAL_LM:
+        return setting.pretrained(AutoModelForCausalLM, may_lack=_EAR), setting.processor()
+    return setting.pretrained(AutoModelForImageTextToText), setting.processor()
 
 
 def chat_vlm(model: PreTrainedModel, processor: Any, setting: Setting) -> ChatVLM:

@@ -1,7 +1,7 @@
 """Chat model behind an endpoint: requests with images, their replies, limits and budget.
 
-A request goes through `huggingface_hub.InferenceClient`, at temperature 0 with a fixed seed, and
-every reply is kept by the content of its request (`reply_cache.py`). Whatever an endpoint says is
+A request goes through `huggingface_hub.InferenceClient`, at temperature 0 with a fixed seed unless it
+is to be sampled, and every reply is kept by the content of its request (`reply_cache.py`). Whatever an endpoint says is
 untrusted: it is parsed strictly, bounded, and its copies of the key are blotted out.
 """
 
@@ -13,10 +13,9 @@ import io
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,24 +24,17 @@ from huggingface_hub.errors import HfHubHTTPError, InferenceTimeoutError
 from PIL import Image
 from pydantic import BaseModel, Field
 
-from benchmarks.errors import PlatformError, TransientError
+from benchmarks.errors import PlatformError
 from benchmarks.sources.client import httpx, limit_waiting
 from evaluator.scorers.answering import pixel_hash
 from evaluator.scorers.endpoints import Endpoint
-from evaluator.scorers.models.reply_cache import KeptReply, ReplyCache
+from evaluator.scorers.models.endpoint_requests import NO_KEY, EndpointRequests, RequestFailure
+from evaluator.scorers.models.reply_cache import KeptReply
+from evaluator.scorers.models.sampling import Sampled, Sampling
 
 SEED = 0
-NO_KEY = "none"
-"""In place of a key; without one, the client would send its token of the Hub."""
 LONGEST_REPLY = 100_000
 """Characters of a reply as JSON; more is no answer to what is asked here."""
-LONGEST_WAIT_S = 120.0
-MOST_REFUSALS = 20
-"""Requests that are refused before any was answered: then it is not the pairs."""
-_AGAIN = frozenset({408, 409, 425, 429})
-_OF_THE_PAIR = frozenset({400, 413, 415, 422})
-"""What endpoints answer where an image or a prompt is refused."""
-_SAID = 300
 
 
 class _Token(BaseModel):
@@ -116,6 +108,8 @@ class ChatRequest:
     text: str
     max_tokens: int
     top_logprobs: int = 0  # likeliest tokens at each place whose probabilities are wanted
+    seed: int = SEED
+    sampling: Sampling | None = None  # None: the likeliest token each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,69 +119,6 @@ class Replied:
     reply: ChatReply | None  # None where the endpoint refused it
     problem: str = ""  # why, in one sentence without its full stop
     usd: float = 0.0  # what the reply cost when it was bought, by the prices of that day
-
-
-class RequestRate:
-    """Spaces requests evenly."""
-
-    def __init__(
-        self, per_minute: float, clock: Callable[[], float], sleep: Callable[[float], None]
-    ) -> None:
-        self._apart_s, self._clock, self._sleep = 60.0 / per_minute, clock, sleep
-        self._next, self._lock = 0.0, threading.Lock()
-
-    def wait(self) -> None:
-        """Return when it is one's turn."""
-        with self._lock:
-            now = self._clock()
-            turn = max(now, self._next)
-            self._next = turn + self._apart_s
-        if turn > now:
-            self._sleep(turn - now)
-
-
-class Budget:
-    """What may still be spent by all processes; requests under way count as the dearest so far."""
-
-    def __init__(self, endpoint: Endpoint, replies: ReplyCache) -> None:
-        self._endpoint, self._replies = endpoint, replies
-        self._free = all(model.usd(1, 1) == 0 for model in endpoint.models.values())
-        self._dearest, self._under_way, self._lock = 0.0, 0, threading.Lock()
-
-    @contextmanager
-    def request(self) -> Iterator[None]:
-        """For the time of a request that may be paid for.
-
-        Raises:
-            PlatformError: `budget_spent`.
-        """
-        with self._lock:
-            spent = 0.0 if self._free else self._replies.spent_usd(self._endpoint.name)
-            left = self._endpoint.budget_usd - spent
-            if not self._free and left <= self._dearest * self._under_way:
-                raise PlatformError(
-                    "budget_spent",
-                    f"The budget of {self._endpoint.name} is spent: {spent:.4f} of "
-                    f"{self._endpoint.budget_usd:g} USD.",
-                    "Raise budget_usd in the file of endpoints and run it again: what was answered "
-                    "is kept, and not paid for twice.",
-                )
-            self._under_way += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-    def note(self, usd: float) -> None:
-        """Learn what a request cost."""
-        with self._lock:
-            self._dearest = max(self._dearest, usd)
-
-    def count_unread(self) -> None:
-        """Count an answer whose price cannot be read as the dearest so far."""
-        if not self._free:
-            self._replies.spend(self._endpoint.name, self._dearest)
 
 
 class ChatEndpoint:
@@ -209,16 +140,12 @@ class ChatEndpoint:
     ) -> None:
         limit_waiting()
         self.endpoint, self.model = endpoint, model
-        self._key = endpoint.key()
         self._about = endpoint.model(model)
-        self._replies = ReplyCache(endpoint.replies)
-        self._budget = Budget(endpoint, self._replies)
-        self._rate = RequestRate(endpoint.requests_per_minute, clock, sleep)
-        self._sleep = sleep
-        self._worked, self._refusals = False, 0
+        self._requests = EndpointRequests(endpoint, sleep=sleep, clock=clock)
+        self._replies, self._budget = self._requests.replies, self._requests.budget
         self._client = InferenceClient(
             base_url=f"{endpoint.address}/chat/completions",
-            api_key=self._key or NO_KEY,
+            api_key=self._requests.key or NO_KEY,
             timeout=endpoint.timeout_s,
         )
 
@@ -251,63 +178,39 @@ class ChatEndpoint:
         kept = self._replies.find(digest)
         if kept is None:
             return self._answered(request, told, digest, stopped)
-        self._worked = True
+        self._requests.worked = True
         reply, usd = kept
         return Replied(ChatReply.model_validate_json(reply), usd=usd)
 
     def _canonical(self, request: ChatRequest) -> str:
         """All of a request that decides its reply, as JSON."""
         hashes = [pixel_hash(image) for image in request.images]
-        said = {
+        said: dict[str, object] = {
             "address": self.endpoint.address,
             "model": self.model,
             "text": request.text,
             "image": hashes[0] if len(hashes) == 1 else hashes,
-            "seed": SEED,
+            "seed": request.seed,
             "max_tokens": request.max_tokens,
             "top_logprobs": request.top_logprobs,
         }
+        if request.sampling is not None:
+            said["sampling"] = asdict(request.sampling)
         return json.dumps(said, sort_keys=True, ensure_ascii=False)
 
     def _answered(
         self, request: ChatRequest, told: str, digest: str, stopped: threading.Event
     ) -> Replied:
         """The reply, which is kept, or why this request has none."""
-        failed = _FailedError("it was not asked", of_the_pair=True)
-        for attempt in range(self.endpoint.attempts):
-            if attempt:
-                self._sleep(failed.rest_s or min(2.0**attempt, LONGEST_WAIT_S))
-            self._rate.wait()
-            if stopped.is_set():
-                return Replied(None, "the run was stopped")
-            try:
-                with self._budget.request():
-                    content, reply = self._sent(request)
-                    usd = self._keep(told, digest, content, reply)
-                self._worked = True
-                return Replied(reply, usd=usd)
-            except _FailedError as error:
-                failed = error
-                if not failed.again or (failed.of_the_pair and attempt):
-                    break
-        if failed.of_the_pair:
-            self._note_refusal(str(failed))
-            return Replied(None, str(failed))
-        raise TransientError(
-            "endpoint_unavailable",
-            f"{self.endpoint.name} gave no reply in {self.endpoint.attempts} attempts: {failed}.",
-            "Run it again when the endpoint answers: what was answered is kept.",
-        )
 
-    def _note_refusal(self, why: str) -> None:
-        """End the run where nothing was ever answered: then it is not the pairs."""
-        self._refusals += 1
-        if not self._worked and self._refusals >= MOST_REFUSALS:
-            raise PlatformError(
-                "endpoint_refused",
-                f"{self.endpoint.name} has answered none of {self._refusals} requests: {why}.",
-                "Look at its address, the model's name, and what the row asks for.",
-            )
+        def send() -> Replied:
+            content, reply = self._sent(request)
+            return Replied(reply, usd=self._keep(told, digest, content, reply))
+
+        try:
+            return self._requests.answer(send, stopped)
+        except RequestFailure as failed:
+            return Replied(None, str(failed))
 
     def _keep(self, told: str, digest: str, content: str, reply: ChatReply) -> float:
         """Keep a reply; gives what it cost."""
@@ -324,39 +227,43 @@ class ChatEndpoint:
             said = self._client.chat_completion(
                 _messages(request),
                 model=self.model,
-                temperature=0.0,
-                seed=SEED,
+                temperature=request.sampling.temperature if request.sampling else 0.0,
+                top_p=request.sampling.top_p if request.sampling else None,
+                presence_penalty=request.sampling.presence_penalty if request.sampling else None,
+                seed=request.seed,
                 max_tokens=request.max_tokens,
                 logprobs=True if request.top_logprobs else None,
                 top_logprobs=request.top_logprobs or None,
             )
         except (InferenceTimeoutError, httpx.TransportError) as error:
-            raise _FailedError(f"the connection failed ({type(error).__name__})") from None
+            raise RequestFailure(f"the connection failed ({type(error).__name__})") from None
         except (
             HfHubHTTPError, httpx.HTTPError, ValueError, TypeError, AttributeError, RecursionError,
         ) as error:  # fmt: skip
             # The client's parser fails in many ways at bodies that are no reply, or no error.
             response = _response_of(error)
             if response is not None and response.status_code >= 400:
-                raise self._refused(response, str(error)) from None  # It may repeat the key.
-            self._budget.count_unread()
-            raise _FailedError("what it answers is no reply", of_the_pair=True) from None
+                raise self._requests.refused(
+                    response, str(error)
+                ) from None  # It may repeat the key.
+            self._budget.count_dearest()
+            raise RequestFailure("what it answers is no reply", of_the_request=True) from None
         return self._read(said, request)
 
     def _read(self, said: Any, request: ChatRequest) -> tuple[str, ChatReply]:
         try:
-            content = self._without_key(
+            content = self._requests.without_key(
                 json.dumps(_plain(said), ensure_ascii=False, allow_nan=False)
             )
             reply = ChatReply.model_validate_json(content)
         except (ValueError, TypeError, RecursionError):
-            self._budget.count_unread()
-            raise _FailedError("what it answers is no reply", of_the_pair=True) from None
+            self._budget.count_dearest()
+            raise RequestFailure("what it answers is no reply", of_the_request=True) from None
         if len(content) > LONGEST_REPLY:
-            self._budget.count_unread()
-            raise _FailedError("its reply is too long", again=False, of_the_pair=True)
+            self._budget.count_dearest()
+            raise RequestFailure("its reply is too long", again=False, of_the_request=True)
         if problem := self._useless(reply, request):
-            self._budget.count_unread()
+            self._budget.count_dearest()
             raise problem
         return content, reply
 
@@ -385,36 +292,6 @@ class ChatEndpoint:
             )
         return None
 
-    def _refused(self, response: httpx.Response, words: str) -> _FailedError:
-        """What a status means: for this request, for now, or for all requests."""
-        status = response.status_code
-        said = " ".join(self._without_key(words).split())[:_SAID]
-        if status in _OF_THE_PAIR:
-            told = f"the endpoint refuses the request ({status}): {said}"
-            return _FailedError(told, again=False, of_the_pair=True)
-        if status in _AGAIN or status >= 500:
-            return _FailedError(f"it answers {status}", rest_s=_rest_s(response))
-        raise PlatformError(
-            "endpoint_refused",
-            f"{self.endpoint.name} refuses requests ({status}): {said}",
-            "Look at its address, the model's name, and the key's variable.",
-        )
-
-    def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key else text
-
-
-class _FailedError(Exception):
-    """A request without a reply, so far."""
-
-    def __init__(
-        self, why: str, *, again: bool = True, of_the_pair: bool = False, rest_s: float = 0.0
-    ) -> None:
-        super().__init__(why)
-        self.again = again  # whether it may be asked again
-        self.of_the_pair = of_the_pair  # whether other requests may well be answered
-        self.rest_s = rest_s  # what the endpoint asks for before that; 0 where it says nothing
-
 
 def _response_of(error: BaseException | None) -> httpx.Response | None:
     """The response behind an error, which the client may have failed at putting into words."""
@@ -424,12 +301,6 @@ def _response_of(error: BaseException | None) -> httpx.Response | None:
             return response
         error = error.__cause__ or error.__context__
     return None
-
-
-def _rest_s(response: httpx.Response) -> float:
-    """Seconds that the endpoint wants to be left alone, within bounds; 0 where it says nothing."""
-    told = response.headers.get("retry-after", "")
-    return min(float(told), LONGEST_WAIT_S) if told.isascii() and told.isdigit() else 0.0
 
 
 def _plain(said: Any) -> Any:
@@ -448,3 +319,45 @@ def _messages(request: ChatRequest) -> list[dict[str, Any] | ChatCompletionInput
         address = {"url": f"data:image/png;base64,{data}", "detail": "high"}
         content.append({"type": "image_url", "image_url": address})
     return [{"role": "user", "content": [*content, {"type": "text", "text": request.text}]}]
+
+
+class EndpointTextModel:
+    """Asks a chat model in words alone; replies, prices and limits are `ChatEndpoint`'s.
+
+    A prompt that the endpoint refuses, or an answer that was cut, has no text.
+    """
+
+    def __init__(self, endpoint: ChatEndpoint) -> None:
+        self._endpoint = endpoint
+
+    def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
+        """See `TextModel`."""
+        requests = [ChatRequest((), prompt, max_new_tokens) for prompt in prompts]
+        return [_text(replied) for replied in self._endpoint.ask(requests)]
+
+    def sample(
+        self, prompts: Sequence[str], seeds: Sequence[int], max_new_tokens: int, how: Sampling
+    ) -> list[Sampled]:
+        """See `SamplingModel`."""
+        requests = [
+            ChatRequest((), prompt, max_new_tokens, seed=seed, sampling=how)
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
+        return [_sampled(replied) for replied in self._endpoint.ask(requests)]
+
+    def fits(self, prompt: str, max_new_tokens: int) -> bool:
+        """See `TextModel`; what is too long for an endpoint is refused by it."""
+        del prompt, max_new_tokens
+        return True
+
+
+def _text(replied: Replied) -> str:
+    reply = replied.reply
+    return "" if reply is None or reply.refusal or reply.cut else reply.text
+
+
+def _sampled(replied: Replied) -> Sampled:
+    reply = replied.reply
+    if reply is None:
+        return Sampled("", refusal=replied.problem)
+    return Sampled(reply.text, reply.cut, reply.refusal)

@@ -433,7 +433,7 @@ class Seq2SeqVLM(EncoderDecoderVLM):
 
     def prepare(self, image: Image.Image) -> Tensor:
         """See `EncoderDecoderVLM`."""
-        shown = self.reading.squared(image)
+        shown = self.reading.resized(image)
         pixels: Tensor = self._images(images=[shown], return_tensors="pt")["pixel_values"]
         return pixels
 

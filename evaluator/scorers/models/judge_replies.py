@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.scoring.contract import Answer
+from evaluator.scoring.contract import Answer, Verdict
 
+LONGEST_KEPT = 2_000
+"""Characters of a reply that are kept as evidence; its hash tells of the rest."""
 _DIGITS = 12
 _DECODER = json.JSONDecoder()
 
@@ -62,6 +64,22 @@ def answer_of(name: str, asked: str, reply: str, reading: Reading) -> Answer:
     """A reply as an answer: its value is the least of the numbers read, NaN without any."""
     value = min(reading.numbers, default=math.nan)
     return Answer(name, asked, "", reply, value, not reading.problem)
+
+
+def with_evidence(
+    asked: str, reply: str, value: float, problem: str = "", counts: str = ""
+) -> Verdict:
+    """A verdict with the words of its reply, bounded; `counts`: the answer that counts."""
+    answer = Answer("judge", asked, counts, bounded(reply), value, not problem)
+    return Verdict(value, problem, (answer,))
+
+
+def bounded(reply: str) -> str:
+    """A reply as it is kept: what is longer is cut, with the hash of the whole."""
+    if len(reply) <= LONGEST_KEPT:
+        return reply
+    digest = hashlib.sha256(reply.encode()).hexdigest()
+    return f"{reply[:LONGEST_KEPT]} [cut; sha256:{digest}]"
 
 
 def wording(*texts: str) -> str:

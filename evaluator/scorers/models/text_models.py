@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol
@@ -18,12 +18,14 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     GenerationConfig,
+    LogitsProcessor,
 )
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate, answer_tokens
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.loading import load_processor, load_transformers, reading, refuse_missing
+from evaluator.scorers.models.sampling import Sampled, Sampling
 from evaluator.scorers.registry import Dtype, Runtime, ScorerRow
 
 
@@ -40,15 +42,13 @@ class TextModel(Protocol):
 class CausalTextModel:
     """A decoder of `transformers`, with the chat template of its tokenizer where it has one.
 
-    Decoding is greedy, and free of the penalties that a checkpoint may come with. Prompts are
-    padded on the left; with `batch=1` an answer cannot depend on the other prompts at all, with
-    more only through rounding, which can tip a choice between two equally likely tokens.
+    Decoding is greedy, and free of the penalties that a checkpoint may come with. Each prompt is
+    answered alone, so that no answer depends on other prompts.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, batch: int = 1) -> None:
+    def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model = model
         self._tokenizer = tokenizer
-        self._batch = batch
         tokenizer.padding_side = "left"
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token
@@ -64,9 +64,37 @@ class CausalTextModel:
                 f"exceed the {self._positions} positions of the language model.",
                 "Use a language model with a longer context.",
             )
+        return [self._continue(ids, max_new_tokens) for ids in encoded]
+
+    @torch.inference_mode()
+    def sample(
+        self, prompts: Sequence[str], seeds: Sequence[int], max_new_tokens: int, how: Sampling
+    ) -> list[Sampled]:
+        """See `SamplingModel`; each is drawn alone, so that it depends on no other."""
         return [
-            text for ids in self._batches(encoded) for text in self._continue(ids, max_new_tokens)
+            self._drawn(prompt, seed, max_new_tokens, how)
+            for prompt, seed in zip(prompts, seeds, strict=True)
         ]
+
+    def _drawn(self, prompt: str, seed: int, max_new_tokens: int, how: Sampling) -> Sampled:
+        encoded = self._encode(prompt)
+        if not self._short_enough(encoded, max_new_tokens):
+            return Sampled("", refusal="the prompt is too long for the model")
+        inputs = self._tokenizer.pad({"input_ids": [encoded]}, return_tensors="pt")
+        config = self._greedy(max_new_tokens)
+        config.update(do_sample=True, temperature=how.temperature, top_p=how.top_p, top_k=how.top_k)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            produced = self._model.generate(
+                **inputs.to(self._model.device),
+                generation_config=config,
+                logits_processor=[PresencePenalty(len(encoded), how.presence_penalty)],
+            )
+        answer = produced[0, len(encoded) :].tolist()
+        ends = self._model.generation_config.eos_token_id
+        ended = ends is not None and answer[-1:] and answer[-1] in np.atleast_1d(ends)
+        text = self._tokenizer.decode(answer, skip_special_tokens=True)
+        return Sampled(text, cut=len(answer) >= max_new_tokens and not ended)
 
     def fits(self, prompt: str, max_new_tokens: int) -> bool:
         """See `TextModel`."""
@@ -88,21 +116,17 @@ class CausalTextModel:
     def _short_enough(self, ids: list[int], max_new_tokens: int) -> bool:
         return self._positions is None or len(ids) + max_new_tokens <= self._positions
 
-    def _batches(self, encoded: list[list[int]]) -> Iterator[list[list[int]]]:
-        for start in range(0, len(encoded), self._batch):
-            yield encoded[start : start + self._batch]
-
     @torch.inference_mode()
-    def _continue(self, encoded: list[list[int]], max_new_tokens: int) -> list[str]:
-        inputs = self._tokenizer.pad({"input_ids": encoded}, return_tensors="pt")
+    def _continue(self, encoded: list[int], max_new_tokens: int) -> str:
+        inputs = self._tokenizer.pad({"input_ids": [encoded]}, return_tensors="pt")
         inputs = inputs.to(self._model.device)
         produced = self._model.generate(
             input_ids=inputs["input_ids"],
             attention_mask=inputs["attention_mask"],
             generation_config=self._greedy(max_new_tokens),
         )
-        answers = produced[:, inputs["input_ids"].shape[1] :]
-        return list(self._tokenizer.batch_decode(answers, skip_special_tokens=True))
+        answer = produced[0, len(encoded) :]
+        return str(self._tokenizer.decode(answer, skip_special_tokens=True))
 
     def _greedy(self, max_new_tokens: int) -> GenerationConfig:
         return GenerationConfig(
@@ -116,9 +140,19 @@ class CausalTextModel:
         )
 
 
-def load_text_model(
-    source: Source, runtime: Runtime, dtype: Dtype = "float32", batch: int = 1
-) -> TextModel:
+class PresencePenalty(LogitsProcessor):
+    """Takes a penalty off the logit of each token that the reply has already."""
+
+    def __init__(self, prompt_length: int, penalty: float) -> None:
+        self._prompt_length, self._penalty = prompt_length, penalty
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
+        """The logits, shape (1, vocabulary), after what was written, shape (1, tokens)."""
+        written = torch.zeros_like(scores).scatter_(1, input_ids[:, self._prompt_length :], 1.0)
+        return scores - self._penalty * written
+
+
+def load_text_model(source: Source, runtime: Runtime, dtype: Dtype = "float32") -> CausalTextModel:
     """Load a causal language model and its tokenizer."""
     trusted = runtime.trust_remote_code
     with reading(source, "configuration"):
@@ -144,7 +178,7 @@ def load_text_model(
         )
     refuse_missing(source, report["missing_keys"])
     tokenizer = load_processor(AutoTokenizer, source, runtime, pil=False)
-    return CausalTextModel(model.eval().to(runtime.device), tokenizer, batch)
+    return CausalTextModel(model.eval().to(runtime.device), tokenizer)
 
 
 class T5Entailment:
@@ -211,6 +245,10 @@ class SentenceSimilarity:
         own = self._embed(text)
         # One product each: in a matrix product the last digit depends on the other rows.
         return np.array([np.dot(self._embed(other), own) for other in others], np.float64)
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """The unit vectors of texts, shape (len(texts), d)."""
+        return np.stack([self._embed(text) for text in texts])
 
     @torch.inference_mode()
     def _embedded(self, text: str) -> NDArray[np.float64]:

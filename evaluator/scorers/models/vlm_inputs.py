@@ -51,8 +51,11 @@ class Setting:
         found: torch.dtype = getattr(torch, self.dtype)
         return found
 
-    def pretrained(self, loader: Any, **options: Any) -> PreTrainedModel:
-        """A model from the checkpoint's folder, on its device, ready to be asked."""
+    def pretrained(self, loader: Any, may_lack: str = "", **options: Any) -> PreTrainedModel:
+        """A model from the checkpoint's folder, on its device, ready to be asked.
+
+        `may_lack`: part of the names of weights that take no part.
+        """
         model, report = self.from_folder(
             loader,
             dtype=self.torch_dtype,
@@ -60,7 +63,7 @@ class Setting:
             output_loading_info=True,
             **options,
         )
-        missing = sorted(report["missing_keys"])
+        missing = sorted(n for n in report["missing_keys"] if not may_lack or may_lack not in n)
         if missing:
             raise SubmitterError(
                 "checkpoint_wrong_class",
@@ -109,11 +112,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class SeenImage:
-    """An image that went through its processor."""
+    """An image, or several of one prompt, that went through their processor."""
 
-    image: Image.Image  # as it was given to the processor
-    features: Mapping[str, Any]  # what its image processor made of it
-    length: int  # tokens of an empty prompt with this image
+    images: tuple[Image.Image, ...]  # as they were given to the processor
+    features: Mapping[str, Any]  # what its image processor made of them
+    length: int  # tokens of an empty prompt with these images
 
 
 class WatchedImages:
@@ -169,7 +172,7 @@ class ImagePrompt:
 
 
 class ChatText:
-    """Makes the inputs of a decoder that reads an image before a text."""
+    """Makes the inputs of a decoder that reads images before a text."""
 
     def __init__(self, processor: ProcessorMixin, reading: Reading) -> None:
         self._processor: Any = processor
@@ -183,17 +186,25 @@ class ChatText:
         self.image_tokens = {token for token in processor.image_token_ids if token is not None}
         self.template = self._format or "chat template of the checkpoint"
 
-    def prepare(self, image: Image.Image) -> SeenImage:
-        """The image after the checkpoint's image processor; for several threads at once."""
-        shown = self._reading.squared(image)
+    def prepare(self, *images: Image.Image) -> SeenImage:
+        """The images after the checkpoint's image processor; for several threads at once."""
+        places = self._format.count("{image}")
+        if places and places != len(images):
+            raise SubmitterError(
+                "checkpoint_wrong_class",
+                f"The text before the model has {places} places for images, and is given "
+                f"{len(images)}.",
+                "Use a checkpoint with a chat template, or a row that says where images stand.",
+            )
+        shown = tuple(self._reading.resized(image) for image in images)
         watched = WatchedImages(self._processor.image_processor)
         inputs = self._processed(with_images(self._of_this_thread(), watched), shown, "")
         return SeenImage(shown, watched.made, inputs["input_ids"].shape[-1])
 
     def inputs_of(self, seen: SeenImage, prompt: str) -> ImagePrompt:
-        """A prompt to an image that `prepare` made."""
+        """A prompt to images that `prepare` made."""
         played = PlayedImages(self._processor.image_processor, seen.features)
-        inputs = self._processed(with_images(self._processor, played), seen.image, prompt)
+        inputs = self._processed(with_images(self._processor, played), seen.images, prompt)
         ids = inputs.pop("input_ids")
         inputs.pop("attention_mask", None)
         inputs.pop("labels", None)
@@ -214,7 +225,9 @@ class ChatText:
             end=self.tokenizer.eos_token_id,
         )
 
-    def _processed(self, processor: Any, image: Image.Image, prompt: str) -> dict[str, Any]:
+    def _processed(
+        self, processor: Any, images: Sequence[Image.Image], prompt: str
+    ) -> dict[str, Any]:
         if self._format:
             token = getattr(processor, "image_token", None) or "<image>"
             reading = self._reading.model_copy(update={"text_format": self._format})
@@ -223,23 +236,26 @@ class ChatText:
             started = bool(bos) and text.startswith(bos)
             found = processor(
                 text=[text],
-                images=[image],
+                # In a list of their own, several are those of one prompt.
+                images=list(images) if len(images) == 1 else [list(images)],
                 return_tensors="pt",
                 **({"add_special_tokens": False} if started else {}),
             )
         else:
             found = processor.apply_chat_template(
-                self._conversation(image, prompt),
+                self._conversation(images, prompt),
                 add_generation_prompt=True,
                 tokenize=True,
                 return_dict=True,
                 return_tensors="pt",
+                **self._reading.template_options,
                 **({"sanitize_control_tokens": True} if self._writes_control(prompt) else {}),
             )
         return dict(found)
 
-    def _conversation(self, image: Image.Image, prompt: str) -> list[dict[str, Any]]:
-        content = [{"type": "image", "image": image}, {"type": "text", "text": prompt}]
+    def _conversation(self, images: Sequence[Image.Image], prompt: str) -> list[dict[str, Any]]:
+        content: list[dict[str, Any]] = [{"type": "image", "image": image} for image in images]
+        content.append({"type": "text", "text": prompt})
         turns: list[dict[str, Any]] = [{"role": "user", "content": content}]
         if self._reading.system:
             said = [{"type": "text", "text": self._reading.system}]

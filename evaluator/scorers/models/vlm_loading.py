@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import AnswerModel, Reading
 from evaluator.scorers.checkpoints import Source, resolve
-from evaluator.scorers.models.chat import load_chat_vlm
+from evaluator.scorers.models.chat import ChatVLM, load_chat_vlm
 from evaluator.scorers.models.encoder_decoders import (
     load_blip_vqa,
     load_clip_flant5,
@@ -49,6 +49,18 @@ def load_answer_model(
     if _saved(source).get("use_decoder_only_language_model"):
         return load_chat_vlm(setting)
     return _LOADERS.get(kind, load_chat_vlm)(setting)
+
+
+def load_decoder(row: ScorerRow, runtime: Runtime, reading: Reading) -> ChatVLM:
+    """The VLM of a row that only a decoder can be asked by."""
+    model = load_answer_model(row, runtime, reading=reading)
+    if not isinstance(model, ChatVLM):
+        raise SubmitterError(
+            "checkpoint_wrong_class",
+            f"{row.name} reads what a decoder writes; {row.checkpoints['model'].id} is none.",
+            "Name a model such as Qwen/Qwen3-VL-8B-Instruct.",
+        )
+    return model
 
 
 def model_type(source: Source) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +19,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from benchmarks.accumulation.question_scores import QuestionGraph
 from benchmarks.errors import SubmitterError
 from benchmarks.parsing import parse_json
-from benchmarks.sources.output import write_whole
+from benchmarks.sources.output import append_lines, write_whole
 from evaluator.scorers.registry import Frozen, ScorerRow
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]  # Any text but an empty one
@@ -161,15 +160,8 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
 
 
 def append_records(path: Path, records: Sequence[Record]) -> None:
-    """Add the lines of one prompt, all in one write."""
-    try:
-        with path.open("ab", buffering=0) as file:
-            file.write(encoded(records))
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise SubmitterError(
-            "cannot_write", f"{path} cannot be written: {error.strerror or error}."
-        ) from error
+    """Add the lines of one prompt; they are on disk when this returns."""
+    append_lines(path, encoded(records))
 
 
 def mend_end(path: Path) -> bool:

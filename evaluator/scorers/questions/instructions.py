@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WORDING = "assay-1"
+WORDING = "assay-2"
 
 ELEMENT_TYPES = (
     "object, human, animal, food, activity, attribute, counting, color, material, spatial, "
@@ -181,6 +181,13 @@ A: yes
 
 Description: {prompt}
 Element: {element}
+"""
+
+AGAIN = """\
+{asked}
+An earlier answer could not be used:
+{faults}
+Answer again, in the form asked for.
 """
 
 SPANS = """\

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import AnswerModel, Reading
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.models.text_models import (
+    CausalTextModel,
+    SentenceSimilarity,
     T5Entailment,
-    TextModel,
     load_entailment,
+    load_similarity,
     load_text_model,
 )
 from evaluator.scorers.models.vlm_loading import load_answer_model
@@ -24,14 +28,20 @@ from evaluator.scorers.questions.table import (
 from evaluator.scorers.registry import Checkpoint, Loaded, Runtime, ScorerRow
 
 
-def open_questions(row: ScorerRow, runtime: Runtime, writer: str) -> QuestionFile:
-    """The question file that the operator names."""
+def open_questions(
+    row: ScorerRow, runtime: Runtime, writer: str, *, imported: bool = False
+) -> QuestionFile:
+    """The question file that the operator names.
+
+    `writer`: who writes such questions; `imported`: whether they come from a release of that name.
+    """
     if runtime.questions is None:
+        how = f"import {writer}" if imported else f"write --writer {writer}"
         raise SubmitterError(
             "questions_missing",
             f"{row.name} asks questions, which are written before images are scored.",
-            f"Write them with `python -m evaluator questions write --writer {writer}`, look them "
-            "over, and name the file with --questions.",
+            f"Make them with `python -m evaluator questions {how}`, look them over, and name the "
+            "file with --questions.",
         )
     return load_questions(runtime.questions)
 
@@ -68,7 +78,21 @@ def loaded(
     return Loaded(QuestionScorer(metric, model, questions), environment)
 
 
-def open_text_model(name: str, runtime: Runtime, revision: str = "") -> tuple[TextModel, Source]:
+def asking(
+    metric: Callable[[Any], QuestionMetric], writer: str, *, imported: bool = False
+) -> Callable[[ScorerRow, Any, Runtime], Loaded]:
+    """Loads the questions, and the VLM or a table of its answers, for a metric made of its options."""
+
+    def load(row: ScorerRow, options: Any, runtime: Runtime) -> Loaded:
+        questions = open_questions(row, runtime, writer, imported=imported)
+        return loaded(metric(options), open_model(row, runtime, options.reading), questions)
+
+    return load
+
+
+def open_text_model(
+    name: str, runtime: Runtime, revision: str = ""
+) -> tuple[CausalTextModel, Source]:
     """A language model by Hub id or folder, with where it came from."""
     source, _ = _resolved(name, runtime, revision)
     return load_text_model(source, runtime, "bfloat16"), source
@@ -78,6 +102,14 @@ def open_entailment(name: str, runtime: Runtime) -> T5Entailment:
     """A model of entailment by Hub id or folder."""
     source, row = _resolved(name, runtime, "")
     return load_entailment(source, row, runtime)
+
+
+def open_encoder(
+    name: str, runtime: Runtime, revision: str = ""
+) -> tuple[SentenceSimilarity, Source]:
+    """An encoder of sentences by Hub id or folder, with where it came from."""
+    source, row = _resolved(name, runtime, revision)
+    return load_similarity(source, row, runtime), source
 
 
 def _resolved(name: str, runtime: Runtime, revision: str) -> tuple[Source, ScorerRow]:

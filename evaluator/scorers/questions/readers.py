@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -380,6 +380,8 @@ def read_geneval2(path: Path) -> Released:
 
 def _geneval2_fields(record: Any) -> list[dict[str, Any]]:
     asked = record["vqa_list"]
+    if not isinstance(asked, list) or not asked:
+        raise ValueError("its vqa_list is no list, or empty")
     skills = record.get("skills") or [""] * len(asked)
     return [
         {
@@ -393,11 +395,86 @@ def _geneval2_fields(record: Any) -> list[dict[str, Any]]:
     ]
 
 
+UNIGENBENCH_COLUMNS = ("index", "prompt_en", "sub_dims_en")
+
+
+def read_unigenbench(path: Path) -> Released:
+    """Read UniGenBench's CSV file of English prompts, whose last column is JSON of test points.
+
+    The type of a question is its test point, and its text what that is in the prompt.
+    """
+    fields: list[tuple[int, dict[str, Any]]] = []
+    problems: list[Problem] = []
+    for number, row in read_rows(path, UNIGENBENCH_COLUMNS):
+        try:
+            found: Any = parse_json(row["sub_dims_en"].encode())
+            kinds, texts = found["Testpoints"], found["Testpoint Description"]
+            if not isinstance(kinds, list) or not isinstance(texts, list):
+                raise TypeError("they are no lists")
+            points = list(zip(kinds, texts, strict=True))
+            asked = _numbered(row["prompt_en"], row["index"], points, "1")
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"It has no test points with a description each ({error})."
+            problems.append(Problem("error", "bad_line", number, message))
+        else:
+            fields += [(number, one) for one in asked]
+    lines, bad = make_lines(path, fields)
+    return Released(lines, (*problems, *bad))
+
+
+def read_evalalign(path: Path) -> Released:
+    """Read EvalAlign's JSON file of alignment: a list of prompts, each with `question_info` by aspect.
+
+    Its records are numbered from 1; the largest of the three ratings is what is expected.
+    """
+    fields: list[tuple[int, dict[str, Any]]] = []
+    problems: list[Problem] = []
+    records = _read_json(path)
+    if not isinstance(records, list):
+        raise SubmitterError("unreadable_file", f"{path} holds no list of prompts.")
+    for number, record in enumerate(records, 1):
+        try:
+            texts = [
+                (kind, text.removeprefix("<image>").strip())
+                for kind, text in record["question_info"].items()
+            ]
+            asked = _numbered(record["prompt"], record["prompt_id"], texts, "2")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            message = f"It has no prompt with a question_info of texts ({error})."
+            problems.append(Problem("error", "bad_line", number, message))
+        else:
+            fields += [(number, one) for one in asked]
+    lines, bad = make_lines(path, fields)
+    return Released(lines, (*problems, *bad))
+
+
+def _numbered(
+    prompt: Any, prompt_id: Any, asked: Sequence[tuple[Any, Any]], expected: str
+) -> list[dict[str, Any]]:
+    """Questions of a prompt by type and text, one at least, numbered from 1."""
+    if not asked:
+        raise ValueError("nothing is asked")
+    return [
+        {
+            "prompt": prompt,
+            "prompt_id": prompt_id,
+            "question_id": str(place),
+            "question": text,
+            "expected": expected,
+            "type": kind,
+        }
+        for place, (kind, text) in enumerate(asked, 1)
+    ]
+
+
 READERS: dict[str, Reader] = {
     "tifa": read_tifa,
     "dsg": read_dsg,
+    "dpg": read_dsg,  # DPG-Bench: the columns of DSG, and one of keywords
     "ts2": read_ts2,
     "evalmuse": read_evalmuse,
     "gecko": read_gecko,
     "geneval2": read_geneval2,
+    "unigenbench": read_unigenbench,
+    "evalalign": read_evalalign,
 }

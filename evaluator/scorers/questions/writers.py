@@ -266,6 +266,29 @@ def _statement_parts(statement: str) -> tuple[str, str]:
 
 
 _PAIR = re.compile(r"Q:\s*(?P<q>.*\S)\s*\n\s*A:\s*(?P<answer>.*\S)", re.IGNORECASE)
+TRIES = 3
+"""How often a language model is asked for the same, each time told what was wrong before."""
+_NEGATIONS = frozenset({
+    "no", "not", "without", "never", "none", "nothing", "zero", "0", "empty", "nobody", "neither", "nor",
+})  # fmt: skip
+_DENIED = re.compile(r"n['’]t\b|\bcannot\b|less\b|\black(?:s|ing)?\b|\bmissing\b", re.IGNORECASE)
+_FILLERS = frozenset({
+    "a", "an", "the", "of", "in", "on", "at", "and", "with", "to", "its", "their", "is", "are",
+})  # fmt: skip
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_IRREGULAR = {
+    "men": "man", "women": "woman", "people": "person", "children": "child", "feet": "foot",
+    "mice": "mouse", "geese": "goose", "teeth": "tooth", "knives": "knife", "leaves": "leaf",
+    **{word: str(n) for n, word in enumerate(_NUMBERS)},
+}  # fmt: skip
+"""Words to what they are compared as."""
+_STEM = 4
+"""Letters by which forms of a word are taken for one."""
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Letters of scripts that do not put spaces between words, or join particles to them."""
+_ENDS = "?？؟"
+_MOST_TOLD = 5
+"""Faults of an answer that a model is told of."""
 
 
 def write_evalmuse(
@@ -274,43 +297,130 @@ def write_evalmuse(
     """A yes/no question for each element, as PN-VQA asks them (Han et al. 2024).
 
     One call for the elements of a prompt that has none in `elements` (as `two cups (counting)`), and
-    one for each of them.
+    one for each of them; what cannot be used is asked for again. What is written must be of a known
+    type and stand in the prompt; a question must be one, share a word with its element, and expect
+    no only where something is denied.
     """
     known: Sequence[str] | None = elements.get(prompt)
-    if known is None:
-        asked_for = filled(instructions.EVALMUSE_ELEMENTS, prompt=prompt)
-        known = lines_of(model.generate([asked_for], 512)[0])
-    keys, faults = parse_elements(known)
+    keys, faults = _split(prompt, model) if known is None else parse_elements(known)
     if not keys:
         return Written(faults=(*faults, "no elements"))
-    asked = [
-        filled(instructions.EVALMUSE_QUESTION, prompt=prompt, element=f"{key.text} ({key.kind})")
-        for key in keys
-    ]
-    fields: list[dict[str, object]] = []
-    told = zip(keys, model.generate(asked, 64), strict=True)
-    for number, (key, text) in enumerate(told, start=1):
-        pair = _PAIR.search(text)
-        expected = yes_or_no_in(pair["answer"]) if pair else ""
-        if pair is None or expected not in YES_NO:
-            faults.append(f"the question about {key.text!r} is not of the form asked for")
-            continue
-        asked_fields = yes_no_fields(str(number), pair["q"], key.text, key.kind)
-        fields.append({**asked_fields, "expected": expected})
+    fields, odd = _asked_about(prompt, keys, model)
     questions, bad = make_questions(prompt, fields)
-    return Written(questions, (*faults, *bad))
+    return Written(questions, (*faults, *odd, *bad))
 
 
 def parse_elements(lines: Sequence[str]) -> tuple[list[ElementKey], list[str]]:
     """Read `two cups (counting)`, each element once, and what is not of that form."""
-    found: dict[ElementKey, None] = {}
+    found: dict[tuple[str, str], ElementKey] = {}
     faults: list[str] = []
     for line in lines:
         try:
-            found[parse_element_key(line)] = None
+            key = parse_element_key(line)
         except ValueError as error:
             faults.append(str(error))
-    return list(found), faults
+        else:
+            found.setdefault((key.text.casefold(), key.kind.casefold()), key)
+    return list(found.values()), faults
+
+
+def _split(prompt: str, model: TextModel) -> tuple[list[ElementKey], list[str]]:
+    """The elements of a prompt: those of the try that gives most."""
+    instruction = filled(instructions.EVALMUSE_ELEMENTS, prompt=prompt)
+    types = {one.strip() for one in instructions.ELEMENT_TYPES.split(",")}
+    best: tuple[list[ElementKey], list[str]] = ([], [])
+    faults: list[str] = []
+    for _ in range(TRIES):
+        listed, faults = parse_elements(lines_of(ask_again(model, [instruction], [faults], 512)[0]))
+        strange = [one for one in listed if one.kind.casefold() not in types]
+        foreign = [one for one in listed if not _stands_in(one.text, prompt)]
+        faults += [f"{one.text!r} has the unknown type {one.kind!r}" for one in strange]
+        faults += [f"{one.text!r} does not stand in the description" for one in foreign]
+        keys = [one for one in listed if one not in strange and one not in foreign]
+        if not best[0] or len(keys) > len(best[0]):
+            best = (keys, faults)
+        if not faults:
+            break
+    return best
+
+
+def _asked_about(
+    prompt: str, keys: Sequence[ElementKey], model: TextModel
+) -> tuple[list[dict[str, object]], list[str]]:
+    """Fields of the questions about elements, in their order, and why some have none."""
+    found: dict[int, dict[str, object]] = {}
+    left, faults = dict(enumerate(keys, start=1)), dict[int, list[str]]()
+    for _ in range(TRIES):
+        asked = [
+            filled(
+                instructions.EVALMUSE_QUESTION, prompt=prompt, element=f"{key.text} ({key.kind})"
+            )
+            for key in left.values()
+        ]
+        told = ask_again(model, asked, [faults.get(number, []) for number in left], 64)
+        for (number, key), text in zip(tuple(left.items()), told, strict=True):
+            pair = _PAIR.search(text)
+            question, expected = (pair["q"], yes_or_no_in(pair["answer"])) if pair else ("", "")
+            if fault := _question_fault(prompt, key, question, expected):
+                faults[number] = [fault]
+            else:
+                fields = yes_no_fields(str(number), question, key.text, key.kind)
+                found[number] = {**fields, "expected": expected}
+                del left[number]
+        if not left:
+            break
+    return [found[number] for number in sorted(found)], [faults[number][0] for number in left]
+
+
+def _question_fault(prompt: str, key: ElementKey, question: str, expected: str) -> str:
+    """Why a question about an element cannot be used; empty where it can."""
+    if expected not in YES_NO or question[-1:] not in _ENDS or sum(map(question.count, _ENDS)) > 1:
+        return f"the question about {key.text!r} is not of the form asked for"
+    if not _shares_a_word(key.text, question):
+        return f"the question about {key.text!r} does not name it"
+    said = f"{key.text} {prompt}"
+    if expected == "no" and not _NEGATIONS & {*_plain(said).split()} and not _DENIED.search(said):
+        return f"the question about {key.text!r} expects no, and nothing is denied"
+    return ""
+
+
+def _stands_in(element: str, prompt: str) -> bool:
+    """Whether the words of an element stand in a prompt, one after the other."""
+    if _UNSPACED.search(element):
+        return element.casefold() in prompt.casefold()
+    return f" {_plain(element)} " in f" {_plain(prompt)} "
+
+
+def _shares_a_word(element: str, question: str) -> bool:
+    """Whether a question has a word of an element, in some form."""
+    if _UNSPACED.search(element):
+        return bool({*element} & {*question} - {" "})
+    about = [word for word in _plain(element).split() if word not in _FILLERS]
+    asked = _plain(question).split()
+    # What is made of fillers alone cannot be looked for.
+    return not about or any(_alike(one, other) for one in about for other in asked)
+
+
+def _alike(one: str, other: str) -> bool:
+    one, other = (_IRREGULAR.get(word, word) for word in (one, other))
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (longer.startswith(shorter[:_STEM]) and len(shorter) > 2)
+
+
+def _plain(text: str) -> str:
+    """The words of a text in small letters, with a space between them."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def ask_again(
+    model: TextModel, asked: Sequence[str], faults: Sequence[Sequence[str]], most: int
+) -> list[str]:
+    """What a model says, told what was wrong with what it said before, where that fits."""
+    told = []
+    for one, wrong in zip(asked, faults, strict=True):
+        again = filled(instructions.AGAIN, asked=one, faults="\n".join(wrong[:_MOST_TOLD]))
+        told.append(again if wrong and model.fits(again, most) else one)
+    return model.generate(told, most)
 
 
 def write_gecko(prompt: str, model: TextModel, entails: Entails | None = None) -> Written:
@@ -420,15 +530,18 @@ def _confirmed(found: Written, prompt: str, verifier: TextModel) -> Written:
     return Written(tuple(kept), tuple(faults))
 
 
-def spacy_phrases(*, entities: bool, pipeline: str = "en_core_web_sm") -> Phrases:
+_PIPELINE = "en_core_web_sm"
+
+
+def spacy_phrases(*, entities: bool) -> Phrases:
     """Noun chunks of spaCy, as the authors of BVQA take them, and entities too for VQ2."""
     try:
         load: Callable[[str], Any] = import_module("spacy").load
-        parse = load(pipeline)
+        parse = load(_PIPELINE)
     except (ImportError, OSError) as error:
         raise SubmitterError(
             "spacy_missing",
-            f"spaCy with its pipeline {pipeline} is not installed here.",
+            f"spaCy with its pipeline {_PIPELINE} is not installed here.",
             "Install both, or let a language model list the phrases with --model.",
         ) from error
 

@@ -466,8 +466,8 @@ class Check:
 
 
 def check_folder(
-    folder: Path, prompts: Iterable[PromptLike], seeds: Sequence[int], table: str = TABLE
+    folder: Path, prompts: Iterable[PromptLike], seeds: Sequence[int]
 ) -> GenerationsReport:
     """Check a folder of generations against what is wanted, of whatever size the images are."""
     source = FolderSource(folder, GenerationsLimits())
-    return Check(source, RequestedImages.of(prompts, seeds)).run(table)
+    return Check(source, RequestedImages.of(prompts, seeds)).run(TABLE)

@@ -22,11 +22,12 @@ from leaderboard.api.replies import (
 from leaderboard.api.schemas import Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
+from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import skill_title, token
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import read_pairs
-from leaderboard.ranking.slices import Ranked, in_tiers, kept_in_tiers
+from leaderboard.ranking.slices import Ranked
 from leaderboard.store.interface import Store
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.benchmark_board import (
@@ -80,6 +81,13 @@ _PUBLISHED_MEANINGS = {
 
 router = TableRouter()
 
+EntryId = Annotated[
+    str,
+    Path(
+        description="`<submission id>/<metric>`; the slash may stand as it is.",
+        examples=["grey-0123456789/grey"],
+    ),
+]
 Benchmark = Annotated[
     str,
     Path(description="Name of a benchmark, as /v1/benchmarks lists them.", examples=["demo_croc"]),
@@ -177,6 +185,16 @@ class Chosen:
 def as_of(view: View) -> str | None:
     """When what is published was made; None where nothing is."""
     return view.built_at.isoformat() if view.built_at else None
+
+
+def entry_of(view: View, entry_id: str) -> Entry:
+    """A metric on the boards."""
+    found = view.entries.get(entry_id)
+    if found is None:
+        raise not_found(
+            "unknown_entry", "There is no such entry on the boards.", "See /v1/entries."
+        )
+    return found
 
 
 def of_benchmark(view: View, name: str) -> BoardIndex:
@@ -313,7 +331,7 @@ def _skills_row(cell: Cell, column: SkillColumn, view: View) -> dict[str, Value]
 def stored_pairs(store: Store, choice: Choice) -> tuple[Pair, ...]:
     """The tests between each two ranked entries, in board order; none where none are kept."""
     card = choice.board.card
-    cells = kept_in_tiers(choice.slices()[0])
+    cells = choice.slices()[0]
     fit = {cell.entry_id for cell in cells if cell.tier is not None}
     known = read_pairs(store.public, card.name, card.revision, fit)
     if known is None or set(known.entry_ids) != fit:
@@ -338,7 +356,7 @@ def _cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
         return ()
     everyone = found.choice.entry_ids()
     if found.is_headline and len(everyone) > STORED_ABOVE:
-        cells = kept_in_tiers(found.choice.slices()[0])
+        cells = found.choice.slices()[0]
     else:
         cells = _ranked(source, found).cells
     return tuple(cell for cell in cells if found.keeps(cell.entry_id))
@@ -363,8 +381,7 @@ def _ranked(source: Source, found: Chosen) -> Ranked:
     bounded(len(found.choice.entry_ids()))
     with source.turn():
         choice = found.choice
-        of = found.view.orders.ranked(choice.board.card, choice.slices(), found.tested)
-        return in_tiers(of)
+        return found.view.orders.ranked(choice.board.card, choice.slices(), found.tested)
 
 
 def bounded(entries: int, most: int = MOST_RANKED) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Literal
 
-from fastapi import Path
 from pydantic import Field, WithJsonSchema
 
 from benchmarks.schema import KINDS, Selector
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.api.replies import bad_query, not_found
+from leaderboard.api.replies import bad_query
 from leaderboard.api.schemas import Paged, Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.boards import Benchmark, as_of, of_benchmark
+from leaderboard.api.tables.boards import Benchmark, EntryId, as_of, entry_of, of_benchmark
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import in_order, info, skill_title, title, token
 from leaderboard.publication.reader import BoardIndex, View
@@ -132,22 +131,12 @@ def entries(source: Source, query: EntriesParameters) -> Table:
 @router.table("/entries/{entry_id:path}")
 def entry(
     source: Source,
-    entry_id: Annotated[
-        str,
-        Path(
-            description="`<submission id>/<metric>`; the slash may stand as it is.",
-            examples=["grey-0123456789/grey"],
-        ),
-    ],
+    entry_id: EntryId,
     query: EntryParameters,
 ) -> Table:
     """Every published value of one metric; `about.entry` has cost, findings and trust checks."""
     view = source.reader.view()
-    found = view.entries.get(entry_id)
-    if found is None:
-        raise not_found(
-            "unknown_entry", "There is no such entry on the boards.", "See /v1/entries."
-        )
+    found = entry_of(view, entry_id)
     rows = [
         _result(cell, board, view.entries[cell.entry_id])
         for board, cells in _of_metric(found, view, elsewhere=bool(query.elsewhere))

@@ -43,12 +43,14 @@ from leaderboard.views.models import (
     judges_of,
     resolve,
 )
+from leaderboard.views.validation_age import ValidationAge, release_date, validation_age
 
 _MODELS = (
     "prompt_set", "submission_id", "model", "version", "submitter", "account", "description",
     "licence", "hub_model", "hub_revision", "parameters", "steps", "guidance", "drawn_on",
     "selection", "best_of", "selected_by", "seeds", "n_images", "n_wanted", "n_withheld",
     "shares_images_with", "same_content_as", "n_judges", "revision", "received_at", "published_at",
+    "released",
 )  # fmt: skip
 _BOARD = (
     "skill", "skill_title", "model", "version", "submission_id", "metric", "metric_title",
@@ -65,6 +67,8 @@ _TYPES = {
 _MEANINGS = {
     "parameters": "Number of weights, as declared; so are steps, guidance, drawn_on and selection.",
     "selection": "first: the first image drawn; best_of: the best of several.",
+    "released": "Day of its release, as declared, or the month that benchmarks/generators.toml has; "
+    "missing where neither is known.",
     "seeds": "Joined by commas.",
     "shares_images_with": "Submissions with images that are the same to the eye, joined by commas.",
     "skill": "Missing: all prompts.",
@@ -190,7 +194,8 @@ def models(source: Source, query: ModelsParameters) -> Table:
 def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParameters) -> Table:
     """The board of the models of a prompt set: means by skill and metric, with ranks.
 
-    `about.disagreements` has the models that trusted metrics order in opposite ways.
+    `about.disagreements` has the models that trusted metrics order in opposite ways, and
+    `about.validation` those that are newer than all that a judge was tested on.
     """
     choice = chosen(source, prompt_set, query)
     rows: list[dict[str, Value]] = []
@@ -200,6 +205,7 @@ def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParamete
             found = judged_board(choice.reader, choice.view, choice.board_query)
         rows = [row for of in found.skills.values() for row in _of_skill(of, found)]
         about |= _about_board(found)
+        about["validation"] = _about_validation(validation_age(found, choice.card, choice.view))
     name = f"{choice.card.name}-models"
     return Table(name, columns_of(_BOARD, _TYPES, _MEANINGS), rows, about)
 
@@ -277,6 +283,7 @@ def about_of(choice: Choice) -> dict[str, Any]:
         "revision": card.revision,
         "simulated": card.simulated,
         "licence": card.licence,
+        "own_judge": choice.own_judge.model_dump(mode="json") if choice.own_judge else None,
         "filters": {k: v for k, v in choice.query.to_params().items() if k != "set"},
         "page": PlaceQuery(choice.query).to_link(),
     }
@@ -300,6 +307,23 @@ def _about_board(found: ModelBoard) -> Mapping[str, Any]:
             for of in found.skills.values()
             for one in of.disagreements
         ],
+    }  # fmt: skip
+
+
+def _about_validation(found: ValidationAge) -> Mapping[str, Any]:
+    return {
+        "judges": [
+            {"metric": one.entry_id,
+             "tested_until": one.newest.released.isoformat() if one.newest else None,
+             "newest_generator": one.newest.name if one.newest else None}
+            for one in found.judges
+        ],
+        "newer_models": [
+            {"submission_id": one.entry.submission_id, "released": one.released.isoformat(),
+             "metrics": [judge.entry_id for judge in one.judges]}
+            for one in found.newer
+        ],
+        "n_models_without_date": found.n_undated,
     }  # fmt: skip
 
 
@@ -336,7 +360,7 @@ def named(entry: ModelEntry) -> dict[str, Value]:
 
 
 def _model(entry: ModelEntry, view: View) -> dict[str, Value]:
-    card, seen = entry.card, entry.images
+    card, seen, released = entry.card, entry.images, release_date(entry)
     return {
         "prompt_set": entry.prompt_set, **named(entry), "submitter": entry.submitter,
         "account": entry.account, "description": entry.description, "licence": entry.licence,
@@ -349,6 +373,7 @@ def _model(entry: ModelEntry, view: View) -> dict[str, Value]:
         "same_content_as": ",".join(entry.same_content_as),
         "n_judges": len(judges_of([entry], view)), "revision": seen.revision,
         "received_at": entry.received_at.isoformat(), "published_at": entry.published_at.isoformat(),
+        "released": released.isoformat() if released else None,
     }  # fmt: skip
 
 

@@ -75,6 +75,8 @@ said of each comparison; the first command reads it too, and the second cannot. 
 
 `cases/<benchmark>/<revision>.parquet` says what people said of each pair of a benchmark whose
 answers are public, in cases small enough to look at: one configuration `cases_<benchmark>` each.
+`ratings/<benchmark>/<revision>.parquet` has the ratings of its images, rater by rater where they are
+known.
 
 A rank is 1 + the number of entries with a better value; its range holds 95 % of the ranks in
 resamples of the clusters that all entries share. Entries of one tier do not differ significantly
@@ -114,6 +116,15 @@ OF_CASES = {
     "expected": "what people say, larger where the image follows the prompt better; it is compared "
     "within a case only, and null where they say nothing",
     "said": "the same in words",
+}
+
+OF_RATINGS = {
+    "choice_id": "images that are chosen among have the same: those of a prompt, as a rule",
+    "cluster": "what is resampled",
+    "pair_id": "the image-text pair, as in the files of scores",
+    "mean": "what people say of the image, larger is better; null where they say nothing",
+    "ratings": "one number for each rater; none where only means were released. Ratings outside the "
+    "scale are in neither; the metadata of the file count them as `n_outside`",
 }
 
 OF_CELLS = {

@@ -21,6 +21,7 @@ from leaderboard.store.interface import Store
 from leaderboard.store.live.relay import is_relayed, live_of
 
 JOBS_PER_COMMIT = 8
+_DATASETS = "https://huggingface.co/datasets"
 COMMITS = "commits.json"  # File in the folder of a store: the commits that this machine made
 LOOK_EVERY_S = 5.0
 """A look is a request, and the Hub counts those of all workers of an account together."""
@@ -76,6 +77,11 @@ class HubParts:
                 self._private_readable = False
         return self._private_readable
 
+    def permanent_address(self, version: str) -> str:
+        """Where the results of a version stay readable, until the history is squashed."""
+        commit = self.public.version(version).pins.results
+        return f"{_DATASETS}/{self.public.results.name}/tree/{commit}"
+
     def forget_heads(self) -> None:
         """Ask for every version when it is wanted next."""
         for repository in self.repositories.values():
@@ -116,4 +122,5 @@ def hub_store(
         cache=folder,
         wait_no_more=ending.set,
         private_readable=parts.private_readable,
+        permanent_address=parts.permanent_address,
     )

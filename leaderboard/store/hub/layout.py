@@ -15,7 +15,7 @@ class Part(StrEnum):
     REQUESTS = "requests"
     """Events, the queue and all that is not named below. Its commits decide."""
     RESULTS = "results"
-    """Results, scores, the snapshot, its page, the boards and the cases behind them; it is read at
+    """Results, scores, the snapshot, its page, the boards, the cases and ratings behind them; it is read at
     the commit that the requests repository pins."""
     SUBMISSIONS = "submissions"
     """What was uploaded; private."""
@@ -26,7 +26,7 @@ OLD_SCORES = "scores"
 
 CONTENTS = "contents"  # Folder, in that of a store on this machine, of what was read of it before
 
-_OF_RESULTS = frozenset({"results", "boards", "cases", "index.html"})
+_OF_RESULTS = frozenset({"results", "boards", "cases", "ratings", "index.html"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, TransientError
+from leaderboard.store.copying import batches
 from leaderboard.store.hub.client import Entry
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import is_ours
@@ -19,7 +20,6 @@ from leaderboard.store.interface import ConflictError
 FROZEN_FOR = timedelta(hours=1)
 """For so long writers of release 0.1.0 stay away; each batch that is copied renews it."""
 _FILES = 100
-_BYTES = 64 << 20
 _Tree = dict[str, Entry]
 
 
@@ -40,7 +40,8 @@ def migrate(parts: HubParts, scratch: Path) -> Iterator[str]:
     todo = [path for path in sorted(wanted) if there.get(path) != wanted[path]]
     done = len(wanted) - len(todo)
     yield f"{old.name}: {len(wanted)} files to copy, {done} of them copied before."
-    for batch in _batches(todo, old, version.pins.scores, scratch):
+    scores = version.pins.scores
+    for batch in batches(todo, lambda path, to: old.fetch_at(path, scores, to), scratch, _FILES):
         head = public.results.commit_onto(head, batch, f"{len(batch)} files of {old.name}")
         for file in batch.values():
             file.unlink()
@@ -97,23 +98,6 @@ def _begun(results: HubRepository, pins: Pins, pinned: _Tree, wanted: _Tree) -> 
 def _tree(repository: HubRepository, sha: str) -> _Tree:
     tree = repository.client.tree(repository.name, "", sha)
     return {entry.path: entry for entry in tree if is_ours(entry.path)}
-
-
-def _batches(
-    paths: Sequence[str], repository: HubRepository, sha: str, scratch: Path
-) -> Iterator[dict[str, Path]]:
-    """Files fetched, as many as go into one commit."""
-    batch: dict[str, Path] = {}
-    n_bytes = 0
-    for number, path in enumerate(paths):
-        batch[path] = scratch / str(number)
-        repository.fetch_at(path, sha, batch[path])
-        n_bytes += batch[path].stat().st_size
-        if len(batch) == _FILES or n_bytes >= _BYTES:
-            yield batch
-            batch, n_bytes = {}, 0
-    if batch:
-        yield batch
 
 
 def _overtaken() -> TransientError:

@@ -18,7 +18,8 @@ from typing import Protocol
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from leaderboard.store.disk import DRAFT, failing
+from benchmarks.sources.output import DRAFT
+from leaderboard.store.disk import failing
 
 SAID_BYTES = 64 << 10  # Of a running log, its end is kept
 
@@ -30,12 +31,12 @@ _ESCAPES = re.compile(
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
 
 
-def end_of(content: bytes, most: int) -> bytes:
+def _end_of(content: bytes) -> bytes:
     """The end of a log, from the start of a line on; of one line too long for it, its end."""
-    if len(content) <= most:
+    if len(content) <= SAID_BYTES:
         return content
-    cut = content[-most:]
-    if content[-most - 1 : -most] == b"\n":
+    cut = content[-SAID_BYTES:]
+    if content[-SAID_BYTES - 1 : -SAID_BYTES] == b"\n":
         return cut
     _, broken, lines = cut.partition(b"\n")
     return lines if broken and lines else cut
@@ -47,7 +48,7 @@ def readable(content: bytes) -> str:
     Escape sequences go as wholes, and a line that was written over shows what was written last,
     as on a terminal; then every character is dropped that is unseen or turns the reading order.
     """
-    text = end_of(content, SAID_BYTES).decode("utf-8", errors="replace").replace("\r\n", "\n")
+    text = _end_of(content).decode("utf-8", errors="replace").replace("\r\n", "\n")
     return "\n".join(_line(line) for line in _ESCAPES.sub("", text).split("\n"))
 
 
@@ -208,7 +209,7 @@ class MemoryLive:
 
 def log_bytes(text: str) -> bytes:
     """The end of a log as it is kept; what cannot be written becomes question marks."""
-    return end_of(text.encode("utf-8", errors="replace"), SAID_BYTES)
+    return _end_of(text.encode("utf-8", errors="replace"))
 
 
 def checked_key(name: str) -> str:
@@ -299,6 +300,7 @@ class FolderLive:
             if KEY.fullmatch(gone):
                 (self._root / f"{gone}.json").unlink(missing_ok=True)
         _drop_drafts(self._root)
+        _drop_drafts(self._logs)
 
 
 def _drop_drafts(folder: Path) -> None:

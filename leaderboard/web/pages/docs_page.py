@@ -16,7 +16,7 @@ from leaderboard.rendering import render
 from leaderboard.states import LEGEND
 from leaderboard.text import MISSING, clean, number
 from leaderboard.views.addresses import board_address
-from leaderboard.views.metric import benchmark_bibtex
+from leaderboard.views.citation import benchmark_bibtex
 from leaderboard.web.components import Tag
 from leaderboard.web.guides import FIRST, Guide, guides
 from leaderboard.web.page import Context, Page

@@ -16,11 +16,13 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.results import read_results
 from leaderboard.records import Status
 from leaderboard.rendering import render
+from leaderboard.service.address import root_of
 from leaderboard.states import LEGEND, State
 from leaderboard.submission_service import UNNAMED
 from leaderboard.text import clean
 from leaderboard.views.addresses import metric_address, with_state
 from leaderboard.views.changes import moved_address
+from leaderboard.views.citation import CitedAt
 from leaderboard.views.controls import (
     CHANGE_WORDS,
     ChangeRow,
@@ -31,7 +33,6 @@ from leaderboard.views.controls import (
 )
 from leaderboard.views.examples import lower_is_better
 from leaderboard.views.metric import (
-    FILE,
     AgainstPeople,
     MetricOnBoards,
     MetricQuery,
@@ -48,10 +49,12 @@ from leaderboard.views.metric import (
     share_of_spread,
 )
 from leaderboard.views.submissions import KINDS
+from leaderboard.web.best_of_n import best_of_n_html
 from leaderboard.web.components import Point, Scale, ScatterChart, Tick
+from leaderboard.web.drift import drift_html
 from leaderboard.web.live import LiveContent as Part
 from leaderboard.web.live import live_view
-from leaderboard.web.page import Context, Page, root_of
+from leaderboard.web.page import Context, Page
 
 _NAMELESS = frozenset({State.HIDDEN})
 """States in which an operator took it away: nothing its author wrote is shown."""
@@ -63,11 +66,10 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
     found = resolve(query, view, statuses)
     if not isinstance(found, MetricOnBoards):
         return _missing(found, statuses)
-    address = metric_address(found.entry.entry_id).removeprefix("./")
     page = metric_page(
         found, view, statuses, changes=_changes(context, found),
         results_of=lambda submission: read_results(context.store, submission),
-        url=f"{root}{address}" if root else "",
+        at=CitedAt(context.reader.revision(), root),
     )  # fmt: skip
     status, entry = found.status, found.entry
     return render(
@@ -95,7 +97,6 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
         change_scale=_change_scale,
         change_limit=f"{LIMIT:g}",
         check_title=check_title,
-        hub_file=FILE,
     )
 
 
@@ -122,6 +123,22 @@ def people_html(context: Context, query: MetricQuery, benchmark: str = "") -> st
         note=_thinned(chosen) if chosen else "",
         why="No benchmark with public answers has values by people for its images.",
     )
+
+
+def newer_html(context: Context, query: MetricQuery) -> str:
+    """Validity of a metric against the dates of generators; empty where there is no metric."""
+    view = context.reader.view()
+    found = resolve(query, view, context.reader.statuses())
+    return drift_html(view, found.entry) if isinstance(found, MetricOnBoards) else ""
+
+
+def safe_html(context: Context, query: MetricQuery, benchmark: str = "") -> str:
+    """What choosing images by a metric gains; empty where there is no metric."""
+    view = context.reader.view()
+    found = resolve(query, view, context.reader.statuses())
+    if not isinstance(found, MetricOnBoards):
+        return ""
+    return best_of_n_html(context, found, on_boards(found, view), benchmark)
 
 
 def _scored(context: Context, view: View, one: OnBoard) -> AgainstPeople | None:
@@ -239,10 +256,12 @@ def _build(context: Context) -> None:
         query = MetricQuery.from_params(params)
         return Part(metric_html(context, query, root_of(request.headers)), _query_of(params))
 
-    def people(params: QueryParams, _: gr.Request) -> Part:
-        return Part(people_html(context, MetricQuery.from_params(params), params.get("on", "")))
+    def below(params: QueryParams, _: gr.Request) -> Part:
+        query, on = MetricQuery.from_params(params), params.get("on", "")
+        people, newer = people_html(context, query, on), newer_html(context, query)
+        return Part(people + newer + safe_html(context, query, on))
 
-    live_view(opened, below=people)
+    live_view(opened, below=below)
 
 
 def _query_of(params: QueryParams) -> str:

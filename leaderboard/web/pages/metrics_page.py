@@ -6,6 +6,7 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from leaderboard.rendering import render
+from leaderboard.service.address import root_of
 from leaderboard.views.metrics import (
     BENCHMARK,
     SKILL,
@@ -14,7 +15,7 @@ from leaderboard.views.metrics import (
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
 from leaderboard.web.live import KeptAnswers, LiveContent, live_view
 from leaderboard.web.metrics_tab import activity_part, metrics_tab
-from leaderboard.web.page import Context, Page, root_of
+from leaderboard.web.page import Context, Page
 from leaderboard.web.skill_tab import skill_parts, skill_tab
 
 

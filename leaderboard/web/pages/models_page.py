@@ -7,6 +7,8 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.models.reading import ModelReader
 from leaderboard.rendering import render
+from leaderboard.service.address import root_of
+from leaderboard.views.citation import CitedAt
 from leaderboard.views.models import ModelQuery, PlaceQuery
 from leaderboard.web.live import LiveContent, live_view
 from leaderboard.web.model_detail import model_html
@@ -19,10 +21,15 @@ def reader_of(context: Context) -> ModelReader:
     return context.models or ModelReader(context.store, {}, None)
 
 
+def cited_at(context: Context, request: gr.Request) -> CitedAt:
+    """The state of the store that is shown, and the address of the site."""
+    return CitedAt(context.reader.revision(), root_of(request.headers))
+
+
 def _build_models(context: Context) -> None:
-    def answer(params: QueryParams, _: gr.Request) -> LiveContent:
-        asked = PlaceQuery.from_params(params)
-        shown, exact, title = place_html(asked, reader_of(context), context.reader.view())
+    def answer(params: QueryParams, request: gr.Request) -> LiveContent:
+        asked, at = PlaceQuery.from_params(params), cited_at(context, request)
+        shown, exact, title = place_html(asked, reader_of(context), context.reader.view(), at)
         return LiveContent(shown, exact.query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))
@@ -32,9 +39,9 @@ MODELS = Page("Models", "models", 11, _build_models)
 
 
 def _build_model(context: Context) -> None:
-    def answer(params: QueryParams, _: gr.Request) -> LiveContent:
-        asked = ModelQuery.from_params(params)
-        shown, query, title = model_html(asked, reader_of(context), context.reader.view())
+    def answer(params: QueryParams, request: gr.Request) -> LiveContent:
+        asked, at = ModelQuery.from_params(params), cited_at(context, request)
+        shown, query, title = model_html(asked, reader_of(context), context.reader.view(), at)
         return LiveContent(shown, query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))

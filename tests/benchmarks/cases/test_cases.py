@@ -17,6 +17,7 @@ from benchmarks.croc.measures import compare
 from benchmarks.croc.protocol import CrocHum
 from benchmarks.evalmuse.protocol import CARD as EVALMUSE
 from benchmarks.evalmuse.protocol import EvalMuse
+from benchmarks.families.best_of import RatedGroups
 from benchmarks.gecko.load import GeckoAnswers, template_scores
 from benchmarks.genai_bench.protocol import BENCHMARKS, GenAiBench
 from benchmarks.registry import load_registry
@@ -292,3 +293,70 @@ def test_where_answers_are_withheld_there_are_no_cases(name: str) -> None:
     benchmark = load_registry()[name]
     assert not benchmark.card.answers_public
     assert benchmark.cases(None, None) is None
+
+
+# Rated images, of which a metric chooses the best
+
+
+def test_rated_images_of_a_card_have_the_means_of_its_cases_and_the_single_ratings(
+    assay_data: Path,
+) -> None:
+    for benchmark, n_raters in ((TIFA160, 5), (BENCHMARKS[0], 3), (load_registry()["agiqa3k"], 0)):
+        answers, found = cases_of(benchmark, assay_data)
+        rated = benchmark.rated_images(answers)
+        assert rated is not None and rated.ratings.shape[1] == n_raters
+        assert list(rated.choices) == list(rated.clusters) == found["case_id"].tolist()
+        assert list(rated.pair_ids) == found["pair_id"].tolist()
+        # Ratings outside the scale are no quality, though the cases keep them.
+        right = found["expected"].to_numpy() <= 5
+        assert rated.n_outside == (~right).sum() == (2 if benchmark is BENCHMARKS[0] else 0)
+        assert rated.means[right] == pytest.approx(found["expected"].to_numpy()[right], nan_ok=True)
+        assert (
+            np.nanmax(rated.means) <= 5 and (rated.ratings[np.isfinite(rated.ratings)] <= 5).all()
+        )
+
+
+def test_rated_images_of_the_ranking_set_are_chosen_among_those_of_one_model(
+    tmp_path: Path,
+) -> None:
+    benchmark = ranking.small()
+    answers, found = cases_of(benchmark, ranking.write(tmp_path))
+    assert isinstance(answers, RatedGroups)
+    rated = benchmark.rated_images(answers)
+    assert list(rated.choices) == found["case_id"].tolist()
+    assert list(rated.clusters) == found["cluster"].tolist()
+    assert rated.sizes[-1] == 9
+
+
+def test_rated_images_of_evalmuse_have_each_annotators_rating_where_the_list_does(
+    tmp_path: Path,
+) -> None:
+    listed = labelled_list(n_prompts=32, images=3)
+    benchmark = EvalMuse(trial_card(EVALMUSE))
+    answers = benchmark.answers(write_json(tmp_path, "train_list.json", listed))
+    rated = benchmark.rated_images(answers)
+    given = {one["img_path"]: one["total_score"] for one in listed}
+    assert rated.ratings.tolist() == [given[pair] for pair in rated.pair_ids]
+    demo = load_registry()["demo_evalmuse"]
+    means = demo.rated_images(demo.answers(None))
+    assert means is not None and means.ratings.shape == (160, 0) and means.sizes == (1, 2, 3, 4)
+
+
+def test_rated_images_of_gecko_are_those_with_likert_ratings_in_points(tmp_path: Path) -> None:
+    ratings = gecko_tree.ratings_table()
+    benchmark, data = gecko_tree.gecko(), gecko_tree.write_tree(tmp_path, ratings=ratings)
+    answers, found = cases_of(benchmark, data)
+    assert isinstance(answers, GeckoAnswers)
+    rated = benchmark.rated_images(answers)
+    assert rated is not None and list(rated.pair_ids) == found["pair_id"].tolist()
+    # A case has a fifth of the points, where its template is Likert.
+    assert np.nanmax(rated.ratings) <= 5 and np.nanmin(rated.ratings) >= 1
+    likert = found["said"].str.endswith("of 5").to_numpy()
+    assert rated.means[likert] == pytest.approx(5 * found["expected"].to_numpy()[likert])
+    only = gecko_tree.write_tree(tmp_path, ratings=ratings[ratings["template"] == "SxS"])
+    assert benchmark.rated_images(benchmark.answers(only)) is None
+
+
+def test_most_benchmarks_have_no_rated_images() -> None:
+    benchmark = load_registry()["demo_croc"]
+    assert benchmark.rated_images(benchmark.answers(None)) is None

@@ -120,6 +120,22 @@ def test_a_bad_line_is_named(tmp_path: Path, bad: str, says: str) -> None:
     assert "FORMAT.md" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("skill", "says"),
+    [('"Turquoise"', "'Turquoise'; expected one of Domain"), ("3", "'3'"), ('["Color"]', "Color")],
+)
+def test_a_line_may_say_its_skill_which_is_one_of_the_card(
+    tmp_path: Path, skill: str, says: str
+) -> None:
+    own = line("subject_property|||Flora|||Turquoise", ["a"])
+    known = own.replace("{", '{"skill": "Color", ', 1)
+    answers = load(write(tmp_path, {("flux", "ds"): [known, ONE]}), n_images=1)
+    assert answers.prompts["skill"].tolist() == ["Color", ""]
+    write(tmp_path, {("flux", "ds"): [own.replace("{", f'{{"skill": {skill}, ', 1)]})
+    with refused("data_malformed", "line 1", says):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize("empty", [[], [line(PV, ["", "a fox"], ["an owl", " "])]])
 @pytest.mark.parametrize("which", [[("sd", "ds")], [("flux", "qwen"), ("sd", "qwen")], FILES])
 def test_each_prompt_file_must_hold_a_pair(

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from benchmarks.evalmuse.load import (
     prompt_key,
 )
 from benchmarks.evalmuse.protocol import CARD, EvalMuse, EvalMuseNtire
+from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
 from tests.benchmarks.checks import refused, row_of, trial_card
 from tests.benchmarks.evalmuse.evalmuse_tree import (
@@ -131,6 +133,17 @@ def test_annotations_are_averaged_to_six_decimals(tmp_path: Path) -> None:
     assert images["fidelity_label"].tolist() == [";;hand", "", ";;hand"]
 
 
+@pytest.mark.parametrize("write", [repr, json.dumps])
+def test_elements_may_be_spelt_out_as_text(tmp_path: Path, write: Callable[[Any], str]) -> None:
+    """The card of the dataset has them as strings, and the authors' preprocessing evaluates them."""
+    given = {"cup (object)": [1, 1, 0], 'it\'s "a" (Counting) ': [0, 1]}
+    (tmp_path / "text").mkdir()
+    spelt = load(tmp_path / "text", [record("m/1.png", element_score=write(given))])
+    pd.testing.assert_frame_equal(
+        spelt.elements, load(tmp_path, [record("m/1.png", element_score=given)]).elements
+    )
+
+
 def test_var_is_the_sample_variance_over_the_images_of_one_prompt_text(tmp_path: Path) -> None:
     records = [
         record("m/1.png", "a", total_score=[1]),
@@ -207,6 +220,10 @@ def bad(**changes: Any) -> Record:
         (bad(element_score={"cup": [1]}), "'cup'"),
         (bad(element_score=[1, 0]), "an object"),
         (bad(element_score={"cup (object)": [1], "cup (object) ": [0]}), "'cup (object) '"),
+        (bad(element_score="{'cup (object)': [1]"), "an object"),
+        (bad(element_score="__import__('os')"), "an object"),
+        (bad(element_score="[1, 0]"), "an object"),
+        (bad(element_score="{'cup (object)': [1], 'cup (object)': [0]}"), "twice"),
         (bad(split_confidence=[2]), "split_confidence"),
         (bad(prompt=" "), "prompt is"),
         *((without(key), f"no {key}") for key in ("prompt", "type", "total_score",
@@ -253,6 +270,19 @@ def test_broken_json_and_keys_that_stand_twice_are_refused(
     (folder / "evalmuse" / LIST).write_bytes(text)
     with refused("data_malformed", LIST, says):
         board().answers(folder)
+
+
+def test_what_is_not_held_out_can_be_trained_on(tmp_path: Path) -> None:
+    records = labelled_list(16)
+    folder = write_json(tmp_path, LIST, records)
+    write_images(folder, "images", [one["img_path"] for one in records])
+    held_out, (questions, training) = board().answers(folder), board().training(folder)
+    assert (len(held_out.clusters), len(training.clusters)) == (4, 12)
+    assert not set(held_out.clusters) & set(training.clusters)
+    assert {*held_out.pair_ids, *training.pair_ids} == {one["img_path"] for one in records}
+    assert tuple(pair.pair_id for pair in questions.pairs) == training.pair_ids
+    assert set(training.elements["pair_id"]) == set(training.pair_ids)
+    assert Benchmark.training(board(), folder) is None  # boards that take all of their release
 
 
 def test_a_list_that_cannot_be_the_released_one_by_its_size_is_refused(tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ def make_answers(n_prompts: int = 40, **images: Any) -> EvalMuseAnswers:
     return EvalMuseAnswers(tuple(table["pair_id"]), clusters, table.assign(**images), elements)
 
 
+COLORS_OF_REAL = {"skill": "color", "split": "real"}
+
+
 @dataclass(frozen=True)
 class World:
     """Answers, scores for them, and the rows that the protocol makes of both."""
@@ -190,10 +193,12 @@ def test_plcc_and_rmse_are_those_of_the_curve_from_scores_to_ratings(
     assert rmse.ci_low < rmse.ci_high < y.std()
 
 
-def test_the_released_ntire_script_fits_from_ratings_to_scores(whole: World) -> None:
-    row = whole.row("plcc", "ntire_code")
-    curve = fitted(whole.labels, whole.good)
-    assert row.value == pytest.approx(stats.pearsonr(whole.good, curve)[0], abs=1e-6)
+@pytest.mark.parametrize("split", ["all", "synth"])
+def test_the_released_ntire_script_fits_from_ratings_to_scores(whole: World, split: str) -> None:
+    chosen = whole.members(split)
+    row = whole.row("plcc", "ntire_code", split=split)
+    curve = fitted(whole.labels[chosen], whole.good[chosen])
+    assert row.value == pytest.approx(stats.pearsonr(whole.good[chosen], curve)[0], abs=1e-6)
     assert np.isfinite(row.ci_low)
 
 
@@ -228,13 +233,15 @@ def test_one_threshold_serves_overall_splits_and_skills(whole: World) -> None:
     best = best_threshold(table["score"], table["positive"])
     right = (table["score"] >= best.value) == table["positive"]
     assert right.mean() == pytest.approx(best.accuracy)
-    assert {row.skill for row in whole.measured.rows} == {None, "counting", "color"}
-    assert whole.row(ACCURACY).n_items == len(table)  # other types count overall
+    assert {row.skill for row in whole.measured.rows} == {None, "counting", "color", "other"}
+    assert whole.row(ACCURACY).n_items == len(table)
     for wanted, members in (
         ({}, right.notna()),
         ({"split": "real"}, table["split"] == "real"),
         ({"split": "synth"}, table["split"] == "synth"),
         ({"skill": "color"}, table["skill"] == "color"),
+        ({"skill": "other"}, table["skill"] == "other"),
+        (COLORS_OF_REAL, (table["skill"] == "color") & (table["split"] == "real")),
     ):
         row = whole.row(ACCURACY, **wanted)
         assert row.value == pytest.approx(right[members].mean())
@@ -254,7 +261,7 @@ def accuracy(table: pd.DataFrame, wanted: dict[str, str], fold_of: dict[str, int
     return float(right.mean())
 
 
-@pytest.mark.parametrize("wanted", [{}, {"split": "synth"}, {"skill": "color"}])
+@pytest.mark.parametrize("wanted", [{}, {"split": "synth"}, {"skill": "color"}, COLORS_OF_REAL])
 @pytest.mark.parametrize("variant", ["paper", "held_out"])
 def test_cuts_are_searched_anew_in_each_resample(
     whole: World, variant: str, wanted: dict[str, str]
@@ -288,16 +295,19 @@ def test_ntire_cuts_element_scores_at_one_half_without_a_search(whole: World) ->
     )
 
 
+@pytest.mark.parametrize("split", ["all", "real", "synth"])
 def test_the_final_score_of_track_1_is_half_elements_and_a_quarter_each_of_both_correlations(
-    whole: World,
+    whole: World, split: str
 ) -> None:
     for variant, of_plcc in (("code", "ntire_code"), ("paper", "paper")):
-        parts = whole.row("srcc"), whole.row("plcc", of_plcc), whole.row(ACCURACY, "ntire")
-        row, weights = whole.row("ntire_track1", variant), np.array([0.25, 0.25, 0.5])
+        names = (("srcc", "paper"), ("plcc", of_plcc), (ACCURACY, "ntire"))
+        parts = [whole.row(*name, split=split) for name in names]
+        row = whole.row("ntire_track1", variant, split=split)
+        weights = np.array([0.25, 0.25, 0.5])
         assert row.value == pytest.approx(weights @ [part.value for part in parts])
         expected = weights @ np.stack([whole.draws(part) for part in parts])
         np.testing.assert_allclose(whole.draws(row), expected, atol=1e-6)
-        assert row.n_items == 120
+        assert row.n_items == whole.members(split).sum()
         assert row.ci_low < row.value < row.ci_high
 
 

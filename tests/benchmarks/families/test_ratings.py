@@ -51,6 +51,27 @@ def listed(*lists: Sequence[Any]) -> Rows:
     return [{"i": f"i{k}", "p": f"p{k % 2}", "r": list(one)} for k, one in enumerate(lists)]
 
 
+@pytest.mark.parametrize(
+    ("gold", "means"),
+    [
+        ({}, [4.5, 2.5, NAN]),
+        ({"aggregate": "median", "min_raters": 2}, [4.5, 2.5, NAN]),
+        ({"min_raters": 3}, [NAN, NAN, NAN]),
+        ({"outside": "drop"}, [4.5, 2.5, NAN]),
+    ],
+)
+def test_images_are_chosen_by_ratings_within_the_scale_and_the_others_are_counted(
+    tmp_path: Path, gold: Mapping[str, Any], means: Sequence[float]
+) -> None:
+    gold = {"ratings": "r", "outside": "keep"} | dict(gold)
+    one = benchmark(tmp_path, listed([5, 41, 4], [2, 3], [0]), gold, LISTS)
+    images = one.rated_images(answers(one))
+    assert images.means == pytest.approx(means, nan_ok=True) and images.n_outside == 2
+    assert images.ratings[0] == pytest.approx([5, NAN, 4], nan_ok=True)
+    kept = answers(one).facets["mean"]
+    assert kept.within is not None and kept.within.means == pytest.approx(means, nan_ok=True)
+
+
 def test_lists_rows_and_means_say_the_same(tmp_path: Path) -> None:
     ratings = [[1, 2, 5], [4], [3, 3]]
     long = [

@@ -427,3 +427,23 @@ def test_a_source_that_says_nothing_of_models_is_refused(tmp_path: Path) -> None
     ts2 = load_registry()["ts2"]
     with pytest.raises(SubmitterError, match="no ratings of models"):
         system._rated_items(ts2.answers(None), ts2, "")
+
+
+@pytest.mark.parametrize(("dated", "defined"), [(6, True), (5, False)])
+def test_models_may_have_the_dates_that_are_known_of_them(
+    tmp_path: Path, dated: int, defined: bool
+) -> None:
+    known = ["sd_v2-1", "SDXL", "DALLE3", "LWM", "Kolors", "NOVA"]
+    names = [name if k < dated else f"nobody {k}" for k, name in enumerate(known)]
+    people = [{"name": name, "elo": k / 8} for k, name in enumerate(names)]
+    rows = [
+        {"image": f"i{p}.{k}", "p": f"p{p}", "model": name}
+        for p in range(2)
+        for k, name in enumerate(names)
+    ]
+    one = of_table(tmp_path, people, rows, system={"known_dates": True})
+    found = values_of(one, np.tile(np.arange(6) / 8, (2, 1)))["drift"]
+    assert math.isfinite(found.value) is defined
+    assert (found.note == "") is defined
+    facts = one.facts(answers_of(one))["What people say of the models"]
+    assert (facts["released"] != "").sum() == dated

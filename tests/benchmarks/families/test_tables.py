@@ -1,4 +1,4 @@
-"""Tables of a card: six formats, what a column is made of, rows that are kept, joins, and errors."""
+"""Tables of a card: seven formats, what a column is made of, rows that are kept, joins, and errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
 
 ROWS = [
-    {"image": "a_1.png", "prompt": "a cat", "mean": 1.5, "yes": "y", "tags": ["x", "y"]},
-    {"image": "b_22.png", "prompt": "a dog", "mean": 4.0, "yes": "n", "tags": ["x"]},
-]
+    {"image": "a_1.png", "prompt": "a cat", "mean": 1.5, "yes": "y", "tags": ["x", "y"],
+     "told": '{"tags": ["u"]}'},
+    {"image": "b_22.png", "prompt": "a dog", "mean": 4.0, "yes": "n", "tags": ["x"],
+     "told": '{"tags": ["v"]}'},
+]  # fmt: skip
 
 
 def parquet(rows: list[dict[str, Any]]) -> bytes:
@@ -65,7 +67,13 @@ CELLS: dict[str, tuple[Any, list[Any]]] = {
     "row": ({"template": "{@row:03d}"}, ["000", "001"]),
     "file": ("@file", ["labels", "labels"]),
     "list": ({"from": "tags", "type": "list_str"}, [["x", "y"], ["x"]]),
+    "list, each entry cut and mapped": (
+        {"from": "tags", "regex": "^(.)", "map": {"x": 1, "y": 2}, "type": "list_int"},
+        [[1, 2], [1]],
+    ),
     "entry of a list": ("tags[0]", ["x", "x"]),
+    "entry of a cell of JSON": ("told.tags[0]", ["u", "v"]),
+    "cell that is no JSON": ({"from": "prompt.tags", "optional": True}, [None, None]),
     "absent": ({"from": "nothing", "optional": True}, [None, None]),
     "entry that is not everywhere": ({"from": "tags[1]", "optional": True}, ["y", None]),
 }
@@ -76,6 +84,24 @@ def test_a_column_is_made_of(tmp_path: Path, case: str) -> None:
     column, expected = CELLS[case]
     found = read(tmp_path, FORMATS["json"], {"made": column}, "json").rows["made"]
     assert found.astype(object).where(found.notna(), None).tolist() == expected
+
+
+def test_text_is_a_row_for_each_line_that_is_not_blank(tmp_path: Path) -> None:
+    made = {"image": {"template": "{@row}"}, "mean": {"const": 1}}
+    columns = {**made, "prompt": "@value", "text": "@value"}
+    found = read(tmp_path, b"a cat\r\n\r\n a dog", columns, "txt").rows
+    assert found["prompt"].tolist() == ["a cat", "a dog"]
+    assert found["image"].tolist() == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("quotes", "expected"), [(True, "A CUP on a wall"), (False, '"A CUP" on a wall')]
+)
+def test_quotes_of_cells_are_taken_off_or_kept(
+    tmp_path: Path, expected: str, *, quotes: bool
+) -> None:
+    content = b'image\tprompt\tmean\na\t"A CUP" on a wall\t1\n'
+    assert read(tmp_path, content, {}, "tsv", quotes=quotes).rows["prompt"].tolist() == [expected]
 
 
 WRONG: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
@@ -118,7 +144,7 @@ def test_cells_that_do_not_fit_are_named_by_file_row_and_column(tmp_path: Path, 
     ("form", "content"),
     [
         ("json", b"{"), ("json", b'{"a": 1}'), ("jsonl", b"{}\n{"), ("parquet", b"PAR1"),
-        ("xlsx", b"PK"), ("csv", b"\xff\xfe"), ("yaml", b"a: 1"),
+        ("xlsx", b"PK"), ("csv", b"\xff\xfe"), ("txt", b"\xff"), ("yaml", b"a: 1"),
     ],
 )  # fmt: skip
 def test_a_file_of_another_form_is_refused(tmp_path: Path, form: str, content: bytes) -> None:

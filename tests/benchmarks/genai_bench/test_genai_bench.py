@@ -22,7 +22,7 @@ from benchmarks.genai_bench.protocol import GENAI_1600, GenAiBench
 from benchmarks.rows import ONE_CLUSTER, Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import (
-    accuracy_ignoring_ties,
+    Pairs,
     pairwise_accuracy,
     tie_calibrated,
 )
@@ -186,7 +186,7 @@ Estimate = Callable[[FloatArray, FloatArray, float], float]
 ESTIMATES: dict[tuple[str, str], Estimate] = {
     ("pairwise_accuracy", "paper"): pairwise_accuracy,
     ("pairwise_accuracy", "no_calibration"): lambda x, y, _: pairwise_accuracy(x, y),
-    ("pairwise_accuracy", "ignore_tie"): lambda x, y, _: accuracy_ignoring_ties(x, y),
+    ("pairwise_accuracy", "ignore_tie"): lambda x, y, _: Pairs.of(x, y).accuracy_ignoring_ties,
     ("krcc", "paper"): lambda x, y, _: float(stats.kendalltau(x, y).statistic),
     ("pearson", "paper"): lambda x, y, _: float(stats.pearsonr(x, y).statistic),
     ("srcc", "paper"): lambda x, y, _: float(stats.spearmanr(x, y).statistic),

@@ -72,6 +72,16 @@ def test_a_prompt_set_is_described_with_seeds_and_sizes(call: Command) -> None:
     assert call("describe", "demo_prompts", "--facts") == 0
 
 
+def test_the_judge_of_a_sets_authors_is_named_with_the_metrics_that_are_it(call: Command) -> None:
+    assert call("describe", "geneval2") == 0
+    for part in ("judge: Soft-TIFA", "softtifa-am, softtifa-gm"):
+        assert part in " ".join(call.out.split())
+    judges = {line["name"]: line["judge"] for line in told(call, "prompts")}
+    assert judges["geneval2"]["metrics"] == ["softtifa-am", "softtifa-gm"]
+    assert judges["geneval"]["metrics"] == []
+    assert judges["demo_prompts"] is judges["partiprompts"] is None
+
+
 @pytest.mark.paper
 def test_facts_are_what_was_printed_and_what_the_ratings_of_its_models_say(
     call: Command, assay_data: Path

@@ -139,7 +139,9 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?%?")
 _POSITIONS = frozenset({"first", "second"})
 _PERCENT = frozenset({"value", "mean", "largest", "spread", "difference", "ci_low", "ci_high"})
 _SHARES = frozenset({"stable_share", "identical_share"})
-_P_VALUES = frozenset({"p_value", "p_corrected", "wilcoxon_p", "chi_square_p", "permutation_p"})
+_P_VALUES = frozenset(
+    {"p_value", "p_corrected", "wilcoxon_p", "wilcoxon_p_rounded", "chi_square_p", "permutation_p"}
+)
 _DECIMALS = {"wilcoxon_w": 1, "effect": 2, "t": 2, "tau": 2, "tau_mean": 2, "tau_min": 2}
 _DECIMALS |= {"effect_low": 2, "effect_high": 2, "chi_square": 2, "swapped": 0}
 

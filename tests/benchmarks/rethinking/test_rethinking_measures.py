@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from benchmarks.published import published
 from benchmarks.rethinking.measures import (
@@ -290,6 +291,18 @@ class TestSignificance:
         scores = table([[[1.0, 2.0, 4.0, NAN], [0.0, 0.0, NAN, 9.0]]])
         [found] = comparisons(scores, plan(scores))
         assert (found.n_units, found.n_missing, found.difference, found.r_ab) == (2, 2, 1.5, 1.0)
+
+    def test_wilcoxons_p_at_nine_digits_gives_equal_differences_one_rank(self) -> None:
+        steps = np.array([1, 1, 2, 2, 3, 3, 4, 4, 5, -1, -1, -2, -2, -3, -3] * 4)
+        b = np.linspace(0.1, 0.9, steps.size)
+        for a, moved in ((b + steps / 10, True), (b + NOISE[0][: steps.size], False)):
+            scores = table([[a, b]])
+            [found] = comparisons(scores, plan(scores))
+            assert found.wilcoxon_p == pytest.approx(stats.wilcoxon(a - b).pvalue)
+            assert (found.wilcoxon_p_rounded != found.wilcoxon_p) is moved
+            if moved:
+                exact = stats.wilcoxon(steps.astype(float), method="asymptotic")
+                assert found.wilcoxon_p_rounded == pytest.approx(exact.pvalue)
 
     @pytest.mark.parametrize("n_prompts", [0, 1])
     def test_fewer_than_two_common_prompts_decide_nothing(self, n_prompts: int) -> None:

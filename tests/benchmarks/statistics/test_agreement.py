@@ -23,6 +23,7 @@ from benchmarks.statistics.concordance import (
     EXACT_ARRANGEMENTS,
     concordance,
     kendall_w,
+    taus_between,
 )
 from benchmarks.statistics.correlation import spearman
 from benchmarks.statistics.raters import (
@@ -30,6 +31,7 @@ from benchmarks.statistics.raters import (
     error_consistency,
     krippendorff_alpha,
     one_against_the_others,
+    resampled_alpha,
 )
 
 NAN = float("nan")
@@ -62,6 +64,30 @@ def test_alpha_of_krippendorffs_textbook_example(level: Level, expected: float) 
 def test_alpha_of_small_examples(ratings: object, level: Level, expected: float) -> None:
     found = krippendorff_alpha(np.array(ratings), level)
     assert found == pytest.approx(expected, abs=5e-5, nan_ok=True)
+
+
+def test_alpha_of_two_observers_of_binary_data() -> None:
+    """Two observers, ten units (Krippendorff, Computing Krippendorff's alpha-reliability)."""
+    meg, owen = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
+    table = np.array([meg, owen]).T
+    assert krippendorff_alpha(table, "nominal") == pytest.approx(0.095, abs=5e-4)
+    assert resampled_alpha(table, np.arange(10), np.ones((1, 10))) == pytest.approx(
+        [0.095], abs=5e-4
+    )
+
+
+def test_alpha_in_each_resample_is_alpha_of_the_units_drawn() -> None:
+    rng = np.random.default_rng(3)
+    table = rng.integers(0, 3, (30, 4)).astype(float)
+    table[rng.random((30, 4)) < 0.3] = NAN
+    clusters = rng.integers(0, 8, 30)
+    counts = np.vstack([np.ones(8), rng.multinomial(8, np.full(8, 1 / 8), 40), np.zeros(8)])
+    found = resampled_alpha(table, clusters, counts)
+    for row, drawn in zip(found, counts.astype(int), strict=True):
+        units = np.repeat(np.arange(30), drawn[clusters])
+        assert row == pytest.approx(krippendorff_alpha(table[units], "nominal"), nan_ok=True)
+    assert math.isnan(found[-1]) and np.isfinite(found[:-1]).all()
+    assert np.isnan(resampled_alpha(np.ones((2, 2)), [0, 0], [[1.0]])).all()
 
 
 def slow_alpha(ratings: list[list[float]], level: Level) -> float:
@@ -185,6 +211,7 @@ def asked(table: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
     ("function", "arguments", "reason"),
     [
         (krippendorff_alpha, ([1, 2, 3], "nominal"), "units, raters"),
+        (resampled_alpha, ([[1, 2]], [0, 0], [[1.0]]), "cluster of each unit"),
         (error_consistency, ([1], [1, 0]), "length"),
         (one_against_the_others, (np.ones((4, 1)), spearman), "2 or more"),
         (one_against_the_others, (np.ones(4), spearman), "2 or more"),
@@ -200,6 +227,21 @@ def test_misfits_are_refused(
 
 
 # Kendall's W, its chi-square and its permutation test ------------------------------------------
+
+
+def test_taus_between_rows_are_kendalls_on_the_items_that_both_have() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.integers(0, 4, (3, 4, 9)).astype(float)
+    values[rng.random(values.shape) < 0.15] = NAN
+    values[2, 3] = 1.0
+    found = taus_between(values)
+    assert found.shape == (3, 4, 4)
+    for b, i, j in itertools.product(range(3), range(4), range(4)):
+        both = np.isfinite(values[b, [i, j]]).all(axis=0)
+        tau = stats.kendalltau(values[b, i, both], values[b, j, both]).statistic
+        assert found[b, i, j] == pytest.approx(tau, nan_ok=True)
+    assert np.isnan(found[2, 3]).all()
+
 
 TIED = arrays(
     np.float64,

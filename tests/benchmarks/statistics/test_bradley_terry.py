@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from benchmarks.statistics.bradley_terry import RIDGE, strengths, strengths_of_many
+from benchmarks.statistics.bradley_terry import (
+    RIDGE,
+    posterior,
+    strengths,
+    strengths_of_many,
+    win_matrix,
+)
 
 
 def penalised(s: np.ndarray, first: np.ndarray, second: np.ndarray, won: np.ndarray) -> float:
@@ -37,6 +43,72 @@ def test_one_that_always_wins_is_first_and_finite_and_equals_are_equal() -> None
     assert (np.diff(found) < 0).all()
     assert found.sum() == pytest.approx(0.0, abs=1e-9)
     assert strengths(both[:, 0], both[:, 1], np.full(len(both), 0.5), 4) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_items_are_equally_strong_or_differ_by_more_than_rounding(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tied = 0
+    for _ in range(100):
+        n = int(rng.integers(3, 9))
+        both = np.array(list(itertools.combinations(rng.permutation(n), 2)))
+        found = strengths(both[:, 0], both[:, 1], rng.choice([0.0, 0.5, 1.0], len(both)), n)
+        apart = np.abs(found[:, None] - found)[np.triu_indices(n, 1)]
+        assert not ((apart > 0) & (apart < 1e-9)).any()
+        tied += int((apart == 0).sum())
+    # In a round of all pairs the strengths are a function of the numbers of wins.
+    assert tied > 100
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_posterior_is_the_inverse_curvature_and_any_start_leads_there(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    wins = rng.integers(0, 4, (n, n)) * rng.choice([1.0, 100.0, 1e4], (n, n))
+    np.fill_diagonal(wins, 0.0)
+    found = posterior(wins)
+    first, second = np.nonzero(wins)
+
+    def slope(s: np.ndarray) -> np.ndarray:
+        left = wins[first, second] * (1 - 1 / (1 + np.exp(s[second] - s[first])))
+        total = np.bincount(first, left, n) - np.bincount(second, left, n)
+        return np.asarray(total - RIDGE * s)
+
+    assert np.abs(slope(found.strengths)).max() < 1e-6
+    step = 1e-6
+    curvature = [
+        (slope(found.strengths - step * one) - slope(found.strengths + step * one)) / (2 * step)
+        for one in np.eye(n)
+    ]
+    assert found.covariance @ np.array(curvature) == pytest.approx(np.eye(n), abs=1e-3)
+    again = posterior(wins, start=rng.normal(0, 3, n))
+    assert again.strengths == pytest.approx(found.strengths, abs=1e-8)
+    assert again.variances == pytest.approx(found.variances)
+    for i, j in itertools.combinations(range(n), 2):
+        towards = np.eye(n)[i] - np.eye(n)[j]
+        assert found.variances[i, j] == pytest.approx(towards @ found.covariance @ towards)
+        assert found.contrasts[i, j] == found.strengths[i] - found.strengths[j]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_a_penalty_strengths_are_those_of_minorisation_maximisation(seed: int) -> None:
+    # Hunter, Annals of Statistics 2004: s_i = wins_i / sum_j(n_ij / (s_i + s_j)), again and again.
+    rng = np.random.default_rng(seed)
+    wins = rng.integers(1, 20, (6, 6)).astype(float)
+    np.fill_diagonal(wins, 0.0)
+    worth = np.ones(6)
+    for _ in range(3000):
+        worth = wins.sum(axis=1) / ((wins + wins.T) / (worth[:, None] + worth)).sum(axis=1)
+        worth /= np.exp(np.log(worth).mean())
+    assert posterior(wins, 1e-9).strengths == pytest.approx(np.log(worth), abs=1e-6)
+
+
+def test_weights_are_repetitions() -> None:
+    first, second, won = np.array([0, 1, 2, 0]), np.array([1, 2, 0, 1]), np.array([1, 0.5, 0, 0])
+    times = np.array([3, 1, 2, 4])
+    one, other, result = (np.repeat(column, times) for column in (first, second, won))
+    expected = win_matrix(one, other, result, 4)
+    assert np.array_equal(win_matrix(first, second, won, 4, times.astype(float)), expected)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,8 +13,9 @@ from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics import correlation, kendall
-from benchmarks.statistics.correlation import BY_GROUP, Groups, resampled_grouped
+from benchmarks.statistics.correlation import BY_GROUP, Groups
 from benchmarks.statistics.kendall import KendallForms
+from benchmarks.statistics.resampling import resampled_mean
 from tests.benchmarks.statistics.references import COEFFICIENTS, grouped_samples, scipy_value
 
 SIZES = (
@@ -236,7 +237,7 @@ def test_metrics_are_columns_and_groups_drawn(
     values = BY_GROUP[measure](x, y, Groups.of(groups))
     assert values.shape == (30, 3)
     np.testing.assert_array_equal(values[:, 1], BY_GROUP[measure](x[:, 1], y, Groups.of(groups)))
-    found = resampled_grouped(measure, x, y, Groups.of(groups), counts)
+    found = resampled_mean(BY_GROUP[measure](x, y, Groups.of(groups)), counts)
     np.testing.assert_allclose(found, counts @ values / 30)
     monkeypatch.setattr("benchmarks.statistics.samples._PAIRS", 5)
     np.testing.assert_allclose(BY_GROUP[measure](x, y, Groups.of(groups)), values)
@@ -247,7 +248,7 @@ def test_groups_without_a_value_are_left_out_of_the_mean(measure: str) -> None:
     x, y = [0.1, 0.2, 5.0, 5.0, 1.0], [1.0, 2.0, 1.0, 2.0, 3.0]
     groups = Groups.of([0, 0, 1, 1, 2])
     assert np.isnan(BY_GROUP[measure](x, y, groups)).tolist() == [False, True, True]
-    found = resampled_grouped(measure, x, y, groups, [[1, 5, 1], [0, 2, 1]])
+    found = resampled_mean(BY_GROUP[measure](x, y, groups), np.array([[1, 5, 1], [0, 2, 1]], float))
     assert found == pytest.approx([1.0, math.nan], nan_ok=True)
     nothing = Groups.of(np.empty(0, np.intp), 3)
     for shape in ((0,), (0, 2)):

@@ -24,7 +24,6 @@ from benchmarks.statistics.pairwise_accuracy import (
     GroupedPairs,
     PairForms,
     Pairs,
-    accuracy_ignoring_ties,
     pairwise_accuracy,
     reach,
     tie_calibrated,
@@ -117,7 +116,7 @@ def test_pairs_are_counted_by_who_ties_them(sample: list[tuple[float, float]]) -
     tau_b = (c - d) / math.sqrt((c + d + h) * (c + d + m)) if defined else math.nan
     assert correlation.kendall(scores, labels) == pytest.approx(tau_b, nan_ok=True)
     ordered = c / (c + d + m) if c + d + m else math.nan
-    assert accuracy_ignoring_ties(scores, labels) == pytest.approx(ordered, nan_ok=True)
+    assert Pairs.of(scores, labels).accuracy_ignoring_ties == pytest.approx(ordered, nan_ok=True)
 
 
 @given(st.lists(SCORES, max_size=20), st.floats(0, 2e16))
@@ -157,7 +156,7 @@ def test_the_worked_example_and_constant_scores() -> None:
     assert pairwise_accuracy(metric, human) == 5 / 6
     assert tie_calibrated(metric, human) == Calibrated(1.0, 0.15 - 0.10)
     assert tie_calibrated([5.0] * 4, human) == Calibrated(1 / 6, 0.0)
-    assert accuracy_ignoring_ties([5.0] * 4, human) == 0.0
+    assert Pairs.of([5.0] * 4, human).accuracy_ignoring_ties == 0.0
     assert tie_calibrated([1.0, 2.0, 4.0], [3.0] * 3).threshold == 3.0
 
 
@@ -165,9 +164,9 @@ def test_the_worked_example_and_constant_scores() -> None:
 def test_without_pairs_nothing_is_defined(n: int) -> None:
     sample = np.zeros(n), np.zeros(n)
     assert math.isnan(tie_calibrated(*sample).accuracy)
-    for function in (pairwise_accuracy, accuracy_ignoring_ties):
-        assert math.isnan(function(*sample))
+    assert math.isnan(pairwise_accuracy(*sample))
     pairs = Pairs.of(*sample)
+    assert math.isnan(pairs.accuracy_ignoring_ties)
     tied, concordant = pairs.within(np.array([0.0, 0.5, np.inf]))
     assert (tied.tolist(), concordant.tolist()) == ([0, 0, 0], [0, 0, 0])
     assert (pairs.n_pairs, pairs.concordant, pairs.label_tied) == (0, 0, 0)
@@ -178,7 +177,7 @@ def test_without_pairs_nothing_is_defined(n: int) -> None:
     ("function", "arguments", "reason"),
     [
         *((f, a, reason)
-          for f in (tie_calibrated, pairwise_accuracy, accuracy_ignoring_ties)
+          for f in (tie_calibrated, pairwise_accuracy)
           for a, reason in ((([1.0, 2.0], [1.0]), "length"), (([1.0, math.nan], [1.0, 2.0]), "finite"))),
         (pairwise_accuracy, ([1.0, 2.0], [1.0, 2.0], -0.1), "at least 0"),
         (PairForms.of, ([1.0, 2.0], [1.0, 2.0], [0], 1), "differ"),
@@ -204,7 +203,9 @@ def test_a_resample_is_the_sample_repeated(
     forms = PairForms.of(scores, labels, clusters, 5, threshold)
     np.testing.assert_allclose(forms.drawn(counts).accuracy, [pairwise_accuracy(x, y, threshold)])
     found = PairForms.of(scores, labels, clusters, 5).drawn(counts)
-    np.testing.assert_allclose(found.accuracy_ignoring_ties, [accuracy_ignoring_ties(x, y)])
+    np.testing.assert_allclose(
+        found.accuracy_ignoring_ties, [Pairs.of(x, y).accuracy_ignoring_ties]
+    )
     np.testing.assert_allclose(found.tau_b, [correlation.kendall(x, y)], atol=1e-12)
 
 

@@ -1,9 +1,9 @@
-"""PERM-BOTH and pair swaps: null distributions, p-values, and what is said of poor input."""
+"""PERM-BOTH: null distributions, p-values, and what is said of poor input."""
 
 from __future__ import annotations
 
 import math
-from itertools import combinations, product
+from itertools import product
 from typing import Any, get_args
 from unittest.mock import patch
 
@@ -13,11 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.statistics import pair_permutation
 from benchmarks.statistics import perm_both as module
-from benchmarks.statistics.pair_permutation import pair_swaps
-from benchmarks.statistics.pairwise_accuracy import pairwise_accuracy, tie_calibrated
 from benchmarks.statistics.perm_both import Statistic, nulls, perm_both
 from benchmarks.statistics.permutation import (
     LinearNull,
@@ -29,7 +25,6 @@ from benchmarks.statistics.permutation import (
 )
 from tests.benchmarks.statistics.references import (
     COEFFICIENTS,
-    calibrated_in_groups,
     mean_difference,
     table,
 )
@@ -294,109 +289,3 @@ def test_unusable_arguments_are_named(change: dict[str, Any], message: str) -> N
     arguments: dict[str, Any] = {"scores": [[1.0], [2.0]], "gold": [1.0, 2.0]}
     with pytest.raises(ValueError, match=message):
         perm_both(**{"statistic": "pearson", **arguments, **change})
-
-
-# Pair swaps of pairwise accuracy: verdicts, sign test, weighted signs, whole groups
-def grouped(sizes: list[int], n_metrics: int = 3) -> tuple[FloatArray, FloatArray, IntArray]:
-    rng = np.random.default_rng(sum(sizes))
-    groups = np.repeat(np.arange(len(sizes)), sizes)
-    gold = rng.integers(0, 4, groups.size).astype(float)
-    noise = rng.normal(size=(groups.size, n_metrics)) * np.linspace(0.5, 2, n_metrics)
-    return np.round(gold[:, None] + noise, 1), gold, groups
-
-
-def verdicts(
-    scores: FloatArray, gold: FloatArray, groups: IntArray, metric: int
-) -> list[tuple[float, int]]:
-    """Of each pair within a group: whether the metric is right, and the size of the group."""
-    limit = calibrated_in_groups(scores[:, metric], gold, groups)[1]
-    return [
-        (
-            pairwise_accuracy(scores[[i, j], metric], gold[[i, j]], limit),
-            (groups == groups[i]).sum(),
-        )
-        for i, j in combinations(range(groups.size), 2)
-        if groups[i] == groups[j]
-    ]
-
-
-@pytest.mark.slow
-def test_groups_of_one_size_take_the_sign_test() -> None:
-    sample = grouped([5] * 8)
-    found = pair_swaps(*sample[:2], groups=sample[2])
-    right = [np.array([one for one, _ in verdicts(*sample, m)]) for m in range(3)]
-    for a, b in combinations(range(3), 2):
-        won, lost = int((right[a] > right[b]).sum()), int((right[a] < right[b]).sum())
-        expected = (won - lost) / right[a].size
-        assert found.differences[a, b] == pytest.approx(expected, abs=1e-12)
-        p_value = stats.binomtest(won, won + lost).pvalue
-        assert found.p_values[a, b] == pytest.approx(p_value, rel=1e-9)
-    assert (found.n_draws, found.exact) == (0, True)
-
-
-@pytest.mark.parametrize("block", [3, pair_permutation._BLOCK])
-def test_groups_of_other_sizes_weigh_signs(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_permutation, "_BLOCK", block)
-    sample = grouped([2, 3, 3, 2, 4])
-    found = pair_swaps(*sample[:2], groups=sample[2], n_draws=20_000)
-    both = zip(verdicts(*sample, 0), verdicts(*sample, 2), strict=True)
-    differences = [(one - other) / (n * (n - 1) / 2) / 5 for (one, n), (other, _) in both]
-    unequal = np.array([d for d in differences if d])
-    signs = 1 - 2 * (np.arange(1 << unequal.size)[:, None] >> np.arange(unequal.size) & 1)
-    share = (np.abs(signs @ unequal) >= abs(unequal.sum()) - 1e-12).mean()
-    assert found.differences[0, 2] == pytest.approx(unequal.sum(), abs=1e-12)
-    assert found.p_values[0, 2] == pytest.approx(share, abs=0.02)
-    assert (found.n_draws, found.exact) == (20_000, False)
-
-
-def test_clusters_swap_whole_groups() -> None:
-    scores, gold, groups = grouped([4, 5, 3, 4, 4, 5])
-    found = pair_swaps(scores, gold, groups=groups, clusters=groups // 2)
-    values = []
-    for column in scores.T[:2]:
-        limit = calibrated_in_groups(column, gold, groups)[1]
-        parts = [groups == g for g in range(6)]
-        by_group = [pairwise_accuracy(column[r], gold[r], limit) for r in parts]
-        values.append(np.array(by_group).reshape(3, 2).sum(axis=1) / 6)
-    d = values[0] - values[1]
-    deltas = [abs(d @ s) for s in ([1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1])]
-    assert found.differences[0, 1] == pytest.approx(d.sum(), abs=1e-12)
-    assert found.p_values[0, 1] == np.mean(np.array(deltas) >= deltas[0] - 1e-12)
-    assert (found.n_draws, found.exact) == (4, True)
-
-
-@pytest.mark.parametrize("clustered", [False, True])
-def test_a_pair_depends_on_neither_other_metrics_nor_the_order_of_rows(*, clustered: bool) -> None:
-    scores, gold, groups = grouped([2, 3, 4] * 6)
-
-    def swapped(rows: IntArray, columns: list[int]) -> PermutationTests:
-        own = groups[rows]
-        part = scores[rows][:, columns]
-        return pair_swaps(part, gold[rows], groups=own, clusters=own if clustered else None)
-
-    found = swapped(np.arange(gold.size), [0, 1, 2])
-    assert swapped(np.arange(gold.size), [0, 2]).p_values[0, 1] == found.p_values[0, 2]
-    same(swapped(np.random.default_rng(0).permutation(gold.size), [0, 1, 2]), found)
-
-
-def test_missing_scores_and_poor_input_of_pair_swaps() -> None:
-    scores, gold, groups = grouped([5] * 6)
-    whole = pair_swaps(scores, gold, groups=groups)
-    lonely = pair_swaps(scores, gold, groups=np.arange(30))
-    assert np.isnan(lonely.p_values).all() and "two items" in lonely.reasons[0, 1]
-    single = pair_swaps(scores, gold, groups=groups, clusters=np.zeros(30))
-    assert "clusters" in single.reasons[0, 1]
-    with pytest.raises(ValueError, match="cluster"):
-        pair_swaps(scores, gold, groups=groups, clusters=np.arange(30))
-    flat = [tie_calibrated(x, gold).accuracy for x in scores.T]
-    np.testing.assert_allclose(
-        pair_swaps(scores, gold).differences, np.subtract.outer(flat, flat), atol=1e-12
-    )
-    scores[3, 1] = np.nan
-    found, rest = pair_swaps(scores, gold, groups=groups), np.delete(np.arange(30), 3)
-    assert found.p_values[0, 2] == whole.p_values[0, 2]
-    alone = pair_swaps(scores[rest][:, :2], gold[rest], groups=groups[rest])
-    assert found.p_values[0, 1] == alone.p_values[0, 1]
-    scores[:, 0] = 1.0
-    assert np.isfinite(pair_swaps(scores, gold, groups=groups).p_values).all()
-    assert pair_swaps(scores[:, :1], gold, groups=groups).p_values.tolist() == [[1.0]]

@@ -83,7 +83,7 @@ def test_all_that_an_author_asks_is_answered(good: tuple[Path, Result]) -> None:
     assert done.exit_code == 0, done.output
     said = (
         "my-metric 1: 3 files", "plain template", "unsandboxed", "Scores", "Rank (Spearman ρ)",
-        "Highest", "trust check", "Ready after", "1024 px", "croc_hum", "card", "6.0 h",
+        "Highest", "trust check", "Ready after", "1024 px", "croc_hum", "card", "6 h 00 min",
     )  # fmt: skip
     assert [one for one in said if one not in done.output] == []
 
@@ -441,3 +441,33 @@ def test_a_module_that_passes_check_gets_the_same_scores_from_a_worker(tmp_path:
     assert status.state is State.PUBLISHED
     said = [event.reason for event in Ledger(store).whole_events(status.submission.submission_id)]
     assert any("same scores" in one and "295" in one for one in said), said
+
+
+OUTPUTS = f"{MANIFEST}[outputs.good]\nrange = [0, 9]\n[outputs.odd]\nkinds = ['alignment']\n"
+
+
+@pytest.mark.slow
+def test_every_output_is_checked_and_a_receipt_is_of_all_of_them(tmp_path: Path) -> None:
+    body = "return [(im.getpixel((3, 3))[0] / 7, len(p)) for im, p in zip(images, prompts)]"
+    folder, receipt = module(tmp_path, scoring(body), OUTPUTS), tmp_path / "r.json"
+    found = checked(folder, "--all", "--receipt", receipt, code=0)
+    assert [run["metric"] for run in found["runs"]] == ["mine-good", "mine-odd"]
+    assert {row["metric"] for row in found["runs"][1]["rows"]} == {"mine-odd"}
+    assert (found["trust"], set(found["trust_of_outputs"])) == (None, {"mine-good", "mine-odd"})
+    remarks = " ".join(found["remarks"])
+    assert "mine-good: " in remarks and "range 0 to 9" in remarks
+    assert "mine-odd: " not in remarks or "range" not in remarks.partition("mine-odd: ")[2]
+    status, store = worked(folder, receipt.read_bytes())
+    assert status.state is State.PUBLISHED
+    said = [event.reason for event in Ledger(store).whole_events(status.submission.submission_id)]
+    assert any("same scores" in one and "295" in one for one in said), said
+
+
+@pytest.mark.slow
+def test_what_one_output_fails_is_said_of_that_one(tmp_path: Path) -> None:
+    body = "import random\nreturn [(len(p), random.random()) for p in prompts]"
+    found = told(module(tmp_path, scoring(body), OUTPUTS), *OURS, code=1)
+    assert not found["may_rank"]
+    assert "mine-odd: score changes" in found["verdict"] and "mine-good" not in found["verdict"]
+    done = check(tmp_path / "m", *OURS)
+    assert "Trust of mine-good" in done.output and "Trust of mine-odd" in done.output

@@ -173,7 +173,7 @@ def test_all_see_progress_and_the_author_alone_the_log(
 ) -> None:
     own = person == "ada"
     shown = run("status", RUNNING, user=person).told
-    progress = "ratings: scoring 1,920 of 4,800, 81.3 pairs/s, about 12.6 min left"
+    progress = "ratings: scoring 1,920 of 4,800, 81.3 pairs/s, about 13 min left"
     for said in (WORKER, "2 of 3", SILENT, progress):
         assert said in shown
     assert ("careful" in shown) is own and "\x1b[31m" not in shown

@@ -10,6 +10,7 @@ import pytest
 
 import evaluator.commands.questions as writing
 from evaluator.scorers.questions.files import Provenance, Question, read_lines, write_records
+from evaluator.scorers.questions.instructions import WORDING
 from evaluator.scorers.questions.writers import Helpers
 from tests.evaluator.commands import submitting as command
 from tests.evaluator.commands.submitting import code_of, typed
@@ -81,11 +82,25 @@ def test_a_release_is_imported_with_the_prompts_own_text(tmp_path: Path) -> None
     refused("output_is_input", "import", "ts2", released, "--out", released, "--force")
 
 
+def test_the_table_of_dpg_is_imported_with_its_ids_and_dependencies(tmp_path: Path) -> None:
+    table, out = tmp_path / "dpg_bench.csv", tmp_path / "dpg.jsonl"
+    table.write_text(
+        "item_id,text,keywords,proposition_id,dependency,category_broad,category_detailed,tuple,"
+        "question_natural_language\n"
+        '7,"A car, red",car,1,0,entity,whole,entity - whole (car),A car?\n'
+        '7,"A car, red",red,2,1,attribute,color,"attribute - color (car, red)",Red?\n'
+    )
+    said("import", "dpg", table, "--out", out)
+    found = [line.record for line in read_lines(out)[0]]
+    asked = [(q.prompt_id, q.question, q.parents) for q in found if isinstance(q, Question)]
+    assert asked == [("7", "A car?", ()), ("7", "Red?", ("1",))]
+
+
 def test_a_second_run_leaves_a_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     statements = "1 | entity - whole (cat)\n2 | attribute - color (cat, white)"
     asked = "1 | Is there a cat?\n2 | Is it white?"
     model = CannedText(statements, asked, "1 | 0\n2 | 1", "nothing")
-    given = (Helpers(model=model), Provenance(writer="dsg", model="canned", wording="assay-1"))
+    given = (Helpers(model=model), Provenance(writer="dsg", model="canned", wording=WORDING))
     monkeypatch.setattr(writing, "_helpers", lambda *_, **__: given)
     prompts, out = tmp_path / "prompts.txt", tmp_path / "q.jsonl"
     prompts.write_text(f"{P}\n\na dog\n{P}\n")

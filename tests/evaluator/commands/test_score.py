@@ -24,6 +24,7 @@ from evaluator.metric import MetricSource
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import load_rows
 from evaluator.scoring.contract import Answer
+from evaluator.submission.templates import SkeletonKind, module_files
 from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.scorers.tiny_models import LONG, here, pictures
 
@@ -199,6 +200,23 @@ def test_images_are_scored_with_their_own_prompts_and_no_others(
     assert "nothing says how far it may be trusted" in shown
     assert [path.name for path in folder.parent.glob("scores*")] == ["scores.csv"]
     assert refused("file_exists", BUNDLED, folder, "--prompts", folder.parent / name, "--out", out)
+
+
+@pytest.mark.isolation
+def test_one_output_of_a_module_is_named(folder: Path) -> None:
+    place = folder.parent / "mine"
+    place.mkdir()
+    for name, content in module_files(SkeletonKind.OUTPUTS, "mine").items():
+        (place / name).write_bytes(content)
+    words = (place, folder, "--prompts", table(folder, BY_ID))
+    assert "alignment, quality" in refused("output_missing", *words)
+    assert refused("no_elements", *words, "--output-name", "quality", "--element", "cube")
+    every = {
+        name: [pair["score"] for pair in record(*words, "--output-name", name)["pairs"]]
+        for name in ("alignment", "quality")
+    }
+    assert every["alignment"] != every["quality"]
+    assert all(math.isfinite(score) for scores in every.values() for score in scores)
 
 
 @pytest.mark.isolation

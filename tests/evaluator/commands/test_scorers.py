@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from evaluator.scorers.registry import load_rows
 from leaderboard.trust import TrustReport
 from tests.conftest import REPOSITORY
 from tests.evaluator.commands.submitting import record, refused, said
+from tests.evaluator.scorers.questions.fakes import FakeWriter
 
 NAME = "clipscore-hessel"
 REPO = "openai/clip-vit-base-patch32"
@@ -21,9 +25,9 @@ pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def test_every_metric_is_listed_and_described_whole() -> None:
-    listed, rows = record("scorers", "list"), load_rows()
+    listed, rows, printed = record("scorers", "list"), load_rows(), said("scorers", "list")
     assert [one["name"] for one in listed] == list(rows)
-    assert all(name in said("scorers", "list") for name in rows)
+    assert all(name in printed for name in rows)
     assert [one["needs"] for one in listed if one["name"] == "hpsv2"] == [["--allow-pickle"]]
     assert {one["name"] for one in listed if not one["reads_prompt"]} >= {
         "deqa-score",
@@ -66,6 +70,29 @@ def test_the_trust_checks_of_a_metric_and_of_another_precision(clip: Path) -> No
     assert 0.0 < report.precision.largest < 0.5  # of cosines times about 100
     dtypes = report.environment["dtype"], report.precision.reference["dtype"]
     assert (dtypes, report.limit) == (("bfloat16", "float32"), 0.05)
+
+
+def reddest(images: tuple[Any, ...], _: str) -> str:
+    """An honest judge of how red images are."""
+    first, second = (float(np.asarray(image)[..., 0].mean()) for image in images)
+    return f"Image {1 if first > second else 2} is better."
+
+
+@pytest.mark.slow
+def test_a_metric_that_writes_which_image_is_better_is_checked_and_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = "evaluator.scorers.families.written_comparison"
+    monkeypatch.setattr(f"{family}.load_decoder", lambda *_: FakeWriter(reddest))
+    (tmp_path / "model").mkdir()
+    name, folder = "unifiedreward-pair", f"model={tmp_path / 'model'}"
+    given = (name, "--benchmark", "demo_croc", "--checkpoint", folder, "--dtype", "float32")
+    report = TrustReport.model_validate(record("scorers", "check", *given, "--images", "4"))
+    assert {one.name: one.verdict for one in report.checks}["repeat"] == "same"
+    assert report.prompt is not None and report.prompt.verdict == "blind"
+    out = tmp_path / "scores.parquet"
+    said("scorers", "run", *given, "--limit", "24", "--out", out)
+    assert pd.read_parquet(out)[name].notna().any()
 
 
 # Costs ----------------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from evaluator.scoring.engine import EngineOptions, run_plan
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import Run, code_of, typed
 from tests.evaluator.scorers.tiny_models import save_clip
-from tests.evaluator.scoring.ray_clients import keep_token_out_of_home
 
 SCORER, BENCHMARK = "clipscore-hessel", "demo_croc"
 LIMIT = 24
@@ -207,10 +206,12 @@ def test_what_cannot_be_run_is_said_at_once(
 
 
 @pytest.mark.slow
-def test_a_ray_for_a_run_gives_the_same_scores(first: Path, scored: Scored, tmp_path: Path) -> None:
+def test_a_ray_for_a_run_gives_the_same_scores(
+    first: Path, scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
-    keep_token_out_of_home()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     before, out = signal.getsignal(signal.SIGTERM), tmp_path / "ray.parquet"
     scored(out, "--engine", "ray", "--actors", "1")
     assert not ray.is_initialized()
@@ -219,6 +220,7 @@ def test_a_ray_for_a_run_gives_the_same_scores(first: Path, scored: Scored, tmp_
     assert (record["environment"]["engine"], record["engine"]["actors"]) == ("ray", 1)
     assert out.read_bytes() == first.read_bytes()
     assert (tmp_path / "ray.work" / "ray_logs").is_dir()
+    assert not (tmp_path / "home" / ".ray").exists(), "Ray's token stays out of the home folder"
 
 
 def test_a_metric_runs_on_the_gpu_or_is_refused_here(checkpoint: Path, tmp_path: Path) -> None:

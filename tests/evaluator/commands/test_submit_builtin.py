@@ -273,7 +273,8 @@ def test_weights_that_a_row_does_not_count_are_counted_in_its_checkpoints(
     place = tmp_path / "blip2"
     add_vlm(hub, tmp_path)
     n_bytes = (place / "model.safetensors").stat().st_size
-    assert ROWS[VLM].parameters is None
+    uncounted = {**ROWS, VLM: ROWS[VLM].model_copy(update={"parameters": None})}
+    monkeypatch.setattr("evaluator.submission.builtin.load_rows", lambda: uncounted)
     assert rig.desk.examine_builtin(form(VLM), ROOT).problems == ()  # The test Hub counts none.
     rig.desk.submit_builtin(form(VLM), account=ROOT)
     rig.worker().run_all()  # Now they are in the cache.

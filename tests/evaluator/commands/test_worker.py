@@ -28,6 +28,7 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
+from leaderboard.submission_service import ScoresForm
 from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
 from tests.evaluator.rig import ADA, desk_of
@@ -183,7 +184,7 @@ def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
         path = tmp_path / "s.csv"
         path.write_text(SCORES)
         desk = desk_of(store, {"toy": Toy()})
-        sent = desk.submit_scores(path, benchmark="toy", account=ADA).status.submission
+        sent = desk.submit_scores(path, ScoresForm("toy"), account=ADA).status.submission
         event = {"action": "update", "scope": "repo.content"}
         told = {"event": event, "repo": {"type": "dataset", "name": f"{NAME}-requests"}}
         body = json.dumps(told).encode()

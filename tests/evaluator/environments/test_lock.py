@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from evaluator.environments.lock import MAX_BYTES, MAX_LINES, MAX_PINS, Lock, re
 from evaluator.environments.naming import (
     OWN,
     NamedLock,
+    builtin_lock,
     examined,
     operator_lock,
     operator_names,
@@ -158,6 +160,18 @@ def test_an_operator_has_environments_by_name(locks: Path) -> None:
         with pytest.raises(SubmitterError) as refused:
             operator_lock(name)
         assert refused.value.code == "unknown_environment"
+
+
+@pytest.mark.parametrize(("pinned", "code"), [("0.36.2", "bad_environment"), ("1.0", ""), ("", "")])
+def test_our_own_code_runs_with_the_packages_of_a_built_in_metric(
+    locks: Path, pinned: str, code: str
+) -> None:
+    client = f"\nhuggingface-hub=={pinned} {HASH}" if pinned else ""
+    (locks / "rows.lock").write_text(PILLOW + client)
+    assert operator_lock("rows").name == "rows"
+    with pytest.raises(PlatformError) if code else nullcontext() as caught:
+        assert builtin_lock("rows") == operator_lock("rows")
+    assert caught is None or caught.value.code == code
 
 
 def test_without_a_folder_of_locks_there_are_no_names(monkeypatch: pytest.MonkeyPatch) -> None:

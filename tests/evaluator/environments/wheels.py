@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from evaluator.environments.lock import Lock, read_pins
 
 PICTURES = """
@@ -78,3 +80,23 @@ def locked(*wheels: Wheel) -> Lock:
     lock, faults = read_pins("\n".join(one.line for one in wheels).encode())
     assert faults == ()
     return lock
+
+
+def operator_environments(place: Path, patch: pytest.MonkeyPatch) -> Path:
+    """The operator's environments `old` and `new`, two versions of a package that records name.
+
+    Images are read by what is installed: their pillow has another module alone. Gives the folder of
+    their locks.
+    """
+    wheels, folder = place / "wheels", place / "locks"
+    folder.mkdir()
+    for name, version in (("old", "0.1"), ("new", "0.2")):
+        made = (
+            wheel(wheels, "open_clip_torch", version, {f"marks_{name}.py": ""}),
+            wheel(wheels, "pillow", f"99{version}", {"marks.py": f"VERSION = {version!r}"}),
+        )
+        (folder / f"{name}.lock").write_text("\n".join(one.line for one in made))
+    patch.setenv("ASSAY_LOCKS", str(folder))
+    patch.setenv("ASSAY_WHEELS", str(wheels))
+    patch.setenv("ASSAY_ENVIRONMENTS", str(place / "environments"))
+    return folder

@@ -49,7 +49,8 @@ def test_what_is_no_list_of_seeds_is_refused(text: str) -> None:
 
 
 def test_a_file_of_prompts_is_read_as_text_and_skills_splits_and_a_limit_choose(path: Path) -> None:
-    c1, c2, c3 = Prompt("c1", "two cats"), Prompt("c2", 'a "red" cat'), Prompt("c3", "null")
+    c1 = Prompt("c1", "two cats", ("counting", "basic"))
+    c2, c3 = Prompt("c2", 'a "red" cat', ("colour",)), Prompt("c3", "null", ("counting",))
     both = ("counting", "colour")
     for choice, chosen in (
         (Choice(), (c1, c2, c3)),

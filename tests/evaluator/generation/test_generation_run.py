@@ -15,7 +15,7 @@ from filelock import FileLock
 from PIL import Image
 
 from evaluator.generation.checkpoint import locate
-from evaluator.generation.folder import RunFolder, clipped
+from evaluator.generation.folder import RunFolder, clipped, default_name
 from evaluator.generation.manifest import parse_generations, parse_rows
 from evaluator.generation.prompts import ChosenPrompts, Prompt
 from evaluator.scoring.progress import Progress, Tracker
@@ -134,7 +134,7 @@ def test_a_run_that_was_killed_leaves_nothing_that_is_trusted_wrongly(
     images = sorted((out / "images").iterdir())
     images[0].write_bytes(images[0].read_bytes()[:-5])
     images[1].unlink()
-    (out / "images" / (images[1].name + ".part")).write_bytes(b"half")
+    (out / "images" / (images[1].name + ".1.draft")).write_bytes(b"half")
     table = out / "images.jsonl"
     table.write_bytes(table.read_bytes()[:-40])
     summary = made(pipe, out)
@@ -295,4 +295,4 @@ def test_untrusted_text_is_whole_in_the_table_marked_as_cut_and_clipped_on_the_s
     ],
 )
 def test_a_model_gets_a_name_that_boards_accept(model: str, name: str) -> None:
-    assert running.default_name(model) == name
+    assert default_name(model) == name

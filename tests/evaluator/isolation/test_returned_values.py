@@ -41,6 +41,10 @@ def element_scores(returned: Callable[[], Any]) -> list[float]:
     return calls.call_score_elements(Returning(returned), ROOT, [None] * 2, PROMPTS[:2], elements)
 
 
+def rows(returned: Callable[[], Any], outputs: int = 2) -> list[float]:
+    return calls.call_score_rows(Returning(returned), ROOT, [None] * 3, PROMPTS, outputs)
+
+
 class Tensor:
     """Stands for a tensor: not a list, but with a list of itself."""
 
@@ -168,5 +172,53 @@ def test_element_scores_come_item_by_item() -> None:
 def test_wrong_element_scores_are_told(returned: Any, kind: str, said: str) -> None:
     with pytest.raises(ScorerFailure) as caught:
         element_scores(lambda: returned)
+    assert caught.value.kind.name == kind
+    assert said in caught.value.text
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        [[1, 2], (3.5, None), [5, 6]],
+        np.array([[1, 2], [3.5, np.nan], [5, 6]]),
+        [np.array([1, 2]), Tensor([3.5, None]), pd.Series([5.0, 6.0])],
+        Tensor([[1, 2], [3.5, math.nan], [5, 6]]),
+    ],
+    ids=["lists", "array", "arrays", "tensor"],
+)
+def test_rows_of_several_outputs_are_scores_pair_by_pair(returned: Any) -> None:
+    np.testing.assert_array_equal(rows(lambda: returned), [1, 2, 3.5, np.nan, 5, 6])
+
+
+def test_none_in_place_of_a_row_is_no_score_of_any_output() -> None:
+    np.testing.assert_array_equal(rows(lambda: [[1, 2], None, [3, 4]])[2:4], [np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("returned", "kind", "said"),
+    [
+        (
+            [1.0, 2.0, 3.0],
+            "WRONG_TYPE",
+            "score for pair 0 returned a float, not a row of 2 numbers",
+        ),
+        (np.ones(3), "WRONG_TYPE", "not a row of 2 numbers"),
+        ([[1.0, 2.0]], "WRONG_COUNT", "score returned 1 values for 3 pairs"),
+        ([[1.0, 2.0], [3.0], [4.0, 5.0]], "WRONG_COUNT", "score for pair 1 returned 1 values"),
+        ([[1.0] * 3] * 3, "WRONG_COUNT", "score for pair 0 returned 3 values for 2 outputs"),
+        (np.ones((3, 3)), "WRONG_COUNT", "3 values for 2 outputs"),
+        (np.ones((2, 3)), "WRONG_COUNT", "score returned 2 values for 3 pairs"),
+        (np.ones((3, 2, 1)), "WRONG_TYPE", "a list at position 0"),
+        ([[[1.0], [2.0]]] * 3, "WRONG_TYPE", "a list at position 0"),
+        ([[1.0, True]] * 3, "WRONG_TYPE", "a bool at position 1"),
+        ([{"a": 1.0, "b": 2.0}] * 3, "WRONG_TYPE", "a dict, not a row of 2 numbers"),
+        (["ab"] * 3, "WRONG_TYPE", "a str, not a row"),
+        ([[1.0, math.inf]] * 3, "NOT_FINITE", "position 1"),
+        (None, "WRONG_TYPE", "a NoneType, not a list"),
+    ],
+)
+def test_rows_of_any_other_form_are_told_with_the_pair(returned: Any, kind: str, said: str) -> None:
+    with pytest.raises(ScorerFailure) as caught:
+        rows(lambda: returned)
     assert caught.value.kind.name == kind
     assert said in caught.value.text

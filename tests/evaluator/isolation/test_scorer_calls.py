@@ -54,6 +54,21 @@ class Scorer:
     assert margins[0] == -margins[1] == 255.0
 
 
+def test_a_scorer_with_several_outputs_is_asked_once_in_either_backend(
+    backend: Backend, submit: Submit
+) -> None:
+    source = """
+class Scorer:
+    def score(self, images, prompts):
+        return [[im.getpixel((0, 0))[0], None] for im in images]
+    def score_texts(self, images, prompts):
+        raise RuntimeError("it was asked otherwise")
+"""
+    with backend.start(Job(submit(source), limits=SHORT)) as session:
+        rows = session.score_rows(IMAGES, PAIRS, 2)
+    np.testing.assert_array_equal(rows, [[255, np.nan], [255, np.nan], [0, np.nan]])
+
+
 def test_an_error_comes_with_its_code_its_place_and_a_hint(
     backend: Backend, submit: Submit
 ) -> None:

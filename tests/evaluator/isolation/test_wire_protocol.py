@@ -38,6 +38,17 @@ def test_score_requests_come_back(data: st.DataObject, images: list[bytes], seq:
     assert list(request.pairs) == pairs
 
 
+@given(st.data(), IMAGES, st.integers(1, 9))
+def test_requests_for_rows_come_back(
+    data: st.DataObject, images: list[bytes], outputs: int
+) -> None:
+    index = st.integers(0, len(images) - 1)
+    pairs = data.draw(st.lists(st.tuples(index, st.text()), max_size=6))
+    found = wire_protocol.decode_rows(body_of(wire_protocol.encode_rows(1, images, pairs, outputs)))
+    assert found.outputs == outputs
+    assert (list(found.asked.images), list(found.asked.pairs)) == (images, pairs)
+
+
 @given(st.data(), st.none() | IMAGES, SEQ)
 def test_elements_requests_come_back(
     data: st.DataObject, images: list[bytes] | None, seq: int

@@ -1,4 +1,4 @@
-"""A server of chat completions on this machine, which behaves as it is told."""
+"""A server of chat completions or of images on this machine, which behaves as it is told."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ChatServer:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     async def answer(self, request: Request) -> Response:
-        """POST /v1/chat/completions."""
+        """POST /v1/chat/completions, or /v1/images/generations."""
         body = json.loads(await request.body())
         with self._lock:
             self._now += 1
@@ -91,18 +91,22 @@ class ChatServer:
 
 
 @contextmanager
-def chat_server() -> Iterator[tuple[ChatServer, str]]:
+def chat_server(
+    path: str = "/v1/chat/completions", behaviour: Behaviour = honest, *more: Route
+) -> Iterator[tuple[ChatServer, str]]:
     """A server, and its address up to the version."""
-    server = ChatServer()
-    with serving([Route("/v1/chat/completions", server.answer, methods=["POST"])]) as address:
+    server = ChatServer(behaviour)
+    with serving([Route(path, server.answer, methods=["POST"]), *more]) as address:
         yield server, f"{address}/v1"
 
 
-def endpoints_file(folder: Path, address: str, **more: Any) -> Path:
+PRICES = f'[endpoint.models."{MODEL}"]\ninput_usd = 2.0\noutput_usd = 8.0\n'
+
+
+def endpoints_file(folder: Path, address: str, prices: str = PRICES, **more: Any) -> Path:
     """A file of endpoints with one, named `here`."""
     values = {"name": "here", "address": address, "budget_usd": 10.0, "attempts": 3} | more
     told = "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
     path = folder / "endpoints.toml"
-    prices = f'[endpoint.models."{MODEL}"]\ninput_usd = 2.0\noutput_usd = 8.0\n'
     path.write_text(f"[[endpoint]]\n{told}\n{prices}")
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,66 @@ def test_towers_are_what_open_clip_counts() -> None:
             found.append(counter.get_total_flops())
     known = towers()["openai/clip-vit-base-patch32"]
     assert found == [known.image, known.text]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Layers of a transformer: width, layers, attention width, key width, MLP width, its matrices."""
+
+    width: int
+    layers: int
+    attention: int
+    keys: int
+    mlp: int
+    matrices: int = 3  # of a gated MLP; 2 of a plain one
+
+    def flops(self, n: int) -> float:
+        """Of n tokens."""
+        linear = (
+            2 * self.width * (self.attention + self.keys) + self.matrices * self.width * self.mlp
+        )
+        return self.layers * (2.0 * n * linear + 4.0 * n * n * self.attention)
+
+
+SIGLIP = Stack(1152, 27, 1152, 1152, 4304, 2)
+VIT_G = Stack(1408, 39, 1408, 1408, 6144, 2)
+ASKED = 45
+"""Tokens of a question with its prompt, about."""
+# Vision of an image of 1,024 pixels, then language; tokens and size of the vocabulary.
+JOINT = {
+    "vqascore-qwen3-vl-8b": (
+        [(SIGLIP, 4096, 1), (Stack(4096, 36, 4096, 1024, 12288), 1024 + ASKED, 1)], 151_936
+    ),
+    "vqascore-gemma-3-4b": (
+        [(SIGLIP, 4096, 1), (Stack(2560, 34, 2048, 1024, 10240), 256 + ASKED, 1)], 262_208
+    ),
+    "vqascore-paligemma-3b": (
+        [(SIGLIP, 1024, 1), (Stack(2048, 18, 2048, 256, 16384), 1024 + ASKED, 1)], 257_216
+    ),
+    "vqascore-internvl3-8b": (  # nine tiles and the whole image
+        [(Stack(1024, 24, 1024, 1024, 4096, 2), 1025, 10),
+         (Stack(3584, 28, 3584, 512, 18944), 2560 + ASKED, 1)], 151_674,
+    ),
+    "vqascore-instructblip": ([(VIT_G, 257, 1), (Stack(4096, 24, 4096, 4096, 10240), 77, 1)], 32_128),
+    "vqascore-instructblip-xl": (
+        [(VIT_G, 257, 1), (Stack(2048, 24, 2048, 2048, 5120), 77, 1)], 32_128
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(JOINT))
+def test_what_a_pair_costs_is_what_the_layers_of_its_architecture_multiply(name: str) -> None:
+    stacks, words = JOINT[name]
+    layers = sum(times * stack.flops(n) for stack, n, times in stacks)
+    head = 2.0 * words * stacks[-1][0].width
+    # What is not in it: a Q-Former, and cross-attention of the two tokens of an answer.
+    assert ROWS[name].flops_per_pair == pytest.approx(layers + head, rel=0.1)
+
+
+def test_every_dual_encoder_and_every_question_about_the_whole_prompt_is_counted() -> None:
+    whole = ("dual_encoder", "vlm_likelihood", "cross_encoder", "image_reward", "fga_blip2")
+    lacking = {r.name for r in ROWS.values() if r.family in whole and r.flops_per_pair is None}
+    assert lacking == {"vqascore-any"}  # it has no checkpoint of its own
 
 
 @pytest.mark.parametrize("name", ["blip2-itm", "imagereward", "vqascore-t5", "crocscore"])

@@ -19,9 +19,11 @@ from starlette.responses import PlainTextResponse, Response
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.schema import Pair, Questions
 from evaluator.scorers.endpoints import find_endpoint, read_endpoints
-from evaluator.scorers.families.endpoint_judge import FAMILY, LONGEST_KEPT, EndpointJudgeOptions
+from evaluator.scorers.families.endpoint_judge import FAMILY, EndpointJudgeOptions
 from evaluator.scorers.in_process import ModelSource, fingerprint_of
-from evaluator.scorers.models.chat_endpoint import ChatEndpoint, RequestRate
+from evaluator.scorers.models.chat_endpoint import ChatEndpoint
+from evaluator.scorers.models.endpoint_requests import RequestRate
+from evaluator.scorers.models.judge_replies import LONGEST_KEPT
 from evaluator.scorers.registry import Runtime, ScorerRow, load_rows, load_scorer
 from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder

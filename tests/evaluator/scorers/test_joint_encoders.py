@@ -30,7 +30,7 @@ from tests.evaluator.scorers.tiny_models import (
 )
 
 itc = later("evaluator.scorers.families.blip2_itc")
-finding = later("evaluator.scorers.families.fga_blip2")
+finding = later("evaluator.scorers.models.element_spans")
 lavis = later("evaluator.scorers.models.blip")
 converting = later("evaluator.scorers.models.convert")
 transforms = later("torchvision.transforms")

@@ -14,6 +14,7 @@ from evaluator.scorers.answering import pixel_hash
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.models.judge_replies import read_integer, read_list
 from evaluator.scorers.models.region_captions import CaptionModel, load_captions, main
+from evaluator.scorers.models.sampling import Sampling
 from evaluator.scorers.registry import Runtime, find_row, load_rows, load_scorer
 from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import CannedText, FakeAnswers
@@ -250,17 +251,16 @@ def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved(tmp_path_factory.mktemp("llm"), model, tokenizer)
 
 
-def text_model(folder: Path, **more: Any) -> Any:
-    return generation.load_text_model(Source(folder, str(folder), ""), Runtime(), **more)
+def text_model(folder: Path) -> Any:
+    return generation.load_text_model(Source(folder, str(folder), ""), Runtime())
 
 
-def test_text_is_the_likeliest_token_after_token_alone_and_in_a_batch(language_model: Path) -> None:
+def test_text_is_the_likeliest_token_after_token(language_model: Path) -> None:
     prompts = ["a cat", "two red dogs on a mat", "x"]
-    alone = text_model(language_model).generate(prompts, 6)
-    together = text_model(language_model, batch=3).generate(prompts, 6)
+    written = text_model(language_model).generate(prompts, 6)
     model = hf.Qwen2ForCausalLM.from_pretrained(language_model).eval()
     tokenizer = qwen_tokenizer()
-    for prompt, found, in_batch in zip(prompts, alone, together, strict=True):
+    for prompt, found in zip(prompts, written, strict=True):
         ids = torch.tensor([tokenizer(prompt)["input_ids"]])
         start = ids.shape[1]
         for _ in range(6):
@@ -270,7 +270,26 @@ def test_text_is_the_likeliest_token_after_token_alone_and_in_a_batch(language_m
                 break
             ids = torch.cat([ids, token.view(1, 1)], dim=1)
         wanted = tokenizer.decode(ids[0, start:], skip_special_tokens=True)
-        assert found == in_batch == wanted
+        assert found == wanted
+
+
+def test_a_reply_is_drawn_by_its_seed_alone(language_model: Path) -> None:
+    model, how = text_model(language_model), Sampling(temperature=2.0, top_p=1.0)
+    first = model.sample(["a cat"] * 3, [1, 2, 1], 8, how)
+    assert first[0] == first[2] != first[1]
+    torch.manual_seed(7)
+    state = torch.random.get_rng_state()
+    assert model.sample(["x", "a cat"], [5, 2], 8, how)[1] == first[1]
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert all(one.cut for one in model.sample(["a cat"] * 2, [1, 2], 1, how) if one.text)
+    [refused] = model.sample(["a" * 2001], [1], 48, how)
+    assert (refused.text, bool(refused.refusal)) == ("", True)
+
+
+def test_the_presence_penalty_is_taken_once_off_what_the_reply_has() -> None:
+    scores = torch.arange(5, dtype=torch.float32).view(1, 5)
+    found = generation.PresencePenalty(2, 0.5)(torch.tensor([[0, 1, 3, 3, 4]]), scores)
+    assert found.tolist() == [[0.0, 1.0, 2.0, 2.5, 3.5]]
 
 
 def test_a_chat_template_is_used_where_there_is_one(language_model: Path, tmp_path: Path) -> None:

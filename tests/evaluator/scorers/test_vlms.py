@@ -518,8 +518,7 @@ def as_theirs(native: State) -> tuple[State, State]:
     return theirs, sums
 
 
-@pytest.fixture(scope="module")
-def native() -> State:
+def native_state() -> State:
     torch.manual_seed(0)
     model = hf.Phi4MultimodalForCausalLM(vlms.native_config(saved_config()))
     for values in model.parameters():
@@ -529,15 +528,23 @@ def native() -> State:
     return state
 
 
-@pytest.fixture(scope="module")
-def folder(native: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("phi4mm")
+def save_phi4(place: Path, native: State) -> Path:
     theirs, _ = as_theirs(native)
     theirs.pop("lm_head.weight")
     state = {name: v.contiguous() for name, v in theirs.items()}
     safetensors.save_file(state, place / "model.safetensors")
     (place / "config.json").write_text(json.dumps(saved_config()))
     return saved(place, tokenizer(), hf.Phi4MultimodalImageProcessor())
+
+
+@pytest.fixture(scope="module")
+def native() -> State:
+    return native_state()
+
+
+@pytest.fixture(scope="module")
+def folder(native: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_phi4(tmp_path_factory.mktemp("phi4mm"), native)
 
 
 def test_the_vision_lora_is_added_and_all_else_is_as_it_was(native: State) -> None:

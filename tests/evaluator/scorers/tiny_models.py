@@ -76,6 +76,19 @@ def saved(folder: Path, *parts: Any) -> Path:
     return folder
 
 
+def save_bert(folder: Path) -> tuple[Any, Any]:
+    """A small encoder of texts, saved; the model and its tokenizer."""
+    tokenizer = bert_tokenizer("a", "cat", "two", "dogs", *"0123456789")
+    config = hf.BertConfig(
+        vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=16, max_position_embeddings=32,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = hf.BertModel(config).eval()
+    saved(folder, model, tokenizer)
+    return model, tokenizer
+
+
 def save_clip(folder: Path, *, negative: bool = False, end: int | None = None) -> Path:
     """A CLIP that reads single letters."""
     letters = [chr(code) for code in range(33, 127)]
@@ -455,9 +468,9 @@ def _qwen(name: str, patch: int, vision: dict[str, Any], videos: str = "", **tex
     return random_model(getattr(hf, f"{name}ForConditionalGeneration"), config), processor
 
 
-def qwen2_vl() -> Tiny:
+def qwen2_vl(**text: Any) -> Tiny:
     """Qwen2-VL."""
-    return _qwen("Qwen2VL", 14, {"embed_dim": 32, "mlp_ratio": 2})
+    return _qwen("Qwen2VL", 14, {"embed_dim": 32, "mlp_ratio": 2}, **text)
 
 
 def qwen2_5_vl() -> Tiny:
@@ -505,6 +518,26 @@ def llava() -> Tiny:
     more = {"patch_size": 14, "num_additional_image_tokens": 1, **reading}
     processor = hf.LlavaProcessor(images, tokenizer, chat_template=_VLM_TEMPLATE, **more)
     return random_model(hf.LlavaForConditionalGeneration, config), processor
+
+
+def llava_onevision() -> Tiny:
+    """LLaVA-OneVision: an image as a whole and in tiles, whose tokens follow each other."""
+    tokenizer = qwen_tokenizer("<image>", "<video>")
+    grid = [[28, 28], [28, 56], [56, 28]]
+    config = hf.LlavaOnevisionConfig(
+        vision_config={**_TOWER, "model_type": "siglip_vision_model", "vision_use_head": False},
+        text_config=hf.Qwen2Config(**text_settings(tokenizer)),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        video_token_index=tokenizer.convert_tokens_to_ids("<video>"),
+        image_grid_pinpoints=grid,
+    )
+    images = hf.LlavaOnevisionImageProcessorPil(size=_VLM_SQUARE, image_grid_pinpoints=grid)
+    processor = hf.LlavaOnevisionProcessor(
+        images, tokenizer, hf.LlavaOnevisionVideoProcessor(size=_VLM_SQUARE),
+        num_image_tokens=4, vision_feature_select_strategy="full", chat_template=_VLM_TEMPLATE,
+        vision_aspect_ratio="anyres_max_9",
+    )  # fmt: skip
+    return random_model(hf.LlavaOnevisionForConditionalGeneration, config), processor
 
 
 def gemma3() -> Tiny:

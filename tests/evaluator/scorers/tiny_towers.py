@@ -15,7 +15,7 @@ from benchmarks.schema import Element
 from evaluator.scorers.embeddings import EmbeddingCache
 from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Loaded, Runtime
-from evaluator.scoring.asking import Item, PairRequest, Reply
+from evaluator.scoring.asking import Item, PairRequest, Reply, ScorerClient
 from evaluator.scoring.contract import Scorer, Vectors
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def photo(number: int, form: str = "PNG", **options: Any) -> bytes:
 
 
 def item_of(
-    client: ModelClient, data: bytes, prompts: Sequence[str], elements: Sequence[str] = ()
+    client: ScorerClient, data: bytes, prompts: Sequence[str], elements: Sequence[str] = ()
 ) -> Item:
     """One image with prompts; ids follow from what they name."""
     image_id = hashlib.sha256(data).hexdigest()[:8]

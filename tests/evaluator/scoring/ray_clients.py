@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import secrets
 import signal
 import threading
 import time
@@ -22,15 +21,6 @@ from PIL import Image
 from benchmarks.errors import SubmitterError
 from evaluator.scoring.asking import Finding, Item, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
-
-
-def keep_token_out_of_home() -> None:
-    """Have Ray take a token from the environment, where it would keep one in the home folder.
-
-    It stays there: Ray reads it once per process, and a second Ray of this process needs the same.
-    """
-    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-
 
 WIDTH = 96
 OTHERS_WITHIN_S = 120.0

@@ -27,7 +27,6 @@ from tests.evaluator.scoring.ray_clients import (
     UnsendableSource,
     alive,
     gone,
-    keep_token_out_of_home,
     pids,
 )
 
@@ -126,7 +125,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
 
     from evaluator.scoring.ray_cluster import RayCluster
 
-    keep_token_out_of_home()
+    ray_cluster.keep_token_out_of_home()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     folder = Path(tempfile.mkdtemp(prefix="assay-test-"))
     ray.init(

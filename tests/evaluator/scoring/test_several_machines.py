@@ -28,7 +28,7 @@ from leaderboard.store.folder import folder_store
 from tests.conftest import REPOSITORY
 from tests.evaluator.rig import ADA, LENGTHS, desk_of, module_folder
 from tests.evaluator.scorers.tiny_models import save_clip
-from tests.evaluator.scoring.ray_clients import AccidentSource, keep_token_out_of_home, pids
+from tests.evaluator.scoring.ray_clients import AccidentSource, pids
 from tests.processes import finished, free_port, running
 
 _OWN_PORTS = ("dashboard-agent-grpc-port", "dashboard-agent-listen-port", "metrics-export-port")
@@ -143,6 +143,8 @@ WORK = "python -m evaluator worker --engine ray --ray-address HEAD:6379 --scratc
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Machines]:
+    from evaluator.scoring.ray_cluster import keep_token_out_of_home
+
     keep_token_out_of_home()
     # As the document says: in every shell. Here it is this process and all that it starts.
     with pytest.MonkeyPatch.context() as patch:

@@ -52,6 +52,14 @@ def test_a_part_comes_back_to_the_bit(shards: ShardFolder) -> None:
     assert repr(shards.load(WANTED)) == repr(PART)
 
 
+def test_scores_of_several_outputs_come_back_with_the_pairs_that_have_them(
+    shards: ShardFolder,
+) -> None:
+    part = dataclasses.replace(PART, others={"a": (0.5, math.nan)}, elements=())
+    shards.write(part)
+    assert repr(shards.load(WANTED)) == repr(part)
+
+
 def test_a_shard_of_a_release_without_prices_is_read_as_unpaid(
     shards: ShardFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +102,7 @@ def test_a_damaged_shard_is_removed_and_logged(
 
 def test_a_shard_that_was_not_finished_is_removed(shards: ShardFolder) -> None:
     path = shards.write(PART)
-    half = path.with_suffix(".tmp")
+    half = path.with_suffix(".draft")
     path.rename(half)
     assert shards.load(WANTED) == Part()
     assert not half.exists()
@@ -141,10 +149,10 @@ def test_a_full_disk_is_a_fault_of_the_world_and_leaves_what_was_kept(
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("evaluator.scoring.column.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with refusal("disk_failed", "No space left on device", kind=TransientError):
         shards.write(Part(scores={"c": 2.0}))
-    assert not list(shards.folder.glob("*.tmp"))
+    assert not list(shards.folder.glob("*.draft"))
     assert set(shards.load(WANTED).scores) == {"a", "b"}
 
 

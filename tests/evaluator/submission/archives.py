@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import threading
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -85,4 +86,6 @@ def within(most: int) -> Iterator[None]:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < most, f"{peak / MIB:.1f} MiB"
+    # All threads of the process count.
+    others = [one.name for one in threading.enumerate()]
+    assert peak < most, f"{peak / MIB:.1f} MiB, with threads {others}"

@@ -82,13 +82,6 @@ def parts(data: bytes | bytearray) -> tuple[bytes, bytes]:
     return bytes(data[:start]), bytes(data[start:end])
 
 
-def zip_of(name: str, data: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(name, data)
-    return buffer.getvalue()
-
-
 SUMMED = bytes(range(256)) * 10
 ONE: Files = {"a": b"x" * 99}
 ZIPS: dict[str, tuple[Files, int, Change, str, str]] = {

@@ -22,7 +22,12 @@ from leaderboard.accounts import ASSAY, Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Submission
 from leaderboard.states import State
-from leaderboard.submission_service import UNNAMED, SandboxAvailability, SubmissionReceipt
+from leaderboard.submission_service import (
+    UNNAMED,
+    SandboxAvailability,
+    ScoresForm,
+    SubmissionReceipt,
+)
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Rig
 from tests.evaluator.submission.desks import (
@@ -40,7 +45,7 @@ OTHER = SCORES.replace("3", "4")
 FAILED = (State.CLAIMED, State.FAILED)
 
 
-def sent(rig: Rig, account: Account = ADA, *, name: str = "clip", **more: str) -> str:
+def sent(rig: Rig, account: Account = ADA, *, name: str = "clip", **more: Any) -> str:
     return rig.send_scores(SCORES, account=account, name=name, **more).submission.submission_id
 
 
@@ -149,7 +154,7 @@ def test_odd_labels_of_scores_are_refused(rig: Rig, code: str, more: dict[str, A
         assert "position 3" in caught.value.message
     elif code == "bad_metric_name":
         unnamed = rig.scores(SCORES, f"{more['name']}.csv")
-        status = rig.desk.submit_scores(unnamed, benchmark="toy", account=ADA).status
+        status = rig.desk.submit_scores(unnamed, ScoresForm("toy"), account=ADA).status
         assert status.submission.metrics == ("scores",)
 
 
@@ -240,9 +245,7 @@ def test_only_what_was_not_asked_for_is_left_out_where_images_are_missing(rig: R
     assert accepted.status.submission.benchmarks == ("toy",)
     for benchmark in ("toy", "elsewhere"):  # The same version of scores may come for each.
         scores = rig.scores(SCORES)
-        accepted = desk.submit_scores(
-            scores, benchmark=benchmark, account=ADA, name="clip", version="1"
-        )
+        accepted = desk.submit_scores(scores, ScoresForm(benchmark, "clip", "1"), account=ADA)
         assert not accepted.recognised
 
 

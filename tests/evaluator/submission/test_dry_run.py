@@ -59,9 +59,12 @@ def checked(tmp_path: Path) -> Iterator[Check]:
     with ExitStack() as stack:
 
         def run(
-            source: str, *names: str, tell: Callable[..., None] = lambda *_: None
+            source: str, *names: str, tell: Callable[..., None] = lambda *_: None, outputs: str = ""
         ) -> tuple[ScoringModule, DryRun]:
-            files = {"assay.toml": 'name = "mine"', "scorer.py": textwrap.dedent(source)}
+            files = {
+                "assay.toml": f'name = "mine"\n{outputs}',
+                "scorer.py": textwrap.dedent(source),
+            }
             folder = folder_of(tmp_path / "m", {k: v.encode() for k, v in files.items()})
             module = stack.enter_context(validated_source(folder, REGISTRY))
             machine = Machine(PlainProcess(), ("process",), LIMITS, (), tmp_path / "scratch")
@@ -80,7 +83,8 @@ def test_a_good_module_is_scored_tested_timed_and_gets_a_receipt(checked: Check)
     for run in found.runs:
         questions = run.drawn.questions(None)
         by_pair = {p.pair_id: len(questions.texts[p.text_id]) for p in questions.pairs}
-        assert {pair: int(score) for pair, score in run.scores.items()} == by_pair
+        ((_, scores),) = run.scores.items()
+        assert {pair: int(score) for pair, score in scores.items()} == by_pair
         assert run.rows
         assert (run.drawn.name, run.drawn.n_pairs) in told
     assert told[-1][0] == names[-1]
@@ -92,11 +96,32 @@ def test_a_good_module_is_scored_tested_timed_and_gets_a_receipt(checked: Check)
     receipt = receipt_of(module, found, NOW)
     assert read_receipt(written(receipt)) == receipt
     assert differences(receipt, module.content.sha256, environment_versions()) == ()
-    pairs = sum(len(run.scores) for run in found.runs)
+    columns = {run.drawn.name: run.scored.table.overall.iloc[:, 0] for run in found.runs}
+    pairs = sum(map(len, columns.values()))
     assert (receipt.benchmark, receipt.pairs) == ("+".join(names), pairs)
     assert receipt.isolation == ("process",)
-    named = pd.concat([run.scores.add_prefix(f"{run.drawn.name}/") for run in found.runs])
+    named = pd.concat([scores.add_prefix(f"{name}/") for name, scores in columns.items()])
     assert receipt.scores_sha256 == scores_sha256(named)
+
+
+@pytest.mark.slow
+def test_each_output_is_tried_on_its_first_benchmark_and_every_run_has_a_box(
+    checked: Check,
+) -> None:
+    _, found = checked(
+        """
+        class Scorer:
+            def score(self, images, prompts):
+                return [(len(p), len(p) + len(prompts)) for p in prompts]
+        """,
+        "demo_ts2",
+        "demo_evalmuse",
+        outputs='[outputs.a]\n[outputs.b]\nbenchmarks = ["demo_evalmuse"]',
+    )
+    assert found.failure is None and found.costs is not None
+    reports = {name: (one.benchmark, bool(one.why_not)) for name, one in found.reports.items()}
+    assert reports == {"mine-a": ("demo_ts2", False), "mine-b": ("demo_evalmuse", True)}
+    assert all(run.testing_s > 0 and run.asking_s > 0 for run in found.runs)
 
 
 @pytest.mark.slow
@@ -201,6 +226,11 @@ class Slow:
         self.now += self.per_text * len(new) + self.per_pair * len(pairs)
         self.pairs += len(pairs)
         return [0.0] * len(pairs)
+
+    def score_rows(
+        self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]], outputs: int
+    ) -> list[list[float]]:
+        return [[score] * outputs for score in self.score(images, pairs)]
 
     def score_elements(
         self, images: Sequence[bytes] | None, items: Sequence[tuple[int, str, Sequence[str]]]

@@ -22,7 +22,7 @@ def test_the_check_lists_what_the_intake_refuses_and_keeps_nothing(rig: Rig) -> 
     path = rig.scores(WRONG)
     seen = rig.desk.examine_scores(path, FORM, ADA)
     with pytest.raises(SubmitterError) as caught:
-        rig.desk.submit_scores(path, benchmark="toy", account=ADA, version=FORM.version)
+        rig.desk.submit_scores(path, ScoresForm("toy", version=FORM.version), account=ADA)
     assert seen.kinds == problem_kinds(problems_of(caught.value))
     assert {kind.code: kind.count for kind in seen.kinds} == {
         "bad_version": 1, "duplicate_pairs": 1, "unknown_pairs": 1, "missing_pairs": 2,
@@ -35,7 +35,7 @@ def test_a_file_without_most_scores_is_refused_by_the_check_and_by_the_intake(ri
     path = rig.scores("pair_id,m\na,1\nb,\nc,\n")
     (problem,) = rig.desk.examine_scores(path, ScoresForm("toy", "mine"), ADA).problems
     with refused("mostly_missing"):
-        rig.desk.submit_scores(path, benchmark="toy", account=ADA)
+        rig.desk.submit_scores(path, ScoresForm("toy"), account=ADA)
     assert problem.code == "mostly_missing"
 
 

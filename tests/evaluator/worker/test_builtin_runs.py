@@ -18,6 +18,7 @@ import pytest
 from benchmarks.parquet import read_stored
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
+from evaluator.environments.naming import operator_lock
 from evaluator.reevaluating import outdated_builtins, renew_builtins
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity
@@ -30,6 +31,7 @@ from leaderboard.accounts import ASSAY
 from leaderboard.models.grid import ranked_metrics
 from leaderboard.records import Kind, RunResult
 from leaderboard.states import State
+from tests.evaluator.environments.wheels import operator_environments
 from tests.evaluator.rig import ROOT, Killed, Rig
 from tests.evaluator.submission.builtins import (
     CLIP,
@@ -132,9 +134,11 @@ def test_a_dual_encoder_and_a_vlm_are_ranked_on_a_demo_board(
     board = demo.shown().boards[DEMO]
     cells = {cell.entry_id: cell for cell in board.slice(board.card.headline, None)}
     assert cells.keys() == {f"{names[0]}/{DUAL}", f"{names[1]}/{VLM}"}
-    assert all(cell.rank is not None and not cell.n_missing for cell in cells.values())
+    told = {one: (cell.rank, cell.n_missing, cell.distrust) for one, cell in cells.items()}
+    assert all(rank is not None and not missing for rank, missing, _ in told.values()), told
 
 
+@pytest.mark.slow
 def test_of_a_killed_worker_another_goes_on_and_scores_only_what_is_missing(
     demo: DemoRig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +247,7 @@ def test_it_scores_the_images_of_models(tmp_path: Path, hub: HubServer) -> None:
     assert run.cost is not None and run.cost.images == len(drawn(10)) + run.perturbed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["changed", "same"])
 def test_a_changed_row_is_sent_anew_once_and_takes_the_place_of_the_old_one(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -266,6 +271,41 @@ def test_a_changed_row_is_sent_anew_once_and_takes_the_place_of_the_old_one(
     assert [cell.entry_id for cell in rig.cells()] == [f"{new}/{DUAL}"]
 
 
+def for_other_processes(hub: HubServer, home: Path, patch: pytest.MonkeyPatch) -> None:
+    """They know the Hub and its cache by the environment alone."""
+    for name, value in (("HF_HOME", str(home)), ("HF_ENDPOINT", hub.endpoint)):
+        patch.setenv(name, value)
+    use(patch, ModelHub(home / "hub", home / "assay_checkpoints.json", hub.endpoint))
+
+
+@pytest.mark.slow
+def test_a_row_that_names_an_environment_is_run_with_what_was_locked_when_it_was_sent(
+    rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = operator_environments(tmp_path, monkeypatch)
+    for_other_processes(hub, tmp_path / "home", monkeypatch)
+    add_clip(hub, tmp_path)
+    plain = sent(rig)
+    change_row(monkeypatch, environment="old")
+    name = sent(rig)
+    record = operator_lock("old").record
+    assert rig.status(name).submission.environment == record
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.delenv("ASSAY_LOCKS")
+        rig.worker().run_all()
+    assert rig.state(name) is State.QUEUED, "who lacks the lock leaves it to others"
+    rig.worker().run_all()
+    assert rig.state(name) is State.PUBLISHED, rig.ended(name)
+    findings = rig.result(name).findings
+    assert findings is not None and findings.environment["environment"] == record
+    assert findings.environment["open_clip_torch"] == "0.1"
+    assert rig.ended(plain)[1] == "builtin_row_changed"
+    (locks / "old.lock").write_text((locks / "new.lock").read_text())
+    rig.acts.rerun(name, ROOT, "with another lock")
+    rig.worker().run_all()
+    assert rig.ended(name) == (State.FAILED, "environment_changed", "platform")
+
+
 @pytest.mark.slow
 def test_actors_of_ray_score_it_as_this_process_does(
     demo: DemoRig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -273,10 +313,7 @@ def test_actors_of_ray_score_it_as_this_process_does(
     from evaluator.scoring.ray_cluster import RayCluster, RayOptions
     from evaluator.scoring.ray_engine import RayEngine
 
-    home = tmp_path / "home"  # Actors know the Hub and its cache by the environment alone.
-    for name, value in (("HF_HOME", str(home)), ("HF_ENDPOINT", hub.endpoint)):
-        monkeypatch.setenv(name, value)
-    use(monkeypatch, ModelHub(home / "hub", home / "assay_checkpoints.json", hub.endpoint))
+    for_other_processes(hub, tmp_path / "home", monkeypatch)
     add_clip(hub, tmp_path)
     name = sent(demo)
     demo.worker().run_all()

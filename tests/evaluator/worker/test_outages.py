@@ -18,6 +18,7 @@ from huggingface_hub import constants
 
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.settings.model import FILE_ORIGINS, load
+from benchmarks.sources.output import write_durably
 from evaluator.scoring import column
 from evaluator.worker import handoff as outbox_module
 from evaluator.worker import publishing
@@ -26,7 +27,6 @@ from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.tasks import MAX_ATTEMPTS_TO_PUBLISH, MAX_LOST, WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.states import State
-from leaderboard.store.disk import write_durably
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, NotFoundError
@@ -409,7 +409,7 @@ def half_full(path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "write"),
     [
-        (column, "_write_whole", full),
+        (column, "replace_durably", full),
         (outbox_module, "write_durably", full),
         (outbox_module, "write_durably", half_full),
     ],

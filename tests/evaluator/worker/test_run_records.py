@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
+from benchmarks.schema import ScoreTable
 from evaluator.scoring.asking import Finding
 from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn
 from evaluator.submission.archives.archive import taken_in
@@ -145,13 +146,14 @@ def test_the_pairs_of_a_check_of_the_demo_are_drawn_again(share: int | None) -> 
     registry = load_registry()
     names = ("demo_croc", "demo_gecko")
     every = {
-        name: pd.Series(range(len(pairs)), index=pairs, dtype=float)
+        name: ScoreTable(pd.DataFrame({"m": range(len(pairs))}, index=pairs, dtype=float))
         for name in names
         if (pairs := [p.pair_id for p in registry[name].questions(None).pairs])
     }
     drawn = [Drawn(registry[name], None, share) for name in names]
     asked = [
         every[one.name]
+        .overall["m"]
         .loc[[p.pair_id for p in one.questions(None).pairs]]
         .add_prefix(f"{one.name}/")
         for one in drawn
@@ -166,5 +168,5 @@ def test_the_pairs_of_a_check_of_the_demo_are_drawn_again(share: int | None) -> 
         checked_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
     assert "same scores" in agreement(receipt, every, registry, None)
-    other = {name: column * 1.001 for name, column in every.items()}
+    other = {name: ScoreTable(table.overall * 1.001) for name, table in every.items()}
     assert "other scores" in agreement(receipt, other, registry, None)

@@ -211,6 +211,7 @@ def test_a_terminated_worker_hands_everything_back_and_another_process_goes_on(
         assert list((folder / "scratch" / "unpacked").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_killed_workers_claims_are_taken_up_at_once_on_the_same_machine(tmp_path: Path) -> None:
     """The kernel says that its process is gone; nobody waits for its silence or its lease."""
     with in_work(tmp_path / "store", subprocess.Popen.kill) as (store, ids):

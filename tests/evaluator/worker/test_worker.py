@@ -24,6 +24,7 @@ from leaderboard.publication.snapshot import Snapshot
 from leaderboard.records import Kind, RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
+from leaderboard.submission_service import ScoresForm
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import ADA, ROOT, FakeBackend, Rig, Secret, on_commit, raising
 
@@ -355,7 +356,7 @@ def test_odd_submitters_are_refused(rig: Rig, submitter: str) -> None:
 
 def test_a_scores_file_is_named_after_itself_if_nobody_names_it(rig: Rig) -> None:
     path = rig.scores("pair_id,score\na,1\nb,2\nc,3\n", "my scores (1).csv")
-    status = rig.desk.submit_scores(path, benchmark="toy", account=ADA).status
+    status = rig.desk.submit_scores(path, ScoresForm("toy"), account=ADA).status
     assert status.submission.metrics == ("my-scores-1",)
     with pytest.raises(SubmitterError, match="<b>"):
-        rig.desk.submit_scores(path, benchmark="toy", account=ADA, name="<b>")
+        rig.desk.submit_scores(path, ScoresForm("toy", "<b>"), account=ADA)

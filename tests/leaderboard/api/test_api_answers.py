@@ -18,7 +18,6 @@ import pytest
 
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.tables.boards import as_of, stored_pairs
-from leaderboard.ranking.slices import in_tiers
 from leaderboard.rendering import escaped
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
@@ -187,7 +186,7 @@ def test_the_stored_tests_of_a_headline_are_those_that_would_be_made() -> None:
         made.finish(ident, 0.3 + 0.1 * place)
     api = asking(made.store, CARDS)
     view, choice = api.source.reader.view(), api.choice("?benchmark=open")
-    ranked = in_tiers(view.orders.ranked(choice.board.card, choice.slices()))
+    ranked = view.orders.ranked(choice.board.card, choice.slices())
     made_now, stored = pairs(ranked, None), stored_pairs(made.store, choice)
     assert len(stored) == len(made_now) == 15
     for one, other in zip(stored, made_now, strict=True):
@@ -405,3 +404,18 @@ def test_pages_of_boards_that_a_withdrawal_empties_are_those_of_a_new_store(empt
     emptied_, new = (site_of(store, cards_=CARDS) for store in (emptied.store, memory_store()))
     for query in (MetricsQuery(), MetricsQuery(tab="benchmark:open")):
         assert metrics_tab(emptied_, query).html == metrics_tab(new, query).html
+
+
+def test_every_table_comes_for_papers_too_and_with_the_columns_that_are_named(api: Asking) -> None:
+    asked = f"{BOARD}?only=metric,value,ci_low,ci_high"
+    for kind, media, start in (
+        ("markdown", "text/markdown", "| metric | value |"),
+        ("latex", "application/x-latex", "% needs"),
+    ):
+        answer = api.client.get(f"{asked}&format={kind}")
+        assert (answer.status_code, answer.text.startswith(start)) == (200, True)
+        assert answer.headers["content-type"].startswith(media)
+        assert re.search(r"0\.\d{3} \\?\[", answer.text), "an interval stands in the cell"
+    assert csv_of(api, asked).splitlines()[0] == "metric,value,ci_low,ci_high"
+    wrong = api.client.get(f"{BOARD}?only=metric,nothing")
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (400, "bad_query")

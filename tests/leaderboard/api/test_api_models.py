@@ -20,7 +20,10 @@ from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
+from leaderboard.votes.results import VoteResults
+from leaderboard.votes.revisions import revision_folder
 from tests.leaderboard.api.asking import Asking, asking_of
+from tests.leaderboard.golden.samples import VOTE_RESULTS
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,
@@ -34,11 +37,13 @@ from tests.leaderboard.views.model_track import (
     IDS,
     JUDGES,
     N_PROMPTS,
+    OWN_JUDGE,
     SET,
     filled,
     source_of,
 )  # fmt: skip
 from tests.leaderboard.web.skills_fixture import fill
+from tests.leaderboard.web.synthetic import keep
 
 BOARD = f"/v1/models/{SET}"
 PAIR = f"{BOARD}/pairs?a={IDS[0]}"
@@ -107,6 +112,7 @@ def test_a_board_says_by_what_it_judges_and_where_metrics_disagree(api: Asking) 
     assert {one["first"], one["second"]} == {IDS[0], IDS[1]}
     assert {*one["for_first"], *one["for_second"]} == {JUDGES[0], JUDGES[1]}
     assert [note["skill"] for note in about["notes"]] == ["lang"]
+    assert about["own_judge"] == OWN_JUDGE.model_dump(mode="json")
 
 
 def test_two_models_have_the_tests_of_their_page(api: Asking) -> None:
@@ -167,6 +173,7 @@ def test_all_formats_have_the_same_rows_and_no_formula(api: Asking, address: str
         ("/v1/models/nothing/prompts/p001", 404, "unknown_prompt_set"),
         ("/v1/models/nothing/ratings", 404, "unknown_prompt_set"),
         ("/v1/models/nothing/ratings/pairs", 404, "unknown_prompt_set"),
+        ("/v1/models/nothing/votes", 404, "unknown_prompt_set"),
         (f"{BOARD}/prompts/nothing", 404, "unknown_prompt"),
         ("/v1/models?prompt_set=nothing", 400, "bad_query"),
         (f"{BOARD}?skill=nothing", 400, "bad_query"),
@@ -258,3 +265,52 @@ def test_tables_of_ratings_say_why_there_are_none(rated: Asking, part: str) -> N
         found = rated.table(f"/v1/models/{prompt_set}/{part}")
         assert found["rows"] == []
         assert why in found["about"]["missing"]
+
+
+# People's votes
+
+
+def test_the_latest_revision_of_votes_has_the_figures_of_its_board() -> None:
+    store, address = filled(), f"{BOARD}/votes"
+    api = asking_of(source_of(store))
+    found = api.table(address)
+    assert found["rows"] == [] and found["about"]["missing"]
+    for number in (1, 2):
+        made = {**VOTE_RESULTS, "prompt_set": SET, "number": number}
+        board = VoteResults.model_validate(made)
+        keep(store, {f"{revision_folder(SET, number)}board.json": board.model_dump_json().encode()})
+    found, model = api.table(address), board.models[0].model_dump()
+    (row,) = found["rows"]
+    assert {name: row[name] for name in model if name in row and name != "both_bad"} == {
+        name: model[name] for name in model if name not in {"title", "both_bad"}
+    }
+    assert row["model"] == model["title"]
+    assert [row["both_bad"], row["both_bad_low"], row["both_bad_high"]] == [0.125, 0.0625, 0.25]
+    about = found["about"]
+    assert (about["number"], about["n_banned"], about["equal"]["high"]) == (2, 1, 0.25)
+    assert about["file"] == f"{revision_folder(SET, 2)}votes.parquet"
+    assert about["page"] == f"./models?set={SET}&view=votes"
+    assert_same_rows_in_all_formats(api, address)
+
+
+# What choosing by a metric gains
+
+
+def test_a_metric_has_its_gains_under_itself_and_the_other_qualified_ones(
+    api: Asking, store: Store
+) -> None:
+    address = f"/v1/best-of-n/{JUDGES[1]}"
+    found = api.table(address)
+    assert_same_rows_in_all_formats(api, address)
+    assert found["about"]["entry_id"] == JUDGES[1]
+    assert [one["source"] for one in found["about"]["sentences"]] == [SET]
+    rows = found["rows"]
+    assert {row["under"] for row in rows} == {"itself", "others", "other"}
+    own = [row for row in rows if row["under"] == "itself"]
+    assert [row["size"] for row in own] == [1, 2, 3] and own[0]["gain"] == 0
+    # One image of a prompt has no score in each of five models, one of which drew two seeds.
+    assert (own[0]["n_choices"], own[0]["n_missing"]) == (4 * (N_PROMPTS - 1), 4)
+    assert own[0]["n_few"] == 1
+    judges = {row["valued_by"] for row in rows if row["under"] == "other"}
+    assert judges and judges < set(JUDGES) - {JUDGES[1]}
+    assert api.refused("/v1/best-of-n/nobody/none", 404) == "unknown_entry"

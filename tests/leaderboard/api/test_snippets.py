@@ -27,6 +27,7 @@ from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.benchmark_board import data_of
 from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.views.citation import CitedAt
 from leaderboard.web.benchmark_below import below_of, snippets
 from leaderboard.web.site import create_app, launch_options
 from tests.leaderboard.web.synthetic import NOW, StubDesk, cards, fill
@@ -87,7 +88,7 @@ def shown_on(source: Source, address: str, query: str, hub: str) -> dict[str, st
     """Title to program, as the page shows them."""
     view = source.reader.view()
     choice = resolve(BoardQuery.from_params(params_of(query)), view.boards)
-    page = below_of(choice, view, address, hub)
+    page = below_of(choice, view, CitedAt(site=address), hub)
     block = page[page.index("as-snippets") :]
     titles = re.findall(r"<h3>(.+?)</h3>", block)
     codes = re.findall(r"(?s)<pre.*?>(.+?)</pre>", block)

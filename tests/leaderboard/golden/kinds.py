@@ -36,6 +36,9 @@ from leaderboard.ledger.queue_file import (
 from leaderboard.publication.model_entries import ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.store.memory import MemoryRepository, memory_store
+from leaderboard.votes.records import Poll, Vote, poll_path, votes_path
+from leaderboard.votes.results import VoteResults
+from leaderboard.votes.storing import poll_of, read_votes, vote_lines
 from tests.leaderboard.golden import samples
 
 FOLDER = Path(__file__).parent / "records"
@@ -161,6 +164,16 @@ KINDS: Mapping[str, Kind] = {
     "handed_over": Kind(ScoreBundle, samples.HANDED_OVER, _indented, _handed_over),
     "announced": Kind(
         Announced, samples.ANNOUNCED, lambda one: history_file({}, [one])[EDITIONS], _announced
+    ),
+    "poll": Kind(
+        Poll, samples.POLL, _indented,
+        lambda content: (poll_of(_holding(poll_path("demo_prompts"), content), "demo_prompts"),),
+    ),
+    "vote_results": Kind(VoteResults, samples.VOTE_RESULTS, _indented, _json_of(VoteResults)),
+    "vote": Kind(
+        Vote, samples.VOTE, lambda vote: vote_lines([vote]),
+        lambda content: read_votes(_holding(votes_path("demo_prompts", 0), content), "demo_prompts"),
+        ".jsonl",
     ),
 }
 # fmt: on

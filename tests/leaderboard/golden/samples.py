@@ -23,7 +23,7 @@ FINDINGS = {
     "orders": {"comparisons": 6, "alike": 0.75, "alike_low": 0.375, "first": 0.625, "one_order": 1},
 }
 TRUST = {
-    "benchmark": "toy", "n_pairs": 4, "n_images": 2, "spread": 0.25, "limit": 0.01,
+    "benchmark": "toy", "n_pairs": 4, "n_images": 2, "n_scored": 3, "spread": 0.25, "limit": 0.01,
     "environment": {"device": "cuda"},
     "checks": [{
         "name": "order", "n_pairs": 4, "mean": 0.125, "largest": 0.5, "n_lost": 1, "passed": False,
@@ -51,7 +51,7 @@ TRUST = {
 }
 MODEL_CARD = {
     "model": "ada/painter", "revision": SHA[:40], "parameters": 860000000, "steps": 28,
-    "guidance": 7.5, "drawn_on": "2026-01-02", "selection": "best_of", "best_of": 4,
+    "guidance": 7.5, "drawn_on": "2026-01-02", "released": "2025-11-03", "selection": "best_of", "best_of": 4,
     "selected_by": "a «person»",
 }
 IMAGES = {
@@ -71,6 +71,7 @@ JUDGE = {
 SUBMISSION = {
     "submission_id": "colour-reader-0123456789", "kind": "metric", "name": "colour reader",
     "version": "1.2", "metrics": ["colour reader"], "benchmarks": ["toy", "other"],
+    "metric_benchmarks": {"colour reader": ["toy"]},
     "submitter": "Ada Lovelace", "description": "Läuft auf «Farben».",
     "authors": ["Ada Lovelace", "Alan Turing"], "licence": "mit",
     "links": {"paper": "https://example.org/paper"}, "lower_is_better": ["colour reader"],
@@ -110,7 +111,9 @@ RESULT = {
     "isolation": ["bubblewrap", "seccomp"], "versions": {"numpy": "2.4.6"},
     "sources": {"toy.csv": SHA}, "cost": COST, "findings": FINDINGS,
     "repaired": {"colour reader": 1}, "trust": TRUST, "scores_sha256": {"colour reader": SHA},
+    "outputs": {"colour reader": {"findings": FINDINGS, "trust": TRUST}},
     "same_scores_as": ["grey-0123456789"],
+    "metrics_same_as": {"colour reader": ["grey-0123456789"]},
     "judges": {"colour-reader-0123456789/colour reader": JUDGE}, "pictures": 3, "judged_at": AT,
 }
 MODEL = {
@@ -145,11 +148,54 @@ HANDED_OVER = {
     "submission_id": "colour-reader-0123456789", "benchmark": "toy", "revision": "2", "tag": "t1",
     "worker": "worker-1", "scores_sha256": SHA, "isolation": ["bubblewrap"], "cost": COST,
     "findings": FINDINGS, "trust": TRUST, "contract": 4,
+    "outputs": {"colour reader": {"findings": FINDINGS, "trust": TRUST}},
     "judges": {"colour-reader-0123456789/colour reader": JUDGE}, "output": "scored 4 pairs\n",
 }
 EDITION = {"revision": "2", "protocol": 3, "contract": 4}
 ANNOUNCED = {
     "benchmark": "toy", "before": {"revision": "1", "protocol": 2, "contract": 3},
     "edition": EDITION, "at": AT, "by": "local:olga", "reason": "New «data».",
+}
+POLL = {
+    "prompt_set": "demo_prompts", "revision": "demo-1",
+    "models": ["painter-0123456789", "sketcher-0123456789"], "is_open": False,
+    "opened_by": "local:olga", "opened_at": AT, "closed_at": LATER, "seed": 9223372036854775807,
+    "key": SHA,
+    "gold": [{
+        "prompt_id": "color_simple_1",
+        "better": {"submission_id": "painter-0123456789", "prompt_id": "color_simple_1", "seed": 42},
+        "worse": {
+            "submission_id": "painter-0123456789", "prompt_id": "color_simple_2",
+            "seed": 18446744073709551615,
+        },
+    }],
+    "shares": {"gold": 0.0625, "repeat": 0.125, "failure": 0.1875},
+}
+VOTE = {
+    "ballot": {
+        "ballot_id": "0123456789abcdef0123456789abcdef", "account": "hub:ada", "number": 7,
+        "prompt_id": "color_simple_1",
+        "left": {"submission_id": "painter-0123456789", "prompt_id": "color_simple_1", "seed": 42},
+        "right": {"submission_id": "sketcher-0123456789", "prompt_id": "color_simple_1", "seed": 1},
+        "purpose": "repeat", "pair_probability": 0.3333333333333333, "prompt_probability": 0.0625,
+        "repeats": "fedcba9876543210fedcba9876543210", "gold": "left", "issued_at": AT,
+    },
+    "answer": {
+        "ballot_id": "0123456789abcdef0123456789abcdef", "choice": "both_bad", "answered_at": LATER,
+        "hasty": True,
+    },
+}
+SHARE = {"value": 0.125, "low": 0.0625, "high": 0.25}
+VOTE_RESULTS = {
+    "prompt_set": "demo_prompts", "revision": "demo-1", "number": 2, "cut_at": AT, "n_given": 90,
+    "n_votes": 70, "n_raters": 5, "n_careless": 1, "n_left_out": 9, "n_banned": 1, "n_of_banned": 5,
+    "n_off_boards": 2, "n_withheld": 4, "n_gold": 4, "n_repeated": 3, "n_failure": 2, "n_hasty": 1, "alpha": 0.75, "alike_again": 0.875, "equal": SHARE,
+    "both_bad": SHARE,
+    "models": [{
+        "submission_id": "painter-0123456789", "title": "painter 1.2", "n_votes": 35,
+        "strength": 0.5, "strength_low": 0.25, "strength_high": 0.75, "win_rate": 0.625,
+        "win_rate_low": 0.5, "win_rate_high": 0.75, "rank": 1, "rank_low": 1, "rank_high": 2,
+        "group": 0, "both_bad": SHARE,
+    }],
 }
 # fmt: on

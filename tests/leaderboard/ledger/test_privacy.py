@@ -30,6 +30,7 @@ SECRETS: dict[str, object] = {
     "name": "secretmetric",
     "version": "7.7.7-secretversion",
     "metrics": ("secretmetric",),
+    "metric_benchmarks": {"secretmetric": ("open", "closed")},
     "submitter": "Secret Submitter",
     "description": "A secretdescription.",
     "authors": ("Secret Author",),

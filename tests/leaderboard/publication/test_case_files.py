@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.cases import cases_path, image_cases, read_cases
+from benchmarks.rated_images import RatedImages, ratings_path
 from benchmarks.schema import Answers
 from leaderboard.publication.item_scores import CaseFiles
 from leaderboard.publication.results import scores_sha256
@@ -44,6 +45,23 @@ def test_a_store_without_cases_gets_them_once_also_where_a_commit_loses_its_race
     public.commit(found, parent=public.head(), message="cases")
     assert files.missing(public, ["toy"]) == {}
     assert CaseFiles({"toy": Looked()}, None).missing(public, ["toy"]) == {}
+
+
+@pytest.mark.parametrize(("public", "n_images"), [(False, 3), (True, 3), (True, 1)])
+def test_rated_images_are_published_where_answers_are_public_and_there_is_a_choice(
+    public: bool, n_images: int
+) -> None:
+    class Rated(Looked):
+        def rated_images(self, answers: Any) -> RatedImages:
+            means = np.arange(n_images, dtype=np.float64)
+            names = ["p"] * n_images
+            return RatedImages(names, names, PAIRS[:n_images], means, means[:, None])
+
+    files = CaseFiles({"toy": Rated(public=public, none=True)}, None)
+    found = files.missing(memory_store().public, ["toy"])
+    assert list(found) == ([ratings_path("toy", "1")] if public and n_images > 1 else [])
+    for content in found.values():
+        assert RatedImages.from_bytes(content).pair_ids == list(PAIRS)
 
 
 @pytest.mark.parametrize(("public", "made"), [(False, 0), (True, 1)])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.store import disk
+from benchmarks.sources.output import DRAFT
 from leaderboard.store.folder import FolderRepository
 from leaderboard.store.interface import NotFoundError, transact
 from tests.leaderboard.refusing import refused
@@ -124,7 +124,7 @@ def test_a_listing_is_of_one_version(
 
 
 def test_drafts_of_the_killed_are_dropped(tmp_path: Path, repository: FolderRepository) -> None:
-    draft = tmp_path / ".commits" / f"journal.json.0{disk.DRAFT}"
+    draft = tmp_path / ".commits" / f"journal.json.0{DRAFT}"
     draft.write_bytes(b"half a jour")
     put(repository, NEW)
     assert not draft.exists()

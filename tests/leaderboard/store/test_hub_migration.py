@@ -191,6 +191,7 @@ def test_two_migrations_at_once_end_in_one_store(
     assert contents(fresh(hub).public) == old
 
 
+@pytest.mark.slow
 def test_in_bad_weather_it_is_finished_by_running_it_again(
     hub: HubServer, old: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

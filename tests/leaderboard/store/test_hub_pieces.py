@@ -340,3 +340,20 @@ def test_a_store_has_the_time_of_the_hub(hub: HubServer, parts: HubParts, tmp_pa
     hub.clock.set(NOON)
     store = hub_store(NAME, tmp_path, endpoint=hub.endpoint, token=hub.token)
     assert abs(store.clock() - NOON) < timedelta(seconds=30)
+
+
+def test_the_permanent_address_of_a_version_has_the_results_of_then(
+    hub: HubServer, parts: HubParts
+) -> None:
+    version = put(parts.public, {"boards/x.parquet": b"then"})
+    address = parts.permanent_address(version)
+    put(parts.public, {"boards/x.parquet": b"now"})
+    assert parts.permanent_address(version) == address
+    name, _, commit = address.removeprefix("https://huggingface.co/datasets/").partition("/tree/")
+    assert name == f"{NAME}-results"
+    assert hub.repositories[name].files(commit)["boards/x.parquet"].content == b"then"
+
+
+def test_a_folder_keeps_no_history_and_says_so(tmp_path: Path) -> None:
+    store = folder_store(tmp_path)
+    assert store.permanent_address(put(store.public, {"a": b"1"})) == ""

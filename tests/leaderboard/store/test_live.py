@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.sources.output import DRAFT
 from leaderboard.store.live.interface import (
     MOST_SAID,
     SAID_BYTES,
@@ -134,6 +135,21 @@ def test_a_log_silent_for_a_day_goes_when_another_begins(tmp_path: Path) -> None
     os.utime(tmp_path / "said/metric-0001.log", (day_ago, day_ago))
     live.set_log("metric-0003", "x\n")
     assert [live.log_end(f"metric-000{n}") for n in (1, 2, 3)] == ["", "x\n", "x\n"]
+
+
+@pytest.mark.parametrize("folder", ["", "said"])
+def test_half_a_file_of_the_killed_goes_a_day_later_when_a_worker_comes(
+    tmp_path: Path, folder: str
+) -> None:
+    live = FolderLive(tmp_path)
+    live.set_log("metric-0001", "x\n")
+    old, new = (tmp_path / folder / f"{name}.log.0{DRAFT}" for name in ("old", "new"))
+    for draft in (old, new):
+        draft.write_text("half a li")
+    day_ago = new.stat().st_mtime - 86_500
+    os.utime(old, (day_ago, day_ago))
+    live.beat(pulse())
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:

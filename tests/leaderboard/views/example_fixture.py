@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmarks.cases import cases_path, image_cases, of_five, write_cases
 from benchmarks.parquet import write_stored
+from benchmarks.rated_images import RatedImages, ratings_path
 from benchmarks.schema import Card, ScoreTable
 from leaderboard.publication.item_scores import CaseSet, ItemReader
 from leaderboard.publication.reader import View
@@ -56,6 +57,16 @@ def rated() -> pd.DataFrame:
     )  # fmt: skip
 
 
+def rated_images() -> RatedImages:
+    """The images of these prompts, each with the ratings of three people."""
+    cases = rated()
+    means = cases["expected"].to_numpy(float)
+    spread = np.random.default_rng(9).normal(0, 0.5, (len(means), 2))
+    ratings = np.column_stack([spread, -spread.sum(axis=1)]) + means[:, None]
+    prompts = cases["cluster"].tolist()
+    return RatedImages(prompts, prompts, cases["pair_id"].tolist(), means, ratings, n_outside=1)
+
+
 def scores_of(cases: pd.DataFrame, place: int) -> pd.Series:
     """What a made-up metric scored."""
     people = cases["expected"].to_numpy(float)
@@ -78,6 +89,7 @@ def filled(*, with_cases: bool = True) -> Store:
     files: dict[str, bytes] = {}
     if with_cases:
         files[cases_path("ratings", REVISION)] = write_cases(cases)
+        files[ratings_path("ratings", REVISION)] = rated_images().to_bytes()
     for place in (RIGHT, NOISY, TURNED, LACKS):
         own = f"made-up-{place:04d}"
         table = ScoreTable(scores_of(cases, place).to_frame())

@@ -19,6 +19,7 @@ from benchmarks.parquet import SCHEMA
 from benchmarks.prompt_sets.prompt_set import (
     MEASURE,
     MEASURES,
+    Judge,
     PromptSet,
     SetElement,
     SetPrompt,
@@ -43,6 +44,7 @@ JUDGES = ("made-up-0001/BLIP2-ITM", "made-up-0000/VQAScore", "made-up-0004/CLIPS
 NAMES = ("Aurora XL", "Brush 3", NASTY, "Daub", "Easel Turbo")
 IDS = tuple(f"drawn-{place:05d}" for place in range(len(NAMES)))
 N_PROMPTS = 72
+OWN_JUDGE = Judge(title="A detector", metrics=("bvqa",), note="Its weights are others.")
 HOSTILE_ID = "a/b?c=1&d#e{f}"
 """A prompt's id that is no harmless part of an address."""
 
@@ -63,7 +65,7 @@ def prompt_sets() -> dict[str, PromptSet]:
     """One with models, one without."""
     return {
         EMPTY: PromptSet(_card(EMPTY, "Unused prompts"), lambda _: prompts()),
-        SET: PromptSet(_card(SET, "Made-up prompts"), lambda _: prompts()),
+        SET: PromptSet(_card(SET, "Made-up prompts"), lambda _: prompts(), judge=OWN_JUDGE),
     }
 
 

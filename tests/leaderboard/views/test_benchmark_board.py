@@ -10,7 +10,6 @@ import pytest
 from benchmarks.statistics.multiplicity import holm
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.slices import in_tiers
 from leaderboard.views import benchmark_board
 from leaderboard.views.benchmark_board import (
     SkillHeat,
@@ -104,7 +103,7 @@ def test_a_large_headline_is_the_one_of_the_snapshot_whatever_is_filtered(
     found = ranking_of(choice, view)
     assert is_stored(choice) is (found.tested is None) is not filters.within
     if found.tested is None:
-        fresh = in_tiers(view.orders.ranked(choice.board.card, choice.slices()))
+        fresh = view.orders.ranked(choice.board.card, choice.slices())
         ranks = [(c.entry_id, c.rank, c.rank_low, c.rank_high, c.tier) for c in found.cells]
         assert ranks == [(c.entry_id, c.rank, c.rank_low, c.rank_high, c.tier) for c in fresh.cells]
         assert (found.basis.n_resamples, found.basis.n_pairs) == (200, 45)

@@ -14,7 +14,6 @@ from benchmarks.errors import PlatformError
 from benchmarks.schema import Selector
 from leaderboard.publication.measure_names import nearest, token
 from leaderboard.publication.reader import View
-from leaderboard.ranking.slices import in_tiers
 from leaderboard.records import Kind
 from leaderboard.text import clean
 from leaderboard.views.addresses import params_of
@@ -232,7 +231,7 @@ def test_every_value_and_cost_of_a_board_can_be_a_column(view: View) -> None:
 def in_order(view: View, sort: str) -> list[str]:
     choice = chosen(view, arranged=Arrangement(sort=sort))
     assert choice.remarks == ()
-    cells = in_tiers(view.orders.ranked(choice.board.card, choice.slices())).cells
+    cells = view.orders.ranked(choice.board.card, choice.slices()).cells
     return [
         cell.entry_id.partition("/")[2] for cell in in_shown_order(cells, layout_of(choice, view))
     ]
@@ -267,7 +266,7 @@ def test_a_fifth_pin_takes_the_place_of_the_first() -> None:
 
 def test_pages_hold_every_row_once_and_in_order(view: View) -> None:
     choice = chosen(view, arranged=Arrangement(pins=(entry_of(view, "TIFA"),)))
-    ranked = in_tiers(view.orders.ranked(choice.board.card, choice.slices()))
+    ranked = view.orders.ranked(choice.board.card, choice.slices())
     layout = layout_of(choice, view)
     whole = window(ranked.cells, layout, 100)
     seen: list[str] = []

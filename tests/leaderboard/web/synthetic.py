@@ -519,13 +519,14 @@ class StubDesk:
         return self._take(Path(source), own, account, private)
 
     def submit_scores(
-        self, path: Path, *, benchmark: str, account: Account, submitter: str = "",
-        name: str = "", version: str = "", private: bool = False, **_: Any,
+        self, path: Path, form: ScoresForm, *, account: Account, submitter: str = "",
+        private: bool = False,
     ) -> SubmissionReceipt:  # fmt: skip
         if path.suffix != ".csv":
             raise SubmitterError("bad_file", f"{path.name} is not a table.", "Send a CSV file.")
-        self.sent.append({"account": account, "submitter": submitter, "version": version})
-        return self._take(path, submission(1, name or path.stem, (benchmark,)), account, private)
+        self.sent.append({"account": account, "submitter": submitter, "version": form.version})
+        own = submission(1, form.name or path.stem, (form.benchmark,))
+        return self._take(path, own, account, private)
 
     def submit_generations(
         self, where: Path | str, *, account: Account, submitter: str = "", private: bool = False,

@@ -13,19 +13,19 @@ from benchmarks.published import published
 from benchmarks.registry import load_registry
 from benchmarks.schema import Card, Selector
 from benchmarks.ts2.protocol import CARD
-from leaderboard.publication.reader import View, view_of
+from leaderboard.publication.reader import Revision, View, view_of
 from leaderboard.ranking.orders import Orders
-from leaderboard.ranking.slices import Ranked, in_tiers
+from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
 from leaderboard.text import signed
 from leaderboard.views.benchmark_board import all_printed
 from leaderboard.views.board_tables import Pair, pairs
 from leaderboard.views.boards import BoardQuery, Choice, Filters, resolve
+from leaderboard.views.citation import NOWHERE, CitedAt, metric_board_citation
 from leaderboard.web.benchmark_below import (
     as_published,
     below_of,
-    citation,
     everything_published,
     matrix_of,
     p_stated,
@@ -51,12 +51,12 @@ def view() -> View:
 
 def of(view: View, benchmark: str = "ratings", skill: str = "") -> tuple[Choice, Ranked]:
     choice = resolve(BoardQuery(benchmark, skill), view.boards)
-    return choice, in_tiers(view.orders.ranked(choice.board.card, choice.slices()))
+    return choice, view.orders.ranked(choice.board.card, choice.slices())
 
 
 def page_of(view: View, filters: Filters | None = None, benchmark: str = "ratings") -> Node:
     query = BoardQuery(benchmark, filters=filters or Filters())
-    page = read(below_of(resolve(query, view.boards), view, SITE))
+    page = read(below_of(resolve(query, view.boards), view, CitedAt(site=SITE)))
     named(page)
     return page
 
@@ -142,15 +142,19 @@ def test_every_skill_has_a_column_and_a_single_metric_is_not_called_the_best(vie
 
 def test_a_board_can_be_cited_and_read_by_programs_where_its_address_is_known(view: View) -> None:
     choice, _ = of(view, skill="counting")
-    plain, bibtex = citation(choice, view, SITE)
+    revision = Revision("c0ffee", "ab" * 32, view.built_at)
+    cite = metric_board_citation(choice, CitedAt(revision, SITE))
+    plain, bibtex = cite.plain(), cite.bibtex()
     card = choice.board.card
     for words in (card.title, card.revision, "Spearman ρ", "Counting", f"{view.built_at:%Y-%m-%d}",
-                  f"{SITE}?tab=benchmark:ratings&skill=counting"):  # fmt: skip
+                  "c0ffee", f"{SITE}?tab=benchmark:ratings&skill=counting"):  # fmt: skip
         assert words in plain and words in bibtex, words
     assert bibtex.startswith("@misc{assay-ratings,") and bibtex.count("{") == bibtex.count("}")
     page = page_of(view)
     assert page.all("#cite button[data-copy]") and len(page.all("details.as-snippets pre")) == 3
-    assert citation(choice, view, "")[0].count("http") == card.citation.count("http")
+    assert metric_board_citation(choice, NOWHERE).plain().count("http") == card.citation.count(
+        "http"
+    )
     assert not read(below_of(choice, view)).all("details.as-snippets")
 
 

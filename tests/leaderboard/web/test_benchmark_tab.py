@@ -15,7 +15,7 @@ from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
-from leaderboard.ranking.slices import Basis, Slice, in_tiers, ranked
+from leaderboard.ranking.slices import Basis, Slice, ranked
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import params_of
@@ -298,7 +298,7 @@ def test_an_entry_without_contributions_is_ranked_untested_and_counted(view: Vie
     shares = base.draws.contributions.copy()
     shares[1] = np.nan
     part = ranked(Slice(base.cells, Draws(base.draws.resamples, shares)), CARD).best_first(CARD)
-    page = read(table_of(view, list(in_tiers(part).cells)))
+    page = read(table_of(view, list(part.cells)))
     assert "without a tier" in page
     words = said(part.cells, Basis.of(part))
     assert "1 metric has no stored" in words and "the 1 pair" in words

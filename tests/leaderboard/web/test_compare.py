@@ -44,7 +44,7 @@ from tests.leaderboard.web.synthetic import NASTY, cards, keep, site_of, snapsho
 
 FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
 LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))
-FORMATS = ["csv", "parquet", "json"]
+FORMATS = ["csv", "parquet", "json", "markdown", "latex"]
 
 
 @pytest.fixture(scope="module")

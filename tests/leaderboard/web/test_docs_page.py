@@ -181,3 +181,4 @@ def test_a_name_that_is_none_leads_to_the_first_guide_and_to_no_file() -> None:
     assert guide_of("start") == guides()["start"]
     assert [figure(name) for name in ("nothing.svg", "../README.md", "")] == [None] * 3
     assert re.match(rb"<\?xml|<svg", figure("tiers.svg") or b"")
+    assert (figure("croc-review.png") or b"").startswith(b"\x89PNG")

@@ -299,8 +299,8 @@ def test_no_rule_is_for_a_class_that_nothing_writes() -> None:
     made = {  # Put together of a prefix and a word of a list.
         *(f"as-{word}" for word in ("good", "bad", "warn", "info", "trained", "sim", "a", "b", "c", "d", "tie")),
         *(f"as-{word}" for word in ("right", "wrong", "mixed", "tied")),
-        *(f"as-{of}-{word}" for of in ("key", "for") for word in ("a", "b")),
-        *(f"as-chart-{word}" for word in ("bump", "parallel", "pareto", "scatter")),
+        *(f"as-{of}-{word}" for of in ("around", "key", "for") for word in ("a", "b")),
+        *(f"as-chart-{word}" for word in ("bump", "curves", "parallel", "pareto", "scatter", "trend")),
         *(f"as-tally-{word}" for word in ("a", "b", "tie")),
     }  # fmt: skip
     # The forms of the places that are built next use these.

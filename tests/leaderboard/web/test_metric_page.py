@@ -19,16 +19,20 @@ from benchmarks.released.verification import Verification, Weights
 from benchmarks.statistics.content_effect import ChangeVerdict
 from benchmarks.statistics.prompt_effect import Verdict
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.models.board_types import Judge
+from leaderboard.models.choosing import NoGain, OtherGain, Reason
 from leaderboard.publication.entries import MOVED, Entry, entries_of
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.results import public_result
 from leaderboard.records import Event, FindingExample, Findings, OrderFigures, Submission
+from leaderboard.service.address import root_of
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.text import MISSING
 from leaderboard.trust import CHANGES, TITLES, AreaFigures, ContentControl, PromptControl
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
+from leaderboard.views.citation import CitedAt, benchmark_bibtex, latex
 from leaderboard.views.controls import (
     CHANGE_WORDS,
     change_rows,
@@ -36,25 +40,22 @@ from leaderboard.views.controls import (
     prompt_figures,
     prompt_sentence,
 )
+from leaderboard.views.hub_results import HubResults, dataset_of, metric_hub_results
 from leaderboard.views.metric import (
-    HubResults,
     MetricOnBoards,
     MetricQuery,
     Unknown,
-    benchmark_bibtex,
-    dataset_of,
-    hub_results,
-    latex,
     metric_page,
     on_boards,
     profile,
     resolve,
 )
 from leaderboard.views.skills import gigaflops_text
-from leaderboard.web.page import Context, root_of
-from leaderboard.web.pages.metric_page import metric_html, people_html
-from tests.leaderboard.api.asking import asking
-from tests.leaderboard.views import example_fixture
+from leaderboard.web.page import Context
+from leaderboard.web.pages.metric_page import metric_html, people_html, safe_html
+from tests.leaderboard.api.asking import asking, asking_of
+from tests.leaderboard.views import example_fixture, model_track
+from tests.leaderboard.views.test_best_of_n import models_gain
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import Node, harmless, named, read
 from tests.leaderboard.web.skills_fixture import (
@@ -151,9 +152,9 @@ def test_the_page_shows_trust_cost_records_and_provenance(context: Context) -> N
 
 def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(context: Context) -> None:
     for entry_id in (SIGLIP, STRANGER):
-        assert page_of(context, entry_id).links("./v1/", "a[download]") == [
+        assert page_of(context, entry_id).links("./v1/entries/", "a[download]") == [
             f"./v1/entries/{quote(entry_id)}?elsewhere=1&format={kind}"
-            for kind in ("csv", "parquet", "json")
+            for kind in ("csv", "parquet", "json", "markdown", "latex")
         ]
     assert not page_of(context, WITHDRAWN).all("a[download]")
     rng = np.random.default_rng(3)
@@ -455,16 +456,19 @@ def test_an_unknown_id_offers_a_search_and_names_that_fit(context: Context) -> N
 # What is copied.
 
 
-def for_the_hub(context: Context, entry_id: str, address: str = "") -> HubResults:
+def for_the_hub(context: Context, entry_id: str, site: str = "") -> HubResults:
     one = shown(context, entry_id)
     boards = on_boards(one, context.reader.view())
-    return hub_results(one.entry, [(b.card, b.headline) for b in boards if b.headline], address)
+    headlines = [(b.card, b.headline) for b in boards if b.headline]
+    return metric_hub_results(one.entry, headlines, CitedAt(site=site))
 
 
 def test_the_metadata_for_the_hub_is_the_golden_file(context: Context) -> None:
-    ready = for_the_hub(context, SIGLIP, "https://example.org/metric?id=x")
+    ready = for_the_hub(context, SIGLIP, "https://example.org/")
     assert ready.content == (GOLDEN / "eval_results.yaml").read_text(encoding="utf-8")
     assert list(ready.left_out) == ["Demo"]
+    assert ready.path == f".eval_results/assay-{SIGLIP.replace('/', '-')}.yaml"
+    assert ready.path in html_of(context, SIGLIP)
     assert dataset_of(cards()["croc"].model_copy(update={"links": {}})) is None
 
 
@@ -502,3 +506,56 @@ def test_citations_are_taken_apart_and_no_name_ends_a_field() -> None:
 )  # fmt: skip
 def test_the_address_is_taken_from_plain_headers_only(headers: dict[str, str], root: str) -> None:
     assert root_of(headers) == root
+
+
+# Is it safe to optimise?
+
+
+def test_the_page_says_what_choosing_by_a_metric_gains_with_a_curve_and_its_figures() -> None:
+    store = example_fixture.filled()
+    site = replace(site_of(store), items=ItemReader(store.public))
+    entry_id = example_fixture.entry_id(example_fixture.NOISY)
+    html = safe_html(site, MetricQuery(entry_id))
+    page = read(html)
+    harmless(html)
+    assert "of a rating point" in html and "1 of 3 raters choosing" in html
+    assert "1 rating outside the scale" in html
+    assert len(page.all("svg path")) == 4  # two curves, two bands
+    assert page.all("table tbody tr")
+    (gain,) = asking(store).rows(f"/v1/best-of-n/{entry_id}?")[3:4]
+    assert f"{gain['gain']:.2f}" in html
+    assert safe_html(site, MetricQuery("nobody")) == ""
+    assert not read(safe_html(site_of(store), MetricQuery(entry_id))).all("svg")
+
+
+def test_the_page_says_what_choosing_gains_under_every_other_qualified_metric() -> None:
+    store = model_track.filled()
+    html = safe_html(model_track.context_of(store), MetricQuery(model_track.JUDGES[1]))
+    page = read(html)
+    harmless(html)
+    rows = asking_of(model_track.source_of(store)).rows(f"/v1/best-of-n/{model_track.JUDGES[1]}")
+    n_others = len({row["valued_by"] for row in rows if row["under"] == "other"})
+    assert len(page.all("table tbody tr")) == 2 + n_others
+    assert len(page.all("svg path")) == 4 + n_others  # theirs without bands
+
+
+def test_the_page_tells_a_metric_that_scored_other_images_from_one_that_scores_all_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, found = model_track.filled(), models_gain()
+    apart, alike = NoGain(Reason.NO_COMMON_SCORES, 40), NoGain(Reason.ALIKE, 0)
+
+    def page_with(*curves: NoGain) -> Node:
+        others = tuple(
+            OtherGain(Judge(entry_id, entry_id, trusted=True), curve)
+            for entry_id, curve in zip(model_track.JUDGES, curves, strict=False)
+        )
+        gain = replace(found, others=others, mean=None)
+        monkeypatch.setattr("leaderboard.web.best_of_n.under_others", lambda *_: (gain,))
+        return read(safe_html(model_track.context_of(store), MetricQuery(model_track.JUDGES[1])))
+
+    own, *rows = page_with(apart, alike).all("table tbody tr")
+    assert "alike" not in own.text
+    assert ["alike" in row.text for row in rows] == [False, True]
+    assert ["40 choices missing" in row.text for row in rows] == [True, False]
+    assert not page_with().all("table")

@@ -33,6 +33,8 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.records import ModelCard
 from leaderboard.store.memory import memory_store
 from leaderboard.views.models import PER_PAGE, VIEWS, ModelQuery, ModelsQuery, PlaceQuery
+from leaderboard.votes.results import VoteResults
+from leaderboard.votes.revisions import revision_folder
 from leaderboard.web.components import HeatCell
 from leaderboard.web.middleware import redirected
 from leaderboard.web.model_detail import command, model_html
@@ -57,6 +59,7 @@ from leaderboard.web.model_parts import (
 from leaderboard.web.model_place import DECIDING, place_html
 from leaderboard.web.page import Context, all_pages
 from leaderboard.web.page_metadata import PageMetadata, metadata_of
+from tests.leaderboard.golden.samples import VOTE_RESULTS
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,
@@ -71,6 +74,7 @@ from tests.leaderboard.views.model_track import (
     IDS,
     JUDGES,
     N_PROMPTS,
+    OWN_JUDGE,
     SET,
     context_of,
     entry,
@@ -82,6 +86,7 @@ from tests.leaderboard.views.model_track import (
 )
 from tests.leaderboard.web.parsed import Node, named, parse
 from tests.leaderboard.web.skills_fixture import NASTY, fill
+from tests.leaderboard.web.synthetic import keep
 
 MEANS = {"low": 2.0, "middle": 3.0, "high": 4.0}
 
@@ -117,7 +122,8 @@ def test_every_view_has_its_tab_its_controls_and_the_verdict_of_a_chosen_metric(
 ) -> None:
     for judge in ("", JUDGES[2]):
         page = shown(context, view=view, judge=judge)
-        assert ("not qualified" in page.one("h1").text) is bool(judge)
+        # Votes are people's, whichever metric is chosen.
+        assert ("not qualified" in page.one("h1").text) is (bool(judge) and view != "votes")
         tabs = page.all(".as-tabs a")
         assert [tab["aria-selected"] for tab in tabs].index("true") == VIEWS.index(view)
         links = [parse_qs(urlsplit(tab["href"]).query) for tab in tabs]
@@ -178,6 +184,13 @@ def test_the_skills_view_has_every_part_with_models_in_order_leading_to_their_im
     (link,) = shown(context, words="cup", seed="1").one("#disagreements").links("./models?set")
     assert f"a={IDS[0]}&b={IDS[1]}" in link and "skill=count&words=cup" in link
     assert f"./v1/models/{SET}?format=csv" in page.links()
+
+
+def test_the_judge_of_the_sets_authors_stands_beside_its_revision_and_licence(
+    context: Context,
+) -> None:
+    about = shown(context).one("#cite").text
+    assert f"judge {OWN_JUDGE.title}. Built-in metrics: bvqa. {OWN_JUDGE.note}" in about
 
 
 def test_a_filter_keeps_the_chosen_models_is_a_chip_and_goes_into_the_address_of_the_data(
@@ -638,3 +651,52 @@ def test_a_command_generates_the_images_again_and_a_shell_can_take_nothing_amiss
     for name in ("a/b; rm -rf ~", "--help/x", "a/b\nrm", "$(x)/y", "`x`/y", NASTY, "a/b c"):
         hostile = entry(0, "A").model_copy(update={"card": ModelCard(model=name, revision=name)})
         assert command(hostile, card) == f"python -m benchmarks prompts {SET}"
+
+
+def test_votes_stand_beside_the_ranks_by_metrics_once_a_revision_is_published() -> None:
+    store = filled()
+    assert "No votes" in html(context_of(store), set=SET, view="votes")
+    made = VoteResults.model_validate(VOTE_RESULTS)
+    models = tuple(
+        made.models[0].model_copy(update={"submission_id": of, "title": f"{NASTY} {of}"})
+        for of in IDS[:2]
+    )
+    made = made.model_copy(update={"prompt_set": SET, "models": models})
+    path = f"{revision_folder(SET, 1)}board.json"
+    keep(store, {path: made.model_dump_json().encode()})
+    page = shown(context_of(store), set=SET, view="votes")
+    rows = page.texts("#votes tbody tr")
+    assert len(rows) == 2
+    assert all("0.50 [0.25, 0.75]" in row and "1–2" in row for row in rows)
+    left_out = page.one("#votes dl").text
+    for words in (
+        "1 careless rater with 9 votes",
+        "1 banned rater with 5 votes",
+        "2 votes on models",
+    ):
+        assert words in left_out
+
+
+@pytest.mark.parametrize(
+    ("ranks", "groups", "words"),
+    [
+        ([(1, 3), (1, 3), (1, 3)], (0, 0, 0), "no two of 3 models differ"),
+        ([(1, 1), (2, 3), (2, 3)], (0, 0, 0), "significantly more than every other model"),
+        ([(1, 2), (1, 3), (2, 3)], (0, 0, 0), "1 of the 2 others not significantly less"),
+        ([(1, 1), (2, 2), (1, 1)], (0, 0, 1), "no common order"),
+    ],
+)
+def test_the_tab_begins_with_a_set_that_has_votes_and_its_verdict_says_what_the_tests_say(
+    ranks: list[tuple[int, int]], groups: tuple[int, ...], words: str
+) -> None:
+    made, store = VoteResults.model_validate(VOTE_RESULTS), filled()
+    models = tuple(
+        made.models[0].model_copy(
+            update={"submission_id": f"m-{i}", "rank": i + 1, "rank_low": low, "rank_high": high,
+                    "group": group}
+        )
+        for i, ((low, high), group) in enumerate(zip(ranks, groups, strict=True))
+    )  # fmt: skip
+    made = made.model_copy(update={"prompt_set": EMPTY, "models": models})
+    keep(store, {f"{revision_folder(EMPTY, 1)}board.json": made.model_dump_json().encode()})
+    assert words in shown(context_of(store), view="votes").one("h1").text

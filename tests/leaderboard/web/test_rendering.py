@@ -13,9 +13,13 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
+from leaderboard.publication.reader import Revision
 from leaderboard.rendering import environment
+from leaderboard.views.citation import Citation
 from leaderboard.web.components import (
     Column,
+    Curve,
+    CurveChart,
     HeatCell,
     Line,
     LineChart,
@@ -149,6 +153,10 @@ SCATTER = ScatterChart(
 LINES = LineChart(HOSTILE, HOSTILE, (HOSTILE, "b", "c"), (
     Line(HOSTILE, (1.0, None, 2.0), "a"), Line("y", (2.0, 1.0, 1.0)), Line("z", (None, 3.0, 3.0), "l4"),
 ), Scale(1, 3))  # fmt: skip
+CURVES = CurveChart(
+    HOSTILE, HOSTILE, (), Scale(1.0, 4.0), Scale(0.0, 1.0, chance=0.0), HOSTILE, HOSTILE,
+    curves=(Curve(HOSTILE, ((1.0, 0.0), (4.0, 1.0)), ((0.0, 0.0), (0.8, 1.2)), "a"), Curve("b", ((1.0, 0.5),))),
+)  # fmt: skip
 MATRIX = PairMatrix(HOSTILE, (HOSTILE, "b"), (
     (PairCell("self"), PairCell("better", 0.1, hint=HOSTILE, href="./compare")),
     (PairCell("worse", -0.1), PairCell("none", 0.01)),
@@ -176,6 +184,7 @@ ALL: dict[str, dict[str, object]] = {
     "page.facts([(x, x)])": {},
     "page.copyable(x, x)": {},
     "page.downloads('/api/table/' ~ x, x)": {},
+    "page.cited(cite, x)": {"cite": Citation("key", HOSTILE, Revision(), (HOSTILE,), work=HOSTILE)},
     "page.outside(x, x)": {},
     "page.outside('https://a.example/' ~ x, x)": {},
     "board.text_cell(cell)": {"cell": TextCell(HOSTILE, title=HOSTILE)},
@@ -190,6 +199,8 @@ ALL: dict[str, dict[str, object]] = {
     "heat.pair_matrix(matrix)": {"matrix": MATRIX},
     "charts.scatter(chart)": {"chart": SCATTER},
     "charts.pareto(chart)": {"chart": SCATTER},
+    "charts.curves(chart)": {"chart": CURVES},
+    "charts.trend(chart)": {"chart": CURVES},
     "charts.bump(chart)": {"chart": LINES},
     "charts.parallel(chart)": {"chart": LINES},
 }
@@ -200,9 +211,9 @@ ALL: dict[str, dict[str, object]] = {
 def test_what_a_stranger_wrote_is_text_in_every_macro(call: str) -> None:
     page = made(call, x=HOSTILE, **ALL[call])
     assert "<script>alert(1)</script>" in page
-    tags = {"a", "article", "b", "bdi", "button", "caption", "circle", "code", "dd", "div", "dl",
+    tags = {"a", "article", "b", "bdi", "button", "caption", "circle", "code", "dd", "details", "div", "dl",
             "dt", "g", "h1", "h2", "h3", "i", "img", "li", "line", "p", "path", "pre", "rect", "section",
-            "small", "span", "sup", "svg", "table", "tbody", "td", "text", "th", "thead", "title",
+            "small", "span", "summary", "sup", "svg", "table", "tbody", "td", "text", "th", "thead", "title",
             "tr", "ul"}  # fmt: skip
     assert {node.tag for node in page.nodes} <= tags
     for node in page.nodes:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evaluator.scorers.answering import Candidate
+from evaluator.scorers.answering import Candidate, WrittenReply
 from evaluator.scorers.questions.files import Line, Question, QuestionFile, Record
 
 
@@ -62,6 +62,31 @@ class FakeAnswers:
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         return [len(prompt) > self.longest for prompt in prompts]
+
+
+class FakeWriter:
+    """Writes known replies to what is asked about images; keeps what it was asked."""
+
+    def __init__(self, words: Callable[[tuple[Any, ...], str], str], *, cut: bool = False) -> None:
+        self.words = words
+        self.cut = cut
+        self.asked: list[tuple[tuple[Any, ...], str]] = []
+        self.environment = {"device": "none"}
+
+    def prepare(self, *images: Image.Image) -> tuple[Any, ...]:
+        return images
+
+    def replies(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]], max_new_tokens: int
+    ) -> list[list[WrittenReply]]:
+        asked = [
+            [(image, prompt) for prompt in its] for image, its in zip(images, prompts, strict=True)
+        ]
+        self.asked += [one for its in asked for one in its]
+        return [[WrittenReply(self.words(*one), self.cut) for one in its] for its in asked]
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        return [len(prompt) > 10_000 for prompt in prompts]
 
 
 class CannedText:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -27,11 +28,13 @@ from evaluator.scorers.questions.readers import (
     checked,
     elements_of,
     read_dsg,
+    read_evalalign,
     read_evalmuse,
     read_gecko,
     read_geneval2,
     read_tifa,
     read_ts2,
+    read_unigenbench,
     with_prompts,
 )
 from tests.evaluator.scorers.common import refusal
@@ -298,14 +301,51 @@ def test_geneval2_questions_are_numbered_within_their_prompt(tmp_path: Path) -> 
     record = {"prompt": "two red cats", "vqa_list": asked, "skills": ["count", "attribute"]}
     plain = {"prompt": "a cat", "vqa_list": asked[1:]}
     broken = {"prompt": "a dog", "vqa_list": asked, "skills": ["count"]}
-    given = [record, plain, broken, {"prompt": "a cow"}, [1]]
+    none = {"prompt": "a fox", "vqa_list": []}
+    given = [record, plain, broken, {"prompt": "a cow"}, [1], none]
     released = read_geneval2(released_file(tmp_path, *map(json.dumps, given), "", "{"))
     assert [(q.prompt, q.question_id, q.expected, q.type) for q in questions(released)] == [
         ("two red cats", "1", "two", "count"),
         ("two red cats", "2", "Yes", "attribute"),
         ("a cat", "1", "Yes", ""),
     ]
-    assert codes(released) == [("bad_line", line) for line in (3, 4, 5, 7)]
+    assert codes(released) == [("bad_line", line) for line in (3, 4, 5, 6, 8)]
+
+
+def test_unigenbench_questions_are_test_points_with_what_they_are(tmp_path: Path) -> None:
+    points = json.dumps({"Testpoints": ["Style", "Action"], "Testpoint Description": ["ink", " "]})
+    odd = json.dumps({"Testpoints": ["Style"], "Testpoint Description": []})
+    path = tmp_path / "prompts.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(("index", "prompt_en", "sub_dims_en"))
+        writer.writerows([(0, "two pandas", points), (1, "a cat", odd), (2, "a dog", "{")])
+        writer.writerows([(3, "a cow", "[]"), (4, "a fox", "{}")])
+        for kinds, texts in (([], []), ("Style", "abcde"), (["Style"], "a"), ("a", ["Style"])):
+            both = json.dumps({"Testpoints": kinds, "Testpoint Description": texts})
+            writer.writerow((5, "a hen", both))
+    released = read_unigenbench(path)
+    (first,) = questions(released)
+    told = (first.prompt, first.prompt_id, first.question_id, first.type, first.question)
+    assert told == ("two pandas", "0", "1", "Style", "ink")
+    assert codes(released) == [("bad_line", line) for line in (*range(3, 11), 2)]
+
+
+def test_evalalign_questions_are_put_as_they_stand(tmp_path: Path) -> None:
+    record = {
+        "prompt": "a cat",
+        "prompt_id": "9",
+        "question_info": {"Color": "<image>\nIs it red?"},
+    }
+    given = [record, {"prompt": "a dog"}, record | {"question_info": {"Color": 3}}, 5]
+    given.append(record | {"question_info": {}})
+    released = read_evalalign(released_file(tmp_path, json.dumps(given)))
+    (first,) = questions(released)
+    told = (first.prompt_id, first.question_id, first.type, first.question, first.expected)
+    assert told == ("9", "1", "Color", "Is it red?", "2")
+    assert codes(released) == [("bad_line", line) for line in (2, 3, 4, 5)]
+    with refusal("unreadable_file"):
+        read_evalalign(released_file(tmp_path, "{}"))
 
 
 @pytest.mark.paper

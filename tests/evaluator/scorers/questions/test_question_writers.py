@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evaluator.scorers.questions import instructions
 from evaluator.scorers.questions.files import (
     Line,
     Provenance,
@@ -172,22 +173,121 @@ def test_gecko_texts_that_do_not_fit_are_faults() -> None:
         assert named in fault
 
 
+EMPTY = "two red cups on an empty shelf, no plates"
+
+
 def test_evalmuse_asks_one_question_per_element_that_may_expect_no() -> None:
     model = CannedText(
-        "two cups (counting)\nred (color)\nnonsense\n",
+        "two red cups (counting)\nRED (Color)\nno plates (counting)\n",
         "Q: Are there two cups?\nA: yes",
-        "Q: Is there a nun?\nA: No.",
+        "Q: Are the cups red?\nA: Yes.",
+        "Q: Are there any plates?\nA: No.",
     )
-    written = write_evalmuse(P, model)
-    assert [(q.element, q.type, q.expected) for q in written.questions] == [
-        ("two cups", "counting", "yes"),
-        ("red", "color", "no"),
+    written = write_evalmuse(EMPTY, model)
+    assert [(q.question_id, q.element, q.type, q.expected) for q in written.questions] == [
+        ("1", "two red cups", "counting", "yes"),
+        ("2", "RED", "Color", "yes"),
+        ("3", "no plates", "counting", "no"),
     ]
-    assert any("nonsense" in fault for fault in written.faults)
-    model = CannedText("Q: Are there cups?\nA: maybe")
-    known = write_evalmuse(P, model, {P: ("cups (object)",)})
-    assert (known.questions, len(known.faults), len(model.told)) == ((), 1, 1)
-    assert "'cups'" in known.faults[0]
+    assert (written.faults, len(model.told)) == ((), 4)
+    model = CannedText("Q: Are there cups?\nA: yes")
+    known = write_evalmuse(P, model, {P: ("cups (object)", "odd")})
+    assert [q.element for q in known.questions] == ["cups"]
+    assert len(known.faults) == len(model.told) == 1
+
+
+@pytest.mark.parametrize(
+    ("listed", "fault"),
+    [
+        ("nonsense", "nonsense"),
+        ("cups (thing)", "unknown type"),
+        ("three cups (counting)", "does not stand"),
+        ("cup (object)", "does not stand"),
+        ("two cups (counting)", "does not stand"),
+    ],
+)
+def test_elements_of_evalmuse_that_are_none_are_asked_for_again(listed: str, fault: str) -> None:
+    asked = "Q: Is there a shelf?\nA: yes"
+    model = CannedText(f"shelf (object)\n{listed}", "shelf (object)\nred (color)", *[asked] * 4)
+    written = write_evalmuse(P, model)
+    assert [q.element for q in written.questions] == ["shelf"]
+    assert fault in model.told[1] and fault not in model.told[0]
+    (odd,) = written.faults
+    assert "'red' does not name it" in odd.replace("the question about ", "")
+
+
+def test_the_try_with_most_elements_of_evalmuse_counts_and_its_faults_are_told() -> None:
+    tries = ("cups (object)\nx\ny", "cups (object)\nshelf (object)\nx", "z")
+    ask = "Q: Are there cups, and a shelf?\nA: yes"
+    model = CannedText(*tries, ask, ask)
+    written = write_evalmuse(P, model)
+    assert [q.element for q in written.questions] == ["cups", "shelf"]
+    assert len(written.faults) == 1 and "'x'" in written.faults[0]
+    assert write_evalmuse(P, CannedText("", "x", "")).faults[-1] == "no elements"
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        ("Q: Are there cups?\nA: maybe", "form"),
+        ("Q: Are there cups\nA: yes", "form"),
+        ("Q: Are there cups? Or not?\nA: yes", "form"),
+        ("Are there cups?", "form"),
+        ("Q: Is there a table?\nA: yes", "name it"),
+        ("Q: Are there cups?\nA: no", "nothing is denied"),
+    ],
+)
+def test_a_question_of_evalmuse_that_cannot_be_used_is_asked_for_at_most_thrice(
+    reply: str, fault: str
+) -> None:
+    elements = {P: ("cups (object)", "shelf (object)")}
+    good, shelf = "Q: Are there any cups?\nA: yes", "Q: Is there a shelf?\nA: yes"
+    model = CannedText(reply, shelf, reply, good)
+    assert [q.element for q in write_evalmuse(P, model, elements).questions] == ["cups", "shelf"]
+    assert [fault in told for told in model.told] == [False, False, True, True]
+    model = CannedText(reply, shelf, reply, reply)
+    written = write_evalmuse(P, model, elements)
+    assert [(q.question_id, q.element) for q in written.questions] == [("2", "shelf")]
+    (odd,) = written.faults
+    assert fault in odd
+
+
+@pytest.mark.parametrize(
+    ("prompt", "element", "reply"),
+    [
+        ("running dogs", "running", "Q: Do the dogs run?\nA: yes"),
+        ("running dogs", "dogs", "Q: Is there a dog?\nA: yes"),
+        ("three men", "three men", "Q: Is there a man?\nA: yes"),
+        ("2 cups", "2", "Q: Are there exactly two cups?\nA: yes"),
+        ("a man who isn't wearing a hat", "hat", "Q: Is there a hat?\nA: no"),
+        ("a room lacking windows", "windows", "Q: Are there windows?\nA: no"),
+        ("一只红色的猫", "猫", "Q: 图中有猫吗？\nA: yes"),
+    ],
+)
+def test_a_question_of_evalmuse_names_its_element_in_some_form(
+    prompt: str, element: str, reply: str
+) -> None:
+    model = CannedText(f"{element} (object)\n{element.title()} (Object)", reply)
+    written = write_evalmuse(prompt, model)
+    assert [q.element for q in written.questions] == [element]
+    assert (written.faults, len(model.told)) == ((), 2)
+
+
+def test_an_article_alone_does_not_name_an_element() -> None:
+    odd = "Q: Is there a house in a field?\nA: yes"
+    known = write_evalmuse(
+        "a red car", CannedText(*[odd] * 3), {"a red car": ("a red car (object)",)}
+    )
+    assert (known.questions, len(known.faults)) == ((), 1)
+
+
+def test_an_instruction_that_would_not_fit_with_its_faults_is_asked_as_it_was() -> None:
+    first = instructions.EVALMUSE_ELEMENTS.replace("{prompt}", P)
+    model = CannedText(
+        "x" * 40, "cups (object)", "Q: Are there cups?\nA: yes", limit=len(first) + 20
+    )
+    assert [q.element for q in write_evalmuse(P, model).questions] == ["cups"]
+    assert model.told[1] == model.told[0] == first
 
 
 def test_bvqa_asks_each_phrase_of_the_prompt() -> None:

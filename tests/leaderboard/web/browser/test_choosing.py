@@ -271,7 +271,7 @@ def test_a_row_unfolds_by_keyboard_and_nothing_moves_once_painted(
     ("path", "label", "begins"),
     [
         ("metric?id=made-up-0002/SigLIP-2", "Evaluation results for the Hub", "- dataset:"),
-        ("?tab=benchmark:gecko", "BibTeX", "@misc{assay-gecko,"),
+        ("?tab=benchmark:gecko", "BibTeX of this board", "@misc{assay-gecko,"),
         ("?tab=benchmark:gecko", "Python with pandas", "import"),
         ("benchmark?name=gecko", "the citation of this benchmark", "@misc{gecko"),
     ],

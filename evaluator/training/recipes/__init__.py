@@ -1,0 +1,1 @@
+"""Recipes: each module defines `RECIPE`, a `Recipe`."""

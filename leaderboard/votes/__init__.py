@@ -1,0 +1,1 @@
+"""Human votes: people choose between two models' images of a prompt."""
