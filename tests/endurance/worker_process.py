@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as datetime_module
+import faulthandler
 import logging
 import os
 import signal
@@ -13,9 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from benchmarks.sources.client import httpx
+from evaluator.commands.worker_loop import stop_on_signals
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.job import Limits
 from evaluator.scoring.engine import EngineOptions
@@ -219,14 +221,23 @@ class Given:
         return asdict(self)
 
 
+WHERE_IT_IS = signal.SIGUSR1
+"""A worker that receives it writes to its log what each of its threads does."""
+
+
 def run(given: Mapping[str, Any]) -> None:
     """Be that worker, to its end."""
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     wanted = Given(**given)
     place = Path(wanted.place)
-    _log_to(place / f"{wanted.name}.log")
+    log = _log_to(place / f"{wanted.name}.log")
+    faulthandler.register(WHERE_IT_IS, log)
+    stop = threading.Event()
+    with stop_on_signals(stop):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        _work(wanted, place, stop)
+
+
+def _work(wanted: Given, place: Path, stop: threading.Event) -> None:
     if wanted.wrong_s:
         set_wrong(wanted.wrong_s)
     board = Board(place / "board")
@@ -293,9 +304,11 @@ def _watch(scratch: Path, floor_bytes: int) -> DiskWatch | None:
     return DiskWatch(places, lambda: (), floor_bytes=floor_bytes, high_bytes=floor_bytes)
 
 
-def _log_to(file: Path) -> None:
-    handler = logging.FileHandler(file)
+def _log_to(file: Path) -> TextIO:
+    log = file.open("a")
+    handler = logging.StreamHandler(log)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
+    return log
