@@ -6,8 +6,8 @@ level 6 alpha / (pi^2 j^2), where j counts the confirmations of this journal. Th
 alpha, so however many checkpoints are looked at, a false confirmation has a chance of alpha at most,
 as long as what the held-out half says does not steer the training.
 
-The held-out half is asked at once, by t, or batch by batch in a random order that is fixed
-(`evaluator.ab.batches`), by intervals that hold however often one looks.
+The held-out half is asked at once, by the tests of a comparison, or batch by batch in a random order
+that is fixed (`evaluator.ab.batches`), by intervals that hold however often one looks.
 """
 
 from __future__ import annotations
