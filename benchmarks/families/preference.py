@@ -289,7 +289,10 @@ class PreferenceBenchmark(CardBenchmark):
         values: FloatArray,
     ) -> _Metric:
         """One metric over all comparisons, by the scores of the pairs, with its threshold of ties."""
-        work = _Metric(self.said, self.missing, answers, plan, values * scores.unit(metric))
+        own = values * scores.unit(metric)
+        work = _Metric(self.said, self.missing, answers, plan, own)
+        none = self._no_verdict(own, scores.directions.get(metric, 1))
+        work.margin[none[answers.compared.a] & none[answers.compared.b]] = np.nan
         if metric in scores.margins:
             work.compare(margins_of(scores.margins[metric], answers, work.margin))
         if isinstance(self.said.threshold, Threshold):
@@ -394,6 +397,12 @@ class PreferenceBenchmark(CardBenchmark):
             work.margin = np.full(len(answers.compared.a), math.inf * sign)
             ends.append(work.value(measure, self._whole(answers), self._level(measure)))
         return sum(ends) / 2
+
+    def _no_verdict(self, values: FloatArray, direction: int) -> BoolArray:
+        """Where a column that holds nothing but the codes of verdicts says that a reply had none."""
+        codes = bool(np.isin(values[~np.isnan(values)], (-1.0, 0.0, 1.0)).all())
+        none: BoolArray = values == -1.0
+        return none if codes and direction > 0 and self.said.good is not None else none & False
 
     def _of_constant(self, answers: PreferenceAnswers, measure: str) -> float:
         if measure in ("auc", "auc_ties"):
@@ -514,8 +523,6 @@ class _Metric:
         self._unscored = np.isnan(values)
         compared = answers.compared
         self.margin = values[compared.a] - values[compared.b]
-        if said.good is not None:  # Of verdicts, equal and negative scores say that there is none.
-            self.margin[(self.margin == 0) & (values[compared.a] < 0)] = np.nan
         self._cluster = plan.positions(answers.clusters)[answers.cluster_of_row]
         fixed = said.threshold if isinstance(said.threshold, float | int) else 0.0
         self.limits = np.array([float(fixed)])
@@ -621,7 +628,8 @@ class _Metric:
             return self._with_missing(credit, (decided & wide).astype(np.float64), measure)
         if measure == "inversions":
             right = np.where(side == compared.gold, 1.0, np.where(side == 0, 0.5, 0.0))
-            return self._with_missing(np.where(decided, right, 1.0), np.ones(len(margin)))
+            credit, weight = self._with_missing(right, np.ones(len(margin)))
+            return np.where(decided, credit, 1.0), np.where(decided, weight, 1.0)
         if measure == "vote_accuracy":
             total = compared.votes.sum(axis=1)
             share = np.divide(compared.votes[:, 0], total, where=total > 0, out=0.5 + 0.0 * total)

@@ -21,6 +21,7 @@ DRAWN_ARRANGEMENTS = 9_999
 """Else so many are drawn."""
 _SEED = 20_080
 _CELLS_AT_ONCE = 2_000_000
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -194,13 +195,17 @@ def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArra
     return np.asarray(scipy.stats.rankdata(-values, method="min"), np.intp)
 
 
-def order_signs(scores: FloatArray) -> NDArray[np.int8]:
+def order_signs(scores: FloatArray, slack: float = 0.0) -> NDArray[np.int8]:
     """Order of each two of M models (..., M): 1, 0 or -1 for i < j, shape (..., M (M - 1) / 2).
 
-    Two full rankings with ties are the same iff all of these are.
+    Two full rankings with ties are the same iff all of these are. `slack`, share of the larger size
+    up to which two scores are equal.
     """
     first, second = np.triu_indices(scores.shape[-1], 1)
-    signs: NDArray[np.int8] = np.sign(scores[..., first] - scores[..., second]).astype(np.int8)
+    one, other = scores[..., first], scores[..., second]
+    signs: NDArray[np.int8] = np.sign(one - other).astype(np.int8)
+    if slack:
+        signs[np.abs(one - other) <= slack * np.maximum(np.abs(one), np.abs(other))] = 0
     return signs
 
 
@@ -208,13 +213,14 @@ def taus_between(values: ArrayLike) -> FloatArray:
     """Kendall's tau-b between each two of M rows over their n items, in each of many resamples.
 
     `values` (..., M, n); NaN where a row has none: two rows are compared on the items that both have.
+    Values that differ by no more than rounding, as means of the same numbers do, are tied.
     Returns: shape (..., M, M); NaN where one of two rows is constant there.
     """
     table = np.asarray(values, np.float64)
     there = np.isfinite(table)
     first, second = np.triu_indices(table.shape[-1], 1)
     both = (there[..., first] & there[..., second]).astype(np.float32)
-    signs = order_signs(np.where(there, table, 0.0)).astype(np.float32) * both
+    signs = order_signs(np.where(there, table, 0.0), _ROUNDING).astype(np.float32) * both
     # Products of signs count pairs of items; single precision holds them.
     excess = (signs @ signs.swapaxes(-1, -2)).astype(np.float64)
     untied = ((signs**2) @ both.swapaxes(-1, -2)).astype(np.float64)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray, unit_of
 from benchmarks.statistics.prompt_effect import MIN_SIZE
 
 LIMIT = 0.5
@@ -80,8 +80,7 @@ def content_effect(
             f"{len(of_image)} images"
         )
     # Scores near the ends of the range of doubles have squares beyond it.
-    largest = max(float(np.abs(one[~np.isnan(one)]).max(initial=0.0)) for one in (table, after))
-    unit = math.ldexp(1.0, math.frexp(largest)[1])
+    unit = unit_of(table, after)
     sample = _Sample(table / unit, after / unit, turned, of_image)
     everything = np.ones(len(table), bool)
     spread = sample.spread(everything)

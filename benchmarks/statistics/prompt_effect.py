@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray, unit_of
 
 MIN_SIZE = 20
 """Fewest prompts, and fewest images, that figures are given for."""
@@ -94,8 +94,7 @@ def prompt_effect(
     paired, judged = matched.any(axis=1), matched.any(axis=0)
     counts = int(paired.sum()), int(judged.sum()), int((~known).sum())
     # Scores near the ends of the range of doubles have squares beyond it.
-    largest = float(np.abs(table[known]).max(initial=0.0))
-    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    unit = unit_of(table)
     scaled = table / unit
     scaled -= np.median(scaled[known]) if known.any() else 0.0
     fit = _fitted(scaled, wrong) if min(counts[:2]) >= MIN_SIZE else None

@@ -197,7 +197,7 @@ def _scores_table(runs: Sequence[BenchmarkRun]) -> Table:
             name,
             str(run.drawn.n_pairs),
             str(run.drawn.n_pairs_whole),
-            *map(_number, (scores.min(), scores.median(), scores.max())),
+            *map(_number, (scores.min(), _median(scores), scores.max())),
             str(int(scores.isna().sum())),
             duration(run.seconds),
         )
@@ -205,6 +205,11 @@ def _scores_table(runs: Sequence[BenchmarkRun]) -> Table:
         for scores in (run.scores[metric],)
     ]
     return table(heads, rows, "Scores")
+
+
+def _median(scores: pd.Series) -> float:
+    """Of the two middle scores each is halved, since their sum may be no double."""
+    return float(2.0 * (scores / 2.0).median())
 
 
 def _findings(runs: Sequence[BenchmarkRun]) -> Iterator[Text]:
@@ -416,7 +421,7 @@ def _run(run: BenchmarkRun, metric: str) -> dict[str, Any]:
         "of": run.drawn.n_pairs_whole,
         "missing": int(scores.isna().sum()),
         "lowest": float(known.min()) if len(known) else None,
-        "median": float(known.median()) if len(known) else None,
+        "median": _median(known) if len(known) else None,
         "highest": float(known.max()) if len(known) else None,
         "findings": findings.model_dump(mode="json") if findings else None,
         "seconds": run.seconds,

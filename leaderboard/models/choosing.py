@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, unit_of
 from benchmarks.rated_images import MOST
 from benchmarks.schema import Card
 from benchmarks.statistics.best_of_n import GainCurve, expected_gains, gain_curve, mean_curve
@@ -139,6 +139,8 @@ class _Gains:
         """In standard deviations of another metric's scores within prompts."""
         ids = self.chosen.slices.ids
         scores, values = self._tables(self.entry_id), self._tables(judge)
+        unit = unit_of(*values)
+        values = [table / unit for table in values]
         gains = np.concatenate([
             expected_gains(own, other, self.sizes)
             for own, other in zip(scores, values, strict=True)

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -62,17 +62,23 @@ def benchmark(
 
 
 def measured(
-    one: PreferenceBenchmark, scores: Mapping[str, float], n_resamples: int = 20
+    one: PreferenceBenchmark,
+    scores: Mapping[str, float],
+    n_resamples: int = 20,
+    direction: Literal[1, -1] = 1,
 ) -> tuple[PreferenceAnswers, Measured]:
     answers = one.answers(None)
     assert isinstance(answers, PreferenceAnswers)
     table = pd.DataFrame({"m": pd.Series(scores, dtype=float)}).loc[list(answers.pair_ids)]
-    return answers, one.measure(ScoreTable(table), answers, one.plan(answers, n_resamples))
+    given = ScoreTable(table, directions={"m": direction})
+    return answers, one.measure(given, answers, one.plan(answers, n_resamples))
 
 
-def values(one: PreferenceBenchmark, scores: Mapping[str, float]) -> dict[str, Row]:
+def values(
+    one: PreferenceBenchmark, scores: Mapping[str, float], direction: Literal[1, -1] = 1
+) -> dict[str, Row]:
     """The rows over all comparisons, by measure."""
-    rows = measured(one, scores)[1].rows
+    rows = measured(one, scores, direction=direction)[1].rows
     return {row.measure: row for row in rows if row.skill is None and row.split in (None, "all")}
 
 
@@ -177,6 +183,14 @@ def test_neither_order_nor_ids_tell_where_an_image_was_released(
     if not shared:
         suffix = pairs.loc[pairs["image"].str[0] == "x", "pair_id"].str[-1]
         assert 0.4 < (suffix == "a").mean() < 0.6
+
+
+def test_what_people_tie_is_never_inverted_whatever_is_missing(tmp_path: Path) -> None:
+    rows = [{"p": "p", "images": ["a", "b", "c"], "ranks": [1, 1, 2]}]
+    one = benchmark(tmp_path, rows, {"ranks": "ranks"}, RANKS)
+    found = values(one, {"a": NAN, "b": 2.0, "c": 1.0})["inversions"]
+    # Tied by people, without a score, right.
+    assert found.value == pytest.approx((1 + 0 + 1) / 3)
 
 
 RANKED: list[dict[str, Any]] = [
@@ -332,6 +346,22 @@ def test_verdicts_written_as_scores_match_four_labels(tmp_path: Path) -> None:
     )
     assert (found.n_items, found.n_missing) == (len(said), 2)
     assert "without a verdict, counted as wrong: 3" in found.note
+
+
+@pytest.mark.parametrize("shift", [-20.0, -3.0, 0.0, 5.0])
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_tie_of_scores_is_a_tie_wherever_it_lies(
+    tmp_path: Path, shift: float, direction: Literal[1, -1]
+) -> None:
+    """Only a column of nothing but verdicts can say by -1 and -1 that there is none."""
+    one = benchmark(
+        tmp_path, labelled("xyxy"), {**LABEL, "good": 1.0, "metric_ties": "half"}, COLUMN
+    )
+    pairs = [(2.0, 0.0), (1.0, 1.0), (2.0, 0.0), (0.0, 0.0)]
+    given = scored(*[(direction * (a + shift), direction * (b + shift)) for a, b in pairs])
+    found = values(one, given, direction)["accuracy"]
+    assert found.value == pytest.approx((1 + 0.5 + 1 + 0.5) / 4)
+    assert (found.n_missing, found.note) == (0, "")
 
 
 def test_votes_weigh_and_few_votes_and_small_gaps_are_left_out(tmp_path: Path) -> None:

@@ -241,6 +241,10 @@ def test_taus_between_rows_are_kendalls_on_the_items_that_both_have() -> None:
         tau = stats.kendalltau(values[b, i, both], values[b, j, both]).statistic
         assert found[b, i, j] == pytest.approx(tau, nan_ok=True)
     assert np.isnan(found[2, 3]).all()
+    # Means of the same numbers in another order are no order.
+    sums = np.array([[0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1], [0.1, 0.2]])
+    assert sums[0, 0] != sums[0, 1]
+    assert np.isnan(taus_between(sums)[0]).all()
 
 
 TIED = arrays(

@@ -80,7 +80,7 @@ def test_directions_are_turned_so_that_opposite_changes_have_one_slope() -> None
 
 
 @pytest.mark.parametrize(
-    ("scale", "shift"), [(1e-3, 1e6), (1e-300, 0.0), (1e300, 0.0), (-2.0, 1.0)]
+    ("scale", "shift"), [(1e-3, 1e6), (1e-300, 0.0), (1e300, 0.0), (3e307, 0.0), (-2.0, 1.0)]
 )
 def test_effects_are_the_same_in_any_unit_of_the_score(scale: float, shift: float) -> None:
     rng = np.random.default_rng(4)

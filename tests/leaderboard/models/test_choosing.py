@@ -95,6 +95,17 @@ def test_gains_are_in_units_of_each_metric_and_their_mean_counts_each_once(made:
     assert clip.values[-1] == pytest.approx(vqa.values[-1], rel=0.2)
 
 
+@pytest.mark.parametrize("unit", [1e-170, 1e160])
+def test_gains_do_not_depend_on_the_unit_of_a_score(made: World, unit: float) -> None:
+    other = world(N, metrics=(VQA, CLIP, *PLANTED))
+    for place, model in enumerate("ab"):
+        of = scores_of_model(place)
+        other.add(model, {**of, GOOD: unit * of[GOOD]})
+    found, plain = gain_of(other, GOOD).own, gain_of(made, GOOD).own
+    assert isinstance(found, GainCurve) and isinstance(plain, GainCurve)
+    assert found.values[:3] == pytest.approx(plain.values[:3], rel=1e-6)
+
+
 def test_a_qualified_metric_does_not_value_itself_nor_under_another_name(made: World) -> None:
     assert [one.judge.entry_id for one in gain_of(made, VQA).others] == [CLIP]
     twins = world(N, metrics=(VQA, CLIP, DSG))
