@@ -26,7 +26,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, unit_of
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.paired import dominance, paired_t
 from benchmarks.statistics.sign_flips import flip_bound, less_rounding, pair_tests
@@ -38,6 +38,7 @@ section 2.2.4, calls small)."""
 MIN_PROMPTS = 20
 """Nothing is decided where fewer prompts have two scores that differ: both tests are too sure of them."""
 POWER = 0.8
+_MOST_RATIO = 1e9  # of spread to difference: beyond it no number of prompts is named
 SEED = 27
 """Of the signs that are drawn, so that a comparison says the same again."""
 
@@ -118,9 +119,10 @@ class PairedOutcome:
     def _level(self) -> float:
         return LEVEL / self.n_tests
 
-    def _prompts(self, z: float, apart: float) -> int:
+    def _prompts(self, z: float, apart: float) -> int | None:
         least = math.ceil(MIN_PROMPTS * self.n / self.n_differing)
-        return max(least, math.ceil((z * self.sd / apart) ** 2))
+        ratio = z * self.sd / apart
+        return max(least, math.ceil(ratio**2)) if ratio < _MOST_RATIO else None
 
 
 def _z(tail: float) -> float:
@@ -140,33 +142,43 @@ def paired_outcome(
     if a.shape != b.shape or a.ndim != 1:
         raise ValueError(f"scores of the same prompts are needed, not of {a.shape} and {b.shape}")
     both = np.isfinite(a) & np.isfinite(b)
-    x, y = a[both], b[both]
-    d = less_rounding(y[None], x[None])[0]
-    spread = _spread(x, y)
-    equal = np.zeros(d.size)
-    wins, losses = dominance(d, equal)
+    unit = unit_of(a[both], b[both])
+    x, y = a[both] / unit, b[both] / unit
+    d = paired_differences(x, y)
+    absolute = margin * _spread(x, y)
+    # No verdict depends on the unit of a score: both levels are brought to about 1, which is exact.
+    of_d = unit_of(d)
+    d, step = d / of_d, of_d * unit
+    wins, losses = dominance(d, np.zeros(d.size))
     n, sd = d.size, float(d.std(ddof=1)) if d.size > 1 else math.nan
     n_differing = int(np.count_nonzero(d))
     low, high = t_interval(d)
     tested = n_differing >= MIN_PROMPTS
-    absolute = margin * spread
     found = PairedOutcome(
         n=n,
         n_missing=a.size - n,
         n_differing=n_differing,
-        difference=float(d.mean()) if n else math.nan,
-        ci_low=low,
-        ci_high=high,
-        spread=spread,
-        margin=absolute,
+        difference=step * float(d.mean()) if n else math.nan,
+        ci_low=step * low,
+        ci_high=step * high,
+        spread=unit * _spread(x, y),
+        margin=unit * absolute,
         wins=wins,
         losses=losses,
         same=same and n > 0 and n_differing == 0,
-        sd=sd,
+        sd=step * sd,
         p=difference_p(d) if tested else math.nan,
-        p_tied=equivalence(d, absolute) if tested else math.nan,
+        p_tied=equivalence(d, absolute / of_d) if tested else math.nan,
     )
     return replace(found, p_corrected=found.p, p_tied_corrected=found.p_tied)
+
+
+def paired_differences(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Differences (n,) of the second's scores (n,) to the first's; 0 where they differ by rounding.
+
+    Each by its own two scores: one prompt with large scores leaves the others as they are.
+    """
+    return less_rounding(second[:, None], first[:, None])[:, 0]
 
 
 def difference_p(differences: FloatArray) -> float:
@@ -228,7 +240,7 @@ def t_interval(d: FloatArray) -> tuple[float, float]:
     """95 % interval of the mean of d, shape (n,); NaN below two values."""
     if d.size < 2:
         return math.nan, math.nan
-    half = (
-        float(scipy.stats.t.isf(LEVEL / 2, d.size - 1)) * float(d.std(ddof=1)) / math.sqrt(d.size)
-    )
-    return float(d.mean()) - half, float(d.mean()) + half
+    unit = unit_of(d)
+    mean, sd = float((d / unit).mean()), float((d / unit).std(ddof=1))
+    half = float(scipy.stats.t.isf(LEVEL / 2, d.size - 1)) * sd / math.sqrt(d.size)
+    return unit * (mean - half), unit * (mean + half)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.arrays import unit_of
 from benchmarks.errors import SubmitterError
-from benchmarks.statistics.better_or_tied import MIN_PROMPTS, Outcome
+from benchmarks.statistics.better_or_tied import MIN_PROMPTS, Outcome, paired_differences
 from benchmarks.statistics.confidence_sequence import MIN_VALUES, confidence_sequence
-from benchmarks.statistics.sign_flips import less_rounding
 from evaluator.ab.comparison import Comparison
 from evaluator.ab.images import DrawnImages
 from evaluator.ab.journal import (
@@ -148,13 +148,15 @@ def _one_look(hit: Hit, so_far: Comparison, level: float, order: Sequence[Prompt
     (metric,) = (one for one in so_far.metrics if one.name == hit.metric)
     values = metric.rising[so_far.members(hit.skill)]
     both = values[np.isfinite(values).all(axis=1)]
-    known = less_rounding(both[None, :, 1], both[None, :, 0])[0]
+    known = paired_differences(both[:, 0], both[:, 1])
     update: dict[str, object] = {"n": known.size, "n_missing": len(values) - known.size}
     if known.size >= MIN_VALUES and np.count_nonzero(known) >= MIN_PROMPTS:
         whole = sum(hit.skill is None or hit.skill in one.skills for one in order)
-        low, high = (float(ends[-1]) for ends in confidence_sequence(known, level, whole / 2))
+        unit = unit_of(known)
+        ends = confidence_sequence(known / unit, level, whole / 2)
+        low, high = (unit * float(end[-1]) for end in ends)
         update |= {
-            "difference": float(known.mean()),
+            "difference": unit * float((known / unit).mean()),
             "ci_low": low,
             "ci_high": high,
             "outcome": _outcome(low, high, hit.margin),

@@ -74,6 +74,37 @@ def test_planted_models_are_told(shift: float, n: int, outcome: Outcome) -> None
         assert (found.n_to_differ, found.n_to_tie) == (None, None)
 
 
+@pytest.mark.parametrize("unit", [2.0**-1000, 1e-170, 1.0, 1e160, 2.0**1020])
+def test_nothing_depends_on_the_unit_of_a_score(unit: float) -> None:
+    rng = np.random.default_rng(3)
+    first = rng.standard_normal(60)
+    second = first + 0.2 + 0.5 * rng.standard_normal(60)
+    plain, found = paired_outcome(first, second), paired_outcome(unit * first, unit * second)
+    for name in ("difference", "ci_low", "ci_high", "spread", "margin", "sd"):
+        assert getattr(found, name) / unit == pytest.approx(getattr(plain, name)), name
+    same = ("n_differing", "wins", "losses", "p", "p_tied", "n_to_differ", "n_to_tie")
+    for name in same:
+        assert getattr(found, name) == pytest.approx(getattr(plain, name)), name
+
+
+@pytest.mark.parametrize("large", [1e8, 1e12, 1e200])
+def test_one_prompt_with_large_scores_leaves_the_differences_of_the_others(large: float) -> None:
+    rng = np.random.default_rng(4)
+    first = rng.standard_normal(60)
+    second = first + 0.5 + 0.1 * rng.standard_normal(60)
+    first[0] = second[0] = large
+    found = paired_outcome(first, second)
+    assert (found.outcome, found.n_differing) == (Outcome.BETTER, 59)
+    assert found.difference == pytest.approx(0.5, abs=0.05)
+
+
+def test_no_number_of_prompts_is_named_where_the_difference_is_all_but_nothing() -> None:
+    signs = np.where(np.arange(60) % 2, 1.0, -1.0)
+    signs[0] *= 1.0 + 1e-12
+    found = paired_outcome(np.zeros(60), signs)
+    assert (found.outcome, found.n_to_differ) == (Outcome.UNDECIDED, None)
+
+
 def test_a_prompt_without_one_of_the_scores_is_left_out_and_counted() -> None:
     first, second = models(0.3)
     first[:3], second[2:5] = NAN, NAN
