@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 _Item = TypeVar("_Item")
 _PLAIN = "~:,/"  # Characters that may stand in a query as they are
+ROWS_PAGE = "rows_page"
+"""Parameter of the page of a ranking's rows, since Gradio takes `page` of the first page for itself."""
 
 
 def address(page: str, /, **state: str) -> str:
@@ -26,9 +28,9 @@ def params_of(link: str) -> dict[str, str]:
     return dict(parse_qsl(link.rpartition("?")[2]))
 
 
-def page_number(params: Mapping[str, str]) -> int:
+def page_number(params: Mapping[str, str], name: str = "page") -> int:
     """The page that an address asks for, from 1; 1 where it says nothing that makes sense."""
-    page = str(params.get("page", ""))
+    page = str(params.get(name, ""))
     return max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 10 else 1
 
 

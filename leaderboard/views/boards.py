@@ -22,7 +22,7 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Cost, Kind
 from leaderboard.text import clean
-from leaderboard.views.addresses import items_address, page_number, query_of
+from leaderboard.views.addresses import ROWS_PAGE, items_address, page_number, query_of
 from leaderboard.views.figures import in_words, named
 from leaderboard.views.skills import GIGA
 
@@ -52,7 +52,7 @@ class Arrangement:
             columns=_parted(params.get("columns", ""), MOST_COLUMNS),
             pins=_parted(params.get("pin", ""), MOST_PINS),
             sort=unquote(params.get("sort", "")[:_LONGEST]),
-            page=page_number(params),
+            page=page_number(params, ROWS_PAGE),
             opened=_parted(params.get("open", ""), MOST_OPEN),
         )
 
@@ -62,7 +62,7 @@ class Arrangement:
             "columns": _list_of(self.columns),
             "pin": _list_of(self.pins),
             "sort": quote(self.sort, safe=_SAFE),
-            "page": str(self.page) if self.page > 1 else "",
+            ROWS_PAGE: str(self.page) if self.page > 1 else "",
             "open": _list_of(self.opened),
         }
 

@@ -15,7 +15,7 @@ from leaderboard.publication.metric_facts import metric_title
 from leaderboard.publication.reader import View, known_group
 from leaderboard.ranking.index import IndexRank
 from leaderboard.text import clean, count
-from leaderboard.views.addresses import items_address, page_number, query_of
+from leaderboard.views.addresses import ROWS_PAGE, items_address, page_number, query_of
 from leaderboard.views.figures import by_value
 from leaderboard.views.index import IndexChoice, resolve_index
 from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
@@ -98,7 +98,7 @@ class MetricsQuery:
             open=tuple(unquote(one) for one in _parts(text("open")))[:MOST_OPEN],
             chart=chart if chart in CHARTS else "",
             ratings=known_group(text("ratings")),
-            page=page_number(params),
+            page=page_number(params, ROWS_PAGE),
         )
 
     def to_query(self) -> str:
@@ -116,7 +116,7 @@ class MetricsQuery:
             "w": self.weights,
             "chart": self.chart,
             "open": ",".join(quote(one, safe="~:/") for one in self.open),
-            "page": str(self.page) if self.page > 1 else "",
+            ROWS_PAGE: str(self.page) if self.page > 1 else "",
         }
         return query_of(named)
 

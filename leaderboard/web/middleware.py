@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.governance.authentication import Authentication, Visit, not_signed_in
 from leaderboard.rendering import render
+from leaderboard.views.addresses import ROWS_PAGE
 from leaderboard.views.boards import TAB
 from leaderboard.web.assets import assets
 from leaderboard.web.page import Page, navigation
@@ -89,6 +90,7 @@ class Redirect:
 
 
 REDIRECTS: Mapping[str, Redirect] = {
+    "": Redirect("", rename={"page": ROWS_PAGE}),
     "model-pair": Redirect("models", add={"view": "two"}),
     "prompt": Redirect("models", rename={"id": "prompt"}, add={"view": "prompt"}),
     "seeds": Redirect("models", add={"view": "seeds"}),
@@ -101,7 +103,7 @@ REDIRECTS: Mapping[str, Redirect] = {
     "skills": Redirect("", rename={"cost": "by"}, add={"tab": "skill:"}),
     "trust": Redirect("", rename={"page": ""}),
 }
-"""Path that a page had to where it is."""
+"""Path that a page had to where it is; that of a page stands here for parameters that it had."""
 
 
 def redirected(path: str, query: str, table: Mapping[str, Redirect] = REDIRECTS) -> str | None:
@@ -109,13 +111,13 @@ def redirected(path: str, query: str, table: Mapping[str, Redirect] = REDIRECTS)
     found = table.get(path.strip("/"))
     if found is None:
         return None
-    given = [
-        (found.rename.get(name, name), value)
-        for name, value in parse_qsl(query, keep_blank_values=True)
-    ]
+    asked_for = parse_qsl(query, keep_blank_values=True)
+    given = [(found.rename.get(name, name), value) for name, value in asked_for]
     kept = [(name, found.prefix.get(name, "") + value) for name, value in given if name]
     names = {name for name, _ in kept}
     kept += [(name, value) for name, value in found.add.items() if name not in names]
+    if found.to == path.strip("/") and kept == asked_for:
+        return None
     asked = f"?{urlencode(kept, safe=_PLAIN)}" if kept else ""
     # Relative, since a proxy may serve the site below a path that it does not tell.
     return f"{'../' * (path.count('/') - 1) or './'}{found.to}{asked}"

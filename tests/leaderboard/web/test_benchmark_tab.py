@@ -320,10 +320,10 @@ def test_an_empty_board_says_so_and_how_to_submit(view: View) -> None:
 @pytest.mark.parametrize(
     "name",
     ["benchmark", "tab", "skill", "measure", "search", "kind", "untrained", "within", "columns",
-     "pin", "sort", "page", "open", "view"],
+     "pin", "sort", "rows_page", "open", "view"],
 )  # fmt: skip
 def test_whatever_a_link_holds_the_tab_is_whole_and_harmless(site: Context, name: str) -> None:
-    layout = name in {"columns", "pin", "sort", "page", "open"}
+    layout = name in {"columns", "pin", "sort", "rows_page", "open"}
     for value in HOSTILE:
         found = benchmark_tab(site, {"benchmark": "ratings", name: value})
         assert len(parse(found.html).all("h1")) == 1 and len(found.html) < 200_000

@@ -476,12 +476,12 @@ def test_trained_on_and_hostile_names_are_marked_and_harmless(indexed: Context) 
 
 def test_a_page_holds_so_many_rows_and_leads_to_the_others() -> None:
     context = site_of(synthetic.fill(memory_store(), PAGE_ROWS + 8))
-    first, second = (shown(context, f"ratings=simulated&page={n}") for n in (1, 2))
+    first, second = (shown(context, f"ratings=simulated&rows_page={n}") for n in (1, 2))
     assert len(names(first)) == PAGE_ROWS and not set(names(first)) & set(names(second))
     assert first.one(".as-pages").links() and len(names(second)) == 8
     assert (
         query_of(
-            metrics_tab(context, query_of("page=99&ratings=simulated")).query.removeprefix("?")
+            metrics_tab(context, query_of("rows_page=99&ratings=simulated")).query.removeprefix("?")
         ).page
         == 2
     )
@@ -501,11 +501,11 @@ def test_an_address_of_before_still_says_what_it_said() -> None:
     assert query_of("order=borda&w=graphs:2").sort == "-borda"
     assert query_of("skill=how many").tab == "skill:how many"
     assert query_of("skill=text&by=flops&budget=98.6").cost == pytest.approx(98.6e9)
-    assert query_of("cost=-1&page=x&chart=pie&by=gold") == MetricsQuery()
+    assert query_of("cost=-1&rows_page=x&chart=pie&by=gold") == MetricsQuery()
 
 
 def test_every_state_of_an_address_comes_back() -> None:
-    asked = "tab=skill:counting&ratings=simulated&sort=-ts2&q=a,b&by=seconds&cost=12.5&chart=ranks&page=3"
+    asked = "tab=skill:counting&ratings=simulated&sort=-ts2&q=a,b&by=seconds&cost=12.5&chart=ranks&rows_page=3"
     query = query_of(asked)
     assert query_of(query.to_query().removeprefix("?")) == query
     comma = MetricsQuery(columns=("ts2/a~b,c", "year"))
