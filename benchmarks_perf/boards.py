@@ -39,9 +39,9 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.records import ImagesSeen, JudgeRun, Kind
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
-from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, every_key, resolve
 from leaderboard.web.benchmark_tab import board_html
+from tests.leaderboard.memory_store import memory_store
 
 N_MODELS, N_SKILLS = 50, 12
 JUDGES = ("vqa/vqa", "clip/clip", "dsg/dsg")

@@ -37,9 +37,9 @@ from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
 from leaderboard.store.live.interface import Heartbeat
-from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import SandboxAvailability, ScoresForm
 from tests.benchmarks.toy import Toy
+from tests.leaderboard.memory_store import memory_store
 
 Score = Callable[[int, str], float]
 Files = Mapping[str, bytes]

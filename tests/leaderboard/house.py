@@ -25,9 +25,9 @@ from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
-from leaderboard.store.memory import memory_store
 from leaderboard.trust import TrustReport
 from tests.benchmarks.toy import Toy
+from tests.leaderboard.memory_store import memory_store
 
 ADA = Account(origin=Origin.HUB, name="ada")
 BOB = Account(origin=Origin.HUB, name="bob")

@@ -25,9 +25,9 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import MemoryLive
-from leaderboard.store.memory import memory_store
 from tests.evaluator.commands.submitting import Run, id_of, sent
 from tests.leaderboard.house import House
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import (
     QUEUED,

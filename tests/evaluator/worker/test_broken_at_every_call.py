@@ -12,8 +12,8 @@ import pytest
 from benchmarks.errors import TransientError
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.states import State
-from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import ASKED, Killed, Rig, Switch, breaking, published_once, results, stock
+from tests.leaderboard.memory_store import memory_store
 from tests.tiers import all_slow_but_one
 
 PARTS = 4

@@ -30,7 +30,6 @@ from leaderboard.records import FindingExample, Findings, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
 from leaderboard.store.live.interface import MemoryLive
-from leaderboard.store.memory import memory_store
 from leaderboard.views.submissions import Moment, row_of
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import (
@@ -46,6 +45,7 @@ from tests.evaluator.rig import (
     results,
     submission,
 )
+from tests.leaderboard.memory_store import memory_store
 
 
 def not_for_c(n: int, _: str) -> float:

@@ -33,7 +33,6 @@ from leaderboard.replay import attempts_of
 from leaderboard.states import State
 from leaderboard.store import interface
 from leaderboard.store.live.interface import Heartbeat, MemoryLive
-from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import (
     FakeBackend,
     Killed,
@@ -46,6 +45,7 @@ from tests.evaluator.rig import (
     stock,
     wait_for,
 )
+from tests.leaderboard.memory_store import memory_store
 
 
 def at_work(rig: Rig) -> Status:

@@ -31,7 +31,6 @@ from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, NotFoundError
 from leaderboard.store.live.interface import FolderLive
-from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import (
     ADA,
     ASKED,
@@ -55,6 +54,7 @@ from tests.evaluator.rig import (
 )
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer, running_hub
+from tests.leaderboard.memory_store import memory_store
 
 DEFECT = ZeroDivisionError("a defect of ours")
 

@@ -19,7 +19,6 @@ import pytest
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.tables.boards import as_of, stored_pairs
 from leaderboard.rendering import escaped
-from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
 from leaderboard.views.benchmark_board import (
     ranking_of,
@@ -38,6 +37,7 @@ from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.metrics_tab import metrics_tab
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import ADA, CARDS, House
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 from tests.leaderboard.web import index_fixture
 from tests.leaderboard.web.moved_fixture import BEFORE, fill_moved

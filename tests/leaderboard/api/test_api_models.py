@@ -19,11 +19,11 @@ from leaderboard.models.pair import pair_report
 from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.votes.results import VoteResults
 from leaderboard.votes.revisions import revision_folder
 from tests.leaderboard.api.asking import Asking, asking_of
 from tests.leaderboard.golden.samples import VOTE_RESULTS
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,

@@ -33,9 +33,9 @@ from leaderboard.cache import Budget, MemoryCache
 from leaderboard.publication.results import public_result
 from leaderboard.publication.snapshot import PATH
 from leaderboard.service.pictures import Pictures
-from leaderboard.store.memory import memory_store
 from leaderboard.tables import Column, Table, Type
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.synthetic import cards, fill, publish, runs_of
 

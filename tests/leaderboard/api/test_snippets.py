@@ -23,13 +23,13 @@ from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.configurations import WHOLE, configurations
 from leaderboard.store.hub.layout import Part
-from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.benchmark_board import data_of
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.citation import CitedAt
 from leaderboard.web.benchmark_below import below_of, snippets
 from leaderboard.web.site import create_app, launch_options
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.synthetic import NOW, StubDesk, cards, fill
 
 pytestmark = pytest.mark.slow

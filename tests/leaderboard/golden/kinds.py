@@ -35,11 +35,11 @@ from leaderboard.ledger.queue_file import (
 )
 from leaderboard.publication.model_entries import ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.records import Event, RunResult, Status, Submission
-from leaderboard.store.memory import MemoryRepository, memory_store
 from leaderboard.votes.records import Poll, Vote, poll_path, votes_path
 from leaderboard.votes.results import VoteResults
 from leaderboard.votes.storing import poll_of, read_votes, vote_lines
 from tests.leaderboard.golden import samples
+from tests.leaderboard.memory_store import MemoryRepository, memory_store
 
 FOLDER = Path(__file__).parent / "records"
 FIELDS = Path(__file__).parent / "fields.json"

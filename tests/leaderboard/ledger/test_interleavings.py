@@ -17,8 +17,8 @@ from leaderboard.ledger.private_records import PRIVATE_ID
 from leaderboard.ledger.versions import standing_over
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Changes, Repository, Store
-from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import ADA, OLGA, House
+from tests.leaderboard.memory_store import memory_store
 from tests.tiers import all_slow_but_one
 
 Names = Mapping[str, str]  # `old` and `new` to the ids of two versions of one thing

@@ -31,8 +31,8 @@ from leaderboard.ledger.queue_file import (
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store
-from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import ADA, BOB, OLGA, House
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.publication.counting import counted
 from tests.leaderboard.refusing import refused
 

@@ -31,8 +31,8 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import ImagesSeen, JudgeRun, Kind
 from leaderboard.store.interface import Store, transact
-from leaderboard.store.memory import memory_store
 from leaderboard.trust import PromptControl, TrustReport
+from tests.leaderboard.memory_store import memory_store
 
 VQA, CLIP, DSG = "vqa/vqa", "clip/clip", "dsg/dsg"
 QUERY = BoardQuery("drawn")

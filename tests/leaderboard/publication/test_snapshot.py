@@ -35,10 +35,10 @@ from leaderboard.publication.snapshot import (
 from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Kind, RunResult
-from leaderboard.store.memory import memory_store
 from leaderboard.trust import Check, TrustReport
 from tests.benchmarks.toy import Toy
 from tests.leaderboard.made_records import a_submission
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.web.synthetic import cards, snapshot
 

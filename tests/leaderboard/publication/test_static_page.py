@@ -21,7 +21,7 @@ from leaderboard.publication.snapshot import PATH, Board, Snapshot, snapshot_byt
 from leaderboard.publication.static_page import MOST_ROWS, STATIC_PATH, static_page
 from leaderboard.rendering import render
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.index_fixture import index_view_of
 from tests.leaderboard.web.parsed import harmless, read

@@ -14,7 +14,7 @@ from leaderboard.ranking import skill_tests
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.skill_tests import SkillTests
-from leaderboard.store.memory import memory_store
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.synthetic import cards, fill, keep, snapshot
 

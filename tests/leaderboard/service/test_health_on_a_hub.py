@@ -17,9 +17,9 @@ from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.polling import HealthWatch
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.house import House
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.service.serving import serving
 from tests.leaderboard.store.hub_rig import NAME, created, parts_of
 

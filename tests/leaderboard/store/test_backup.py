@@ -19,8 +19,8 @@ from leaderboard.store.copying import copy_store
 from leaderboard.store.folder import folder_store
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Repository, Store
-from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, contents, created, put
 

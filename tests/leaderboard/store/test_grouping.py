@@ -24,8 +24,8 @@ from leaderboard.store.interface import (
     transact,
     transact_alone,
 )
-from leaderboard.store.memory import MemoryRepository
 from tests.hub.server import HubServer
+from tests.leaderboard.memory_store import MemoryRepository
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import created, parts_of, put
 

@@ -16,8 +16,8 @@ from leaderboard.states import State
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes, Repository, Store
-from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.store import hub_dying_writer
 from tests.leaderboard.store.hub_killing import KILLED, Dies
 from tests.leaderboard.store.hub_rig import contents, parts_of, put

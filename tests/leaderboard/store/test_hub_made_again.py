@@ -12,9 +12,9 @@ from leaderboard.publication.reader import Reader
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import ConflictError, Store, transact
-from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer
 from tests.leaderboard.house import House
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, NOWHERE, contents, created, parts_of
 

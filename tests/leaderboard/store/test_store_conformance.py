@@ -23,9 +23,9 @@ from leaderboard.store.interface import (
     transact,
 )  # fmt: skip
 from leaderboard.store.live.interface import Heartbeat
-from leaderboard.store.memory import MemoryRepository, memory_store
 from leaderboard.store.pending_changes import PendingChanges
 from tests.hub.server import HubServer
+from tests.leaderboard.memory_store import MemoryRepository, memory_store
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, contents, created, put
 

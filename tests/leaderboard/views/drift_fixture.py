@@ -11,7 +11,7 @@ from benchmarks.schema import BY_GENERATOR, Card, MeasureInfo, Scale, Selector
 from leaderboard.publication.reader import View
 from leaderboard.publication.results import Published
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.synthetic import (
     NASTY_NAME,
     card_of,

@@ -16,10 +16,10 @@ from benchmarks.schema import Card, ScoreTable
 from leaderboard.publication.item_scores import CaseSet, ItemReader
 from leaderboard.publication.reader import View
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.views.comparison import Behind, ClusterReader, CompareQuery, PairScoreReader
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.page import Context
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.parsed import Node, harmless, read
 from tests.leaderboard.web.synthetic import (
     METRICS,

@@ -32,8 +32,8 @@ from leaderboard.models.reading import ModelReader, scores_path
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.records import Cost, ImagesSeen, JudgeRun, ModelCard, SharedImages
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.web.page import Context
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.skills_fixture import NASTY, NOW, cards, fill
 from tests.leaderboard.web.synthetic import card_of, keep, site_of, source_over
 

@@ -11,8 +11,8 @@ from leaderboard.ledger.editions import ANNOUNCED
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.rendering import render
-from leaderboard.store.memory import memory_store
 from leaderboard.views.audit_log import Activity, recent_activity
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import harmless, read
 from tests.leaderboard.web.synthetic import NASTY, NOW, cards

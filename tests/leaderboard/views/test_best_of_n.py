@@ -16,7 +16,6 @@ from benchmarks.statistics.best_of_n import FEWEST
 from leaderboard.models.choosing import ModelImagesGain, NoGain, Reason
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.tables import Table
 from leaderboard.views.best_of_n import (
     BestOfN,
@@ -32,6 +31,7 @@ from leaderboard.views.best_of_n import (
     shown_places,
 )
 from leaderboard.views.metric import MetricOnBoards, on_boards
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.models.made_up_models import CLIP, VQA, metric_card, metric_entry, world
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id

@@ -22,7 +22,6 @@ from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, TOO_FEW
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.views import comparison as pair_scores
 from leaderboard.views.addresses import compare_address, items_address, params_of, query_string
 from leaderboard.views.compare import (
@@ -49,6 +48,7 @@ from leaderboard.views.comparison import (
     opponents,
     sampled,
 )
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.publication.counting import Counting
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import (

@@ -13,7 +13,6 @@ from benchmarks.schema import BY_GENERATOR, Kind, MeasureInfo, Selector
 from benchmarks.statistics.meta_regression import Slope
 from benchmarks.statistics.multiplicity import holm
 from leaderboard.publication.reader import View, headline_cells
-from leaderboard.store.memory import memory_store
 from leaderboard.views.drift import (
     NO_GENERATORS,
     NO_SCALE,
@@ -26,6 +25,7 @@ from leaderboard.views.drift import (
 from leaderboard.views.metric import MetricOnBoards, on_boards
 from leaderboard.web.drift import drift_html
 from tests.leaderboard.api.asking import asking_of
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views.drift_fixture import IDS, MANY, SLOPES, cards, filled, view
 from tests.leaderboard.web.parsed import harmless
 from tests.leaderboard.web.skills_fixture import skills_view_of

@@ -28,10 +28,10 @@ from leaderboard.publication.reader import (
     view_of,
 )
 from leaderboard.ranking.orders import Orders
-from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
 from leaderboard.text import clean
 from leaderboard.views.index import HEAVIEST, INDEX, IndexChoice, index_table, resolve_index
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.index_fixture import NASTY, NOW, REAL, cards, index_view_of, runs_of
 from tests.leaderboard.web.synthetic import publish, view_over
 

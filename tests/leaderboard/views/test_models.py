@@ -15,7 +15,6 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.models.board_types import PromptDifference
 from leaderboard.models.reading import ModelReader
-from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address, prompt_address
 from leaderboard.views.models import (
     MOST_NAMED,
@@ -31,6 +30,7 @@ from leaderboard.views.models import (
 )
 from leaderboard.web.model_place import DECIDING, by_score, part_of, telling
 from leaderboard.web.page import Context
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.models.made_up_ratings import rated_set
 from tests.leaderboard.views.model_track import (
     EMPTY,

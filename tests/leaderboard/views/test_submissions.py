@@ -16,7 +16,6 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from leaderboard.store.live.interface import MemoryLive, readable_text
-from leaderboard.store.memory import memory_store
 from leaderboard.views.submissions import (
     MOST_ATTEMPTS,
     Moment,
@@ -32,6 +31,7 @@ from leaderboard.views.submissions import (
 )
 from leaderboard.views.submit import MOST_OWN, SubmitQuery, place_of, wait_words
 from leaderboard.web.page import Context
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,

@@ -17,10 +17,10 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.records import ImagesSeen
 from leaderboard.store.interface import Store, transact
-from leaderboard.store.memory import memory_store
 from leaderboard.votes.polls import open_poll
 from leaderboard.votes.records import Ballot, Choice, DrawnImage, GoldPair, Purpose, Shares
 from leaderboard.votes.service import VoteLimits, VotingService
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.models.made_up_models import NOW, prompt_set, prompts_of
 
 SET = "drawn"

@@ -18,8 +18,8 @@ from leaderboard.publication.results import Published
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import RunResult
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.synthetic import NOW, publish, submission
 
 HTML = "<img src=x onerror=alert(1)>"

@@ -11,7 +11,7 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.results import Published
 from leaderboard.records import Submission
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.synthetic import (
     NASTY_NAME,
     NOW,

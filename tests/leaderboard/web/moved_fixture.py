@@ -22,8 +22,8 @@ from leaderboard.publication.snapshot import snapshot_bytes
 from leaderboard.records import Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.web.page import Context
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.synthetic import (
     METRICS,
     NOW,

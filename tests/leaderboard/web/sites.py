@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account, Origin
-from leaderboard.store.memory import memory_store
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views import example_fixture, model_track
 from tests.leaderboard.web import (
     families_fixture,

@@ -33,7 +33,6 @@ from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import Heartbeat
-from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import (
     BuiltinForm,
     CheckProgress,
@@ -58,6 +57,7 @@ from leaderboard.trust import (
 )
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.web.page import Context
+from tests.leaderboard.memory_store import memory_store
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 REVISION = "2024-12-01"

@@ -13,9 +13,9 @@ from leaderboard.ledger.audit_log import FIRST, last_hash, read_lines, segments,
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store
-from leaderboard.store.memory import memory_store
 from leaderboard.views.audit_log import PER_PAGE, VERIFY_EVERY, AuditLogReader, LedgerQuery, page_of
 from leaderboard.web.pages.status_page import audit_log
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.own_submissions import ADA, HELD, NEW, QUEUED, give
 from tests.leaderboard.web.parsed import Node, parse
 from tests.leaderboard.web.synthetic import NASTY, NOW, event, fill, keep

@@ -17,7 +17,6 @@ from leaderboard.publication.reader import Revision, View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import environment
-from leaderboard.store.memory import memory_store
 from leaderboard.text import signed
 from leaderboard.views.benchmark_board import all_printed
 from leaderboard.views.board_tables import Pair, pairs
@@ -36,6 +35,7 @@ from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.components import Values
 from leaderboard.web.pages.docs_page import errata_view
 from tests.leaderboard.api.asking import asking
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.ranking.made_up_ranking import ranking_of
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import Node, named, read

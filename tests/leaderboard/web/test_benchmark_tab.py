@@ -17,7 +17,6 @@ from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.slices import Basis, Slice, ranked
 from leaderboard.rendering import environment
-from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.boards import (
     Arrangement,
@@ -31,6 +30,7 @@ from leaderboard.web.benchmark_tab import benchmark_tab, board_html
 from leaderboard.web.board_table import board_table, legend, percent
 from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.page import Context
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import Node, harmless, named, parse, read

@@ -18,12 +18,12 @@ from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.rendering import environment
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address, params_of, query_string
 from leaderboard.views.compare import two_compared
 from leaderboard.views.comparison import VIEWS, CompareQuery, Opponents, comparison_page, opponents
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views.example_fixture import (
     LACKS,
     NOISY,

@@ -14,7 +14,6 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from leaderboard.rendering import render
-from leaderboard.store.memory import memory_store
 from leaderboard.web.assets import asset_routes, assets, names, names_route
 from leaderboard.web.middleware import (
     REDIRECTS,
@@ -27,6 +26,7 @@ from leaderboard.web.middleware import (
 )
 from leaderboard.web.page import PLACES, all_pages, navigation, place_of
 from tests.conftest import REPOSITORY
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views import model_track
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.parsed import Node, harmless, read

@@ -10,7 +10,7 @@ import pytest
 
 from leaderboard.governance.authentication import Authentication, AuthenticationMethod, read_sign_in
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.oauth_provider import CLIENT_ID, CLIENT_SECRET
 from tests.leaderboard.web.own_submissions import ADA, HELD, QUEUED, give
 from tests.leaderboard.web.serving import Caller, Endpoint, app_of, endpoints, session_of

@@ -15,9 +15,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from starlette.datastructures import QueryParams
 
-from leaderboard.store.memory import memory_store
 from leaderboard.web.live import LiveContent, live_view
 from leaderboard.web.pages.metrics_page import MetricsPlace
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.synthetic import fill, keep, site_of
 

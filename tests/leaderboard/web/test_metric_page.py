@@ -27,7 +27,6 @@ from leaderboard.publication.results import public_result
 from leaderboard.records import Event, FindingExample, Findings, OrderFigures, Submission
 from leaderboard.service.address import root_of
 from leaderboard.states import State
-from leaderboard.store.memory import memory_store
 from leaderboard.text import MISSING
 from leaderboard.trust import CHANGES, TITLES, AreaFigures, ContentControl, PromptControl
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
@@ -54,6 +53,7 @@ from leaderboard.views.skills import gigaflops_text
 from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import metric_html, people_html, safe_html
 from tests.leaderboard.api.asking import asking, asking_of
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views import example_fixture, model_track
 from tests.leaderboard.views.test_best_of_n import models_gain
 from tests.leaderboard.web import synthetic

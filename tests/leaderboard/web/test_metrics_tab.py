@@ -21,7 +21,6 @@ from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import RunResult
-from leaderboard.store.memory import memory_store
 from leaderboard.text import clean, number
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.compare import entry_options, named_metric
@@ -35,6 +34,7 @@ from leaderboard.web.metrics_tab import board_of, legend_of, metrics_tab
 from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import metric_html
 from leaderboard.web.skill_tab import skill_tab
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web import index_fixture, skills_fixture, synthetic
 from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, index_view_of
 from tests.leaderboard.web.parsed import Node, parse, read

@@ -31,7 +31,6 @@ from leaderboard.models.board_types import (
 from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.records import ModelCard
-from leaderboard.store.memory import memory_store
 from leaderboard.views.models import PER_PAGE, VIEWS, ModelQuery, ModelsQuery, PlaceQuery
 from leaderboard.votes.results import VoteResults
 from leaderboard.votes.revisions import revision_folder
@@ -60,6 +59,7 @@ from leaderboard.web.model_place import DECIDING, place_html
 from leaderboard.web.page import Context, all_pages
 from leaderboard.web.page_metadata import PageMetadata, metadata_of
 from tests.leaderboard.golden.samples import VOTE_RESULTS
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,

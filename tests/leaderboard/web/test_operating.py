@@ -13,7 +13,6 @@ from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy
 from leaderboard.records import Kind
 from leaderboard.states import State
-from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import BuiltinForm, ValidationReport
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
@@ -27,6 +26,7 @@ from leaderboard.web.submitting import (
     queue_builtin,
     set_policy,
 )
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,

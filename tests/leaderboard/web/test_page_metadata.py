@@ -24,7 +24,6 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.snapshot import Board
 from leaderboard.records import Event
 from leaderboard.states import State
-from leaderboard.store.memory import memory_store
 from leaderboard.tables import Table, Value
 from leaderboard.text import clean
 from leaderboard.web.link_previews import (
@@ -47,6 +46,7 @@ from leaderboard.web.page_metadata import (
     metadata_of,
     own_metadata,
 )
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.parsed import harmless, read
 from tests.leaderboard.web.serving import app_of, served

@@ -32,7 +32,6 @@ from leaderboard.publication.reader import View
 from leaderboard.records import Status
 from leaderboard.rendering import escaped
 from leaderboard.states import State
-from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
 from leaderboard.text import clean, number
 from leaderboard.views.board_tables import board_table
@@ -41,6 +40,7 @@ from leaderboard.views.comparison import CompareQuery
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.model_parts import signature
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views.example_fixture import place_of
 from tests.leaderboard.views.model_track import entry
 from tests.leaderboard.web import synthetic

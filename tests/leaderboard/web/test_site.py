@@ -19,9 +19,9 @@ from leaderboard.governance.authentication import Authentication, Authentication
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
-from leaderboard.store.memory import memory_store
 from leaderboard.web.submitting import act_on
 from leaderboard.web.widgets import band, or_as_before, or_unread
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import NEW, QUEUED, give
 from tests.leaderboard.web.serving import REPOSITORY, Caller, app_of, endpoints, served

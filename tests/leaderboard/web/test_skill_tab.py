@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from starlette.datastructures import QueryParams
 
-from leaderboard.store.memory import memory_store
 from leaderboard.text import clean
 from leaderboard.views.metrics import MetricsQuery, skill_view
 from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.page import Context
 from leaderboard.web.skill_tab import skill_parts, skill_tab
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web import skills_fixture
 from tests.leaderboard.web.parsed import Node, named, parse, read
 from tests.leaderboard.web.skills_fixture import NASTY

@@ -10,7 +10,6 @@ import pytest
 from leaderboard.accounts import Account
 from leaderboard.records import Kind
 from leaderboard.store.live.interface import MemoryLive
-from leaderboard.store.memory import memory_store
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import (
@@ -21,6 +20,7 @@ from leaderboard.web.submission_controls import (
     submit_parts,
 )
 from leaderboard.web.submitting import ModuleForm, send
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,

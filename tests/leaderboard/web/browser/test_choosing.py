@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from benchmarks.registry import load_registry
 from leaderboard.publication.item_scores import CaseFiles
 from leaderboard.service.pictures import Pictures
-from leaderboard.store.memory import memory_store
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views.example_fixture import NOISY, RIGHT, entry_id
 from tests.leaderboard.web.conftest import Opener, Serve
 from tests.leaderboard.web.moved_fixture import BEFORE, DONE

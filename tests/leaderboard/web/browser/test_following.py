@@ -16,9 +16,9 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Kind
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
 from leaderboard.submission_service import SandboxAvailability
 from tests.evaluator.submission.generations.made_images import SET, SETS, made
+from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.conftest import Serve
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, RUNNING, SAID, give, run_one
