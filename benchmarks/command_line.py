@@ -1,4 +1,4 @@
-"""Entry point of the command lines: one message for an error, and its exit code."""
+"""Entry point of the command lines, options they share, one message for an error and its exit code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,13 @@ from rich.text import Text
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from benchmarks.settings.model import load_process
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", envvar="ASSAY_DATA", help="Folder of benchmark data files."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")]
 
 _TELLS_HOW = frozenset({"--help", "--example"})
 """Whoever asks how something is done is answered, however wrong the settings are."""

@@ -26,7 +26,7 @@ from benchmarks.accumulation.question_scores import (
     tifa,
 )
 from benchmarks.arrays import BoolArray
-from benchmarks.command_line import errors
+from benchmarks.command_line import ForceOption, errors
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import check_output, write_whole
 
@@ -115,7 +115,7 @@ def accumulate(
         Unanswered | None,
         typer.Option(help="Score of an image without any answer: 0, or an empty cell."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Turn answers to questions about images into a scores file: columns pair_id and score.
 

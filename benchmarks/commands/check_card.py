@@ -13,16 +13,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from benchmarks.card_report import CardReport, report_of
-from benchmarks.command_line import CommandConsole, errors
-from benchmarks.commands.common import (
-    AsJson,
-    Data,
-    Listing,
-    named,
-    print_blocks,
-    print_json,
-    table_or_lines,
-)
+from benchmarks.command_line import CommandConsole, DataOption, JsonOption, errors
+from benchmarks.commands.common import Listing, named, print_blocks, print_json, table_or_lines
 from benchmarks.errors import SubmitterError
 from benchmarks.families.benchmark import CardBenchmark, ItemAnswers
 from benchmarks.families.controls import REVERSED
@@ -41,7 +33,7 @@ def check(
         ),
     ],
     *,
-    data: Data = None,
+    data: DataOption = None,
     scores: Annotated[
         Path | None,
         typer.Option(help="Scores of two metrics or more: how many prompts tell them apart?"),
@@ -52,7 +44,7 @@ def check(
             "--images", help="Also what the encoded images alone tell; reads all of them."
         ),
     ] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Read a card and its data: everything that is wrong with them, or what the board will rest on.
 

@@ -111,11 +111,6 @@ def _fits(table: Table, width: int) -> bool:
 Name = Annotated[
     str, typer.Argument(help="Benchmark or prompt set, for example ts2; `list` shows all.")
 ]
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", envvar="ASSAY_DATA", help="Folder of benchmark data files."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def known() -> Mapping[str, Benchmark]:

@@ -18,10 +18,8 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from benchmarks.command_line import CommandConsole
+from benchmarks.command_line import CommandConsole, DataOption, JsonOption
 from benchmarks.commands.common import (
-    AsJson,
-    Data,
     Name,
     drawing_facts,
     drawing_words,
@@ -45,7 +43,7 @@ _LIST_NOT_THERE = frozenset({"data_missing", "images_missing", "no_prompts"})
 """Codes of errors that only say that something was not supplied; all others are faults."""
 
 
-def list_benchmarks(data: Data = None, as_json: AsJson = False) -> None:
+def list_benchmarks(data: DataOption = None, as_json: JsonOption = False) -> None:
     """List the benchmarks and what of each is at hand; `broken` is there, but cannot be used.
 
     Benchmarks test metrics. Prompt sets, listed below them, test text-to-image models.
@@ -116,11 +114,11 @@ _FILE_NOT_THERE = frozenset({"data_missing", "images_missing"})
 
 def describe(
     name: Name,
-    data: Data = None,
+    data: DataOption = None,
     with_facts: Annotated[
         bool, typer.Option("--facts", help="Also what the answers alone say, e.g. rater agreement.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the card of a benchmark or prompt set, its files and what is in them.
 

@@ -17,10 +17,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from benchmarks.command_line import CommandConsole, errors
+from benchmarks.command_line import CommandConsole, DataOption, JsonOption, errors
 from benchmarks.commands.common import (
-    AsJson,
-    Data,
     Name,
     known,
     known_sets,
@@ -46,7 +44,7 @@ from benchmarks.sources.transfer import as_bytes, meter_for
 def fetch(
     name: Name,
     *,
-    data: Data = None,
+    data: DataOption = None,
     answers_only: Annotated[
         bool, typer.Option("--answers-only", help="Leave the images out.")
     ] = False,
@@ -56,7 +54,7 @@ def fetch(
             "--subset", min=1, help="Take the images of about so many prompts only, to try out."
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Download a benchmark's files: continued after a cut, checked, each only once.
 
@@ -116,7 +114,7 @@ def prompts(
         str, typer.Argument(help="Prompt set or benchmark; without it, the prompt sets are listed.")
     ] = "",
     *,
-    data: Data = None,
+    data: DataOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write; without it, standard output.")
     ] = None,
@@ -141,7 +139,7 @@ def prompts(
             "--name", help="For --manifest: the model's name on boards, if not the folder's."
         ),
     ] = "",
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the prompts that models draw, or a folder to draw into; without a name, list the sets.
 
@@ -270,12 +268,12 @@ def _encoded(table: pd.DataFrame, form: Format) -> bytes:
 def pairs(
     name: Name,
     *,
-    data: Data = None,
+    data: DataOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="CSV file to write; without it, standard output.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the pairs that a scores file must hold; their images need not be there.
 
@@ -331,13 +329,13 @@ _LINES = 10
 def questions(
     name: Name,
     *,
-    data: Data = None,
+    data: DataOption = None,
     out: Annotated[Path, typer.Option("--out", help="Holds the exported folders and their keys.")],
     force: Annotated[
         bool,
         typer.Option("--force", help="Replace an export of another revision, and draw a new key."),
     ] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write images, prompts and pairs under opaque ids, without answers, for a scoring host.
 

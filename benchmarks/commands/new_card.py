@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from benchmarks.command_line import CommandConsole, errors
-from benchmarks.commands.common import AsJson, Listing, print_blocks, print_json, table_or_lines
+from benchmarks.command_line import CommandConsole, JsonOption, errors
+from benchmarks.commands.common import Listing, print_blocks, print_json, table_or_lines
 from benchmarks.errors import SubmitterError
 from benchmarks.families import headline_of
 from benchmarks.named_cards import CARD, load_named
@@ -41,7 +41,7 @@ def new(
     ] = "",
     config: Annotated[str, typer.Option(help="Of a data set of the Hub.")] = "",
     split: Annotated[str, typer.Option(help="Of a data set of the Hub.")] = "test",
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Propose a card for a table of human labels: a folder with card.toml and a copy of the table.
 

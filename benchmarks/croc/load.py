@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from benchmarks.command_line import run
+from benchmarks.command_line import ForceOption, run
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Answers, Card, Pair, Questions
 from benchmarks.sources.folder import DataFolder, data_row, folder_images
@@ -493,7 +493,7 @@ def write_converted(
 def convert(
     folder: Annotated[Path, typer.Argument(help="Folder with the runner's score files.")],
     out: Annotated[Path, typer.Option("--out", help="Scores file to write (.parquet or .csv).")],
-    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Make one scores file of the files that the CROC runner wrote for CROC_hum.
 

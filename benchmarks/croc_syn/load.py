@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from benchmarks.command_line import run
+from benchmarks.command_line import ForceOption, run
 from benchmarks.croc.load import (
     TEXTS,
     concatenate_files,
@@ -489,7 +489,7 @@ def read_shards(folder: Path, models: Iterable[tuple[str, str]] = MODELS) -> pd.
 def convert(
     folder: Annotated[Path, typer.Argument(help="Folder with flux_ds, flux_qwen, sd_ds, sd_qwen.")],
     out: Annotated[Path, typer.Option("--out", help="Scores file to write (.parquet or .csv).")],
-    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Make one scores file of the shards that the CROC runner wrote for CROC_syn.
 

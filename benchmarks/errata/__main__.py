@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.command_line import run
+from benchmarks.command_line import DataOption, JsonOption, run
 from benchmarks.errata.entries import KINDS, Erratum, errata, erratum
 from benchmarks.errata.figures import RecomputedCell, recompute
 from benchmarks.published import papers
@@ -30,11 +29,8 @@ def show_errata(
     identifier: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="Erratum to recompute; none: list all.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", envvar="ASSAY_DATA", help="Folder of benchmark data files."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List the errata, or print what one printed beside what its data give.
 

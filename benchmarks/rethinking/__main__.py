@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from benchmarks.command_line import run
+from benchmarks.command_line import JsonOption, run
 from benchmarks.commands.common import Listing, print_blocks, table_or_lines, write
 from benchmarks.rethinking.measures import (
     LEVEL,
@@ -334,7 +334,7 @@ def rethinking(
     level: Annotated[
         float, typer.Option("--level", min=0.0, max=1.0, help="Significance level of the t-test.")
     ] = LEVEL,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the measures of Re-Thinking for the generations of several models and seeds.
 

@@ -13,22 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import DataOption, JsonOption, errors
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import one_error
 from benchmarks.prompt_sets.prompt_set import load_prompt_sets, with_prompt_sets
 from benchmarks.registry import find, load_registry
 from benchmarks.sources.output import check_output, write_whole
 from evaluator.bundled import bundled_hashes
-from evaluator.commands.common import (
-    DataOption,
-    IsolationOption,
-    JsonOption,
-    console,
-    now,
-    stopped_in_words,
-    table,
-)
+from evaluator.commands.common import IsolationOption, console, now, stopped_in_words, table
 from evaluator.commands.judges import in_role, judging_of
 from evaluator.commands.progress import run_bars
 from evaluator.commands.scorer_options import RuntimeOf

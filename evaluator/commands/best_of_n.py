@@ -8,15 +8,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    JsonOption,
-    StoreOption,
-    console,
-    table,
-)
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, table
 
 if TYPE_CHECKING:
     from benchmarks.statistics.best_of_n import GainCurve

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import DataOption, JsonOption, errors
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.registry import find, load_registry
@@ -32,14 +32,7 @@ from evaluator.commands.check_report import (
     verdict_line,
     verdict_of,
 )
-from evaluator.commands.common import (
-    DEFAULT_MODELS,
-    DataOption,
-    JsonOption,
-    console,
-    now,
-    stopped_in_words,
-)
+from evaluator.commands.common import DEFAULT_MODELS, console, now, stopped_in_words
 from evaluator.commands.progress import image_bar, local_source, run_bars
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest

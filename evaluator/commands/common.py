@@ -39,11 +39,9 @@ StoreOption = Annotated[
         metavar="STORE",
     ),
 ]
-DataOption = Annotated[
-    Path | None,
-    typer.Option("--data", envvar="ASSAY_DATA", help="Folder of benchmark data files."),
+LowerIsBetterOption = Annotated[
+    list[str] | None, typer.Option(help="Metric for which lower is better; repeatable.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def store_words(store: StoreName) -> str:

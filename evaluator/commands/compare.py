@@ -15,6 +15,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.comparison import (
     LEVEL,
     Compared,
@@ -34,14 +35,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
-from evaluator.commands.common import (
-    DataOption,
-    Head,
-    JsonOption,
-    aligned_table,
-    console,
-    fits,
-)
+from evaluator.commands.common import Head, LowerIsBetterOption, aligned_table, console, fits
 from evaluator.commands.compare_metrics import (
     Permuted,
     SliceKey,
@@ -97,9 +91,7 @@ def compare(
     everything: Annotated[
         bool, typer.Option("--all", help="Show every variant, split and facet too.")
     ] = False,
-    lower_is_better: Annotated[
-        list[str] | None, typer.Option(help="Metric for which lower is better; repeatable.")
-    ] = None,
+    lower_is_better: LowerIsBetterOption = None,
     permute_scores: Annotated[bool, typer.Option("--permute-scores", help=_PERMUTE_HELP)] = False,
     as_json: JsonOption = False,
 ) -> None:

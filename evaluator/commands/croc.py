@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import JsonOption, errors
 from benchmarks.errors import SubmitterError
-from evaluator.commands.common import JsonOption, console, stopped_in_words
+from evaluator.commands.common import console, stopped_in_words
 from evaluator.commands.croc_compare import compare
 from evaluator.commands.croc_review import review, review_export
 from evaluator.commands.generate import (
@@ -44,7 +44,11 @@ from evaluator.commands.generate import (
     open_pipeline,
     setting,
 )
-from evaluator.commands.language_model import EndpointOption, open_language_model
+from evaluator.commands.language_model import (
+    EndpointOption,
+    LanguageModelOption,
+    open_language_model,
+)
 from evaluator.commands.progress import progress_bar
 from evaluator.scorers.registry import Runtime
 
@@ -74,9 +78,7 @@ class DrawnAs(StrEnum):
 @app.command()
 def prompts(
     out: Annotated[Path, typer.Option("--out", help="Folder to make, or to go on with.")],
-    model: Annotated[
-        str, typer.Option(help="Language model: Hub id, folder, or id at --endpoint.")
-    ],
+    model: LanguageModelOption,
     *,
     taxonomy: Annotated[
         Path | None,

@@ -13,12 +13,13 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, ForceOption, JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Answers, Benchmark, ScoreTable
 from benchmarks.scores import read_scores
 from benchmarks.sources.output import check_output, write_whole
-from evaluator.commands.common import DataOption, Head, JsonOption, aligned_table, console
+from evaluator.commands.common import Head, LowerIsBetterOption, aligned_table, console
 from leaderboard.text import interval, number
 
 
@@ -34,9 +35,7 @@ def compare(
     ],
     *,
     data: DataOption = None,
-    lower_is_better: Annotated[
-        list[str] | None, typer.Option(help="Metric for which lower is better; repeatable.")
-    ] = None,
+    lower_is_better: LowerIsBetterOption = None,
     labels: Annotated[
         Path | None,
         typer.Option(
@@ -46,7 +45,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", help="Report to write (.html), with heat maps.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the orders in which CROC boards put metrics, by Kendall's tau with intervals.

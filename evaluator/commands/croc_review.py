@@ -14,10 +14,11 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from benchmarks.command_line import JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import append_lines
-from evaluator.commands.common import Head, JsonOption, aligned_table, console
-from evaluator.commands.listening import bound_socket, token_for
+from evaluator.commands.common import Head, aligned_table, console
+from evaluator.commands.listening import HostOption, PortOption, bound_socket, token_for
 from leaderboard.text import interval, number
 
 if TYPE_CHECKING:
@@ -59,10 +60,8 @@ def review(
         float,
         typer.Option(min=0, max=0.5, help="Share of rows shown again, to see who is consistent."),
     ] = 0.05,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 7862,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on. Beyond this machine it takes a token.")
-    ] = "127.0.0.1",
+    port: PortOption = 7862,
+    host: HostOption = "127.0.0.1",
     token_file: Annotated[
         Path | None, typer.Option(help="File with the token that the address must carry.")
     ] = None,

@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from benchmarks.command_line import DataOption
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.released.bundle import read_manifest
@@ -25,14 +26,7 @@ from benchmarks.schema import Benchmark
 from benchmarks.settings.model import SETTINGS
 from benchmarks.settings.model import read as read_settings
 from evaluator.bundled import bundled_modules
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    StoreOption,
-    console,
-    stopped_in_words,
-    table,
-)
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, stopped_in_words, table
 from evaluator.commands.progress import run_bars
 from evaluator.commands.worker_loop import make_worker
 from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations

@@ -11,17 +11,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import AssayError, PlatformError
 from benchmarks.registry import load_registry
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    JsonOption,
-    StoreOption,
-    console,
-    models_folder,
-    table,
-)
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, models_folder, table
 from evaluator.commands.worker_loop import scratch_of
 from evaluator.doctoring import (
     Row,

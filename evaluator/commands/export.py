@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from benchmarks.command_line import DataOption
 from benchmarks.errors import SubmitterError
-from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console
 from evaluator.submission.receipts import assay_version
 from leaderboard.store.opening import StoreName
 

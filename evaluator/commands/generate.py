@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import DataOption, JsonOption, errors
 from benchmarks.errors import AssayError
 from benchmarks.prompt_sets.prompt_set import SEEDS, load_prompt_sets, parse_seeds, with_prompt_sets
 from benchmarks.registry import find, load_registry
-from evaluator.commands.common import DataOption, JsonOption, console, stopped_in_words
+from evaluator.commands.common import console, stopped_in_words
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.endpoint_run import EndpointRequest, EndpointSummary, ask_for_images

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
+from benchmarks.command_line import JsonOption
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, table
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import GridCell, ranked_metrics
 from leaderboard.models.grid import grid as every_cell

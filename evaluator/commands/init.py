@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.command_line import DataOption
 from benchmarks.prompt_sets.prompt_set import IMAGES
 from benchmarks.scores import name_for
 from benchmarks.sources.output import write_new
-from evaluator.commands.common import DataOption, console
+from evaluator.commands.common import console
 from evaluator.commands.generate import prompts_by_name, seeds_of
 from evaluator.generation.prompts import Choice, ChosenPrompts, file_prompts
 from evaluator.hub.model_cache import NAMED

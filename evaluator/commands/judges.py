@@ -12,15 +12,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    JsonOption,
-    StoreOption,
-    console,
-    table,
-)
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, table
 from leaderboard.governance.authentication import this_person
 
 if TYPE_CHECKING:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from evaluator.scorers.models.chat_endpoint import EndpointTextModel
     from evaluator.scorers.models.text_models import CausalTextModel
 
+LanguageModelOption = Annotated[
+    str, typer.Option(help="Language model: Hub id, folder, or id at --endpoint.")
+]
 EndpointOption = Annotated[
     str | None, typer.Option(help="Endpoint of the operator's file that has the model.")
 ]

@@ -5,8 +5,16 @@ from __future__ import annotations
 import ipaddress
 import socket
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from benchmarks.errors import PlatformError, SubmitterError
+
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")]
+HostOption = Annotated[
+    str, typer.Option(help="Address to listen on. Beyond this machine it takes a token.")
+]
 
 _SHORTEST = 16
 

@@ -14,11 +14,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.rows import Row
 from benchmarks.scores import read_scores
-from evaluator.commands.common import DataOption, Head, JsonOption, aligned_table, console, fits
+from evaluator.commands.common import Head, LowerIsBetterOption, aligned_table, console, fits
 
 
 def meta(
@@ -28,9 +29,7 @@ def meta(
     metric: Annotated[
         str, typer.Option(help="Name for the metric of a file with a single column `score`.")
     ] = "score",
-    lower_is_better: Annotated[
-        list[str] | None, typer.Option(help="Metric for which lower is better; repeatable.")
-    ] = None,
+    lower_is_better: LowerIsBetterOption = None,
     variant: Annotated[
         list[str] | None, typer.Option(help="Show only this variant; repeatable.")
     ] = None,

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from evaluator.commands.common import JsonOption, console, models_folder, table
+from benchmarks.command_line import JsonOption
+from evaluator.commands.common import console, models_folder, table
 from evaluator.doctoring import mib
 from evaluator.hub.model_cache import ModelCache, model_of
 

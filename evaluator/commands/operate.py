@@ -13,9 +13,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from benchmarks.command_line import JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, table
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, table
 from evaluator.submission.builtin import current_row
 from leaderboard.governance.authentication import this_person
 from leaderboard.governance.operator_actions import OperatorActions

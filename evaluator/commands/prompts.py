@@ -15,11 +15,15 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import JsonOption, errors
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import check_output, write_new, write_whole
-from evaluator.commands.common import JsonOption, console, stopped_in_words
-from evaluator.commands.language_model import EndpointOption, open_language_model
+from evaluator.commands.common import console, stopped_in_words
+from evaluator.commands.language_model import (
+    EndpointOption,
+    LanguageModelOption,
+    open_language_model,
+)
 from evaluator.commands.progress import progress_bar
 from evaluator.scorers.registry import Runtime
 
@@ -144,9 +148,7 @@ def classify(
     out: Annotated[
         Path, typer.Option("--out", help="JSON Lines of labels to write, or to go on with.")
     ],
-    model: Annotated[
-        str, typer.Option(help="Language model: Hub id, folder, or id at --endpoint.")
-    ],
+    model: LanguageModelOption,
     *,
     dimensions: Annotated[
         Path | None,

@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 from rich.tree import Tree
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import DataOption, ForceOption, JsonOption, errors
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import check_output
-from evaluator.commands.common import DataOption, JsonOption, console, now
+from evaluator.commands.common import console, now
 from evaluator.commands.progress import progress_bar
 from evaluator.scorers.questions.files import (
     AskedQuestions,
@@ -147,7 +147,7 @@ def import_(
         Path | None,
         typer.Option(help="CSV of prompts by id, where the release changed their texts."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Make a question file of a released one; prompts with an error are left out, and said.
 

@@ -9,15 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.registry import find, load_registry
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    JsonOption,
-    StoreOption,
-    console,
-    table,
-)
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, table
 from evaluator.reevaluating import outdated_builtins, renew_builtins
 from leaderboard.governance.authentication import this_person
 from leaderboard.governance.operator_actions import checked_reason

@@ -13,12 +13,13 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.rows import Row
 from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
-from evaluator.commands.common import DEFAULT_STORE, DataOption, JsonOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console
 from evaluator.commands.meta import report as measures
 from evaluator.commands.status import (
     status_table,

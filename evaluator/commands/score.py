@@ -21,14 +21,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import JsonOption, errors
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import one_error, problem_kinds
 from benchmarks.settings.model import value_of
 from benchmarks.sources.output import check_output, write_whole
 from evaluator.commands.common import (
     IsolationOption,
-    JsonOption,
     OutputNameOption,
     console,
     stopped_in_words,

@@ -31,6 +31,11 @@ class Precision(StrEnum):
 
 NameArgument = Annotated[str, typer.Argument(help="Built-in metric, for example clipscore-hessel.")]
 
+CacheOption = Annotated[
+    Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")
+]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Only so many pairs, to try it out.")]
+
 RuntimeOf = Callable[[ScorerRow | None], Runtime]
 """How a metric is run, as the options of a command say; None stands for a scoring module."""
 

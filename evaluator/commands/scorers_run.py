@@ -21,6 +21,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.parquet import parquet_frame
 from benchmarks.registry import find, load_registry
@@ -28,12 +29,14 @@ from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import write_scores
 from benchmarks.settings.model import value_of
 from benchmarks.sources.output import write_whole
-from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words, table
+from evaluator.commands.common import console, now, stopped_in_words, table
 from evaluator.commands.progress import run_bars
 from evaluator.commands.scorer_options import (
     ActorsOption,
+    CacheOption,
     EngineChoice,
     EngineOption,
+    LimitOption,
     NameArgument,
     RayAddressOption,
     RuntimeOf,
@@ -63,16 +66,12 @@ def run(
     actors: ActorsOption = None,
     *,
     runtime_of: RuntimeOf,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")
-    ] = None,
+    cache: CacheOption = None,
     work: Annotated[
         Path | None,
         typer.Option(help="Folder that keeps what is done; by default beside --out."),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only so many pairs, to try it out.")
-    ] = None,
+    limit: LimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score a benchmark with a built-in metric; a run that was stopped goes on where it was.

@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.parquet import parquet_frame
 from benchmarks.registry import find, load_registry
@@ -28,11 +29,13 @@ from benchmarks.released.verification import (
     share_text,
 )
 from benchmarks.schema import Benchmark
-from evaluator.commands.common import DataOption, JsonOption, console, now, table
+from evaluator.commands.common import console, now, table
 from evaluator.commands.scorer_options import (
     ActorsOption,
+    CacheOption,
     EngineChoice,
     EngineOption,
+    LimitOption,
     NameArgument,
     RayAddressOption,
     RuntimeOf,
@@ -63,13 +66,9 @@ def verify(
             help="Scores in place of those that ship: .csv or .parquet with pair_id and the column."
         ),
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")
-    ] = None,
+    cache: CacheOption = None,
     work: Annotated[Path, typer.Option(help="Folder that keeps what is done.")] = DEFAULT_WORK,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only so many pairs, to try it out.")
-    ] = None,
+    limit: LimitOption = None,
     show: Annotated[int, typer.Option(min=0, help="Pairs that differ to show.")] = 10,
     record: Annotated[
         bool,

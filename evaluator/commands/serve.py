@@ -10,7 +10,7 @@ import typer
 
 from benchmarks.command_line import errors
 from evaluator.commands.common import IsolationOption, OutputNameOption
-from evaluator.commands.listening import bound_socket, token_for
+from evaluator.commands.listening import HostOption, PortOption, bound_socket, token_for
 from evaluator.commands.score import MetricArgument
 from evaluator.commands.scorer_options import RuntimeOf
 from evaluator.isolation.availability import IsolationChoice
@@ -19,10 +19,8 @@ from evaluator.metric import opened_metric
 
 def serve(
     metric: MetricArgument,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 7861,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on. Beyond this machine it takes a token.")
-    ] = "127.0.0.1",
+    port: PortOption = 7861,
+    host: HostOption = "127.0.0.1",
     token_file: Annotated[
         Path | None, typer.Option(help="File with the token that requests must carry.")
     ] = None,

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
 from benchmarks.settings.model import (
     SETTINGS,
@@ -22,14 +23,7 @@ from benchmarks.settings.model import (
     unknown_variables,
     values,
 )
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    JsonOption,
-    StoreOption,
-    console,
-    table,
-)
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, table
 
 _EXAMPLE_HEAD = """\
 # Settings of Assay. Remove the # before what you set. Kept as .assay/settings.toml it is found by

@@ -19,14 +19,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.command_line import JsonOption
 from benchmarks.errors import AssayError, SubmitterError, TransientError
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    JsonOption,
-    StoreOption,
-    console,
-    stopped_in_words,
-)
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, stopped_in_words
 from leaderboard.governance.authentication import this_person
 from leaderboard.governance.rights import Own, owns
 from leaderboard.ledger.ledger import Ledger

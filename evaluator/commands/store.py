@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from benchmarks.command_line import JsonOption
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import load_registry
-from evaluator.commands.common import JsonOption, console, ended_in_order, table
+from evaluator.commands.common import console, ended_in_order, table
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of, table_schemas
 from leaderboard.publication.snapshot import known_and_shown

@@ -11,14 +11,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import DataOption, JsonOption, errors
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import (
     DEFAULT_STORE,
-    DataOption,
     IsolationOption,
-    JsonOption,
+    LowerIsBetterOption,
     StoreOption,
     console,
     stopped_in_words,
@@ -73,9 +72,7 @@ def submit(
     version: Annotated[str, typer.Option(help="Version, likewise.")] = "",
     submitter: Annotated[str, typer.Option(help="Signature on the boards.")] = "",
     description: Annotated[str, typer.Option(help="One sentence for the boards.")] = "",
-    lower_is_better: Annotated[
-        list[str] | None, typer.Option(help="Metric for which lower is better; repeatable.")
-    ] = None,
+    lower_is_better: LowerIsBetterOption = None,
     private: Annotated[
         bool, typer.Option("--private", help="Keep the results to yourself until you publish them.")
     ] = False,

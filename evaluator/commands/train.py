@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from benchmarks.command_line import DataOption
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.scores import check_metric_name
 from evaluator.commands.common import (
     DEFAULT_STORE,
-    DataOption,
     IsolationOption,
     StoreOption,
     console,

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    JsonOption,
-    StoreOption,
-    console,
-    table,
-)
+from benchmarks.command_line import DataOption, JsonOption
+from evaluator.commands.common import DEFAULT_STORE, StoreOption, console, table
 from leaderboard.governance.authentication import this_person
 
 if TYPE_CHECKING:

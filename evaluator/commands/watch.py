@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.command_line import errors
+from benchmarks.command_line import DataOption, errors
 from evaluator.commands.ab import DEFAULT_CACHE, opened, prompts_of
-from evaluator.commands.common import DataOption, IsolationOption, console, now, stopped_in_words
+from evaluator.commands.common import IsolationOption, console, now, stopped_in_words
 from evaluator.commands.scorer_options import RuntimeOf
 from evaluator.generation.prompts import Choice
 from evaluator.isolation.availability import IsolationChoice

@@ -12,16 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmarks.command_line import DataOption
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.settings.rotation import CurrentSecrets
-from evaluator.commands.common import (
-    DEFAULT_STORE,
-    DataOption,
-    IsolationOption,
-    RequireOption,
-    StoreOption,
-)
+from evaluator.commands.common import DEFAULT_STORE, IsolationOption, RequireOption, StoreOption
 from evaluator.commands.scorer_options import (
     ActorsOption,
     EngineChoice,
