@@ -190,14 +190,10 @@ def _only_alone(found: Compared) -> str:
     """That it is the correction which keeps the two together; empty where it is not."""
     if not found.p_value < LEVEL <= found.p_corrected:
         return ""
-    alone, once = (_bare(p) for p in (found.p_value, found.p_corrected))
+    alone, once = (p_words(p).removeprefix("p ") for p in (found.p_value, found.p_corrected))
     return (
         f" (p {alone} alone, {once.removeprefix('= ')} once corrected for {found.n_tests:,} pairs)"
     )
-
-
-def _bare(p: float) -> str:
-    return p_words(p).removeprefix("p ")
 
 
 def evidence_words(found: Compared) -> str:

@@ -308,7 +308,7 @@ def ordering_record(
         raise ValueError(f"ratings {people.shape}, scores {metric.shape}, {len(models)} models")
     pairs = []
     for a, b in combinations(range(len(models)), 2):
-        rated = _differences(people, a, b)
+        rated = np.round(people[:, a] - people[:, b], _DIGITS)
         rated_prompts = np.isfinite(rated)
         if not rated_prompts.any():
             continue
@@ -324,10 +324,6 @@ def ordering_record(
             )
         )
     return OrderingRecord(tuple(pairs), level)
-
-
-def _differences(values: FloatArray, a: int, b: int) -> FloatArray:
-    return np.asarray(np.round(values[:, a] - values[:, b], _DIGITS))
 
 
 def _related(differences: FloatArray, level: float) -> Relation:

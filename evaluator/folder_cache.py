@@ -61,7 +61,9 @@ def note_use(place: Path) -> None:
 def cached_folders(folder: Path) -> tuple[CachedFolder, ...]:
     """What a cache holds, what was used longest ago first."""
     found = [
-        _cached_folder(place) for place in folder.glob("*") if place.is_dir() and _is_kept(place)
+        _cached_folder(place)
+        for place in folder.glob("*")
+        if place.is_dir() and not place.name.endswith((LOCK, USED, _GONE))
     ]
     return tuple(sorted(found, key=lambda one: (one.last_used, one.name)))
 
@@ -137,10 +139,6 @@ def _cached_folder(place: Path) -> CachedFolder:
         in_use=not is_free,
         whole=place == bare,
     )
-
-
-def _is_kept(place: Path) -> bool:
-    return not place.name.endswith((LOCK, USED, _GONE))
 
 
 def _bare(place: Path) -> Path:

@@ -164,7 +164,7 @@ def _released(scores: ReleasedScores, metric: str, benchmark: Benchmark) -> Iter
         return
     one = type(table)(table.overall[[metric]], directions=table.directions)
     for row in benchmark.evaluate(one, answers).rows:
-        if _as_headline(benchmark.card, _selector(row)) and math.isfinite(row.value):
+        if _as_headline(benchmark.card, row) and math.isfinite(row.value):
             known = math.isfinite(row.ci_low)
             yield SkillTrust(
                 _part(benchmark.card, row.skill, row.split),
@@ -176,10 +176,6 @@ def _released(scores: ReleasedScores, metric: str, benchmark: Benchmark) -> Iter
                 _chance(benchmark.card, row.measure),
                 source=f"scores released with {scores.printed_in.name}",
             )
-
-
-def _selector(row: Row) -> Selector:
-    return Selector(measure=row.measure, split=row.split, variant=row.variant, facet=row.facet)
 
 
 def _printed(named: Mapping[str, str], registry: Mapping[str, Benchmark]) -> Iterator[SkillTrust]:
@@ -215,10 +211,10 @@ def _place(cell: PublishedCell, cells: Iterable[PublishedCell]) -> str:
     return f"{1 + sum(other.value > cell.value for other in beside)} of {len(beside)}"
 
 
-def _as_headline(card: Card, selector: Selector) -> bool:
+def _as_headline(card: Card, of: Selector | Row) -> bool:
     """Whether this is what the board ranks by, in whatever part of the benchmark."""
     wanted = card.headline
-    return (selector.measure, selector.variant, selector.facet) == (
+    return (of.measure, of.variant, of.facet) == (
         wanted.measure,
         wanted.variant,
         wanted.facet,

@@ -269,7 +269,20 @@ SAID = {True: "image of this prompt", False: "image of the contrast"}
 CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
 
 
-class CrocHum(Benchmark):
+class CrocBenchmark(Benchmark):
+    """Contrasting prompt pairs with images of both prompts."""
+
+    @property
+    def compares_images(self) -> bool:
+        """Image-based rows do."""
+        return True
+
+    def within_text(self, row: Row) -> bool:
+        """Image-based rows compare images of one prompt; text-based ones prompts of one image."""
+        return row.facet in IMAGE_BASED
+
+
+class CrocHum(CrocBenchmark):
     """CROC_hum: 280 contrasting prompt pairs, 28,733 images that people checked.
 
     With another card and its folder: somebody's own data in that layout.
@@ -319,15 +332,6 @@ class CrocHum(Benchmark):
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=SCHEMA.names)
 
-    @property
-    def compares_images(self) -> bool:
-        """Image-based rows do."""
-        return True
-
-    def within_text(self, row: Row) -> bool:
-        """Image-based rows compare images of one prompt; text-based ones prompts of one image."""
-        return row.facet in IMAGE_BASED
-
     def measure(self, scores: ScoreTable, answers: CrocAnswers, plan: ResamplingPlan) -> Measured:
         """All CROC measures of every metric in the table.
 
@@ -356,7 +360,7 @@ HERE = "It lies beside the card."
 
 
 def own_card(like: Card, name: str, title: str, **more: object) -> str:
-    """A card as TOML; family, cluster, facets and headline are those of another."""
+    """A card of somebody's own data as TOML; family, cluster, facets and headline are another's."""
     shared = {
         "name": name,
         "title": title,
@@ -368,27 +372,17 @@ def own_card(like: Card, name: str, title: str, **more: object) -> str:
     return tomlkit.dumps(shared | more)
 
 
-def card_text(
-    name: str,
-    title: str,
-    skills: Mapping[str, str],
-    *,
-    summary: str,
-    description: str,
-    revision: str,
-) -> str:
+def card_text(name: str, title: str, skills: Mapping[str, str], **said: str) -> str:
     """The card as TOML; measures, facets and headline are those of CROC_hum.
 
     `name`: lower-case letters, digits and underscores; `skills`: category, as ids of prompt pairs
-    begin, to what it is called.
+    begin, to what it is called; `said`: summary, description and revision.
     """
     return own_card(
         CARD,
         name,
         title,
-        summary=summary,
-        description=description,
-        revision=revision,
+        **said,
         splits={key: CARD.splits[key] for key in ("up_to_280", "over_280")},
         skills=dict(skills),
         files=[

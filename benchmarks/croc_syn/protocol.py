@@ -19,8 +19,8 @@ import pandas as pd
 from benchmarks.arrays import IntArray
 from benchmarks.cases import SCHEMA
 from benchmarks.croc.load import TEXTS
-from benchmarks.croc.measures import DIRECTIONS, IMAGE_BASED, LENGTHS
-from benchmarks.croc.protocol import HERE, SAID, own_card
+from benchmarks.croc.measures import DIRECTIONS, LENGTHS
+from benchmarks.croc.protocol import HERE, SAID, CrocBenchmark, own_card
 from benchmarks.croc_syn.load import (
     MODES,
     PROPERTIES,
@@ -41,7 +41,7 @@ from benchmarks.croc_syn.measures import (
     strata_of,
 )
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
+from benchmarks.schema import Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
 
@@ -191,7 +191,7 @@ CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
 IMAGES_PER_PROMPT = 5
 
 
-class CrocSyn(Benchmark):
+class CrocSyn(CrocBenchmark):
     """CROC_syn: contrast pairs written by language models; the operator supplies the files.
 
     With another card and its folder: somebody's own data in that layout.
@@ -232,15 +232,6 @@ class CrocSyn(Benchmark):
             for text, prompt in zip(TEXTS, (pair.prompt, pair.contrast), strict=True)
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=SCHEMA.names)
-
-    @property
-    def compares_images(self) -> bool:
-        """Image-based rows do."""
-        return True
-
-    def within_text(self, row: Row) -> bool:
-        """Image-based rows compare images of one prompt; text-based ones prompts of one image."""
-        return row.facet in IMAGE_BASED
 
     def measure(
         self, scores: ScoreTable, answers: CrocSynAnswers, plan: ResamplingPlan
@@ -288,23 +279,21 @@ def card_text(
     models: Sequence[tuple[str, str]],
     skills: Sequence[str],
     n_images: int,
-    *,
-    summary: str,
-    description: str,
-    revision: str,
+    **said: str,
 ) -> str:
     """The card as TOML; measures, facets and headline are those of CROC_syn.
 
     `name`: lower-case letters, digits and underscores; `models`: image model and text model of each
-    prompt file, in small letters, digits and `-`; `skills`: of properties; `n_images`: of each prompt.
+    prompt file, in small letters, digits and `-`; `skills`: of properties; `n_images`: of each prompt;
+    `said`: summary, description and revision.
     """
     writers = dict.fromkeys(text for _, text in models)
     splits = {
         key: title
-        for mode, said in MODES.items()
+        for mode, what in MODES.items()
         for key, title in (
-            (mode, said),
-            *((f"{mode}:{writer}", f"{said}, prompts by {writer}") for writer in writers),
+            (mode, what),
+            *((f"{mode}:{writer}", f"{what}, prompts by {writer}") for writer in writers),
         )
     }
     lengths = (key for key in CARD.splits if key.endswith(("up_to_280", "over_280")))
@@ -315,9 +304,7 @@ def card_text(
         CARD,
         name,
         title,
-        summary=summary,
-        description=description,
-        revision=revision,
+        **said,
         splits=splits | {key: CARD.splits[key] for key in lengths},
         skills=dict(zip(skills, skills, strict=True)),
         counts={"images per prompt": n_images, "prompt files with prompt pairs": len(models)},

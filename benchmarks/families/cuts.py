@@ -75,10 +75,6 @@ class Cut:
         folds[used] = deal_folds(names, max(1, min(FOLDS, used.size)))
         return cls(evaluated, evaluated, _quantiles(evaluated.scores, STEP), folds, plan)
 
-    @property
-    def _is_fixed(self) -> bool:
-        return self.grid.size == 1
-
     @cached_property
     def _best(self) -> dict[str, IntArray]:
         """Measure to the threshold of each fold in the sample and each resample, shape (1 + B, F).
@@ -86,7 +82,7 @@ class Cut:
         -1 where a fold has no others to find it on.
         """
         n_folds = int(self.folds.max(initial=0)) + 1
-        if self._is_fixed:
+        if self.grid.size == 1:
             chosen = np.zeros((len(self.plan.draws), 1), np.intp)
             return dict.fromkeys(AGREEMENTS, chosen)
         tables = self._tables(self.searched, np.arange(len(self.plan.clusters)))

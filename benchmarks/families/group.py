@@ -320,23 +320,11 @@ class GroupBenchmark(CardBenchmark):
     def cases(self, answers: GroupAnswers, data: Path | None) -> pd.DataFrame:
         """The texts and images of each group."""
         del data
-        rows, pairs = answers.items.rows, answers.items.pairs
         row, place, line = answers.items.cells[np.lexsort(answers.items.cells[:, [2, 0]].T)].T
         expected = self._truth()[place]
         named = {1.0: "belong together", 0.0: "do not belong together"}
-        found = pd.DataFrame(
-            {
-                "case_id": rows["row_id"].to_numpy(object)[row],
-                "cluster": rows["prompt_id"].to_numpy(object)[row],
-                "split": rows["split"].to_numpy(object)[row],
-                "skills": rows["skills"].to_numpy(object)[row],
-                "pair_id": pairs["pair_id"].to_numpy(object)[line],
-                "image_id": pairs["image"].to_numpy(object)[line],
-                "prompt": pairs["text"].to_numpy(object)[line],
-                "expected": expected,
-                "said": [named.get(one, f"wins {one:.0%} of its comparisons") for one in expected],
-            }
-        )
+        said = [named.get(one, f"wins {one:.0%} of its comparisons") for one in expected]
+        found = answers.items.cases("row_id", row, line, expected, said)
         kept: pd.DataFrame = found[np.isfinite(expected)].reset_index(drop=True)
         return kept
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.arrays import IntArray
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.families.card import FamilyCard, Sample
 from benchmarks.families.tables import JoinedTable
 from benchmarks.schema import Pair, Questions
@@ -64,6 +64,26 @@ class Items:
         named = first[["prompt_id", "split", "skills"]].reset_index(drop=True)
         named.insert(1, "prompt", texts.loc[first["prompt_id"]].to_numpy(object))
         return named
+
+    def cases(
+        self, case: str, row: IntArray, line: IntArray, expected: FloatArray, said: Sequence[str]
+    ) -> pd.DataFrame:
+        """Cases, of which each line is a pair in a row; see `benchmarks.cases.SCHEMA`.
+
+        `case`: the column of `rows` that tells one case from another.
+        """
+        rows, pairs = self.rows.iloc[row], self.pairs.iloc[line]
+        columns = {
+            "case_id": rows[case],
+            "cluster": rows["prompt_id"],
+            "split": rows["split"],
+            "skills": rows["skills"],
+            "pair_id": pairs["pair_id"],
+            "image_id": pairs["image"],
+            "prompt": pairs["text"],
+        }
+        found = {name: column.to_numpy(object) for name, column in columns.items()}
+        return pd.DataFrame(found | {"expected": expected, "said": said})
 
     def skills(self) -> dict[str, np.ndarray]:
         """Skill to its rows, shape (n,) bool; in the order in which skills first stand."""

@@ -439,23 +439,8 @@ class PreferenceBenchmark(CardBenchmark):
         del data
         if not self.card.items.text:
             return None
-        items, cells = answers.items, answers.items.cells
-        rows = items.rows.iloc[cells[:, 0]]
-        pairs = items.pairs.iloc[cells[:, 2]]
-        expected, said = self._said_of(answers)
-        found = pd.DataFrame(
-            {
-                "case_id": rows["row_id"].to_numpy(object),
-                "cluster": rows["prompt_id"].to_numpy(object),
-                "split": rows["split"].to_numpy(object),
-                "skills": rows["skills"].to_numpy(object),
-                "pair_id": pairs["pair_id"].to_numpy(object),
-                "image_id": pairs["image"].to_numpy(object),
-                "prompt": pairs["text"].to_numpy(object),
-                "expected": expected,
-                "said": said,
-            }
-        )
+        cells = answers.items.cells
+        found = answers.items.cases("row_id", cells[:, 0], cells[:, 2], *self._said_of(answers))
         if by_hash(self.card):
             order = np.lexsort((cells[:, 2], cells[:, 0]))
             found = found.iloc[order].reset_index(drop=True)

@@ -294,23 +294,10 @@ class RatingBenchmark(CardBenchmark):
         del data
         if not self.card.items.text:
             return None
-        pairs, rows = answers.items.pairs, answers.items.rows.iloc[answers.row_of_pair]
         means, high = self.gold_of_pairs(answers), self.card.gold[self.main_facet].scale[1]
-        return pd.DataFrame(
-            {
-                "case_id": pairs["prompt_id"].to_numpy(object),
-                "cluster": pairs["prompt_id"].to_numpy(object),
-                "split": rows["split"].to_numpy(object),
-                "skills": rows["skills"].to_numpy(object),
-                "pair_id": pairs["pair_id"].to_numpy(object),
-                "image_id": pairs["image"].to_numpy(object),
-                "prompt": pairs["text"].to_numpy(object),
-                "expected": means,
-                "said": [
-                    "not rated" if math.isnan(mean) else f"{mean:.1f} of {high:g}" for mean in means
-                ],
-            }
-        )
+        said = ["not rated" if math.isnan(mean) else f"{mean:.1f} of {high:g}" for mean in means]
+        lines = np.arange(len(means))
+        return answers.items.cases("prompt_id", answers.row_of_pair, lines, means, said)
 
     def rated_images(self, answers: RatingAnswers) -> RatedImages:
         """The images of each prompt with the ratings of the main facet."""

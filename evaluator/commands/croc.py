@@ -26,7 +26,6 @@ from evaluator.commands.generate import (
     CheckerOption,
     DeviceOption,
     DtypeOption,
-    GenerateRequest,
     GuidanceOption,
     HeightOption,
     LicenceOption,
@@ -258,8 +257,9 @@ def images(
                 folder=RunFolder(place.drawing(run)),
             )
             loaded = loaded or open_pipeline(outline, loading)
-            asked = GenerateRequest("per_image", batch_size, "", licence)
-            summary = draw_outline(outline, loaded, asked, variant)
+            summary = draw_outline(
+                outline, loaded, batch_size=batch_size, variant=variant, licence=licence
+            )
             count = place_images(place, run, seeds)
             for line in summary_lines(summary, loaded.dtype):
                 errors().print(line, markup=False, highlight=False)

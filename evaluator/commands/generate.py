@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
@@ -369,16 +369,6 @@ class Loading:
 
 
 @dataclass(frozen=True)
-class GenerateRequest:
-    """How images are drawn, and what the manifest says."""
-
-    seed_mode: SeedMode  # where the noise of an image comes from
-    batch_size: int  # images at a time, at most
-    name: str  # of the model on boards; empty: by its id
-    licence: str  # of the weights; empty: not known
-
-
-@dataclass(frozen=True)
 class Drawing:
     """What every model of a call is to draw, and how."""
 
@@ -525,21 +515,23 @@ def _drawn(outline: Outline | EndpointOutline, request: ModelRequest, drawing: D
             summary = ask_for_images(outline.request, outline.folder, listener)
         lines = endpoint_lines(summary)
     else:
-        loading = replace(drawing.loading, variant=request.variant)
-        asked = GenerateRequest(
-            drawing.seed_mode, drawing.batch_size, request.name, request.licence
+        loaded = open_pipeline(outline, replace(drawing.loading, variant=request.variant))
+        summary = draw_outline(
+            outline,
+            loaded,
+            seed_mode=drawing.seed_mode,
+            batch_size=drawing.batch_size,
+            variant=request.variant,
+            name=request.name,
+            licence=request.licence,
         )
-        loaded = open_pipeline(outline, loading)
-        summary = draw_outline(outline, loaded, asked, request.variant)
         lines = summary_lines(summary, loaded.dtype)
     report = check_folder(outline.folder.path, drawing.prompts.prompts, drawing.seeds)
     return ModelRun(summary, report, (*lines, *report_lines(report)))
 
 
-def draw_outline(
-    outline: Outline, loaded: LoadedPipeline, asked: GenerateRequest, variant: str
-) -> Summary:
-    """Draw what is missing of a run, under a bar."""
+def draw_outline(outline: Outline, loaded: LoadedPipeline, **how: Any) -> Summary:
+    """Draw what is missing of a run, under a bar; `how`: further fields of its `Request`."""
     from evaluator.generation.run import (  # noqa: PLC0415 (takes seconds to import)
         Request,
         generate_images,
@@ -549,12 +541,8 @@ def draw_outline(
         prompts=outline.prompts,
         seeds=outline.seeds,
         arguments=outline.arguments(loaded.pipe),
-        seed_mode=asked.seed_mode,
-        batch_size=asked.batch_size,
-        variant=variant,
         recipe=outline.recipe.name if outline.recipe else "",
-        name=asked.name,
-        licence=asked.licence,
+        **how,
     )
     with bar("images", errors()) as listener:
         return generate_images(loaded, request, outline.folder, listener)

@@ -16,7 +16,7 @@ from evaluator.reevaluating import outdated_builtins, renew_builtins
 from leaderboard.governance.authentication import this_person
 from leaderboard.governance.operator_actions import checked_reason
 from leaderboard.governance.rights import require_operator
-from leaderboard.publication.changes import BoardPlace, Compared, MetricChange, compared
+from leaderboard.publication.changes import BoardPlace, Compared, compared
 from leaderboard.publication.publisher import cards_of
 from leaderboard.publication.requeue import (
     Outdated,
@@ -155,7 +155,7 @@ def _print_changes(found: Compared) -> None:
             "" if one.difference is None else f"{one.difference:+.3f}",
             _ranks(one.then),
             _ranks(one.now),
-            _apart(one),
+            _APART[one.ranks_overlap],
         )
         for one in found.movement.moved
     ]
@@ -187,5 +187,4 @@ def _ranks(standing: BoardPlace) -> str:
     return f"{standing.rank_low} to {standing.rank_high}"
 
 
-def _apart(one: MetricChange) -> str:
-    return {True: "ranges overlap", False: "ranges apart", None: ""}[one.ranks_overlap]
+_APART = {True: "ranges overlap", False: "ranges apart", None: ""}

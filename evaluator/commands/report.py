@@ -71,7 +71,7 @@ def report(
         else visible_results(opened, submission_id)
     )
     results = _chosen(found, benchmark or [], status)
-    again = [_again(opened, status, result, data) for result in results] if recompute else []
+    again = [recomputed(opened, status, one, load_registry(), data) for one in results if recompute]
     if as_json:
         typer.echo(json.dumps(_record(status, results, again), indent=1))
     else:
@@ -102,10 +102,6 @@ def _chosen(
             f"It was run on: {', '.join(known)}.",
         )
     return tuple(result for result in results if not wanted or result.benchmark in wanted)
-
-
-def _again(opened: Store, status: Status, result: RunResult, data: Path | None) -> Recomputed:
-    return recomputed(opened, status, result, load_registry(), data)
 
 
 def _record(

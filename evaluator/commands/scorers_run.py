@@ -47,11 +47,11 @@ from evaluator.scorers.embeddings import trim
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows
 from evaluator.scoring.asking import Engine, ScoringPlan
-from evaluator.scoring.column import Cost, ScoreColumn, ShardFolder, run_fingerprint
+from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
 from evaluator.scoring.comparing import Comparisons
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.progress import Listener
-from evaluator.submission.runs import cost_record, findings_record
+from evaluator.submission.runs import findings_record
 from evaluator.worker.liveness import RunProgress
 from leaderboard.text import usd
 
@@ -312,8 +312,8 @@ def _record(column: ScoreColumn, facts: Facts, hashes: Mapping[str, str]) -> dic
         "environment": dict(column.environment),
         "versions": {"python": platform.python_version(), **versions(), **_ours(column)},
         "findings": findings_record(column).model_dump(mode="json"),
-        "cost": cost_record(column.cost).model_dump(mode="json"),
-        "resumed_pairs": column.cost.resumed_pairs,
+        "cost": column.cost.model_dump(mode="json"),
+        "resumed_pairs": column.resumed_pairs,
         "began": facts.began.isoformat(timespec="seconds"),
         "seconds": round(facts.seconds, 3),
         "files": dict(hashes),
@@ -338,7 +338,7 @@ def report(out: Path, record: dict[str, Any], column: ScoreColumn, *, as_json: b
     shown.print(Text(column.verdict.sentence))
     if column.findings:
         shown.print(_findings(column))
-    shown.print(_cost(column.cost, record["seconds"]))
+    shown.print(_cost(column, record["seconds"]))
     shown.print(Text(f"Files in {out.parent}: {', '.join(record['files'])}"))
     shown.print(Text(_next_step(out, record), style="dim"))
 
@@ -358,10 +358,11 @@ def _findings(column: ScoreColumn) -> Table:
     return table(("finding", "of", "number", "for example"), rows)
 
 
-def _cost(cost: Cost, seconds: float) -> Table:
+def _cost(column: ScoreColumn, seconds: float) -> Table:
+    cost = column.cost
     table = Table("cost", "", show_header=False)
     rows = [
-        ("pairs", f"{cost.pairs:,}, {cost.resumed_pairs:,} of them kept from an earlier start"),
+        ("pairs", f"{cost.pairs:,}, {column.resumed_pairs:,} of them kept from an earlier start"),
         ("calls of the scorer", f"{cost.calls:,}"),
         ("images asked about", f"{cost.images:,}"),
         ("images decoded / encoded", f"{cost.images_decoded:,} / {cost.images_encoded:,}"),
@@ -370,7 +371,7 @@ def _cost(cost: Cost, seconds: float) -> Table:
         ("seconds of this start", f"{seconds:,.1f}"),
         ("peak memory", f"{cost.peak_memory_bytes / _MIB:,.0f} MiB"),
     ]
-    if (price := cost_record(cost).usd_per_1000_pairs) is not None:
+    if (price := cost.usd_per_1000_pairs) is not None:
         rows.append(("price", f"{usd(cost.usd)} USD, {usd(price)} for 1,000 pairs"))
     for name, value in rows:
         table.add_row(name, value)

@@ -314,8 +314,5 @@ def _report_one(status: Status, there: str) -> None:
 def _what(submission: Submission) -> str:
     if submission.images is not None:
         return f"{submission.images.present} images"
-    return _counted(submission.metrics)
-
-
-def _counted(metrics: Sequence[str]) -> str:
-    return f"{len(metrics)} metric{'s' if len(metrics) != 1 else ''}"
+    n = len(submission.metrics)
+    return f"{n} metric{'s' if n != 1 else ''}"

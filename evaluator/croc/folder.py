@@ -188,7 +188,7 @@ class CrocFolder:
             return there[run.key]
         order = 1 + max((one.order for one in there.values()), default=-1)
         run = run.model_copy(update={"order": order})
-        _write(self._settings(run), run.model_dump_json(indent=1))
+        _write(self.path / _WRITING / f"{run.key}.json", run.model_dump_json(indent=1))
         return run
 
     def _begun(self) -> list[WritingRun]:
@@ -215,9 +215,6 @@ class CrocFolder:
                 f"{self.path} holds prompts of {run.key} made otherwise: {told}.",
                 "Name a new folder, or another --text-model or --image-model.",
             )
-
-    def _settings(self, run: WritingRun) -> Path:
-        return self.path / _WRITING / f"{run.key}.json"
 
     def _replies(self, run: WritingRun) -> Path:
         return self.path / _WRITING / f"{run.key}.jsonl"

@@ -27,10 +27,6 @@ Tell = Callable[[str, int, int], None]
 """Told of each file: its name, bytes that are here, bytes in all."""
 
 
-def _nobody_listens(_name: str, _done: int, _total: int) -> None:
-    return
-
-
 @dataclass(frozen=True, slots=True)
 class HubSource:
     """A repository that holds a submission."""
@@ -78,7 +74,7 @@ def fetched(
     most_files: int,
     most_bytes: int,
     scratch: Path | None = None,
-    tell: Tell = _nobody_listens,
+    tell: Tell = lambda *_: None,
 ) -> Iterator[Fetched]:
     """Fetch a repository to a folder that is removed afterwards."""
     wording = _WITH_TOKEN if source.token else _WITHOUT_TOKEN

@@ -89,7 +89,9 @@ class Containers:
         with start_folder() as folder:
             profile = _filter_file(folder, gpu=job.device != CPU)
             pipes = None if self.gvisor else named_pipes(folder)
-            box = self._spawn(job, with_first(command, *_options(pipes)), profile, pipes)
+            box = self._spawn(
+                job, with_first(command, *([] if pipes is None else ["--pipes"])), profile, pipes
+            )
             return self._session(box, job)
 
     def _session(self, box: ContainerSandbox, job: Job) -> ScorerSession:
@@ -196,10 +198,6 @@ def gvisor(environ: Mapping[str, str], host: str | None = None) -> Containers:
 
 def _limits_of(job: Job | None) -> Limits:
     return Limits() if job is None else job.limits
-
-
-def _options(pipes: Pipes | None) -> tuple[str, ...]:
-    return () if pipes is None else ("--pipes",)
 
 
 def _filter_file(folder: Path, *, gpu: bool) -> Path:

@@ -6,9 +6,9 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,26 @@ class SharedImageScorer(ABC):
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
     ) -> Sequence[Sequence[float | Verdict]]:
         """For each image, one score per prompt of its own list."""
+
+
+Asked = TypeVar("Asked")
+Given = TypeVar("Given")
+
+
+def asked_once(
+    ask: Callable[[list[Any], list[list[Asked]]], Sequence[Sequence[Given]]],
+    images: Sequence[Any],
+    questions: Sequence[Iterable[Asked]],
+) -> list[dict[Asked, Given]]:
+    """For each image the reply to each of its questions, which is put once, all in one call."""
+    each = [list(dict.fromkeys(of_image)) for of_image in questions]
+    rows = [row for row, of_image in enumerate(each) if of_image]
+    found: list[dict[Asked, Given]] = [{} for _ in each]
+    if rows:
+        given = ask([images[row] for row in rows], [each[row] for row in rows])
+        for row, of_image in zip(rows, given, strict=True):
+            found[row] = dict(zip(each[row], of_image, strict=True))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

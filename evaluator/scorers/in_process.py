@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from benchmarks.errors import AssayError, PlatformError
 from evaluator.environments.cache import EnvironmentCache
@@ -481,7 +480,10 @@ class ModelClient:
         picture.uncounted = len(decoded)
         try:
             with model_device.without_gradients():
-                made = [self._prepared(one.image) for one in decoded]
+                made = [
+                    self._scorer.prepare(one.image) if self._prepares else one.image
+                    for one in decoded
+                ]
             picture.prepared = tuple(made) if both else made[0]
         except Exception as error:  # noqa: BLE001  # whatever a model's code raises
             picture.problem = in_one_line(error)
@@ -491,9 +493,6 @@ class ModelClient:
             pixels=sum(one.image.width * one.image.height for one in decoded),
             remarks=picture.remarks,
         )
-
-    def _prepared(self, image: Image.Image) -> Any:
-        return self._scorer.prepare(image) if self._prepares else image
 
     def ask(self, items: Sequence[Item]) -> Reply:
         """See `ScorerClient`.

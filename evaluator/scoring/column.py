@@ -25,6 +25,7 @@ from benchmarks.parquet import parquet_table
 from benchmarks.schema import Questions
 from benchmarks.sources.output import replace_durably, sync_folder
 from evaluator.scoring.asking import PLAN_VERSION, Finding, PairRequest, Reply, Work, summed
+from leaderboard.records import Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +150,6 @@ def _environment(parts: Iterable[Part]) -> dict[str, str]:
 NO_SCORE = "no_score"
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a run cost, all its starts together."""
-
-    images: int  # images that were asked about
-    pairs: int  # pairs that were scored
-    seconds: float  # time spent in the scorer
-    pairs_per_s: float  # their ratio; 0 where no time passed
-    peak_memory_bytes: int  # the most memory that the scorer held
-    resumed_pairs: int  # pairs that were kept from an earlier start
-    calls: int = 0  # calls of the scorer
-    images_decoded: int = 0  # images that were decoded
-    images_encoded: int = 0  # rows that went through the image encoder
-    texts_encoded: int = 0  # rows that went through the text encoder
-    usd: float = 0.0  # price of its replies, of a scorer that is paid for
-
-
 @dataclass(frozen=True)
 class RunVerdict:
     """How much of a run has scores."""
@@ -199,7 +183,7 @@ class ScoreColumn:
     overall: pd.Series[float]
     # columns `pair_id`, `element_id`, `score`, or None where there are none
     elements: pd.DataFrame | None
-    cost: Cost  # what it took
+    cost: Cost  # what it took, all its starts together
     # columns `pair_id`, `question_id`, `question`, `expected`, `raw`, `value`, `valid`, or None
     # where the metric asks no questions
     answers: pd.DataFrame | None
@@ -208,6 +192,7 @@ class ScoreColumn:
     verdict: RunVerdict  # how much of the run has scores
     # columns `pair_id`, `other_id`, `margin`, or None; see `ScoreTable.margins`
     margins: pd.DataFrame | None = None
+    resumed_pairs: int = 0  # pairs that were kept from an earlier start
     others: tuple[ScoreColumn, ...] = ()  # of the outputs after the first, of a metric with several
 
     @property
@@ -256,22 +241,22 @@ def _column_of(questions: Questions, whole: Part, resumed: int, engine: str) -> 
     return ScoreColumn(
         overall=overall,
         elements=_element_table(questions, whole) if with_elements else None,
-        cost=_cost(whole, resumed),
+        cost=_cost(whole),
         answers=_answer_table(questions, whole) if whole.answers else None,
         findings=findings,
         environment={**whole.environment, "engine": engine},
         verdict=_verdict(questions, whole, findings),
+        resumed_pairs=resumed,
     )
 
 
-def _cost(whole: Part, resumed: int) -> Cost:
+def _cost(whole: Part) -> Cost:
     pairs, seconds = len(whole.scores), whole.work.seconds
     return Cost(
         images=whole.images,
         pairs=pairs,
         pairs_per_s=pairs / seconds if seconds > 0 else 0.0,
         peak_memory_bytes=whole.peak_memory_bytes,
-        resumed_pairs=resumed,
         **asdict(whole.work),
     )
 

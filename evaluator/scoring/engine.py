@@ -45,7 +45,6 @@ from evaluator.scoring.asking import (
     summed,
 )
 from evaluator.scoring.column import (
-    Cost,
     Keeper,
     Part,
     RunVerdict,
@@ -557,7 +556,7 @@ def _ordered(window: Sequence[Fetched], texts: Callable[[Unit], int]) -> list[Fe
     return sorted(window, key=lambda one: (*one.size, texts(one.unit)))
 
 
-__all__ = ["Cost", "EngineOptions", "RunVerdict", "ScoreColumn", "run_plan"]
+__all__ = ["EngineOptions", "RunVerdict", "ScoreColumn", "run_plan"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from benchmarks.scores import check_mostly_scored, load_bytes, parse_scores
 from evaluator.controls import Output, controls_of_each, crossed
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import PLAN_VERSION, ClientSource, Engine, Finding, ScoringPlan
-from evaluator.scoring.column import Cost as RunCost
 from evaluator.scoring.column import ScoreColumn, ShardFolder, run_fingerprint
 from evaluator.scoring.comparing import Comparisons
 from evaluator.scoring.engine import EngineOptions, run_plan
@@ -36,11 +35,6 @@ from leaderboard.records import (
 from leaderboard.trust import TrustReport
 
 MOST_EXAMPLES = 50
-
-
-def cost_record(cost: RunCost) -> Cost:
-    """What a run used."""
-    return Cost(**{name: getattr(cost, name) for name in Cost.model_fields})
 
 
 def findings_record(column: ScoreColumn) -> Findings:
@@ -264,7 +258,7 @@ class ModuleRun:
             benchmark.name,
             self._table(shown),
             work.layers,
-            cost_record(column.cost),
+            column.cost,
             only.findings,
             only.trust,
             tag,

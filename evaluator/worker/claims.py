@@ -467,7 +467,8 @@ class Preemption:
 
         A store that fails changes nothing: they stay claimed, and it is tried at the next look.
         """
-        begun, later = task.begun_at, self._later(task)
+        begun = task.begun_at
+        later = [one for one in self.claimed_jobs.to_do if one.submission_id != task.submission_id]
         if begun is None or not later or self.clock() - begun <= AHEAD:
             return
         if not self.liveness.others_idle():
@@ -480,9 +481,6 @@ class Preemption:
         for one in later:
             log.info(OVERRUN, extra=about(one.submission_id))
             self.claimed_jobs.let_go(one)
-
-    def _later(self, task: Task) -> list[Task]:
-        return [one for one in self.claimed_jobs.to_do if one.submission_id != task.submission_id]
 
 
 WITHIN_S = 30.0

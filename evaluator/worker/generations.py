@@ -35,7 +35,7 @@ from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.images import decode
 from evaluator.scoring.progress import Progress
 from evaluator.submission.generations.archive import GenerationsArchive, opened
-from evaluator.submission.runs import Scored, Tell, cost_record
+from evaluator.submission.runs import Scored, Tell
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.tasks import about
 from leaderboard.accounts import ASSAY
@@ -410,11 +410,10 @@ class _Sitting:
         with ExitStack() as stack:
             upload = stack.enter_context(scorers.fetched(own, fetch))
             module = stack.enter_context(scorers.open_module(own, upload, shards))
-            return module.column(questions, (self.of[0], self._revision), tell), layers
-
-    @property
-    def _revision(self) -> str:
-        return f"{self.of[1]} of {self.run.submission.content_sha256}"
+            name, revision = self.of
+            return module.column(
+                questions, (name, f"{revision} of {self.run.submission.content_sha256}"), tell
+            ), layers
 
     def _noted(
         self,
@@ -428,7 +427,7 @@ class _Sitting:
         return who.model_copy(
             update={
                 "isolation": layers,
-                "cost": None if column is None else cost_record(column.cost),
+                "cost": None if column is None else column.cost,
                 "unscored": {} if column is None else dict(column.verdict.unscored),
                 "contract": PLAN_VERSION,
                 "reused": reused,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 from pydantic import Field
 
-from evaluator.scorers.answering import AnswerModel, Reading, SharedImageScorer
+from evaluator.scorers.answering import AnswerModel, Reading, SharedImageScorer, asked_once
 from evaluator.scorers.models.judge_replies import answer_of, read_list, wording
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.questions.metric import filled
@@ -65,15 +67,9 @@ class RatingScorer(SharedImageScorer):
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
     ) -> list[list[Verdict]]:
         """For each image, one verdict per prompt; what needs no prompt is asked once per image."""
-        asked = [self._distinct_instructions(of_image) for of_image in prompts]
-        rows = [row for row, instructions in enumerate(asked) if instructions]
-        replies: list[dict[str, str]] = [{} for _ in images]
-        if rows:
-            given = self._model.generate(
-                [images[row] for row in rows], [asked[row] for row in rows], self._max_new_tokens
-            )
-            for row, texts in zip(rows, given, strict=True):
-                replies[row] = dict(zip(asked[row], texts, strict=True))
+        asked = [chain.from_iterable(map(self._instructions, of_image)) for of_image in prompts]
+        ask = partial(self._model.generate, max_new_tokens=self._max_new_tokens)
+        replies = asked_once(ask, images, asked)
         return [
             [self._verdict(prompt, of_replies) for prompt in of_image]
             for of_image, of_replies in zip(prompts, replies, strict=True)
@@ -82,11 +78,6 @@ class RatingScorer(SharedImageScorer):
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether the instruction with a prompt in it is longer than the model reads."""
         return self._model.truncated([self._instructions(prompt)[0] for prompt in prompts])
-
-    def _distinct_instructions(self, prompts: Sequence[str]) -> list[str]:
-        return list(
-            dict.fromkeys(each for prompt in prompts for each in self._instructions(prompt))
-        )
 
     def _instructions(self, prompt: str) -> list[str]:
         about_prompt = filled(CONSISTENCY, prompt=prompt)

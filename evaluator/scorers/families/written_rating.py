@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -18,6 +19,7 @@ from evaluator.scorers.answering import (
     SharedImageScorer,
     WritingModel,
     WrittenReply,
+    asked_once,
 )
 from evaluator.scorers.models.judge_replies import with_evidence, wording
 from evaluator.scorers.models.reply_text import final_text, read_labelled, read_only_number
@@ -61,19 +63,12 @@ class WrittenRating(SharedImageScorer):
     ) -> list[list[Verdict]]:
         """For each image, one verdict per prompt of its own list; the same is asked once."""
         wanted = [list(map(self._instruction, its)) for its in prompts]
-        asked = [list(dict.fromkeys(its)) for its in wanted]
-        rows = [row for row, its in enumerate(asked) if its]
-        replies = self._model.replies(
-            [images[row] for row in rows],
-            [asked[row] for row in rows],
-            self._options.max_new_tokens,
-        )
-        found = {
-            (row, instruction): self._verdict(instruction, reply)
-            for row, its in zip(rows, replies, strict=True)
-            for instruction, reply in zip(asked[row], its, strict=True)
-        }
-        return [[found[row, one] for one in its] for row, its in enumerate(wanted)]
+        ask = partial(self._model.replies, max_new_tokens=self._options.max_new_tokens)
+        replies = asked_once(ask, images, wanted)
+        return [
+            [self._verdict(one, of_image[one]) for one in its]
+            for its, of_image in zip(wanted, replies, strict=True)
+        ]
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether the instruction with a prompt in it is longer than the model reads."""

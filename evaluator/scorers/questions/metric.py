@@ -22,7 +22,7 @@ from benchmarks.accumulation.question_scores import (
 )
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.errors import PlatformError
-from evaluator.scorers.answering import AnswerModel, Candidate, SharedImageScorer
+from evaluator.scorers.answering import AnswerModel, Candidate, SharedImageScorer, asked_once
 from evaluator.scorers.questions.files import AskedQuestions, Question, QuestionFile
 from evaluator.scoring.contract import Answer, Verdict
 
@@ -247,7 +247,8 @@ class QuestionScorer(SharedImageScorer):
     ) -> list[list[Verdict]]:
         """For each image, one verdict per prompt of its own list, with all answers."""
         asked = [[self._questions.of(prompt) for prompt in of_image] for of_image in prompts]
-        replies = self._ask(images, asked)
+        queries = [(query for one in its for query in self._queries(one)) for its in asked]
+        replies = asked_once(self._ask, images, queries)
         verdicts: dict[tuple[int, int], Verdict] = {}
         for places in _by_prompt(asked).values():
             one = asked[places[0][0]][places[0][1]]
@@ -289,24 +290,7 @@ class QuestionScorer(SharedImageScorer):
         found = self._metric.verdicts(asked, [[given[q] for q in queries] for given in replies])
         return [_checked(verdict) for verdict in found]
 
-    def _ask(
-        self, images: Sequence[Any], asked: Sequence[Sequence[AskedQuestions]]
-    ) -> list[dict[Query, Reply]]:
-        """For each image, the reply to each query; what two prompts have in common is put once."""
-        wanted = [
-            list(dict.fromkeys(query for one in of_image for query in self._queries(one)))
-            for of_image in asked
-        ]
-        rows = [row for row, queries in enumerate(wanted) if queries]
-        given = self._call([images[row] for row in rows], [wanted[row] for row in rows])
-        replies: list[dict[Query, Reply]] = [{} for _ in wanted]
-        for row, of_image in zip(rows, given, strict=True):
-            replies[row] = dict(zip(wanted[row], of_image, strict=True))
-        return replies
-
-    def _call(self, images: Sequence[Any], queries: Sequence[Sequence[Query]]) -> list[list[Reply]]:
-        if not queries:
-            return []
+    def _ask(self, images: Sequence[Any], queries: Sequence[Sequence[Query]]) -> list[list[Reply]]:
         prompts = [[query.prompt for query in of_image] for of_image in queries]
         kinds = {bool(query.candidates) for of_image in queries for query in of_image}
         if len(kinds) > 1:

@@ -22,8 +22,9 @@ from evaluator.commands.scorers_run import Facts, write_files
 from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, load_rows
 from evaluator.scoring.asking import ScoringPlan
-from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn, ShardFolder
+from evaluator.scoring.column import RunVerdict, ScoreColumn, ShardFolder
 from evaluator.scoring.engine import EngineOptions, run_plan
+from leaderboard.records import Cost
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import Run, code_of, typed
 from tests.evaluator.scorers.tiny_models import save_clip
@@ -155,7 +156,7 @@ def test_elements_and_answers_have_files_of_their_own(tmp_path: Path) -> None:
     column = ScoreColumn(
         overall=pd.Series([1.0, 2.0, 3.0], index=pd.Index(PAIRS, name="pair_id")),
         elements=elements,
-        cost=Cost(3, 3, 1.0, 3.0, 0, 0),
+        cost=Cost(pairs=3, images=3, seconds=1.0, pairs_per_s=3.0),
         answers=answers,
         findings=(),
         environment={"engine": "local"},

@@ -93,7 +93,7 @@ def test_a_run_whose_box_was_killed_goes_on_where_it_was(
     assert len(list((tmp_path / "shards").iterdir())) == 2
 
     column = run(bubblewrap, submit(COUNTING), tmp_path / "shards", EVERY_BATCH)
-    assert column.cost.resumed_pairs == 12
+    assert column.resumed_pairs == 12
     # Four images were decoded by the first box; only the other six by the second.
     assert int(column.overall.max()) == 6
     assert column.cost.images == 10

@@ -29,7 +29,6 @@ from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import run_plan
-from evaluator.submission.runs import cost_record
 from tests.evaluator.scorers.chat_server import (
     KEY,
     MODEL,
@@ -232,7 +231,7 @@ def test_a_run_has_the_price_of_its_replies_and_a_rerun_the_same(
 
     first = column("first")
     assert first.cost.usd == pytest.approx(8 * one_usd)
-    assert cost_record(first.cost).usd_per_1000_pairs == pytest.approx(1000 * one_usd)
+    assert first.cost.usd_per_1000_pairs == pytest.approx(1000 * one_usd)
     endpoints_file(tmp_path, find_endpoint("here").address, budget_usd=0.0)
     again = column("second")  # From what is kept, and not paid for.
     assert again.cost.usd == first.cost.usd

@@ -278,7 +278,7 @@ def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_the
     assert kept
     assert all(local.overall[pair_id] == score for pair_id, score in kept.items())
     found = run(AccidentSource(tmp_path), tmp_path / "shards", second)
-    assert found.cost.resumed_pairs == len(kept) < found.cost.pairs
+    assert found.resumed_pairs == len(kept) < found.cost.pairs
     # The rest is cut into other batches, so it has other last bits; what was kept is as it was.
     assert (found.overall - local.overall).abs().max() < 1e-6
     assert all(found.overall[pair_id] == score for pair_id, score in kept.items())
