@@ -241,20 +241,6 @@ def _looked_at_often(right: IntArray, wrong: IntArray, threshold: float) -> Floa
     return found
 
 
-def chance_named(
-    asked: int, accuracy: float, threshold: float, *, level: float = 0.05, n_raters: int = 1
-) -> float:
-    """Chance that a rater of this accuracy is named after so many questions, checked once.
-
-    Exact for the first of `n_raters` that Holm's correction looks at, so at least this. Numbers are
-    whole, so one question more can lower it a little. With a threshold of 0.75 one who clicks at
-    random on two answers is named among 20 raters with a chance of 0.9 from 66 questions on.
-    """
-    right = np.arange(asked + 1)
-    named = _looked_at_once(right, asked - right, threshold) <= level / n_raters
-    return float(scipy.stats.binom.pmf(right, asked, accuracy)[named].sum())
-
-
 def repeated_answers(
     raters: IntArray, questions: IntArray, answers: IntArray, n_raters: int
 ) -> tuple[IntArray, IntArray]:

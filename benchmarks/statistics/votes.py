@@ -87,8 +87,6 @@ class VoteBoard:
     # number of the class: between two classes of a group all votes went one way, so that the
     # penalty alone keeps their difference finite (Ford, American Mathematical Monthly 1957)
     classes: IntArray
-    unbeaten: BoolArray  # whether it won all of its votes
-    winless: BoolArray  # whether it lost all of its votes
     strengths: FloatArray  # log odds against the mean of the group
     strengths_low: FloatArray
     strengths_high: FloatArray
@@ -147,8 +145,6 @@ def vote_board(
         n_votes=n_votes,
         groups=groups,
         classes=classes,
-        unbeaten=voted & ~wins.any(axis=0),
-        winless=voted & ~wins.any(axis=1),
         strengths=strengths,
         strengths_low=strengths - half,
         strengths_high=strengths + half,

@@ -33,7 +33,7 @@ from evaluator.commands.check_report import (
     verdict_of,
 )
 from evaluator.commands.common import DEFAULT_MODELS, console, now, stopped_in_words
-from evaluator.commands.progress import image_bar, local_source, run_bars
+from evaluator.commands.progress import local_source, progress_bar, run_bars
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.source import PREFIX
@@ -344,7 +344,7 @@ def check_generations(
 ) -> bool:
     """Say what is missing or wrong; True where nothing is."""
     resolve = AnyPrompts(PromptSets(load_prompt_sets(), data), registry)
-    with image_bar() as tell, opened_images(path) as source:
+    with progress_bar("looking at images", transient=True) as tell, opened_images(path) as source:
         taken = take(source, resolve, said=said, listener=listening(tell))
     if as_json:
         typer.echo(json.dumps(_record(taken), indent=1))

@@ -19,6 +19,7 @@ from benchmarks.errors import AssayError
 from benchmarks.prompt_sets.prompt_set import SEEDS, load_prompt_sets, parse_seeds, with_prompt_sets
 from benchmarks.registry import find, load_registry
 from evaluator.commands.common import console, stopped_in_words
+from evaluator.commands.progress import progress_bar
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.endpoint_run import EndpointRequest, EndpointSummary, ask_for_images
@@ -36,10 +37,10 @@ from evaluator.generation.manifest import Dtype, Scalar, SeedMode
 from evaluator.generation.overview import (
     EndpointOutline,
     Outline,
-    bar,
     endpoint_lines,
     facts_table,
     grid_table,
+    rate_words,
     report_lines,
     summary_lines,
 )
@@ -511,7 +512,7 @@ def _drawn(outline: Outline | EndpointOutline, request: ModelRequest, drawing: D
     """Draw what is missing, and check all of the folder."""
     summary: Summary | EndpointSummary
     if isinstance(outline, EndpointOutline):
-        with bar("images", errors()) as listener:
+        with progress_bar("images", rate_words) as listener:
             summary = ask_for_images(outline.request, outline.folder, listener)
         lines = endpoint_lines(summary)
     else:
@@ -544,7 +545,7 @@ def draw_outline(outline: Outline, loaded: LoadedPipeline, **how: Any) -> Summar
         recipe=outline.recipe.name if outline.recipe else "",
         **how,
     )
-    with bar("images", errors()) as listener:
+    with progress_bar("images", rate_words) as listener:
         return generate_images(loaded, request, outline.folder, listener)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.progress import (
     BarColumn,
@@ -19,13 +20,10 @@ from rich.progress import (
 from rich.text import Text
 
 from benchmarks.command_line import errors
-from evaluator.hub.source import PREFIX, Fetched, HubSource, Tell, fetched
-from evaluator.scoring.progress import Listener
+from evaluator.hub.source import PREFIX, HubSource, Tell, fetched
 from evaluator.submission.archives.entries import ArchiveLimits
 from evaluator.submission.generations.sources import GenerationsLimits
 from evaluator.worker.liveness import RunProgress
-from leaderboard.submission_service import CheckProgress
-from leaderboard.submission_service import Tell as TellImages
 
 
 @contextmanager
@@ -44,17 +42,29 @@ def run_bars(total: int | None = None) -> Iterator[Callable[[RunProgress], None]
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Listener]:
-    """Show one bar while inside."""
+def progress_bar(
+    what: str, rate: Callable[[float], str] | None = None, *, transient: bool = False
+) -> Iterator[Callable[[Any], None]]:
+    """Show one bar while inside; gives its listener, to any progress with `done` and `total`.
+
+    `rate`: a speed in words, where the bar says it. `transient`: whether the bar goes at the end.
+    """
     columns = (
-        TextColumn("{task.description}"),
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=errors()) as bar:
-        task = bar.add_task(what)
-        yield lambda progress: bar.update(task, completed=progress.done, total=progress.total)
+    with Progress(*columns, console=errors(), transient=transient) as bars:
+        task = bars.add_task(what, total=None, rate="")
+
+        def listen(now: Any) -> None:
+            said = "" if rate is None else rate(now.rate)
+            bars.update(task, completed=now.done, total=now.total, rate=said)
+
+        yield listen
 
 
 class _Bars:
@@ -90,17 +100,22 @@ def local_source(named: str) -> Iterator[Path]:
 
     What had to be fetched is removed afterwards.
     """
-    if not named.startswith(PREFIX):
-        yield Path(named)
-        return
     of_images = named.startswith(f"{PREFIX}datasets/")
-    with fetched_source(named, GenerationsLimits() if of_images else ArchiveLimits()) as found:
-        yield found.folder
+    with fetched_source(named, GenerationsLimits() if of_images else ArchiveLimits()) as (place, _):
+        yield place
 
 
 @contextmanager
-def fetched_source(named: str, limits: ArchiveLimits | GenerationsLimits) -> Iterator[Fetched]:
-    """A repository of the Hub, fetched under a bar, and removed afterwards."""
+def fetched_source(
+    named: str, limits: ArchiveLimits | GenerationsLimits
+) -> Iterator[tuple[Path, str]]:
+    """A path, or a repository of the Hub, fetched under a bar and removed afterwards.
+
+    Gives where its files are, and of a repository the commit, as `hub:owner/name@commit`.
+    """
+    if not named.startswith(PREFIX):
+        yield Path(named), ""
+        return
     # Whoever types this may fetch what their own token opens.
     source = HubSource.parse(named, token=True)
     with ExitStack() as stack:
@@ -108,7 +123,7 @@ def fetched_source(named: str, limits: ArchiveLimits | GenerationsLimits) -> Ite
             found = stack.enter_context(
                 fetched(source, most_files=limits.entries, most_bytes=limits.total_bytes, tell=tell)
             )
-        yield found
+        yield found.folder, found.source
 
 
 @contextmanager
@@ -121,24 +136,5 @@ def download_bar() -> Iterator[Tell]:
         def tell(name: str, done: int, total: int) -> None:
             shown = Text(name).plain[-_SHOWN:].replace("[", "\\[")
             bars.update(task, description=shown, completed=done, total=total)
-
-        yield tell
-
-
-@contextmanager
-def image_bar() -> Iterator[TellImages]:
-    """A bar over all images while inside, on standard error, with the time that is left."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("looking at images"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=errors(), transient=True) as bars:
-        task = bars.add_task("images", total=None)
-
-        def tell(now: CheckProgress) -> None:
-            bars.update(task, completed=now.done, total=now.total)
 
         yield tell

@@ -33,7 +33,7 @@ from evaluator.commands.common import (
     stopped_in_words,
     table,
 )
-from evaluator.commands.progress import image_bar, run_bars
+from evaluator.commands.progress import progress_bar, run_bars
 from evaluator.commands.scorer_options import RuntimeOf, range_of
 from evaluator.image_folder import (
     ImagePair,
@@ -234,7 +234,7 @@ def _looked_at(
     places: Mapping[str, Path], rows: Sequence[PromptRow], *, crossing: bool
 ) -> MatchedImages:
     found = crossed(places, rows) if crossing else matched(places, rows)
-    with image_bar() as tell:
+    with progress_bar("looking at images", transient=True) as tell:
         return readable(found, lambda done, total: tell(CheckProgress(done, total)))
 
 

@@ -23,7 +23,7 @@ from evaluator.commands.common import (
     stopped_in_words,
     store_words,
 )
-from evaluator.commands.progress import fetched_source, image_bar, run_bars
+from evaluator.commands.progress import fetched_source, progress_bar, run_bars
 from evaluator.commands.status import exit_code_of, watched
 from evaluator.commands.submit_builtin import WantedBuiltins, send_builtins, single
 from evaluator.commands.worker_loop import make_worker
@@ -218,11 +218,8 @@ def _send_module(
 ) -> SubmissionReceipt:
     receipt = _read_receipt(place)
     with ExitStack() as stack:
-        folder, origin = Path(named), ""
-        if named.startswith(PREFIX):
-            found = stack.enter_context(fetched_source(named, ArchiveLimits()))
-            folder, origin = found.folder, found.source
-        else:
+        folder, origin = stack.enter_context(fetched_source(named, ArchiveLimits()))
+        if not origin:
             stack.enter_context(errors().status("Checking and storing the module"))
         return desk.submit_metric(
             folder,
@@ -244,11 +241,8 @@ def _send_generations(
     private: bool,
 ) -> SubmissionReceipt:
     with ExitStack() as stack:
-        place, origin = Path(named), ""
-        if named.startswith(PREFIX):
-            found = stack.enter_context(fetched_source(named, GenerationsLimits()))
-            place, origin = found.folder, found.source
-        tell = stack.enter_context(image_bar())
+        place, origin = stack.enter_context(fetched_source(named, GenerationsLimits()))
+        tell = stack.enter_context(progress_bar("looking at images", transient=True))
         return desk.submit_generations(
             place,
             account=person,

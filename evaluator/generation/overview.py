@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
@@ -33,7 +23,6 @@ from evaluator.generation.recipes import (
     find_recipe,
     load_recipes,
 )
-from evaluator.scoring.progress import Progress as Moment
 from leaderboard.text import size_words
 
 if TYPE_CHECKING:
@@ -136,27 +125,8 @@ MOST_PROBLEMS = 20
 _NAMED = 6
 
 
-@contextmanager
-def bar(title: str, console: Console) -> Iterator[Callable[[Moment], None]]:
-    """Show a bar while inside; gives its listener."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as bars:
-        task = bars.add_task(title, total=None, rate="")
-
-        def listen(now: Moment) -> None:
-            bars.update(task, completed=now.done, total=now.total, rate=_rate(now.rate))
-
-        yield listen
-
-
-def _rate(per_second: float) -> str:
+def rate_words(per_second: float) -> str:
+    """How fast images are drawn."""
     if not per_second:
         return "first batch"
     if per_second >= 1:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from benchmarks.statistics.raters import chance_named, check_raters, repeated_answers
+from benchmarks.statistics.raters import check_raters, repeated_answers
 
 
 def test_limits_and_p_values_are_those_of_the_exact_binomial_test() -> None:
@@ -92,31 +92,6 @@ def test_the_likelihood_ratio_averages_over_accuracies_below_the_threshold() -> 
     average = scipy.integrate.quad(ratio, 0, 0.75)[0]
     found = check_raters(np.array([11]), np.array([20]), 0.75, every_look=True)
     assert found.p_values[0] == pytest.approx(1 / average)
-
-
-@pytest.mark.parametrize(
-    ("asked", "accuracy", "n_raters", "expected"),
-    [(40, 0.5, 1, 0.923), (66, 0.5, 20, 0.9), (20, 0.25, 100, 0.898), (10, 0.5, 20, 0.055)],
-)
-def test_the_chance_to_name_one_who_clicks_at_random_is_that_of_simulated_boards(
-    asked: int, accuracy: float, n_raters: int, expected: float
-) -> None:
-    found = chance_named(asked, accuracy, 0.75, n_raters=n_raters)
-    assert found == pytest.approx(expected, abs=0.02)
-    rng = np.random.default_rng(0)
-    times = 400
-    named = 0
-    for _ in range(times):
-        right = np.full(n_raters, asked)
-        right[0] = rng.binomial(asked, accuracy)
-        named += int(check_raters(right, np.full(n_raters, asked), 0.75).careless[0])
-    assert named / times == pytest.approx(found, abs=4 * math.sqrt(found * (1 - found) / times))
-
-
-def test_the_chance_to_name_stays_where_the_reference_says_though_it_rises_in_steps() -> None:
-    chances = np.array([chance_named(n, 0.5, 0.75, n_raters=20) for n in range(200)])
-    assert chances[64] > 0.9
-    assert np.flatnonzero(chances < 0.9).max() == 65
 
 
 def test_repeats_are_compared_with_the_time_before() -> None:

@@ -181,8 +181,6 @@ def test_a_model_that_won_everything_is_first_finite_and_named() -> None:
     rows += [(1, 2, 1.0), (2, 1, 1.0)] * 10
     rows += [(3, j, 0.0) for j in (1, 2) for _ in range(20)]
     board = vote_board(votes_of(*rows), 4)
-    assert board.unbeaten.tolist() == [True, False, False, False]
-    assert board.winless.tolist() == [False, False, False, True]
     assert len({*board.groups}) == 1
     assert board.classes[1] == board.classes[2]
     assert len({*board.classes}) == 3
@@ -198,7 +196,6 @@ def test_no_votes_give_a_board_of_no_values() -> None:
         assert board.n_votes.tolist() == [0, 0, 0]
         assert np.isnan([board.strengths, board.ranks, board.win_rates, board.strengths_low]).all()
         assert np.isnan(board.p_values).all()
-        assert not board.unbeaten.any()
 
 
 def test_a_prompt_of_half_the_chance_counts_twice() -> None:
