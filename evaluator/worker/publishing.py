@@ -108,10 +108,33 @@ def judge(
     judged_at: datetime,
 ) -> Judged:
     """Compute every measure of one run."""
+    measured, result = _measured(submission, scored, benchmark, data, judged_at)
+    hashes = {"scores_sha256": score_hashes(scored.table)}
+    result = result.model_copy(update=hashes).with_reports(
+        lambda report: _of_its_own(report, benchmark)
+    )
+    if not benchmark.card.answers_public:
+        result = public_result(result)
+    return Judged(
+        Published(submission, result, Draws(measured.resamples, measured.contributions)),
+        measured,
+        scored.table,
+        benchmark.card.answers_public,
+    )
+
+
+def _measured(
+    submission: Submission,
+    scored: Scored,
+    benchmark: Benchmark,
+    data: Path | None,
+    judged_at: datetime,
+) -> tuple[Measured, RunResult]:
+    """Every measure of one run, and the record of it."""
     answers = benchmark.answers(data)
     plan = benchmark.plan(answers)
     measured = benchmark.evaluate(scored.table, answers)
-    result = RunResult(
+    return measured, RunResult(
         submission_id=submission.submission_id,
         benchmark=benchmark.name,
         revision=benchmark.card.revision,
@@ -128,16 +151,8 @@ def judge(
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
         trust=scored.trust,
         outputs=dict(scored.outputs),
-        scores_sha256=score_hashes(scored.table),
+        judges=dict(scored.judges),
         judged_at=judged_at,
-    ).with_reports(lambda report: _of_its_own(report, benchmark))
-    if not benchmark.card.answers_public:
-        result = public_result(result)
-    return Judged(
-        Published(submission, result, Draws(measured.resamples, measured.contributions)),
-        measured,
-        scored.table,
-        benchmark.card.answers_public,
     )
 
 
@@ -188,24 +203,9 @@ def judge_generations(
     judged_at: datetime,
 ) -> JudgedGenerations:
     """Mean scores of one model by every metric that scored it; what is shown is added later."""
-    answers = benchmark.answers(data)
-    plan = benchmark.plan(answers)
-    measured = benchmark.evaluate(scored.table, answers)
+    measured, result = _measured(submission, scored, benchmark, data, judged_at)
     rows = tuple(replace(row, metric=submission.name) for row in measured.rows)
-    result = RunResult(
-        submission_id=submission.submission_id,
-        benchmark=benchmark.name,
-        revision=benchmark.card.revision,
-        protocol=benchmark.card.protocol,
-        rows=tuple(row.to_json() for row in rows),
-        resampling_seed=plan.seed,
-        n_resamples=plan.n_resamples,
-        isolation=scored.isolation,
-        versions=versions("pillow"),
-        sources=dict(answers.sources),
-        judges=dict(scored.judges),
-        judged_at=judged_at,
-    )
+    result = result.model_copy(update={"rows": tuple(row.to_json() for row in rows)})
     return JudgedGenerations(
         Published(submission, result), Measured(rows, measured.resamples), scored.table, True
     )
