@@ -109,13 +109,14 @@ class Leftovers:
             log.warning("What is left of it was not removed: %s", error, extra=about(name))
 
     def sweep(self, now: datetime) -> None:
-        """Remove what workers before this one left on the disk and nobody needs."""
+        """Remove what workers before this one left on the disk and in the store, and nobody needs."""
         self.scorers.sweep(now.timestamp())
         self.spool.sweep((now - _OLD).timestamp())
         try:
+            self.at.store.sweep()
             self._sweep_known()
         except TransientError as error:
-            log.warning("What is left on the disk is looked through later: %s", error)
+            log.warning("What is left is looked through later: %s", error)
 
     def _sweep_known(self) -> None:
         # Listed first: what is written meanwhile is for a state that is not read yet.

@@ -175,6 +175,13 @@ class FolderRepository:
             self.finish_interrupted()
             return version
 
+    def sweep(self) -> None:
+        """Finish or drop a commit whose process died; one that is being made is waited for."""
+        with failing("drop what is left of a commit"):
+            self._settle()
+            with self._locked():
+                pass
+
     @property
     def _journal(self) -> Path:
         return self._control / "journal.json"
@@ -294,9 +301,16 @@ def folder_store(root: Path, clock: Callable[[], datetime] | None = None) -> Sto
     """The store in `root/public`, `root/private` and `root/live`; made, the second is for us alone."""
     with suppress(OSError):  # it is there already, or told of in words below
         (root / "private").mkdir(mode=0o700, parents=True)
+    public, private = FolderRepository(root / "public"), FolderRepository(root / "private")
+
+    def sweep() -> None:
+        public.sweep()
+        private.sweep()
+
     return Store(
-        public=FolderRepository(root / "public"),
-        private=FolderRepository(root / "private"),
+        public=public,
+        private=private,
         live=FolderLive(root / "live"),
         clock=clock or FolderClock(root / "live" / ".clock"),
+        sweep=sweep,
     )

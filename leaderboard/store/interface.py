@@ -101,6 +101,10 @@ def _no_waits() -> None:
     """Of a store that lets nobody wait."""
 
 
+def _nothing_to_sweep() -> None:
+    """Of a store in which the dead leave nothing."""
+
+
 def _nowhere(_version: str) -> str:
     """Of a store that keeps no history."""
     return ""
@@ -128,6 +132,7 @@ class Store:
             any time; None where nothing is.
         wait_no_more: this process is to end: whoever waits for the medium is told so at once, and
             from now on only what needs no wait is done.
+        sweep: drop what processes that died left in the store, and nothing of those that live.
         heartbeats_shared: whether workers of other machines see those of this one.
         private_readable: whether this process may read the private repository; without it, boards,
             results and the public queue can be read.
@@ -146,6 +151,7 @@ class Store:
     look_anew: Callable[[], None] = _nothing_to_forget
     cache: Path | None = None
     wait_no_more: Callable[[], None] = _no_waits
+    sweep: Callable[[], None] = _nothing_to_sweep
     heartbeats_shared: bool = True
     private_readable: Callable[[], bool] = _always
     permanent_address: Callable[[str], str] = _nowhere

@@ -47,7 +47,7 @@ PLANS = {
     # What a store in a folder gets with its first publication alone is left out of the steps;
     # computing writes nothing.
     "folder": Plan(
-        20260107, 210, frozenset(Stage), 3, 8, 3, (300, 20), 2, 100,
+        20260107, 180, frozenset(Stage), 2, 8, 3, (300, 20), 2, 100,
         frozenset(Stage) - {Stage.COMPUTE},
     ),
     "hub": Plan(

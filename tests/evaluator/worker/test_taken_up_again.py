@@ -221,6 +221,17 @@ def test_a_killed_workers_claims_are_taken_up_at_once_on_the_same_machine(tmp_pa
     assert ["ended" in claim.reason for claim in claims] == [False, True]
 
 
+@pytest.mark.parametrize("side", ["public", "private"])
+def test_a_worker_that_starts_drops_what_a_killed_one_staged_of_a_commit(
+    tmp_path: Path, side: str
+) -> None:
+    rig = Rig(tmp_path, store=folder_store(tmp_path / "store"))
+    staged = tmp_path / "store" / side / ".commits" / "staged-of-the-killed"
+    staged.mkdir()
+    rig.worker().run_all()
+    assert not staged.exists()
+
+
 def test_the_first_signal_asks_and_the_second_interrupts() -> None:
     stop, wake = threading.Event(), threading.Event()
     before = signal.getsignal(signal.SIGTERM)

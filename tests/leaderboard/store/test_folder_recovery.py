@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import TransientError
-from benchmarks.sources.output import DRAFT
-from leaderboard.store.folder import FolderRepository
+from benchmarks.sources.output import DRAFT, replace_durably
+from leaderboard.store import folder
+from leaderboard.store.folder import FolderRepository, folder_store
 from leaderboard.store.interface import NotFoundError, transact
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import contents, put
@@ -47,6 +48,8 @@ def _die_at(root: Path, step: str) -> None:
 
     if step == "before":
         repository._write_journal = die  # type: ignore[method-assign, assignment]
+    elif step == "staged":
+        setattr(folder, "replace_durably", die)  # noqa: B010 (it exports no such name)
     elif step == "after":
         finish = repository._finish_journal
         repository._finish_journal = (  # type: ignore[method-assign]
@@ -66,7 +69,7 @@ def _die_at(root: Path, step: str) -> None:
 
 
 def kill_at(root: Path, step: str) -> None:
-    """Be killed before or after the journal of a commit is written, or amid its moves."""
+    """Be killed before a commit is staged or when it is, after its journal is written, or amid its moves."""
     child = multiprocessing.get_context("spawn").Process(target=_die_at, args=(root, step))
     child.start()
     child.join()
@@ -74,10 +77,10 @@ def kill_at(root: Path, step: str) -> None:
 
 
 @pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize("step", ["before", "after", "amid"])
+@pytest.mark.parametrize("step", ["before", "staged", "after", "amid"])
 def test_a_killed_commit_is_whole_or_absent_when_reopened(tmp_path: Path, step: str) -> None:
     kill_at(tmp_path, step)
-    expected, head = (OLD, "1") if step == "before" else (NEW, "2")
+    expected, head = (OLD, "1") if step in {"before", "staged"} else (NEW, "2")
     opened = FolderRepository(tmp_path)
     assert (on_disk(tmp_path), contents(opened), opened.head()) == (expected, expected, head)
     put(opened, {"one": b"later"})
@@ -121,6 +124,37 @@ def test_a_listing_is_of_one_version(
 
     monkeypatch.setattr(repository, "_walk", overtaken)
     assert repository.list() == ("b",)
+
+
+@pytest.mark.parametrize("side", ["public", "private"])
+def test_a_sweep_takes_what_the_killed_staged_though_no_commit_follows(
+    tmp_path: Path, side: str
+) -> None:
+    store, control = folder_store(tmp_path), tmp_path / side / ".commits"
+    put(getattr(store, side), OLD)
+    kill_at(tmp_path / side, "staged")
+    assert list(control.glob("staged-*"))
+    store.sweep()
+    assert sorted(p.name for p in control.iterdir()) == ["lock", "version"]
+    assert contents(getattr(store, side)) == OLD
+
+
+def test_a_sweep_takes_nothing_that_a_living_process_stages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = folder_store(tmp_path)
+    sweeping = threading.Thread(target=store.sweep)
+
+    def while_swept(path: Path, content: bytes) -> None:
+        sweeping.start()
+        sweeping.join(0.2)  # Long enough to sweep, where nothing keeps it waiting.
+        replace_durably(path, content)
+
+    monkeypatch.setattr(folder, "replace_durably", while_swept)
+    put(store.public, NEW)
+    sweeping.join(60)
+    assert not sweeping.is_alive()
+    assert contents(store.public) == NEW
 
 
 def test_drafts_of_the_killed_are_dropped(tmp_path: Path, repository: FolderRepository) -> None:
