@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
@@ -58,7 +60,7 @@ from leaderboard.store.live.interface import FolderLive
 from leaderboard.store.live.wire import SECRET, checked_secret
 from leaderboard.store.opening import StoreName
 from leaderboard.submission_service import SandboxAvailability
-from leaderboard.votes.committing import VoteCommitter
+from leaderboard.votes.committing import votes_committed
 from leaderboard.votes.disagreement import disagreements
 from leaderboard.votes.service import VOTES, VoteLimits, VotingService
 from leaderboard.web.page import all_pages
@@ -239,28 +241,28 @@ def main(words: Sequence[str] = ()) -> int:
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
         return error.exit_code
-    try:
-        app.launch(
-            server_name=settings.host,
-            server_port=settings.port,
-            prevent_thread_lock=True,
-            quiet=True,
-            **launch_options(settings.sign_in, routes, source),
-        )
-    except OSError:  # its words are of settings of Gradio, which this does not read
-        sys.stderr.write(
-            f"error [port_unavailable]: Cannot listen at {settings.host}:{settings.port}: another "
-            "program has it, or it is not yours to use. Choose another port with PORT.\n"
-        )
-        return SubmitterError.exit_code
-    committer = VoteCommitter(voting, settings.votes_commit_s) if voting else None
-    if committer is not None:
-        committer.start()
-    sys.stdout.write(f"Serving at http://{settings.host}:{settings.port} (Ctrl-C stops)\n")
-    sys.stdout.flush()
-    app.block_thread()
-    if committer is not None:
-        committer.stop()
+    # SIGTERM is as Ctrl-C from here on: the server closes, and then the last votes are stored.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    committing = votes_committed(voting, settings.votes_commit_s) if voting else nullcontext()
+    with suppress(KeyboardInterrupt), committing:
+        try:
+            app.launch(
+                server_name=settings.host,
+                server_port=settings.port,
+                prevent_thread_lock=True,
+                quiet=True,
+                **launch_options(settings.sign_in, routes, source),
+            )
+        except OSError:  # its words are of settings of Gradio, which this does not read
+            sys.stderr.write(
+                "error [port_unavailable]: Cannot listen at "
+                f"{settings.host}:{settings.port}: another program has it, or it is not yours to "
+                "use. Choose another port with PORT.\n"
+            )
+            return SubmitterError.exit_code
+        sys.stdout.write(f"Serving at http://{settings.host}:{settings.port} (Ctrl-C stops)\n")
+        sys.stdout.flush()
+        app.block_thread()
     return 0
 
 

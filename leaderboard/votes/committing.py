@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from leaderboard.votes.service import VotingService
 
 log = logging.getLogger(__name__)
 
+END_WITHIN_S = 4.0
+"""Wait for the last commit. Connections close in 5 s, and `docker stop` kills after 10 s."""
 
-class VoteCommitter:
-    """Thread that brings votes to the store, and once more when it ends."""
 
-    def __init__(self, service: VotingService, every_s: float) -> None:
-        self._service, self._every_s = service, every_s
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="votes", daemon=True)
+@contextmanager
+def votes_committed(
+    service: VotingService, every_s: float, end_within_s: float = END_WITHIN_S
+) -> Iterator[None]:
+    """While this is entered, a thread brings votes to the store, and once more at the end.
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+    What is not stored in time then stays in its journal for the next start.
+    """
+    over = threading.Event()
 
-    def stop(self) -> None:
-        """End, when all that is there is stored or refused."""
-        self._over.set()
-        self._thread.join()
+    def run() -> None:
+        while not over.wait(every_s):
+            _commit(service)
+        _commit(service)
 
-    def _run(self) -> None:
-        while not self._over.wait(self._every_s):
-            self._commit()
-        self._commit()
+    thread = threading.Thread(target=run, name="votes", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(end_within_s)
 
-    def _commit(self) -> None:
-        try:
-            self._service.commit()
-        except Exception:
-            log.exception("Votes wait in their journals: the next commit takes them.")
+
+def _commit(service: VotingService) -> None:
+    try:
+        service.commit()
+    except Exception:
+        log.exception("Votes wait in their journals: the next commit takes them.")

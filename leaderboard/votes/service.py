@@ -7,6 +7,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -101,6 +102,7 @@ class VotingService:
         self._journals: dict[str, Journal] = {}
         self._polls: dict[str, KeptFile[Poll | None]] = {}
         self._bans = KeptFile(store.public, BANS_PATH, parse_bans, dict[str, Ban]())
+        self._heads: dict[str, str] = {}  # of the private repository, when a poll was read last
         self._images: dict[tuple[str, datetime], dict[str, tuple[int, ...]]] = {}
 
     def polls(self) -> list[Poll]:
@@ -220,14 +222,30 @@ class VotingService:
         """Bring the votes that the store has not to it; returns how many they were.
 
         Those of a poll that cannot be stored now stay in its journal, and the others are stored.
+        Votes that other sites stored count here from then on.
         """
         stored = 0
-        for name in journal_names(self._folder):
+        for name in self._polls_to_commit():
             try:
                 stored += _commit(self._store, name, self._journal(name))
+                self._take_in(name)
             except (AssayError, OSError) as error:
                 log.warning("Votes on %s wait in their journal: %s", name, error)
         return stored
+
+    def _polls_to_commit(self) -> list[str]:
+        """Polls with a journal on this machine, and the open ones while the store answers."""
+        names = set(journal_names(self._folder))
+        with suppress(AssayError):
+            names.update(one.prompt_set for one in self.polls())
+        return sorted(names)
+
+    def _take_in(self, prompt_set: str) -> None:
+        """Let the votes of the store count, where it changed since they were read."""
+        head = self._store.private.head()
+        if self._heads.get(prompt_set) != head:
+            self.votes(prompt_set)
+            self._heads[prompt_set] = head
 
     def votes(self, prompt_set: str) -> Journal:
         """The journal of a poll with all votes of this machine and of the store."""

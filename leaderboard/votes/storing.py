@@ -62,8 +62,8 @@ def poll_names(private: Repository) -> tuple[str, ...]:
 def read_votes(private: Repository, prompt_set: str) -> list[Vote]:
     """The votes of a poll in the order of the files, each once."""
     found: dict[str, Vote] = {}
-    for path in _files(private, prompt_set):
-        for vote in _parse(private.read(path), path):
+    for votes in _read_files(private, prompt_set):
+        for vote in votes:
             found.setdefault(vote.ballot.ballot_id, vote)
     return list(found.values())
 
@@ -76,25 +76,24 @@ def store_votes(private: Repository, prompt_set: str, votes: Sequence[Vote]) -> 
     """
 
     def change() -> Changes:
-        known = {vote.ballot.ballot_id for vote in read_votes(private, prompt_set)}
+        files = _read_files(private, prompt_set)
+        known = {vote.ballot.ballot_id for file in files for vote in file}
         fresh = [vote for vote in votes if vote.ballot.ballot_id not in known]
-        files = _files(private, prompt_set)
         if not fresh:
             return {}
-        last = _parse(private.read(files[-1]), files[-1]) if files else []
-        first = max(len(files) - 1, 0)
-        lines = [*last, *fresh] if len(last) < PER_FILE else fresh
-        start = first if len(last) < PER_FILE else len(files)
+        last = files.pop() if files and len(files[-1]) < PER_FILE else []
+        lines = [*last, *fresh]
         return {
-            votes_path(prompt_set, start + place): vote_lines(lines[at : at + PER_FILE])
+            votes_path(prompt_set, len(files) + place): vote_lines(lines[at : at + PER_FILE])
             for place, at in enumerate(range(0, len(lines), PER_FILE))
         }
 
     transact(private, change, f"votes on {prompt_set}")
 
 
-def _files(private: Repository, prompt_set: str) -> tuple[str, ...]:
-    return private.list(f"{FOLDER}{prompt_set}/votes-")
+def _read_files(private: Repository, prompt_set: str) -> list[list[Vote]]:
+    paths = private.list(f"{FOLDER}{prompt_set}/votes-")
+    return [_parse(private.read(path), path) for path in paths]
 
 
 def vote_lines(votes: Sequence[Vote]) -> bytes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from leaderboard.votes.committing import VoteCommitter
+from leaderboard.votes.committing import votes_committed
 from leaderboard.votes.journal import Journal
 from leaderboard.votes.records import Answer, Ballot, Choice
 from leaderboard.votes.storing import read_votes
@@ -64,9 +65,32 @@ def test_votes_are_committed_after_a_defect(booth: Booth, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(booth.service, "commit", defective)
     booth.vote(ADA)
-    committer = VoteCommitter(booth.service, 0.01)
-    committer.start()
-    assert again.wait(20)
-    booth.vote(BOB)
-    committer.stop()
+    with votes_committed(booth.service, 0.01):
+        assert again.wait(20)
+        booth.vote(BOB)
     assert len(read_votes(booth.store.private, SET)) == 2
+
+
+def test_an_end_waits_only_so_long_for_a_store_and_the_next_start_has_the_votes(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers = threading.Event(), threading.Event()
+    commit = booth.store.private.commit
+
+    def when_it_answers(*given: Any, **more: Any) -> str:
+        asked.set()
+        assert answers.wait(60)
+        return commit(*given, **more)
+
+    booth.vote(ADA)
+    with monkeypatch.context() as patched:
+        patched.setattr(booth.store.private, "commit", when_it_answers)
+        with votes_committed(booth.service, 300.0, end_within_s=0.1):
+            pass
+        assert asked.wait(60)
+    # The next start stores the vote that the end still waits to store.
+    assert booth.restarted().commit() == 1
+    answers.set()
+    next(one for one in threading.enumerate() if one.name == "votes").join(60)
+    assert len(read_votes(booth.store.private, SET)) == 1
+    assert booth.restarted().commit() == 0

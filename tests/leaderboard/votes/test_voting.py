@@ -25,7 +25,7 @@ from leaderboard.votes import storing
 from leaderboard.votes.disagreement import disagreements
 from leaderboard.votes.drawing import BallotDraw, Candidates
 from leaderboard.votes.polls import close_poll
-from leaderboard.votes.records import Ballot, Choice, JournalLine, Purpose, Shares
+from leaderboard.votes.records import Ballot, Choice, JournalLine, Purpose, Shares, votes_path
 from leaderboard.votes.service import AHEAD, SIDE, Side, VoteLimits, VotingService
 from leaderboard.votes.storing import read_votes, store_votes, write_poll
 from tests.leaderboard.models.made_up_models import CLIP, VQA, world
@@ -203,6 +203,43 @@ def test_votes_of_two_machines_fill_files_in_turn(
     assert len(booth.store.private.list(f"votes/{SET}/votes-")) == 3
 
 
+def test_votes_are_added_after_one_reading_of_each_file(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "PER_FILE", 2)
+    for _ in range(4):
+        booth.vote(ADA)
+    votes = booth.service.votes(SET).unstored()
+    store_votes(booth.store.private, SET, votes[:3])
+    read, paths = booth.store.private.read, Counter[str]()
+
+    def counted(path: str) -> bytes:
+        paths[path] += 1
+        return read(path)
+
+    monkeypatch.setattr(booth.store.private, "read", counted)
+    store_votes(booth.store.private, SET, votes)
+    assert paths == {votes_path(SET, 0): 1, votes_path(SET, 1): 1}
+
+
+def test_sites_without_a_common_folder_know_what_each_has_committed(tmp_path: Path) -> None:
+    limits = VoteLimits(per_minute=99, per_day=7)
+    booth = Booth(tmp_path / "one", models=("alpha", "beta"), n_prompts=8, limits=limits)
+    booth.open()
+    here, there = booth.service, booth.restarted(tmp_path / "two")
+    booth.current(BOB, there)  # It has read the votes before anybody voted.
+    shown = [booth.vote(ADA) for _ in range(4)]
+    assert (here.commit(), there.commit()) == (4, 0)
+    booth.service = there
+    shown += [booth.vote(ADA) for _ in range(3)]
+    assert len({one.prompt_id for one in shown}) == 7, "none is asked about twice"
+    assert (there.commit(), here.commit()) == (3, 0)
+    for site in (here, there):
+        assert site.counted(ADA, SET) == 7
+        with refused("too_many_votes"):
+            site.answer(ADA, SET, booth.current(ADA, site).ballot_id, Choice.LEFT)
+
+
 def test_a_store_that_refuses_stops_nobody_and_gets_all_later(booth: Booth) -> None:
     switch = Switch()
     service = booth.restarted(store=failing(booth.store, switch))
@@ -271,6 +308,10 @@ def test_the_answers_of_an_account_in_all_polls_count_for_its_rate(tmp_path: Pat
             one.answer(ADA, "other", second.ballot_id, Choice.LEFT)
         with refused("too_many_votes"):
             one.answer(ADA, SET, booth.current(ADA).ballot_id, Choice.LEFT)
+    elsewhere = booth.restarted(tmp_path / "elsewhere")
+    assert (service.commit(), elsewhere.commit()) == (3, 0)
+    with refused("too_many_votes"):
+        elsewhere.answer(ADA, SET, booth.current(ADA, elsewhere).ballot_id, Choice.LEFT)
     booth.clock.wait(61)
     assert service.answer(ADA, "other", second.ballot_id, Choice.LEFT).counted
 

@@ -13,10 +13,14 @@ import pytest
 from app import Settings, main
 from benchmarks.errors import SubmitterError
 from leaderboard.governance.authentication import Authentication, AuthenticationMethod
+from leaderboard.store.folder import folder_store
 from leaderboard.store.live.interface import FolderLive
 from leaderboard.store.live.relay import RelayLive
 from leaderboard.store.live.wire import SECRET_HEADER
 from leaderboard.store.opening import StoreName
+from leaderboard.votes.service import VOTES
+from leaderboard.votes.storing import read_votes
+from tests.leaderboard.votes.made_up_polls import SET, Booth, voter
 from tests.leaderboard.web.serving import running_app
 
 FIRST, SECOND = "the-first-secret-of-all", "the-second-secret-of-all"
@@ -100,6 +104,16 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
         assert codes == {"v1/images/demo/nothing": 404, "mcp": 405, "submit": 200}
         assert httpx.post(f"{address}live/told", content=b"{}").status_code == 401
         assert httpx.get(f"{address}gradio_api/upload").status_code in {403, 404, 405}
+
+
+def test_a_site_that_is_told_to_end_first_brings_its_votes_to_the_store(tmp_path: Path) -> None:
+    store = folder_store(tmp_path / "store")
+    booth = Booth(tmp_path / "store" / VOTES, store=store)
+    booth.open()
+    ballot = booth.vote(voter("ada"))
+    with running_app(tmp_path):
+        assert read_votes(store.private, SET) == [], "it is not yet time"
+    assert [one.ballot for one in read_votes(store.private, SET)] == [ballot]
 
 
 @pytest.mark.slow
