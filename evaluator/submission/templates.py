@@ -395,7 +395,7 @@ def _is_source(name: str) -> bool:
 
 
 def _is_empty(content: Content, name: str) -> bool:
-    return content.files[name].n_bytes <= _BLANK and not _normalised(content.head(name, _BLANK))
+    return content.files[name] <= _BLANK and not _normalised(content.head(name, _BLANK))
 
 
 def _same(content: Content, name: str, source: bytes) -> bool:

@@ -18,9 +18,7 @@ tensor is loaded. Stricter than its readers, never laxer.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import os
 import re
 import shutil
 import struct
@@ -29,16 +27,16 @@ import tempfile
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import Any
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from benchmarks.parsing import syntax_fault
+from benchmarks.parsing import parse_json
 from benchmarks.problems import Problem, one_error
 from evaluator.submission.archives.entries import (
     GZIP,
@@ -55,6 +53,7 @@ from evaluator.submission.archives.entries import (
     reading,
     tar_entries,
     too_large,
+    too_many,
     zip_entries,
 )
 
@@ -63,42 +62,21 @@ _UNIX = 3
 
 
 @dataclass(frozen=True)
-class FileFacts:
-    """What is known of one file."""
-
-    n_bytes: int  # its size
-    sha256: str  # hash of its bytes alone
-
-
-@dataclass(frozen=True)
 class Content:
     """The files of a scoring module, in a folder of ours."""
 
     folder: Path  # where they are
-    # relative POSIX path to what is known of the file; nothing else lies in the folder
-    files: Mapping[str, FileFacts]
+    files: Mapping[str, int]  # relative POSIX path to bytes of the file; nothing else lies there
 
     @property
     def n_bytes(self) -> int:
         """Of all files together."""
-        return sum(facts.n_bytes for facts in self.files.values())
+        return sum(self.files.values())
 
     @cached_property
     def sha256(self) -> str:
         """Hash over all paths and contents."""
-        sizes = {name: facts.n_bytes for name, facts in self.files.items()}
-        return files_sha256({name: self.folder / name for name in self.files}, sizes)
-
-    def read(self, name: str, most: int) -> bytes:
-        """A small file as a whole."""
-        n_bytes = self.files[name].n_bytes
-        if n_bytes > most:
-            raise SubmitterError(
-                "too_large",
-                f"{name!r} has {mb(n_bytes)}; a file of its kind may have {mb(most)}.",
-                "Shorten it.",
-            )
-        return (self.folder / name).read_bytes()
+        return files_sha256({name: self.folder / name for name in self.files}, self.files)
 
     def head(self, name: str, most: int) -> bytes:
         """The beginning of a file, at most so many bytes of it."""
@@ -116,7 +94,7 @@ class Content:
                 info = zipfile.ZipInfo(name, _EPOCH)
                 info.create_system = _UNIX
                 info.external_attr = 0o100644 << 16
-                info.file_size = self.files[name].n_bytes
+                info.file_size = self.files[name]
                 with archive.open(info, "w") as member:
                     for piece in pieces_of(self.folder / name):
                         member.write(piece)
@@ -200,16 +178,17 @@ _SUFFIXES: Mapping[str, _Kind] = {
 }
 _FILES: Mapping[str, _Kind] = dict.fromkeys(("sitecustomize", "usercustomize"), _START)
 
-_ARCHIVE_MAGIC = (
-    b"PK\3\4",
-    b"PK\5\6",
-    b"BZh",
-    b"\xfd7zXZ\0",
-    b"7z\xbc\xaf\x27\x1c",
-    b"Rar!\x1a\x07",
-    b"\x28\xb5\x2f\xfd",
-    b"\x04\x22\x4d\x18",
-)
+_NOT_TAKEN = {
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\0": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\x04\x22\x4d\x18": "compressed with lz4",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a RAR archive",
+}
+"""Forms of archives whose readers take memory by the word of the file."""
+_ZIP = (b"PK\3\4", b"PK\5\6")
+_ARCHIVE_MAGIC = (*_ZIP, *_NOT_TAKEN)
 _MACHINE_MAGIC = (
     b"\x7fELF",
     b"\xfe\xed\xfa\xce",
@@ -309,7 +288,6 @@ _BITS: Mapping[str, int] = {
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
 _KEYS = {"dtype", "shape", "data_offsets"}
-_MOST = 1 << 63
 
 
 def weights_problems(content: Content, limits: ArchiveLimits) -> tuple[Problem, ...]:
@@ -320,7 +298,7 @@ def weights_problems(content: Content, limits: ArchiveLimits) -> tuple[Problem, 
 
 
 def _weights_problem(content: Content, name: str, limits: ArchiveLimits) -> Problem | None:
-    n_bytes = content.files[name].n_bytes
+    n_bytes = content.files[name]
     head = content.head(name, _LENGTH.size)
     try:
         if len(head) < _LENGTH.size:
@@ -334,12 +312,11 @@ def _weights_problem(content: Content, name: str, limits: ArchiveLimits) -> Prob
             )
         header = content.head(name, _LENGTH.size + length)[_LENGTH.size :]
         check_header(header, n_bytes - _LENGTH.size - length)
-    except (ValueError, RecursionError) as error:
-        fault = syntax_fault(error)
+    except ValueError as error:
         pickled = looks_like_pickle(content.head(name, HEAD_BYTES))
         return Problem(
             "bad_weights",
-            f"{name!r} is {'a pickle and ' if pickled else ''}not a safetensors file: {fault}.",
+            f"{name!r} is {'a pickle and ' if pickled else ''}not a safetensors file: {error}.",
             "Save the weights with the safetensors library (safetensors.torch.save_file).",
             file=name,
         )
@@ -350,10 +327,13 @@ def check_header(header: bytes, n_data: int) -> None:
     """Check the JSON in front of the tensors."""
     if not header.startswith(b"{"):
         raise ValueError("its header does not begin with {")
-    tensors = _json(header)
-    if not isinstance(tensors, dict):
-        raise ValueError("its header is no JSON object")  # noqa: TRY004 (of the file, not of a caller)
-    _check_metadata(tensors.pop(_METADATA, {}))
+    try:
+        tensors = parse_json(header)
+    except ValueError as error:
+        raise ValueError(f"its header, JSON in UTF-8, is broken: {error}") from error
+    metadata = tensors.pop(_METADATA, {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise ValueError(f"{_METADATA} in its header is not a list of texts")
     spans = sorted(_span(name, tensor) for name, tensor in tensors.items())
     end = 0
     for begin, after, name in spans:
@@ -363,33 +343,6 @@ def check_header(header: bytes, n_data: int) -> None:
         end = after
     if end != n_data:
         raise ValueError(f"its tensors have {end} bytes and {n_data} follow the header")
-
-
-def _json(header: bytes) -> Any:
-    try:
-        text = header.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError("its header is not UTF-8") from error
-    try:
-        return json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise ValueError("its header is not JSON") from error
-
-
-def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("its header names something twice")
-    return found
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"its header holds {constant}")
-
-
-def _check_metadata(metadata: Any) -> None:
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise ValueError(f"{_METADATA} in its header is not a list of texts")
 
 
 def _span(name: str, tensor: Any) -> tuple[int, int, str]:
@@ -413,7 +366,7 @@ def _are_sizes(values: Any) -> bool:
     return (
         isinstance(values, list)
         and len(values) <= 64
-        and all(type(v) is int and 0 <= v < _MOST for v in values)
+        and all(type(value) is int and value >= 0 for value in values)
     )
 
 
@@ -424,28 +377,31 @@ class Intake:
         self._folder = folder
         self._archive = archive
         self._limits = limits
-        self._facts: dict[str, FileFacts] = {}
+        self._sizes: dict[str, int] = {}
         self._taken: dict[str, tuple[str, bool]] = {}
-        self._made: set[Path] = set()
         self._problems: list[Problem] = []
-        self._untold = self._members = self._entries = self._bytes = 0
+        self._untold = self._entries = self._bytes = 0
 
     def take_all(self, entries: Iterable[Entry]) -> None:
         """Take every entry."""
-        for entry in entries:
-            self._count_member()
+        for number, entry in enumerate(entries, 1):
+            if number > self._limits.members:
+                most = f"{self._limits.members} members, with folders and hidden files"
+                raise too_many(self._archive, most)
             if not is_left_behind(entry.name):
                 self._take(entry)
-        if not self._facts and not self._problems:
+        if not self._sizes and not self._problems:
             raise SubmitterError(
                 "empty_archive", f"{self._archive} holds no file.", "Pack the scorer's folder."
             )
+        for path in self._folder.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
 
     def content(self) -> Content:
         """What was taken; folders around everything are taken off."""
-        wrapper = wrapper_of(self._facts)
+        wrapper = wrapper_of(self._sizes)
         n = len(wrapper)
-        return Content(self._folder / wrapper, {name[n:]: f for name, f in self._facts.items()})
+        return Content(self._folder / wrapper, {name[n:]: s for name, s in self._sizes.items()})
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with single files, as far as it is told."""
@@ -455,31 +411,32 @@ class Intake:
         return (*self._problems, Problem("more_problems", more, "Mend those above first."))
 
     def _take(self, entry: Entry) -> None:
-        if entry.is_folder:
-            plain = entry.name.rstrip("/")
-            if plain not in ("", ".") and (problem := name_problem(plain, self._limits)):
-                self._note(problem)
-            elif entry.fault:
-                self._note(_no_file(entry))
-            return
-        self._count_entry()
-        problem = (
-            name_problem(entry.name, self._limits)
-            or (_no_file(entry) if entry.fault else None)
-            or name_kind(entry.name)
-            or self._clash(entry.name)
-        )
+        self._entries += not entry.is_folder
+        if self._entries > self._limits.entries:
+            raise too_many(self._archive, f"{self._limits.entries} files")
+        problem = self._fault(entry)
+        if problem is None and not entry.is_folder:
+            target = self._folder / entry.name
+            n_bytes, head = self._written(entry, target)
+            problem = content_kind(entry.name, head)
+            if problem is None:
+                self._sizes[entry.name] = n_bytes
+            else:
+                target.unlink()
         if problem is not None:
             self._note(problem)
-            return
-        target = self._folder / entry.name
-        facts, head = self._written(entry, target)
-        problem = content_kind(entry.name, head)
-        if problem is None:
-            self._facts[entry.name] = facts
-        else:
-            target.unlink()
-            self._note(problem)
+
+    def _fault(self, entry: Entry) -> Problem | None:
+        """Why an entry is not taken, told by all but its content; a file that is has its place."""
+        name = entry.name.rstrip("/") if entry.is_folder else entry.name
+        is_top = entry.is_folder and name in ("", ".")
+        if not is_top and (problem := name_problem(name, self._limits)):
+            return problem
+        if entry.fault:
+            name = printable(entry.name)
+            what, hint = f"{name!r} {entry.fault}.", "Put regular files only into it."
+            return Problem("not_a_file", what, hint, file=name)
+        return None if entry.is_folder else name_kind(name) or self._clash(name)
 
     def _note(self, problem: Problem) -> None:
         if len(self._problems) < self._limits.problems:
@@ -503,51 +460,29 @@ class Intake:
         self._taken.update((clash_key(place), (place, is_folder)) for place, is_folder in places)
         return None
 
-    def _written(self, entry: Entry, target: Path) -> tuple[FileFacts, bytes]:
-        """Write a file; returns what is known of it, and its beginning."""
-        digest = hashlib.sha256()
+    def _written(self, entry: Entry, target: Path) -> tuple[int, bytes]:
+        """Write a file, over nothing that is there; its size and its beginning."""
         n_bytes, head = 0, b""
-        self._make_folder(target.parent)
-        with _new_file(target) as descriptor:
-            for piece in reading(entry.pieces(), self._archive):
-                n_bytes += len(piece)
-                self._bytes += len(piece)
-                if n_bytes > self._limits.file_bytes:
-                    raise too_large(repr(entry.name), self._limits)
-                if self._bytes > self._limits.total_bytes:
-                    raise too_large(self._archive, self._limits)
-                if len(head) < HEAD_BYTES:
+        pieces = reading(entry.pieces(), self._archive)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                for piece in pieces:
+                    n_bytes += len(piece)
+                    if n_bytes > self._limits.file_bytes:
+                        raise too_large(repr(entry.name), self._limits)
+                    if self._bytes + n_bytes > self._limits.total_bytes:
+                        raise too_large(self._archive, self._limits)
                     head += piece[: HEAD_BYTES - len(head)]
-                digest.update(piece)
-                _write(descriptor, piece)
-        return FileFacts(n_bytes, digest.hexdigest()), head
-
-    def _make_folder(self, folder: Path) -> None:
-        """Make a folder and those around it, with modes of ours, unless it was made before."""
-        if folder == self._folder or folder in self._made:
-            return
-        self._make_folder(folder.parent)
-        with _room():
-            folder.mkdir()
-            folder.chmod(0o755)
-        self._made.add(folder)
-
-    def _count_member(self) -> None:
-        self._members += 1
-        if self._members > self._limits.members:
-            raise self._too_many(self._limits.members, "members, with folders and hidden files")
-
-    def _count_entry(self) -> None:
-        self._entries += 1
-        if self._entries > self._limits.entries:
-            raise self._too_many(self._limits.entries, "files")
-
-    def _too_many(self, most: int, what: str) -> SubmitterError:
-        return SubmitterError(
-            "too_many_files",
-            f"{self._archive} holds more than {most} {what}.",
-            "Leave out what the scorer does not need.",
-        )
+                    file.write(piece)
+        except OSError as error:
+            raise TransientError(
+                "no_room",
+                f"The unpacked files could not be written: {error.strerror}.",
+                "Free space in the folder for temporary files, then try again.",
+            ) from error
+        self._bytes += n_bytes
+        return n_bytes, head
 
 
 def wrapper_of(names: Iterable[str]) -> str:
@@ -560,54 +495,7 @@ def wrapper_of(names: Iterable[str]) -> str:
     return "".join(f"{parts[0]}/" for parts in shared)
 
 
-def _no_file(entry: Entry) -> Problem:
-    name = printable(entry.name)
-    return Problem(
-        "not_a_file", f"{name!r} {entry.fault}.", "Put regular files only into it.", file=name
-    )
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[int]:
-    """A new file of ours in a folder of ours: nothing that is there is written over."""
-    with _room():
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o644)
-    try:
-        os.fchmod(descriptor, 0o644)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _write(descriptor: int, piece: bytes) -> None:
-    with _room():
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(descriptor, view) :]
-
-
-@contextmanager
-def _room() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TransientError(
-            "no_room",
-            f"The unpacked files could not be written: {error.strerror}.",
-            "Free space in the folder for temporary files, then try again.",
-        ) from error
-
-
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
-_NOT_TAKEN = {
-    b"BZh": "compressed with bzip2",
-    b"\xfd7zXZ\0": "compressed with xz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!\x1a\x07": "a RAR archive",
-}
-"""Forms whose readers take memory by the word of the file."""
 
 
 @dataclass(frozen=True)
@@ -699,7 +587,7 @@ def _reader(
     for magic, form in _NOT_TAKEN.items():
         if head.startswith(magic):
             raise _not_taken(source, f"{form}, which is not taken")
-    if head.startswith((b"PK\3\4", b"PK\5\6")):
+    if head.startswith(_ZIP):
         return zip_entries
     is_tar = head.startswith(GZIP) or head[257:262] == b"ustar"
     if not is_tar and zipfile.is_zipfile(source):

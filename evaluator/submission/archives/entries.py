@@ -14,6 +14,7 @@ what is left out included, and the reader holds one header at a time.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -23,13 +24,13 @@ import tarfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Self, TypeVar
+from typing import IO, Self, TypeVar
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.problems import Problem
@@ -261,8 +262,23 @@ def bomb(archive: str, ratio: int) -> SubmitterError:
     )
 
 
+def too_large(what: str, limits: ArchiveLimits) -> SubmitterError:
+    """More bytes come out of an archive than may."""
+    return SubmitterError("too_large", f"{what} unpacks to more than is taken.", limits.sizes)
+
+
+def too_many(archive: str, most: str) -> SubmitterError:
+    """More files are in an archive than may."""
+    return SubmitterError(
+        "too_many_files",
+        f"{archive} holds more than {most}.",
+        "Leave out what the scorer does not need.",
+    )
+
+
 def _unreadable(error: Exception, archive: str) -> SubmitterError | TransientError:
-    if isinstance(error, OSError) and error.errno is not None:
+    # EINVAL: a place that no file can have was looked for.
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
         if isinstance(error, PermissionError):
             return SubmitterError(
                 "unreadable",
@@ -342,45 +358,35 @@ def zip_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
 
     No member gives more bytes than the list says, so that the list shows at once what is too much.
     """
-    with _ZipFileObject.of(path, limits) as file, zipfile.ZipFile(file) as archive:
-        infos = archive.infolist()
-        _check_list(path, infos, limits)
-        for info in infos:
-            yield Entry(
-                info.orig_filename.removeprefix("./"),
-                partial(_zip_pieces, archive, info),
-                is_folder=info.orig_filename.endswith("/"),
-                fault=_zip_fault(info),
-            )
+    with _ZipFileObject(path) as file:
+        file.most = max(PIECE, limits.members * _LISTED_BYTES)
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+            _check_list(path, infos, limits)
+            for info in infos:
+                yield Entry(
+                    info.orig_filename.removeprefix("./"),
+                    partial(_member_pieces, archive.open, info),
+                    is_folder=info.orig_filename.endswith("/"),
+                    fault=_zip_fault(info),
+                )
 
 
-class _ZipFileObject(io.BufferedReader):
+class _ZipFileObject(io.FileIO):
     """A zip on disk. Its list of members is asked for in one piece, which may not be too long."""
 
-    limits = ArchiveLimits()
-    archive = ""
-
-    @classmethod
-    def of(cls, path: Path, limits: ArchiveLimits) -> Self:
-        """Open a zip."""
-        file = cls(io.FileIO(path))
-        file.limits, file.archive = limits, printable(path.name)
-        return file
+    most = PIECE
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Read, unless more is asked for than any honest zip needs at once."""
-        most = max(PIECE, self.limits.members * _LISTED_BYTES)
-        if size is not None and size > most:
-            raise SubmitterError(
-                "too_many_files",
-                f"{self.archive} has {size >> 10} kB for the list of its members alone.",
-                f"{self.limits.sizes} Leave out what the scorer does not need.",
-            )
+        if size is not None and size > self.most:
+            raise too_many(printable(Path(self.name).name), f"{mb(self.most)} in its list of files")
         return super().read(size)
 
 
-def _check_list(path: Path, infos: list[zipfile.ZipInfo], limits: ArchiveLimits) -> None:
+def _check_list(path: Path, infos: Sequence[zipfile.ZipInfo], limits: ArchiveLimits) -> None:
     """Refuse at once what the list alone shows to be too much, or to lie nowhere."""
+    name, n_bytes = printable(path.name), path.stat().st_size
     if any(info.header_offset < 0 for info in infos):
         raise zipfile.BadZipFile("its list is not where it says")
     files = [
@@ -390,24 +396,18 @@ def _check_list(path: Path, infos: list[zipfile.ZipInfo], limits: ArchiveLimits)
     ]
     for found, most in ((len(infos), limits.members), (len(files), limits.entries)):
         if found > most:
-            raise SubmitterError(
-                "too_many_files",
-                f"{printable(path.name)} holds {found} files; {most} are taken at most.",
-                "Leave out what the scorer does not need.",
-            )
+            raise too_many(name, f"{most} files")
     total = sum(info.file_size for info in files)
-    if total > limits.ratio_from and total > limits.ratio * path.stat().st_size:
-        raise bomb(printable(path.name), limits.ratio)
+    if total > limits.ratio_from and total > limits.ratio * n_bytes:
+        raise bomb(name, limits.ratio)
     for info in files:
         if info.file_size > limits.file_bytes:
             raise too_large(repr(info.filename[:300]), limits)
     if total > limits.total_bytes:
-        raise too_large(printable(path.name), limits)
-
-
-def too_large(what: str, limits: ArchiveLimits) -> SubmitterError:
-    """More bytes come out of an archive than may."""
-    return SubmitterError("too_large", f"{what} unpacks to more than is taken.", limits.sizes)
+        raise too_large(name, limits)
+    if sum(info.compress_size for info in infos) > n_bytes:
+        # Each takes the time of its compressed bytes, however often they count.
+        raise zipfile.BadZipFile("its files lie over one another")
 
 
 def _zip_fault(info: zipfile.ZipInfo) -> str:
@@ -425,62 +425,140 @@ def _zip_fault(info: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _zip_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    with archive.open(info) as member:
+def _member_pieces(opened: Callable[[T], IO[bytes] | None], info: T) -> Iterator[bytes]:
+    with opened(info) or io.BytesIO() as member:
         while piece := member.read(PIECE):
             yield piece
 
 
 GZIP = b"\x1f\x8b"
 _GZIP_FORM = 16 + zlib.MAX_WBITS
-_PACKED_BYTES = 64 * 1024
 _HEADER_BYTES = 8 * 1024
 """Of one extended header, which tarfile reads whole; real ones have some hundred bytes."""
-_EXTENDED_HEADERS = frozenset(
-    {
-        tarfile.XHDTYPE,
-        tarfile.XGLTYPE,
-        tarfile.SOLARIS_XHDTYPE,
-        tarfile.GNUTYPE_LONGNAME,
-        tarfile.GNUTYPE_LONGLINK,
-    }
+_EXTENDED_HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
 )
+_SPARSE_GOES_ON = 482
+"""Place in a header of what says that blocks with more of a sparse file's map follow."""
 
 
 def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
-    """The members of a tar."""
-    headers = _Headers(limits, printable(path.name))
+    """The members of a tar, read as a stream: seeking in a compressed file inflates uncounted."""
+    name = printable(path.name)
     with ExitStack() as stack:
-        file = stack.enter_context(path.open("rb"))
-        stream: io.BufferedIOBase | io.RawIOBase = file
-        if file.peek(len(GZIP)).startswith(GZIP):
-            stream = _Gunzipped(file, limits, printable(path.name))
-        bounded = _Bounded(stream, file, limits, printable(path.name))
-        archive = stack.enter_context(_opened_tar(path, bounded, headers))
+        stream = _TarStream(stack.enter_context(path.open("rb")), limits, name)
+        header = _header_type(limits, name)
+        try:
+            archive = stack.enter_context(
+                tarfile.open(fileobj=stream, mode="r|", tarinfo=header, encoding="utf-8")
+            )
+        except tarfile.ReadError as error:
+            raise SubmitterError(
+                "not_an_archive",
+                f"{name} is neither a zip nor a tar archive.",
+                "Send a .zip, .tar, .tar.gz or .tgz.",
+            ) from error
         while (info := archive.next()) is not None:
             # It would keep a header for every member.
             archive.members.clear()  # type: ignore[attr-defined]
             if not info.issparse():
-                headers.check(info)  # Once more: an extended header may have changed its size.
+                _check_size(info, limits)  # Once more: an extended header may have changed it.
             yield Entry(
                 info.name.removeprefix("./"),
-                partial(_tar_pieces, archive, info),
+                partial(_member_pieces, archive.extractfile, info),
                 is_folder=info.isdir(),
                 fault=_tar_fault(info),
             )
-        _check_end(archive, headers, printable(path.name))
+        while rest := archive.fileobj.read(PIECE):
+            if rest.strip(b"\0"):
+                raise crafted(name, "has other bytes behind its end")
 
 
-def _opened_tar(path: Path, bounded: _Bounded, headers: _Headers) -> tarfile.TarFile:
-    # As a stream, since seeking in a compressed file inflates what nobody counts.
-    try:
-        return tarfile.open(fileobj=bounded, mode="r|", tarinfo=headers.member, encoding="utf-8")
-    except tarfile.ReadError as error:
-        raise SubmitterError(
-            "not_an_archive",
-            f"{printable(path.name)} is neither a zip nor a tar archive.",
-            "Send a .zip, .tar, .tar.gz or .tgz.",
-        ) from error
+class _TarStream(io.RawIOBase):
+    """A tar, decompressed; more than it may hold is an error."""
+
+    def __init__(self, file: io.BufferedReader, limits: ArchiveLimits, archive: str) -> None:
+        self._file = file
+        self._limits = limits
+        self._archive = archive
+        plain = iter(partial(file.read, tarfile.RECORDSIZE), b"")
+        self._pieces = self._inflated() if file.peek(len(GZIP)).startswith(GZIP) else plain
+        self._out = 0
+
+    def read(self, _size: int = -1, /) -> bytes:
+        """The next bytes, however many are asked for; none where it ends."""
+        data = next(self._pieces, b"")
+        self._out += len(data)
+        limits = self._limits
+        if self._out > limits.archive_bytes:
+            raise too_large(f"{self._archive}, with all that is left out of it,", limits)
+        if self._out > limits.ratio_from and self._out > limits.ratio * self._file.tell():
+            raise bomb(self._archive, limits.ratio)
+        return data
+
+    def _inflated(self) -> Iterator[bytes]:
+        """What comes out of gzip. Its parts are counted: one takes time, empty as it may be."""
+        packed = b""
+        for _ in range(self._limits.members):
+            part = zlib.decompressobj(_GZIP_FORM)
+            while not part.eof:
+                if not (packed := packed or self._file.read(tarfile.RECORDSIZE)):
+                    raise EOFError("its end is missing, so it is not whole")
+                if piece := part.decompress(packed, tarfile.RECORDSIZE):
+                    yield piece
+                packed = part.unconsumed_tail
+            packed = part.unused_data.lstrip(b"\0")  # Zeros may follow a part.
+            while not packed:
+                if not (packed := self._file.read(tarfile.RECORDSIZE)):
+                    return
+                packed = packed.lstrip(b"\0")
+        raise crafted(self._archive, f"is compressed in more than {self._limits.members} parts")
+
+
+def _header_type(limits: ArchiveLimits, archive: str) -> type[tarfile.TarInfo]:
+    """What tarfile reads headers with: measured before it reads what belongs to them."""
+    extended = 0
+
+    class Header(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+            nonlocal extended
+            try:
+                info = super().frombuf(buf, encoding, errors)
+            except tarfile.HeaderError as error:
+                # tarfile would take a broken header for the end and lose what follows.
+                if buf != bytes(tarfile.BLOCKSIZE):
+                    raise tarfile.ReadError(str(error)) from error
+                raise
+            _check_size(info, limits)
+            if info.type == tarfile.GNUTYPE_SPARSE and buf[_SPARSE_GOES_ON]:
+                raise crafted(archive, f"holds a long sparse file, {info.name[:300]!r}")
+            if info.type in _EXTENDED_HEADERS:
+                extended += info.size
+                if max(info.size, extended - limits.entries * 1024) > _HEADER_BYTES:
+                    raise SubmitterError(
+                        "too_large",
+                        f"{archive} has an extended header of {info.size} bytes.",
+                        "Pack the folder without extended attributes.",
+                    )
+            return info
+
+        def _proc_gnusparse_10(self, following: tarfile.TarInfo, *_: object) -> None:
+            """Leave the map of a sparse file, which is refused, unread: it may be endless."""
+            following.sparse = b""
+
+    return Header
+
+
+def _check_size(info: tarfile.TarInfo, limits: ArchiveLimits) -> None:
+    if info.size < 0:
+        raise tarfile.ReadError("a file has less than no bytes")
+    if info.size > limits.archive_bytes and info.type not in _EXTENDED_HEADERS:
+        raise too_large(repr(info.name[:300]), limits)
 
 
 def _tar_fault(info: tarfile.TarInfo) -> str:
@@ -490,149 +568,3 @@ def _tar_fault(info: tarfile.TarInfo) -> str:
     if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
         return "is a link, a device or a sparse file"
     return ""
-
-
-def _tar_pieces(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
-    stream = archive.extractfile(info)
-    if stream is None:
-        raise tarfile.ReadError(f"{info.name[:300]!r} has no bytes")
-    with stream:
-        while piece := stream.read(PIECE):
-            yield piece
-
-
-def _check_end(archive: tarfile.TarFile, headers: _Headers, name: str) -> None:
-    """Read on behind the last member: only filling may be there."""
-    if not headers.ended:
-        raise tarfile.ReadError("its end is missing, so it is not whole")
-    while piece := archive.fileobj.read(PIECE):
-        if piece.strip(b"\0"):
-            raise crafted(name, "has other bytes behind its end")
-
-
-class _Gunzipped(io.RawIOBase):
-    """What comes out of a gzip file. Its parts are counted: one takes time, empty as it may be."""
-
-    def __init__(self, file: io.BufferedIOBase, limits: ArchiveLimits, archive: str) -> None:
-        self._file = file
-        self._limits = limits
-        self._archive = archive
-        self._parts = 1
-        self._part = zlib.decompressobj(_GZIP_FORM)
-        self._waiting = b""
-
-    def read(self, size: int = PIECE, /) -> bytes:
-        """Inflate at most so many bytes; none where it ends."""
-        while True:
-            piece = self._part.decompress(self._waiting, size)
-            self._waiting = self._part.unconsumed_tail
-            if piece:
-                return piece
-            if self._part.eof:
-                if not self._next_part():
-                    return b""
-            elif not self._waiting:
-                self._waiting = self._file.read(_PACKED_BYTES)
-                if not self._waiting:
-                    raise EOFError("its end is missing, so it is not whole")
-
-    def _next_part(self) -> bool:
-        """Go on behind the end of a part and the zeros that may follow it; False at the very end."""
-        rest = self._part.unused_data.lstrip(b"\0")
-        while not rest:
-            packed = self._file.read(_PACKED_BYTES)
-            if not packed:
-                return False
-            rest = packed.lstrip(b"\0")
-        self._parts += 1
-        if self._parts > self._limits.members:
-            raise crafted(self._archive, f"is compressed in more than {self._limits.members} parts")
-        self._part, self._waiting = zlib.decompressobj(_GZIP_FORM), rest
-        return True
-
-
-class _Bounded(io.RawIOBase):
-    """A decompressed tar that ends in an error when more comes out of it than it may hold."""
-
-    def __init__(
-        self,
-        stream: io.BufferedIOBase | io.RawIOBase,
-        packed: io.BufferedIOBase,
-        limits: ArchiveLimits,
-        archive: str,
-    ) -> None:
-        self._stream = stream
-        self._packed = packed
-        self._limits = limits
-        self._archive = archive
-        self._out = 0
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Read and count."""
-        data = self._stream.read(size)
-        self._out += len(data)
-        limits = self._limits
-        if self._out > limits.archive_bytes:
-            raise too_large(f"{self._archive}, with all that is left out of it,", limits)
-        if self._out > limits.ratio_from and self._out > limits.ratio * self._packed.tell():
-            raise bomb(self._archive, limits.ratio)
-        return data
-
-
-@dataclass
-class _Headers:
-    """Headers of one tar, counted and measured before tarfile reads what belongs to them."""
-
-    limits: ArchiveLimits
-    archive: str
-    extended: int = 0
-    ended: bool = False
-
-    @property
-    def member(self) -> type[tarfile.TarInfo]:
-        """What tarfile is to read headers with."""
-        headers = self
-
-        class Member(tarfile.TarInfo):
-            @classmethod
-            def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-                headers.ended = bool(buf) and not any(buf)
-                try:
-                    info = super().frombuf(buf, encoding, errors)
-                except tarfile.HeaderError as error:
-                    # tarfile would take a broken header for the end and lose what follows.
-                    if any(buf):
-                        raise tarfile.ReadError(str(error)) from error
-                    raise
-                headers.check(info)
-                return info
-
-            # The map of a sparse file may be as long as the archive, and tarfile would hold it
-            # whole. No such file is taken, so what does not stand in its header is not read.
-
-            def _proc_sparse(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-                if self._sparse_structs[1]:  # type: ignore[attr-defined]
-                    raise crafted(headers.archive, f"holds a long sparse file, {self.name[:300]!r}")
-                return super()._proc_sparse(archive)  # type: ignore[misc,no-any-return]
-
-            def _proc_gnusparse_10(self, following: tarfile.TarInfo, *_: object) -> None:
-                following.sparse = b""
-
-        return Member
-
-    def check(self, info: tarfile.TarInfo) -> None:
-        """Refuse a header that announces too much."""
-        if info.size < 0:
-            raise tarfile.ReadError("a file has less than no bytes")
-        if info.type in _EXTENDED_HEADERS:
-            self.extended += info.size
-            if info.size > _HEADER_BYTES or self.extended > (
-                self.limits.entries * 1024 + _HEADER_BYTES
-            ):
-                raise SubmitterError(
-                    "too_large",
-                    f"{self.archive} has an extended header of {info.size} bytes.",
-                    "Pack the folder without extended attributes.",
-                )
-        elif info.size > self.limits.archive_bytes:
-            raise too_large(repr(info.name[:300]), self.limits)

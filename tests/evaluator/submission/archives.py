@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import tarfile
-import threading
 import tracemalloc
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -20,6 +21,7 @@ from evaluator.submission.archives.entries import ArchiveLimits
 Files = Mapping[str, bytes]
 FILES: Files = {"assay.toml": b'name = "m"', "scorer.py": b"class Scorer: ...", "data/x.txt": b"x"}
 MIB = 1 << 20
+T = TypeVar("T")
 
 
 def folder_of(path: Path, files: Files) -> Path:
@@ -77,15 +79,18 @@ def problems(path: Path, limits: ArchiveLimits | None = None) -> list[tuple[str,
         return [(problem.code, problem.file) for problem in looked.problems]
 
 
-@contextmanager
-def within(most: int) -> Iterator[None]:
-    """No more than so many bytes are held at once."""
+def within(most: int, call: Callable[..., T], *given: object) -> T:
+    """What a call returns, which may hold no more than so many bytes at once.
+
+    It runs in a process of its own, where no other thread allocates.
+    """
+    with ProcessPoolExecutor(1, get_context("fork")) as alone:
+        returned, peak = alone.submit(_traced, call, *given).result()
+    assert peak < most, f"{peak / MIB:.1f} MiB"
+    return returned
+
+
+def _traced(call: Callable[..., T], *given: object) -> tuple[T, int]:
     tracemalloc.start()
-    try:
-        yield
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    # All threads of the process count.
-    others = [one.name for one in threading.enumerate()]
-    assert peak < most, f"{peak / MIB:.1f} MiB, with threads {others}"
+    returned = call(*given)
+    return returned, tracemalloc.get_traced_memory()[1]

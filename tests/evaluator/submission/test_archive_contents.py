@@ -156,7 +156,7 @@ BROKEN = {
     "plain": file_of({"a": {**TENSOR, "shape": ["2", 2]}}, 16),
     "numbers": file_of({"a": {**TENSOR, "shape": [-2, -2]}}, 16),
     "plain numbers": file_of({"a": {**TENSOR, "shape": [4, True]}}, 16),
-    "no plain": file_of({"a": {**TENSOR, "shape": [1 << 70]}}, 16),
+    "64 bits": file_of({"a": {**TENSOR, "shape": [1 << 70]}}, 16),
     "keys": file_of({"a": {**TENSOR, "more": 1}}, 16),
     "other keys": file_of({"a": 5}, 16),
     "__metadata__": file_of({"__metadata__": {"a": 1}, "a": TENSOR}, 16),
@@ -181,7 +181,7 @@ def test_weights_whose_header_does_not_fit_are_refused(word: str, tmp_path: Path
 
 def test_a_huge_number_in_a_header_is_told_without_pythons_own_advice(tmp_path: Path) -> None:
     said = found(tmp_path, file_of(b'{"a": ' + b"9" * 5000 + b"}", 0))
-    assert "too many digits" in said
+    assert "64 bits" in said
     assert "sys." not in said
 
 
