@@ -435,6 +435,8 @@ GZIP = b"\x1f\x8b"
 _GZIP_FORM = 16 + zlib.MAX_WBITS
 _HEADER_BYTES = 8 * 1024
 """Of one extended header, which tarfile reads whole; real ones have some hundred bytes."""
+_NESTED_HEADERS = 8
+"""Extended headers of one member: one or two are usual; each takes what the one before said."""
 _EXTENDED_HEADERS = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -463,8 +465,9 @@ def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
                 "Send a .zip, .tar, .tar.gz or .tgz.",
             ) from error
         while (info := archive.next()) is not None:
-            # It would keep a header for every member.
+            # It would keep a header for every member, and copy for each what is said of all.
             archive.members.clear()  # type: ignore[attr-defined]
+            archive.pax_headers.clear()
             if not info.issparse():
                 _check_size(info, limits)  # Once more: an extended header may have changed it.
             yield Entry(
@@ -521,12 +524,12 @@ class _TarStream(io.RawIOBase):
 
 def _header_type(limits: ArchiveLimits, archive: str) -> type[tarfile.TarInfo]:
     """What tarfile reads headers with: measured before it reads what belongs to them."""
-    extended = 0
+    extended = nested = 0
 
     class Header(tarfile.TarInfo):
         @classmethod
         def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-            nonlocal extended
+            nonlocal extended, nested
             try:
                 info = super().frombuf(buf, encoding, errors)
             except tarfile.HeaderError as error:
@@ -537,7 +540,10 @@ def _header_type(limits: ArchiveLimits, archive: str) -> type[tarfile.TarInfo]:
             _check_size(info, limits)
             if info.type == tarfile.GNUTYPE_SPARSE and buf[_SPARSE_GOES_ON]:
                 raise crafted(archive, f"holds a long sparse file, {info.name[:300]!r}")
-            if info.type in _EXTENDED_HEADERS:
+            nested = nested + 1 if info.type in _EXTENDED_HEADERS else 0
+            if nested > _NESTED_HEADERS:
+                raise ValueError("a file has extended headers without end")
+            if nested:
                 extended += info.size
                 if max(info.size, extended - limits.entries * 1024) > _HEADER_BYTES:
                     raise SubmitterError(

@@ -259,6 +259,16 @@ def test_filling_and_what_is_left_out_are_taken_within_bounds(tmp_path: Path) ->
     assert contents(left) == {"s.py": b""}
 
 
+def test_headers_of_all_members_are_not_kept(tmp_path: Path) -> None:
+    files = {f"{member}.txt": b"" for member in range(200)}
+    data = b""
+    for member, name in enumerate(files):
+        of_all = {f"{member}-{key}": "" for key in range(400)}
+        data += tarfile.TarInfo.create_pax_global_header(of_all) + header(name).tobuf()
+    (tmp_path / "a.tar").write_bytes(data + bytes(1024))
+    assert within(8 * MIB, contents, tmp_path / "a.tar") == files
+
+
 def test_sparse_files_are_refused_and_their_maps_never_held(tmp_path: Path) -> None:
     def holes(info: tarfile.TarInfo) -> None:
         info.pax_headers = {
