@@ -1,1 +1,1 @@
-"""Taking a stranger's files in: folders, zips and tars, piece by piece, and by our own hand."""
+"""Taking a stranger's files in: folders, zips and tars, piece by piece and within bounds."""

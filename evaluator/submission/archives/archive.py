@@ -1,4 +1,4 @@
-"""Takes in a submission, a folder, zip or tar, by our own hand and never by a naive extractall.
+"""Takes in a submission, a folder, zip or tar, file by file and never by a naive extractall.
 
 Only regular files leave an archive, a bounded number of bytes at a time, into a fresh folder with
 modes of ours. Sizes are counted while inflating, since headers lie. What is wrong with one file is
@@ -370,6 +370,14 @@ def _are_sizes(values: Any) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Inspection:
+    """What came out of a submission."""
+
+    content: Content  # of the files that are taken; not of the whole where there are problems
+    problems: tuple[Problem, ...]  # of the files that are refused
+
+
 class Intake:
     """Takes the entries of one submission."""
 
@@ -397,18 +405,15 @@ class Intake:
         for path in self._folder.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
 
-    def content(self) -> Content:
-        """What was taken; folders around everything are taken off."""
+    def inspection(self) -> Inspection:
+        """What came of it; folders around everything are taken off."""
         wrapper = wrapper_of(self._sizes)
-        n = len(wrapper)
-        return Content(self._folder / wrapper, {name[n:]: s for name, s in self._sizes.items()})
-
-    def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with single files, as far as it is told."""
-        if not self._untold:
-            return tuple(self._problems)
-        more = f"{self._untold} more files of {self._archive} are refused for such reasons."
-        return (*self._problems, Problem("more_problems", more, "Mend those above first."))
+        files = {name.removeprefix(wrapper): n_bytes for name, n_bytes in self._sizes.items()}
+        problems = [replace(p, file=p.file.removeprefix(wrapper)) for p in self._problems]
+        if self._untold:
+            more = f"{self._untold} more files of {self._archive} are refused for such reasons."
+            problems.append(Problem("more_problems", more, "Mend those above first."))
+        return Inspection(Content(self._folder / wrapper, files), tuple(problems))
 
     def _take(self, entry: Entry) -> None:
         self._entries += not entry.is_folder
@@ -498,14 +503,6 @@ def wrapper_of(names: Iterable[str]) -> str:
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """What came out of a submission."""
-
-    content: Content  # of the files that are taken; not of the whole where there are problems
-    problems: tuple[Problem, ...]  # of the files that are refused
-
-
 @contextmanager
 def taken_in(
     source: Path, scratch: Path | None = None, limits: ArchiveLimits | None = None
@@ -530,10 +527,7 @@ def inspected(
         name = printable(source.name)
         intake = Intake(folder, name, bounds)
         intake.take_all(reading(submitted_entries(source, bounds), name))
-        content = intake.content()
-        inside = content.folder.relative_to(folder).as_posix() + "/"
-        problems = tuple(replace(p, file=p.file.removeprefix(inside)) for p in intake.problems())
-        yield Inspection(content, problems)
+        yield intake.inspection()
 
 
 def content_hash(folder: Path) -> str:

@@ -277,7 +277,7 @@ def too_many(archive: str, most: str) -> SubmitterError:
 
 
 def _unreadable(error: Exception, archive: str) -> SubmitterError | TransientError:
-    # EINVAL: a place that no file can have was looked for.
+    # EINVAL: it was asked for a place that no file has.
     if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
         if isinstance(error, PermissionError):
             return SubmitterError(
@@ -467,7 +467,7 @@ def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
         while (info := archive.next()) is not None:
             # It would keep a header for every member, and copy for each what is said of all.
             archive.members.clear()  # type: ignore[attr-defined]
-            archive.pax_headers.clear()
+            archive.pax_headers = {}
             if not info.issparse():
                 _check_size(info, limits)  # Once more: an extended header may have changed it.
             yield Entry(
@@ -545,7 +545,7 @@ def _header_type(limits: ArchiveLimits, archive: str) -> type[tarfile.TarInfo]:
                 raise ValueError("a file has extended headers without end")
             if nested:
                 extended += info.size
-                if max(info.size, extended - limits.entries * 1024) > _HEADER_BYTES:
+                if info.size > _HEADER_BYTES or extended > limits.entries * 1024 + _HEADER_BYTES:
                     raise SubmitterError(
                         "too_large",
                         f"{archive} has an extended header of {info.size} bytes.",
@@ -563,7 +563,7 @@ def _header_type(limits: ArchiveLimits, archive: str) -> type[tarfile.TarInfo]:
 def _check_size(info: tarfile.TarInfo, limits: ArchiveLimits) -> None:
     if info.size < 0:
         raise tarfile.ReadError("a file has less than no bytes")
-    if info.size > limits.archive_bytes and info.type not in _EXTENDED_HEADERS:
+    if info.size > limits.archive_bytes:
         raise too_large(repr(info.name[:300]), limits)
 
 
