@@ -439,8 +439,8 @@ class Intake:
             return problem
         if entry.fault:
             name = printable(entry.name)
-            what, hint = f"{name!r} {entry.fault}.", "Put regular files only into it."
-            return Problem("not_a_file", what, hint, file=name)
+            what = f"{name!r} {entry.fault}."
+            return Problem("not_a_file", what, "Put regular files only into it.", file=name)
         return None if entry.is_folder else name_kind(name) or self._clash(name)
 
     def _note(self, problem: Problem) -> None:
