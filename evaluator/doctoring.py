@@ -304,7 +304,7 @@ def _token(parts: HubParts) -> tuple[Row, Mapping[str, Any]]:
     names = tuple(parts.name.of(part) for part in Part)
     try:
         asked = HubRequest("ask whose token this is", names[0])
-        told = parts.client.call(asked, lambda api: api.whoami(), again=False)
+        told = parts.client.call(asked, lambda api: api.whoami(), ())
     except AssayError as error:
         row = Row(
             "token",

@@ -156,7 +156,7 @@ def pause_asked_for(error: TransientError) -> float:
     if reply.status_code == 429 and limit is not None and limit.remaining == 0:
         return min(limit.reset_in_seconds + 1.0, _LONGEST_PAUSE_S)
     asked = reply.headers.get("Retry-After", "")
-    return min(float(asked), _LONGEST_PAUSE_S) if asked.isdigit() else 0.0
+    return min(float(asked), _LONGEST_PAUSE_S) if asked.isdecimal() else 0.0
 
 
 def in_short(error: BaseException, told: str = "") -> str:
@@ -353,7 +353,7 @@ def _absent(what: str, commit: str) -> SubmitterError:
 
 def _total(reply: httpx.Response) -> int | None:
     total = reply.headers.get("Content-Range", "").rpartition("/")[2]
-    if total.isdigit():
+    if total.isdecimal():
         return int(total)
     length = reply.headers.get("Content-Length", "")
-    return int(length) if reply.status_code == 200 and length.isdigit() else None
+    return int(length) if reply.status_code == 200 and length.isdecimal() else None

@@ -17,6 +17,7 @@ class Fault:
     method: str = ""  # only requests of this method; empty for all
     status: int = 0  # answer with this status; 0 where the answer itself is right
     headers: dict[str, str] = field(default_factory=dict)  # sent along with the status
+    body: bytes = b""  # likewise
     # whether the request is carried out although its answer is spoilt by `status` or `drop`
     done: bool = False
     # close the connection without an answer. With `done`, that is a lost answer.

@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         fault.released.wait(fault.reply_after_s)
         if fault.drop:
             return None
-        return Reply(fault.status, dict(fault.headers)) if fault.status else reply
+        return Reply(fault.status, dict(fault.headers), fault.body) if fault.status else reply
 
     def _carried_out(self, request: Request) -> Reply:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,8 +20,8 @@ from urllib.parse import quote, urljoin
 
 from huggingface_hub import CommitOperationAdd, HfApi, hf_hub_url
 from huggingface_hub.errors import EntryNotFoundError
-from huggingface_hub.hf_api import RepoFile, RepoFolder
 from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
+from pydantic import TypeAdapter, ValidationError
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.sources.client import (
@@ -40,6 +40,7 @@ from leaderboard.store.hub.faults import (
     NoStoreError,
     StoreGoneError,
     TokenRefusedError,
+    misshapen,
     refused_for,
     refused_with,
     renew_token,
@@ -59,16 +60,44 @@ class Entry:
     large: bool = False  # whether the content lies in the Hub's store of large files
 
 
-def entry_of(found: RepoFile | RepoFolder) -> Entry:
-    """As the client of the Hub tells it."""
-    if not isinstance(found, RepoFile):
-        return Entry(found.path, False, "")
-    if found.lfs:
-        return Entry(found.path, True, found.lfs.sha256, large=True)
-    return Entry(found.path, True, found.blob_id)
+@dataclass(frozen=True, slots=True)
+class _LargeFile:
+    oid: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ListedEntry:
+    """A file or a folder, with the fields of the Hub's listings that are read."""
+
+    type: str
+    path: str
+    oid: str
+    lfs: _LargeFile | None = None
+
+    @property
+    def entry(self) -> Entry:
+        """The same in our words."""
+        if self.type != "file":
+            return Entry(self.path, False, "")
+        return Entry(self.path, True, (self.lfs or self).oid, large=self.lfs is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _ListedCommit:
+    """A commit, likewise."""
+
+    id: str
+    title: str | None = None
+    message: str | None = None
+
+
+_ENTRIES = TypeAdapter(list[_ListedEntry])
+_COMMITS = TypeAdapter(list[_ListedCommit])
 
 
 _GOOD_FOR_S = 600.0
+_OLDEST_COPY_S = 86_400.0
+"""A reply that says to be older tells no time."""
 _JITTER = timedelta(seconds=2)
 """Two replies may differ by so much (a second's rounding, the way here); time stands still then."""
 
@@ -104,10 +133,12 @@ class ServerClock:
             return
         if date.tzinfo is None:
             return
-        age = headers.get("Age", "0")  # of a copy that something on the way had kept
-        date += timedelta(seconds=int(age) if age.isdigit() else 0)
+        told = headers.get("Age", "0")  # of a copy that something on the way had kept
+        age = float(told) if told.isascii() and told.isdecimal() else 0.0
+        if age > _OLDEST_COPY_S:
+            return
         with self._lock:
-            self._heard = date.astimezone(UTC), self._elapsed()
+            self._heard = date.astimezone(UTC) + timedelta(seconds=age), self._elapsed()
 
     def __call__(self) -> datetime:
         """The time of the Hub."""
@@ -184,25 +215,23 @@ class HubClient:
         for start in range(0, len(paths), _PATHS_AT_ONCE):
             part = list(paths[start : start + _PATHS_AT_ONCE])
             asked = HubRequest(f"look for {part[0]!r}", repo, part[0])
-            ask = partial(self._api.get_paths_info, repo, part, revision=sha, repo_type=_DATASET)
-            for each in self.tried(asked, ask):
-                found[each.path] = entry_of(each)
+            url, form = f"{self._of(repo)}/paths-info/{sha}", {"paths": part, "expand": False}
+            page = partial(self._page, asked, _ENTRIES, "POST", url, data=form)
+            found |= {each.path: each.entry for each in self.tried(asked, page)[0]}
         return found
 
-    def tree(self, repo: str, folder: str, sha: str, *, recursive: bool = True) -> Iterator[Entry]:
+    def tree(
+        self, repo: str, folder: str, sha: str, *, recursive: bool = True
+    ) -> Collection[Entry]:
         """What is below a folder (empty: the repository), a thousand for each request."""
         asked = HubRequest(f"list {folder!r}", repo, folder)
         url = f"{self._of(repo)}/tree/{sha}" + (f"/{quote(folder, safe='')}" if folder else "")
         params = {"recursive": "true" if recursive else "false", "expand": "false"}
         try:
-            for each in self._pages(asked, url, params):
-                if each["type"] == "file":
-                    oid = (each.get("lfs") or {}).get("oid")
-                    yield Entry(each["path"], True, oid or each["oid"], large=bool(oid))
-                elif not recursive:
-                    yield Entry(each["path"], False, "")
+            found = {each.path: each.entry for each in self._pages(asked, _ENTRIES, url, params)}
         except NotFoundError:
-            return
+            return ()
+        return [each for each in found.values() if each.is_file or not recursive]
 
     def is_private(self, repo: str) -> bool:
         """Whether only members see a repository."""
@@ -212,8 +241,8 @@ class HubClient:
     def history(self, repo: str) -> Iterator[Described]:
         """The commits of the branch, newest first; asked for as they are taken."""
         asked = HubRequest("read the history", repo)
-        for each in self._pages(asked, f"{self._of(repo)}/commits/{BRANCH}", {}):
-            yield described(each["id"], each.get("title") or "", each.get("message") or "")
+        for each in self._pages(asked, _COMMITS, f"{self._of(repo)}/commits/{BRANCH}"):
+            yield described(each.id, each.title or "", each.message or "")
 
     @contextmanager
     def stream(
@@ -249,15 +278,15 @@ class HubClient:
         with disable_progress_bars():
             for part in in_rounds(additions):
                 ask = partial(
-                    self._api.preupload_lfs_files,
-                    repo,
-                    part,
+                    HfApi.preupload_lfs_files,
+                    repo_id=repo,
+                    additions=part,
                     repo_type=_DATASET,
                     revision=BRANCH,
                     free_memory=False,
                 )
                 # Once more, for a connection that another thread closed; the rest it repeats itself.
-                self.tried(asked, ask, self.pauses[:1])
+                self.call(asked, ask, self.pauses[:1])
         ignored = [each.path_in_repo for each in additions if each._should_ignore]
         if ignored:
             raise PlatformError(
@@ -277,24 +306,35 @@ class HubClient:
     ) -> str:
         """Commit, once; what fails may have happened."""
         commit = partial(
-            self._api.create_commit,
-            repo,
-            operations,
+            HfApi.create_commit,
+            repo_id=repo,
+            operations=operations,
             commit_message=title,
             commit_description=description,
             repo_type=_DATASET,
             revision=BRANCH,
             parent_commit=parent,
         )
-        made = self._once(HubRequest(f"commit {title!r}", repo, writing=True), commit)
+        asked = HubRequest(f"commit {title!r}", repo, writing=True)
+        made = self.call(asked, commit, ())
         self._wrote = True
-        return str(made.oid)
+        if not isinstance(made.oid, str):
+            raise misshapen(asked)
+        return made.oid
 
-    def call(self, asked: HubRequest, ask: Callable[[HfApi], _T], *, again: bool = True) -> _T:
-        """What the Hub's own client answers."""
-        if again:
-            return self.tried(asked, lambda: ask(self._api))
-        return self._once(asked, lambda: ask(self._api))
+    def call(
+        self, asked: HubRequest, ask: Callable[[HfApi], _T], pauses: Sequence[float] | None = None
+    ) -> _T:
+        """What the Hub's own client answers; see `tried`."""
+
+        def answered() -> _T:
+            try:
+                return ask(self._api)
+            except (KeyError, TypeError, AttributeError) as error:
+                # The client takes the fields of an answer without a look at them.
+                raise misshapen(asked) from error
+
+        return self.tried(asked, answered, pauses)
 
     def tried(
         self, asked: HubRequest, ask: Callable[[], _T], pauses: Sequence[float] | None = None
@@ -350,23 +390,39 @@ class HubClient:
         return sha
 
     def _pages(
-        self, asked: HubRequest, url: str, params: dict[str, str]
-    ) -> Iterator[dict[str, Any]]:
+        self,
+        asked: HubRequest,
+        shape: TypeAdapter[list[_T]],
+        url: str,
+        params: dict[str, str] | None = None,
+    ) -> Iterator[_T]:
         after: str | None = url
         while after is not None:
-            page = partial(self._page, after, params if after == url else {})
-            entries, after = self.tried(asked, page)
-            yield from entries
+            given = params if after == url else None
+            page = partial(self._page, asked, shape, "GET", after, params=given)
+            found, after = self.tried(asked, page)
+            yield from found
 
-    def _page(self, url: str, params: dict[str, str]) -> tuple[list[dict[str, Any]], str | None]:
-        reply = get_session().get(
-            url, params=params or None, headers=self._headers(), timeout=TIMEOUT
+    def _page(
+        self,
+        asked: HubRequest,
+        shape: TypeAdapter[list[_T]],
+        method: str,
+        url: str,
+        **given: Any,
+    ) -> tuple[list[_T], str | None]:
+        """Part of a listing, and the address of the next one; all of it is of the shape, or none."""
+        reply = get_session().request(
+            method, url, headers=self._headers(), timeout=TIMEOUT, **given
         )
         hf_raise_for_status(reply)
         after = reply.links.get("next", {}).get("url")
         if after:
             after = at_home(urljoin(str(reply.url), after), self._api.endpoint)
-        return reply.json(), after or None
+        try:
+            return shape.validate_json(reply.content), after or None
+        except ValidationError as error:
+            raise misshapen(asked) from error
 
     def _headers(self) -> dict[str, str]:
         return build_hf_headers(token=self._api.token, library_name="assay")

@@ -8,6 +8,7 @@ whoever named it, and ends like one.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
     HfHubHTTPError,
+    HfUriError,
     HFValidationError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
@@ -32,8 +34,10 @@ from leaderboard.store.hub.layout import store_of
 from leaderboard.store.interface import ConflictError, NotFoundError
 
 TOKEN = "HF_TOKEN"  # noqa: S105 (the name of a variable)
-_CLOSED = "client has been closed"
+_CUT = re.compile("client has been closed|improperly formatted|malformed response", re.IGNORECASE)
+"""What the client says of connections that were closed, and of what is no answer of the Hub."""
 _SHOWN = 200
+_LONGEST_REST_S = 3600.0
 _OF_RIGHTS = frozenset({401, 403, 404})
 
 
@@ -168,7 +172,8 @@ def was_asked(error: AssayError, of_path: str) -> bool:
 
 def _retry_after(reply: httpx.Response) -> float | None:
     asked = reply.headers.get("Retry-After", "").strip()
-    return float(asked) if asked.isdigit() else None
+    known = asked.isascii() and asked.isdecimal()
+    return min(float(asked), _LONGEST_REST_S) if known else None
 
 
 def _translated(error: Exception, asked: HubRequest) -> Exception:
@@ -254,15 +259,24 @@ def _unreachable(error: BaseException, asked: HubRequest, status: int) -> Transi
     )
 
 
+def misshapen(asked: HubRequest) -> TransientError:
+    """An answer that lacks what the Hub's answers have: of a server on the way, or a failing Hub."""
+    return TransientError(
+        "store_unreachable",
+        f"The Hub gave an answer of another shape than its own, to {asked.action} in {asked.repo}.",
+        "Try again; nothing was lost.",
+    )
+
+
 def _of_the_client(error: Exception, asked: HubRequest) -> Exception:
     """The client wraps what fails in an upload, and closes its connections under our hands."""
     cause = error.__cause__
     if isinstance(cause, HfHubHTTPError | httpx.HTTPError | RuntimeError | ValueError):
         return _translated(cause, asked)
-    # A page where JSON was to come is some server on the way that fails; another thread may have
-    # closed the connections all share, before or amid the answer.
-    cut = isinstance(error, JSONDecodeError | httpx.StreamError) or _CLOSED in str(error)
-    if isinstance(cause, OSError) or cut:
+    # A page where JSON was to come is some server on the way that fails, and so is an address that
+    # is none; another thread may have closed the connections all share, before or amid the answer.
+    cut = isinstance(error, JSONDecodeError | HfUriError | httpx.StreamError)
+    if isinstance(cause, OSError) or cut or _CUT.search(str(error)):
         return _unreachable(cause or error, asked, 0)
     return PlatformError(
         "store_refused", f"The Hub's client could not {asked.action} in {asked.repo}: {error}."

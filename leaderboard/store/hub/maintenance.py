@@ -314,7 +314,7 @@ def _squashed(repository: HubRepository) -> int:
         client.call(
             asked,
             lambda api: api.super_squash_history(name, commit_message=message, repo_type="dataset"),
-            again=False,
+            (),
         )
     except TransientError:
         # It may still happen; a second one after the pins were renewed would drop them.

@@ -329,8 +329,9 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(hub: HubServer, tmp_
     pauses: list[float] = []
     hub.spoil("/resolve/", status=429, headers={"Retry-After": "17"})
     hub.spoil("/resolve/", status=429, headers={"RateLimit": '"resolvers";r=0;t=55'})
+    hub.spoil("/resolve/", status=429, headers={"Retry-After": "²"})
     get(hub, tmp_path, SMALL_FILE, pauses=pauses)
-    assert pauses == [17.0, 56.0]
+    assert pauses == [17.0, 56.0, 4.0]
 
 
 def test_no_network_is_transient(hub: HubServer, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -45,6 +46,83 @@ def as_soon_as_met(fault: Fault, act: Callable[[], object]) -> Iterator[None]:
 
 
 # Commits
+
+
+PAGE = "https://hub/datasets/lab/assay/commit/1"
+MISSHAPEN_COMMITS: list[Any] = [
+    {}, None, "x", [1], {"commitUrl": 5, "commitOid": "1"}, {"commitUrl": "x", "commitOid": "1"},
+    {"commitUrl": PAGE, "commitOid": 5},
+]  # fmt: skip
+NO_LISTINGS: list[Any] = [{}, None, {"error": "x"}, "x", [1], [None], [[]], [{}], ["x"]]
+MISSHAPEN_FILES: list[Any] = [
+    [{"type": "file", "path": "a/x"}], [{"type": "file", "path": 5, "oid": "1"}],
+    [{"type": "file", "path": "a/x", "oid": "1", "lfs": {}}],
+]  # fmt: skip
+
+
+def instead(answer: object, **more: Any) -> dict[str, Any]:
+    """A fault: what was asked is carried out, and this is answered."""
+    return {"status": 200, "body": json.dumps(answer).encode(), "done": True, **more}
+
+
+@pytest.mark.parametrize("answer", MISSHAPEN_COMMITS, ids=json.dumps)
+def test_a_commit_whose_answer_is_of_another_shape_is_found_in_the_history(
+    hub: HubServer, private: HubRepository, answer: object
+) -> None:
+    before = hub.tally.commits(PRIVATE)
+    hub.spoil(f"{PRIVATE}/commit/", method="POST", **instead(answer))
+    assert put(private, {"a": b"1"}) == hub.repositories[PRIVATE].branches["main"]
+    assert (hub.tally.commits(PRIVATE), private.read("a")) == (before + 1, b"1")
+
+
+@pytest.mark.parametrize("answer", [*NO_LISTINGS, [{"id": 5}]], ids=json.dumps)
+def test_a_history_of_another_shape_is_not_one_without_our_commit(
+    hub: HubServer, private: HubRepository, answer: object
+) -> None:
+    """Else the commit that landed would be taken for a lost race, and the change made twice."""
+    made: list[int] = []
+
+    def change() -> dict[str, bytes]:
+        made.append(len(made))
+        return {f"log/{made[-1]}.json": b"1"}
+
+    hub.spoil(f"{PRIVATE}/commit/", method="POST", status=502, done=True)
+    hub.spoil(f"{PRIVATE}/commits/", times=99, **instead(answer))
+    with refused("commit_unknown", kind=TransientError):
+        transact(private, change, "m")
+    assert (made, private.list("log/")) == ([0], ("log/0.json",))
+
+
+@pytest.mark.parametrize("answer", [*NO_LISTINGS, *MISSHAPEN_FILES], ids=json.dumps)
+@pytest.mark.parametrize("target", ["/tree/", "/paths-info/"])
+def test_a_listing_of_another_shape_is_asked_for_again_and_never_an_empty_store(
+    hub: HubServer, private: HubRepository, tmp_path: Path, target: str, answer: object
+) -> None:
+    put(private, {"a/x": b"1"})
+    other = parts_of(hub, tmp_path / "other").private
+    ask = {"/tree/": lambda: other.list("a/"), "/paths-info/": lambda: other.has("a/x")}[target]
+    hub.spoil(target, times=4, **instead(answer))
+    with refused("store_unreachable", kind=TransientError):
+        ask()
+    hub.spoil(target, **instead(answer))
+    assert ask() in (("a/x",), True)
+
+
+def test_a_file_that_is_listed_twice_is_one(
+    hub: HubServer, private: HubRepository, tmp_path: Path
+) -> None:
+    twice = [{"type": "file", "path": "a/x", "oid": "1"}] * 2
+    hub.spoil("/tree/", **instead(twice))
+    assert parts_of(hub, tmp_path / "other").private.list("a/") == ("a/x",)
+
+
+@pytest.mark.parametrize("answer", [{}, {"files": [{}]}, {"files": None}], ids=json.dumps)
+def test_an_answer_of_another_shape_before_a_commit_is_asked_for_again(
+    hub: HubServer, private: HubRepository, answer: object
+) -> None:
+    hub.spoil(f"{PRIVATE}/preupload/", **instead(answer))
+    put(private, {"a": b"1"})
+    assert private.read("a") == b"1"
 
 
 @pytest.mark.parametrize(

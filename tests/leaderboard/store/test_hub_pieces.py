@@ -15,7 +15,7 @@ from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.sources.client import hf_raise_for_status, httpx
 from leaderboard.store.folder import REFRESHED_EVERY_S, FolderClock, folder_store
 from leaderboard.store.hub.client import ServerClock
-from leaderboard.store.hub.faults import HubRequest, translate_errors
+from leaderboard.store.hub.faults import HubRequest, refused_for, translate_errors
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.uploads import (
     FileOnDemand,
@@ -303,6 +303,41 @@ def test_it_does_not_run_back_for_rounding(steady: Steady, server: ServerClock) 
     assert server() == first
     hears(server, NOON - timedelta(hours=1))
     assert server() == NOON - timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("age", "seconds"), [("", 0), ("x", 0), ("-5", 0), ("²", 0), ("٣", 0), ("86400", 86_400)]
+)
+def test_an_age_that_is_none_is_not_counted(server: ServerClock, age: str, seconds: int) -> None:
+    hears(server, NOON, Age=age)
+    assert server() == NOON + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("age", ["86401", "1000000000", "9" * 30, "9" * 9000])
+def test_a_copy_that_is_too_old_does_not_move_the_clock(server: ServerClock, age: str) -> None:
+    hears(server, NOON)
+    hears(server, NOON, Age=age)
+    assert server() == NOON
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [("30", 30.0), (" 7 ", 7.0), ("²", None), ("-1", None), ("soon", None), ("9" * 400, 3600.0)],
+)
+def test_a_hub_is_left_alone_for_as_long_as_it_asks_within_a_bound(
+    asked: str, seconds: float | None
+) -> None:
+    reply = httpx.Response(
+        503,
+        headers=[(b"Retry-After", asked.encode("latin-1"))],
+        request=httpx.Request("GET", "https://hub/x"),
+    )
+    with (
+        pytest.raises(TransientError) as caught,
+        translate_errors(HubRequest("list", "lab/assay")),
+    ):
+        hf_raise_for_status(reply)
+    assert refused_for(caught.value) == seconds
 
 
 @pytest.mark.parametrize("headers", [{}, {"Date": "yesterday"}, {"Date": ""}])
