@@ -272,6 +272,12 @@ _REFUSALS: tuple[tuple[str, Callable[[str], AssayError]], ...] = (
         ),
     ),
     (
+        "couldn't parse requirement",
+        lambda said: SubmitterError(
+            "bad_lock", f"A line of the lock cannot be read: {said}", _LOCK_AGAIN
+        ),
+    ),
+    (
         "no solution found|hash-checking is required",
         lambda said: SubmitterError(
             "lock_incomplete",

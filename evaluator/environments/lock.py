@@ -26,6 +26,10 @@ _HASH = re.compile(r"--hash[= ](\S+)")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 _EXTRA = re.compile(r"\bextra\b")
 _COMMENT = re.compile(r"(^|\s)#.*")
+_BOX = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux"}
+"""Where what is locked is installed, with the Python and on the kind of machine of this process."""
+_TOO_LARGE = 2**64 - 1
+"""The least number that uv reads in no version."""
 _SHOWN = 100
 _LONGEST = 500
 _MOST_FAULTS = 100
@@ -41,6 +45,11 @@ class Pin:
     extras: frozenset[str] = frozenset()  # parts of it that are wanted beside the rest
     marker: str = ""  # where it is wanted; empty for everywhere
     line: int = field(default=0, compare=False)  # where it stands, from 1
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its marker lets it into a box."""
+        return not self.marker or Marker(self.marker).evaluate(_BOX)
 
     @property
     def text(self) -> str:
@@ -76,9 +85,10 @@ class Lock:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def version(self, name: str) -> str | None:
-        """The version of a package; None where the lock does not have it."""
+        """The version of a package; None where the lock does not have it installed."""
         wanted = canonicalize_name(name)
-        return next((str(pin.version) for pin in self.pins if pin.name == wanted), None)
+        found = (pin for pin in self.pins if pin.name == wanted and pin.is_installed)
+        return next((str(pin.version) for pin in found), None)
 
 
 def read_pins(content: bytes) -> tuple[Lock, tuple[Fault, ...]]:
@@ -146,6 +156,9 @@ def _pin(line: str, number: int) -> Pin:
     exact = [each for each in requirement.specifier if each.operator == "=="]
     if len(exact) != 1 or len(requirement.specifier) != 1 or "*" in exact[0].version:
         raise ValueError(f"{text[:_SHOWN]!r} does not pin one version with ==")
+    version = Version(exact[0].version)
+    if max(_numbers(version)) >= _TOO_LARGE:
+        raise ValueError(f"{text[:_SHOWN]!r} has a number in its version that is too large")
     if not hashes:
         raise ValueError(f"{text[:_SHOWN]!r} has no hash (--hash=sha256:...)")
     unknown = [one for one in hashes if not _SHA256.fullmatch(one)]
@@ -153,12 +166,18 @@ def _pin(line: str, number: int) -> Pin:
         raise ValueError(f"{unknown[0][:_SHOWN]!r} is no SHA-256 hash of 64 hex digits")
     return Pin(
         canonicalize_name(requirement.name),
-        Version(exact[0].version),
+        version,
         frozenset(one.removeprefix("sha256:") for one in hashes),
         frozenset(canonicalize_name(one) for one in requirement.extras),
         _marker(requirement.marker),
         number,
     )
+
+
+def _numbers(version: Version) -> Iterator[int]:
+    """All numbers of a version; of a local part those that stand alone."""
+    alone = (part for part in (version.local or "").split(".") if part.isdecimal())
+    return map(int, (*re.findall(r"\d+", version.public), *alone))
 
 
 def _marker(marker: Marker | None) -> str:
@@ -170,7 +189,7 @@ def _marker(marker: Marker | None) -> str:
     if _EXTRA.search(told) or "--" in told:
         raise wrong
     try:
-        marker.evaluate()
+        marker.evaluate(_BOX)
     except (UndefinedComparison, UndefinedEnvironmentName) as error:
         raise wrong from error
     return told

@@ -15,12 +15,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from evaluator.environments import building
 from evaluator.environments.building import BuildLimits, PackageSource, build
 from evaluator.environments.cache import EnvironmentCache, key_of
-from evaluator.environments.lock import Lock
+from evaluator.environments.lock import Lock, Pin
 from evaluator.environments.naming import OWN, NamedLock
 from evaluator.folder_cache import cached_folders
 from tests.conftest import REPOSITORY
@@ -105,10 +106,15 @@ def bomb(folder: Path, files: int, mib: float) -> Wheel:
     return wheel(folder, "bomb", files={f"bomb/{i}.bin": content for i in range(files)})
 
 
+def pin(version: str) -> Pin:
+    return Pin("good", Version(version), frozenset({"a" * 64}))
+
+
 OUTSIDE = {"entry_points.txt": "[console_scripts]\n../../../escaped = good:main\n"}
 HOSTILE: Mapping[str, tuple[Callable[[Path], Lock], str]] = {
     "other hash": (lambda f: locked(good(f, sha256="a" * 64)), "package_hash_mismatch"),
     "no package": (lambda f: locked(good(f, name="absent")), "package_missing"),
+    "no line of uv": (lambda f: Lock((pin(f"1.{2**64}"),)), "bad_lock"),
     "no version": (lambda f: locked(good(f, version="7.0")), "package_missing"),
     "not pinned": (
         lambda f: locked(wheel(f, "needing", requires=[good(f).name])),

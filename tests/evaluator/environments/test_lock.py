@@ -21,6 +21,8 @@ from evaluator.environments.naming import (
 
 A, B = "a" * 64, "b" * 64
 HASH = f"--hash=sha256:{A}"
+LARGE = 2**64 - 1
+"""The least number that uv reads in no version."""
 PILLOW = f"pillow==99.0 {HASH}"
 FULL = f"""\ufeff# made by a program
 Pillow==99.0 \\
@@ -44,6 +46,12 @@ def test_what_a_compiler_of_locks_writes_is_read() -> None:
     assert torch.marker == 'python_version >= "3.11"'
     assert (lock.version("PILLOW"), lock.version("numpy")) == ("99.0", None)
     assert read_pins(lock.text.encode()) == (lock, ())
+
+
+@pytest.mark.parametrize("version", [f"{LARGE - 1}!1.{LARGE - 1}", f"1+g{LARGE}.{LARGE}a"])
+def test_a_version_that_uv_reads_is_read(version: str) -> None:
+    lock, faults = read_pins(f"x=={version} {HASH}".encode())
+    assert (lock.version("x"), faults) == (version, ())
 
 
 def test_order_and_remarks_do_not_make_another_lock() -> None:
@@ -70,7 +78,9 @@ def test_order_and_remarks_do_not_make_another_lock() -> None:
         f'numpy==2; sys_platform == "a\u2028-e ." {HASH}', f'numpy==2; sys_platform == "a\x0b-e ." {HASH}',
         f"numpy==2; sys_platform == 'a\" --no-binary \"b' {HASH}",
         f"numpy==2; {'(' * 240}os_name == 'x'{')' * 240} {HASH}", f"numpy==2; {'(' * 9_999} {HASH}",
-        f"numpy=={'9' * 9_999} {HASH}", f"numpy==${{HOME}} {HASH}", f"numpy==2 {HASH} -r x", "\x00", f"\u202enumpy==2 {HASH}",
+        f"numpy=={'9' * 9_999} {HASH}", f"numpy==1.{LARGE} {HASH}", f"numpy=={LARGE}!1 {HASH}",
+        f"numpy==1rc{LARGE} {HASH}", f"numpy==1.post{LARGE} {HASH}", f"numpy==1.dev{LARGE} {HASH}", f"numpy==1+a.{LARGE} {HASH}",
+        f"numpy==${{HOME}} {HASH}", f"numpy==2 {HASH} -r x", "\x00", f"\u202enumpy==2 {HASH}",
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_package_with_version_and_hash_is_refused(line: str) -> None:
@@ -130,9 +140,20 @@ def test_a_lock_has_no_known_defect_that_the_operator_did_not_accept(
     assert (lock is None) == bool(codes)
 
 
-def test_a_lock_must_hold_what_the_box_reads_images_with() -> None:
-    lock, problems = examined(f"numpy==2 {HASH}".encode(), OWN)
-    assert (lock, [one.code for one in problems]) == (None, ["no_pillow"])
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("numpy==2", ["no_pillow"]),
+        ("pillow==99.0 ; sys_platform == 'win32'", ["no_pillow"]),
+        ("pillow==99.0 ; python_version < '3.11'", ["no_pillow"]),
+        ("pillow==99.0 ; sys_platform == 'linux' and python_version >= '3.11'", []),
+        ("pillow==99.0 ; os_name == 'posix' and platform_system == 'Linux'", []),
+    ],
+)
+def test_a_lock_must_install_what_the_box_reads_images_with(line: str, codes: list[str]) -> None:
+    lock, problems = examined(f"{line} {HASH}".encode(), OWN)
+    assert [one.code for one in problems] == codes
+    assert (lock is None) == bool(codes)
 
 
 @pytest.fixture
