@@ -249,7 +249,8 @@ def _check_parent(file: Path) -> None:
 
 def _vectors(file: Path) -> NDArray[np.floating[Any]]:
     try:
-        found: NDArray[np.floating[Any]] = np.load(file, allow_pickle=False)
+        with file.open("rb") as stream:
+            found: NDArray[np.floating[Any]] = np.lib.format.read_array(stream, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise SubmitterError(
             "bad_embeddings", f"{file.name} cannot be read: {error}.", "Write it with numpy.save."

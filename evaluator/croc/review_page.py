@@ -84,7 +84,7 @@ def review_app(review: Review, token: str = "") -> FastAPI:
 async def _guarded(request: Request, go_on: Any, token: str) -> Response:
     """Refuse what lacks the token or comes from another site's page; say what a browser may load."""
     host = request.headers.get("host", "")
-    if urlsplit(request.headers.get("origin", f"//{host}")).netloc != host:
+    if _host_of(request.headers.get("origin", f"//{host}")) != host:
         return HTMLResponse("Sent from another site.", 403)
     if token and not _same(request.cookies.get(_COOKIE, ""), token):
         if not _same(request.query_params.get("token", ""), token):
@@ -96,6 +96,14 @@ async def _guarded(request: Request, go_on: Any, token: str) -> Response:
     for name, value in _HEADERS.items():
         answer.headers.setdefault(name, value)
     return answer
+
+
+def _host_of(address: str) -> str | None:
+    """Host and port of an address; None where it is none."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return None
 
 
 def _same(given: str, token: str) -> bool:

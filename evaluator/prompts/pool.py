@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_scalar
 from scipy.cluster.vq import ClusterError, kmeans2
 
 from benchmarks.errors import SubmitterError
@@ -141,10 +143,16 @@ def _problems(
         told = f"The dimension {CLUSTER} is that of the embeddings."
         yield Problem("no_dimensions", told, f"Call the column of {file} otherwise.", file)
     if "prompt_id" in table:
-        ids = table["prompt_id"].map(lambda one: "" if pd.isna(one) else str(one).strip())
+        ids = table["prompt_id"].map(_label)
         if (ids == "").any() or ids.duplicated().any():
             told = f"In {file} not every prompt has an id of its own."
             yield Problem("bad_prompt_ids", told, COLUMNS, file)
+    for name in dict.fromkeys(dimensions):
+        cells = table.get(name, ())
+        if not all(map(is_scalar, chain.from_iterable(map(_parts, cells)))):
+            told = f"A label in {name} of {file} is itself a list or an object."
+            hint = f"Write text: a list of labels, or labels with {SEPARATOR} between them."
+            yield Problem("bad_labels", told, hint, file)
     if embeddings is None:
         return
     if embeddings.ndim != 2 or len(embeddings) != len(table):
@@ -198,11 +206,19 @@ def _dimension(name: str, labels: Sequence[set[str]]) -> Dimension:
 
 
 def _labels(cell: Any) -> set[str]:
+    return set(map(_label, _parts(cell))) - {""}
+
+
+def _parts(cell: Any) -> Iterable[Any]:
+    """What a cell of labels holds."""
     if isinstance(cell, str):
-        cell = cell.split(SEPARATOR)
-    elif not isinstance(cell, (list, tuple, np.ndarray)):
-        cell = [cell]
-    return {label for label in (str(one).strip() for one in cell if not pd.isna(one)) if label}
+        return cell.split(SEPARATOR)
+    return cell if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
+
+
+def _label(one: Any) -> str:
+    """One of them as text, empty where it is none."""
+    return "" if not is_scalar(one) or pd.isna(one) else str(one).strip()
 
 
 def _clusters(vectors: NDArray[np.float64], count: int, seed: int) -> Dimension:

@@ -81,7 +81,9 @@ def test_what_cannot_be_chosen_is_told_and_nothing_is_written(tmp_path: Path) ->
     words = ("prompts", "build", file, "--out", out, "--dimension", "kind", "--n")
     assert "20" in refused("too_few_prompts", *words, 20)
     (tmp_path / "bad.npy").write_bytes(b"no array")
-    assert "bad.npy" in refused("bad_embeddings", *words, 5, "--embeddings", tmp_path / "bad.npy")
+    np.savez(tmp_path / "several.npz", vectors=np.ones((20, 2)))
+    for name in ("bad.npy", "several.npz"):
+        assert name in refused("bad_embeddings", *words, 5, "--embeddings", tmp_path / name)
     assert not out.exists()
     out.mkdir()
     refused("folder_exists", *words, 5)

@@ -183,6 +183,8 @@ def test_every_answer_says_what_a_browser_may_load(client: TestClient) -> None:
         ({"origin": HERE}, 303),
         ({"origin": "http://elsewhere.example"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
+        ({"host": "["}, 403),
         ({"host": "elsewhere.example"}, 400),
     ],
 )

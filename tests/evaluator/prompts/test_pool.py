@@ -115,6 +115,25 @@ def test_everything_that_is_wrong_is_told_at_once(
     assert {one.code for one in problems_of(caught.value)} == codes
 
 
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ({"k": [["x", "y"]]}, "bad_labels"),
+        ({"k": [{"x": 1}]}, "bad_labels"),
+        ({"k": {"x": 1}}, "bad_labels"),
+        ({"k": ["x"], "prompt_id": ["a", "b"]}, "bad_prompt_ids"),
+    ],
+)
+def test_what_is_itself_a_list_or_an_object_is_no_label_and_no_id(
+    tmp_path: Path, row: dict[str, Any], code: str
+) -> None:
+    file = tmp_path / "pool.jsonl"
+    file.write_text(json.dumps({"prompt": "a", **row}))
+    with pytest.raises(SubmitterError) as caught:
+        read_pool(file, ("k",))
+    assert [one.code for one in problems_of(caught.value)] == [code]
+
+
 def test_a_missing_label_in_a_list_is_none(tmp_path: Path) -> None:
     file = tmp_path / "pool.jsonl"
     file.write_text('{"prompt": "a", "k": ["x", null]}\n{"prompt": "b", "k": null}')
