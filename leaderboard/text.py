@@ -30,6 +30,12 @@ def clean(value: object, *, lines: bool = False) -> str:
     return "".join(kept)
 
 
+def one_line(value: object, most: int) -> str:
+    """The text as one clean line, with an ellipsis where it is longer than that."""
+    shown = " ".join(clean(value).split())
+    return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"
+
+
 def portable_name(text: str) -> str:
     """A name that every file system takes, of at most 80 ASCII characters.
 

@@ -45,6 +45,17 @@ def info(card: Card, measure: str) -> MeasureInfo:
     return card.measures.get(measure, _UNKNOWN.model_copy(update={"title": measure}))
 
 
+def in_card_order(card: Card, skills: Sequence[str]) -> tuple[str, ...]:
+    """Skills as the card orders them, then the others."""
+    listed = [skill for skill in card.skills if skill in skills]
+    return (*listed, *(skill for skill in skills if skill not in card.skills))
+
+
+def leaves(skills: Sequence[str]) -> list[str]:
+    """Without a skill whose sub-skill is named too."""
+    return [one for one in skills if not any(other.startswith(f"{one}:") for other in skills)]
+
+
 def skill_title(card: Card, skill: str | None) -> str:
     """The display name of a skill; a sub-skill unknown to the card is named below its skill."""
     if skill is None:

@@ -168,6 +168,14 @@ def cell_beats_chance(card: Card, cell: Cell, among: int = 1) -> bool | None:
     )
 
 
+def cell_at_or_below_chance(card: Card, cell: Cell) -> bool:
+    """Whether the interval of a value on a board lies wholly at or below chance."""
+    chance, rises = chance_of(card, cell.measure), card.higher_is_better(cell.measure)
+    return chance is not None and is_at_or_below_chance(
+        cell.ci_low, cell.ci_high, chance, higher_is_better=rises
+    )
+
+
 def _quantile(among: int) -> float:
     """Of the normal distribution, for a two-sided 95 % interval of so many together."""
     return NormalDist().inv_cdf(1 - 0.025 / among)

@@ -12,14 +12,14 @@ ROWS_PAGE = "rows_page"
 """Parameter of the page of a ranking's rows, since Gradio takes `page` of the first page for itself."""
 
 
-def address(page: str, /, **state: str) -> str:
-    """A link to a page in a state; what is empty is left out. It is not escaped for HTML yet."""
-    return f"./{page}{query_of(state)}"
+def address(place: str, /, **state: str | int) -> str:
+    """A link to a page in a state, as `query_of` writes it. It is not escaped for HTML yet."""
+    return f"./{place}{query_of(state)}"
 
 
-def query_of(state: Mapping[str, str], safe: str = _PLAIN) -> str:
-    """The query string of a state with its question mark; what is empty is left out."""
-    given = {name: value for name, value in state.items() if value}
+def query_of(state: Mapping[str, str | int], safe: str = _PLAIN) -> str:
+    """The query string of a state with its question mark; what is empty, and a first page, is left out."""
+    given = {name: value for name, value in state.items() if value and value != 1}
     return f"?{urlencode(given, safe=safe)}" if given else ""
 
 
@@ -34,7 +34,7 @@ def page_number(params: Mapping[str, str], name: str = "page") -> int:
     return max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 10 else 1
 
 
-def with_state(link: str, **state: str) -> str:
+def with_state(link: str, **state: str | int) -> str:
     """A link that says more; what is empty is left out."""
     query = query_of(state)
     return f"{link}&{query[1:]}" if query and "?" in link else f"{link}{query}"

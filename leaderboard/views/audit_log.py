@@ -44,9 +44,7 @@ class LedgerQuery:
 
     def to_link(self) -> str:
         """The address of this view."""
-        fields = {"subject": self.subject, "account": self.account, "action": self.action}
-        page = str(self.page) if self.page > 1 else ""
-        return f"./ledger{query_of(fields | {'page': page}, '')}"
+        return f"./ledger{query_of(vars(self), '')}"
 
     def to_data(self) -> str:
         """The address of the same lines in the API."""

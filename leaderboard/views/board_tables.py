@@ -181,7 +181,7 @@ def table_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> st
 
 
 def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
-    cost = entry.cost.get(board.card.name)
+    cost, stated = entry.cost.get(board.card.name), entry.provenance.get(board.card.name)
     return {
         **cell.model_dump(),
         "metric": entry.metric,
@@ -195,7 +195,7 @@ def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
         "usd_per_1000_pairs": cost.usd_per_1000_pairs if cost else None,
         "submission_id": entry.submission_id,
         "tier_holm_5_percent": cell.tier,
-        **_provenance(entry, board.card.name),
+        **(stated.model_dump() if stated else {}),
     }
 
 
@@ -221,15 +221,3 @@ def _further(entry_id: str, further: Sequence[Values]) -> dict[str, Value]:
         if cell is not None:
             found |= {f"{key}.{name}": getattr(cell, name) for name in _ENDS}
     return found
-
-
-def _provenance(entry: Entry, benchmark: str) -> dict[str, Value]:
-    stated = entry.provenance.get(benchmark)
-    if stated is None:
-        return dict.fromkeys(("seed", "n_resamples", "plan", "versions"))
-    return {
-        "seed": stated.seed,
-        "n_resamples": stated.n_resamples,
-        "plan": stated.plan,
-        "versions": stated.versions,
-    }

@@ -56,13 +56,13 @@ class Arrangement:
             opened=_parted(params.get("open", ""), MOST_OPEN),
         )
 
-    def to_params(self) -> dict[str, str]:
+    def to_params(self) -> dict[str, str | int]:
         """The query parameters that `from_params` reads this from; empty ones too."""
         return {
             "columns": _list_of(self.columns),
             "pin": _list_of(self.pins),
             "sort": quote(self.sort, safe=_SAFE),
-            ROWS_PAGE: str(self.page) if self.page > 1 else "",
+            ROWS_PAGE: self.page,
             "open": _list_of(self.opened),
         }
 

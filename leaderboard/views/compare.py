@@ -150,10 +150,8 @@ def moved_along(query: CompareQuery, view: View) -> CompareQuery:
         entry = view.entries.get(asked)
         return "" if entry is None else there.get(Identity.of(entry), "")
 
-    return replace(
-        query, a=entry_there(query.a), b=entry_there(query.b), c=entry_there(query.c), d=entry_there(query.d), before="",
-        skill="", measure="", split="", case="", page=1,
-    )  # fmt: skip
+    named = {side: entry_there(getattr(query, side)) for side in SIDES}
+    return replace(query, **named, before="", skill="", measure="", split="", case="", page=1)
 
 
 def by_identity(view: View, entries: Sequence[str]) -> dict[Identity, str]:

@@ -81,8 +81,7 @@ class CompareQuery:
         after = replace(self, **changes)  # type: ignore[arg-type]
         view = after.view if after.view != VIEWS[0] else ""
         words = {name: str(getattr(after, name)) for name in _WORDS}
-        page = str(after.page) if after.page > 1 else ""
-        return address("compare", of=after.of, **words, view=view, page=page)
+        return address("compare", of=after.of, **words, view=view, page=after.page)
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from benchmarks.cases import BETWEEN_SKILLS
 from benchmarks.schema import Card
 from leaderboard.publication.entries import Identity
 from leaderboard.publication.item_scores import CaseSet, CaseSummary, ItemReader
-from leaderboard.publication.measure_names import in_order, skill_title
+from leaderboard.publication.measure_names import in_card_order, in_order, leaves, skill_title
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.skill_names import common_key
 from leaderboard.records import Status
@@ -51,7 +51,7 @@ class ItemsQuery:
 
     def to_query(self) -> str:
         """The query string that `from_params` reads this from, with its question mark."""
-        return query_of({**vars(self), "page": str(self.page) if self.page > 1 else ""})
+        return query_of(vars(self))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def resolve(
     if b and b == a:
         said.append("A metric is not held against itself; choose another as B.")
         b = ""
-    skills = _skills(board.card, cases)
+    skills = in_card_order(board.card, cases.every_skill if cases else ())
     splits = cases.every_split if cases else ()
     skill = _known(query.skill, skills, "skill", said)
     split = _known("" if query.split == ALL_SPLITS else query.split, splits, "split", said)
@@ -112,12 +112,6 @@ def entries_on(board: BoardIndex) -> tuple[str, ...]:
     overall = in_order(board.card, board.selectors(None) or every)
     cells = board.cells(overall[0], None if board.selectors(None) else board.skills()[0])
     return tuple(dict.fromkeys(cell.entry_id for cell in cells))
-
-
-def _skills(card: Card, cases: CaseSet | None) -> tuple[str, ...]:
-    found = cases.every_skill if cases else ()
-    listed = [skill for skill in card.skills if skill in found]
-    return (*listed, *(skill for skill in found if skill not in card.skills))
 
 
 def _show(asked: str, b: str, remarks: list[str]) -> Show:
@@ -664,13 +658,13 @@ def _absent(cases: CaseSet, sources: ExampleSources, here: Collection[str]) -> t
 
 def _example(case: CaseShown, card: Card, here: Collection[str]) -> CaseShown:
     """A case with the addresses of its images and the titles of its skills."""
-    # A skill whose sub-skill is named too says nothing more.
-    leaves = [s for s in case.skills if not any(o.startswith(f"{s}:") for o in case.skills)]
     images = tuple(
         image_address(card.name, tile.image_id) if tile.image_id in here else ""
         for tile in case.tiles
     )
-    return replace(case, images=images, skill_titles=tuple(skill_title(card, s) for s in leaves))
+    return replace(
+        case, images=images, skill_titles=tuple(skill_title(card, s) for s in leaves(case.skills))
+    )
 
 
 def image_address(benchmark: str, image_id: str, width: int = IMAGE_WIDTH) -> str:

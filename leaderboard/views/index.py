@@ -204,7 +204,13 @@ def _board_lines(
             line |= {"value": cell.value, "ci_low": cell.ci_low, "ci_high": cell.ci_high}
             line |= {"rank_low": cell.rank_low, "rank": cell.rank, "rank_high": cell.rank_high}
             line |= {"tier": cell.tier, "p_best": cell.p_best, "note": cell.note}
-            line |= _provenance(entries[cell.entry_id], name)
+            # What the figure is computed again from; older results do not state it.
+            entry = entries[cell.entry_id]
+            stated = entry.provenance.get(name)
+            line |= {
+                "submission_id": entry.submission_id,
+                **(stated.model_dump() if stated else {}),
+            }
         lines.append(line)
     return lines
 
@@ -219,13 +225,6 @@ def _who(row: Ranked) -> dict[str, Value]:
         "kind": who.kind.value,
         "released_with": row.entry.released_with,
     }
-
-
-def _provenance(entry: Entry, benchmark: str) -> dict[str, Value]:
-    """What the figure is computed again from; empty for results older than the statements."""
-    known = entry.provenance.get(benchmark)
-    found: dict[str, Value] = {"submission_id": entry.submission_id}
-    return found if known is None else {**found, **known.model_dump()}
 
 
 def _span(name: str, value: Interval) -> dict[str, Value]:

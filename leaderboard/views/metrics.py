@@ -116,7 +116,7 @@ class MetricsQuery:
             "w": self.weights,
             "chart": self.chart,
             "open": ",".join(quote(one, safe="~:/") for one in self.open),
-            ROWS_PAGE: str(self.page) if self.page > 1 else "",
+            ROWS_PAGE: self.page,
         }
         return query_of(named)
 
@@ -482,7 +482,7 @@ def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> Ski
     found = found_for(choice, prepared.of(view, choice.parts))
     keys = {MEAN, NAME, P_BEST, *COSTS, *found.base.measured}
     if query.sorted_by not in keys or query.sort == f"-{MEAN}":
-        exact = MetricsQuery(**{**vars(exact), "sort": ""})
+        exact = replace(exact, sort="")
     kept = [one for one in found.placed if _is_named(one.entry, exact.terms)]
     ranked = [one for one in kept if one.standing.rank is not None]
     lacking = [one for one in kept if one.standing.rank is None]

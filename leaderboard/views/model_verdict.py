@@ -8,9 +8,9 @@ from benchmarks.model_boards import LEVEL
 from leaderboard.models.board_types import Judge, ModelBoard, PairReport, PairTest, SkillBoard
 from leaderboard.models.people import PeopleBoard
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
-from leaderboard.text import clean, count, interval, number
+from leaderboard.text import clean, count, interval, number, one_line
 from leaderboard.views.figures import Verdict, in_words
-from leaderboard.views.models import one_line, plain_name
+from leaderboard.views.models import plain_name
 from leaderboard.votes.results import VoteResults
 
 DIGITS = 2  # Of ratings

@@ -16,12 +16,12 @@ from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, ModelSummary, SkillBoard
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import selection, slices_of
-from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.measure_names import in_card_order, skill_title
 from leaderboard.publication.metric_facts import metric_label
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
-from leaderboard.text import clean
-from leaderboard.views.addresses import address, page_number, query_of, with_state
+from leaderboard.text import clean, one_line
+from leaderboard.views.addresses import address, page_number, query_of
 from leaderboard.views.figures import named
 
 MOST_NAMED = 60  # Models that a link may name
@@ -225,12 +225,6 @@ def judges_of(entries: Sequence[ModelEntry], view: View) -> dict[str, str]:
     }
 
 
-def in_card_order(card: Card, skills: Sequence[str]) -> tuple[str, ...]:
-    """Skills as the card orders them, then the others."""
-    listed = [skill for skill in card.skills if skill in skills]
-    return (*listed, *(skill for skill in skills if skill not in card.skills))
-
-
 def _seed(asked: str, n_seeds: int, remarks: list[str]) -> str:
     if not asked:
         return ""
@@ -278,9 +272,7 @@ class ModelQuery:
         """The address of this view, or of one that differs from it; not escaped for HTML yet."""
         of = replace(self.of, prompt_set="", models=(), **changes)
         order = "" if self.order == ORDERS[0] else self.order
-        shown = str(page) if page > 1 else ""
-        link = with_state("./model", id=self.submission_id)
-        return with_state(link, **of.to_params(), order=order, page=shown)
+        return address("model", id=self.submission_id, **of.to_params(), order=order, page=page)
 
 
 ViewName = Literal["skills", "gallery", "seeds", "two", "prompt", "judges", "votes"]
@@ -324,10 +316,9 @@ class PlaceQuery:
         given = changed.of.to_params()
         state = {name: getattr(changed, name) for name in ("sort", "prompt", "a", "b")}
         view = "" if changed.view == VIEWS[0] else changed.view
-        page = str(changed.page) if changed.page > 1 else ""
-        state |= {"page": page, "alone": "1" if changed.alone else ""}
-        link = address("models", set=given.pop("set", ""), view=view, **given)
-        return with_state(link, **state)
+        named = {"set": "", "view": view} | given | state
+        alone = "1" if changed.alone else ""
+        return address("models", **named, page=changed.page, alone=alone)
 
     def to_view(self, view: ViewName, **changes: Any) -> str:
         """The address of another view of the same models; what only one view knows is left out."""
@@ -395,12 +386,6 @@ def plain_name(entry: ModelEntry, limit: int = 60) -> str:
     return one_line(entry.title, limit)
 
 
-def one_line(title: str, limit: int) -> str:
-    """A submitted title as one line of text; not escaped yet."""
-    shown = " ".join(clean(title).split())
-    return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
-
-
 def place_title(query: PlaceQuery, choice: Choice) -> str:
     """Title of a view of the place: the two models, the prompt, or the view and its prompt set."""
     pair = choice.entry(query.a), choice.entry(query.b)
@@ -424,11 +409,6 @@ def models_in_order(board: ModelBoard) -> tuple[str, ...]:
     """Submission ids in the order of the first skill, then those it does not have."""
     found = dict.fromkeys(one for of in board.skills.values() for one in of.standings)
     return tuple(one for one in found if one in board.entries)
-
-
-def leaves(skills: Sequence[str]) -> list[str]:
-    """Without a skill whose sub-skill is named too."""
-    return [one for one in skills if not any(other.startswith(f"{one}:") for other in skills)]
 
 
 PEOPLE_IDENT = "people"

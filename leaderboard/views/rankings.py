@@ -19,9 +19,9 @@ from leaderboard.publication.metric_facts import facts_of, metric_in_words
 from leaderboard.publication.reader import BoardIndex, headline_cells
 from leaderboard.ranking.cells import (
     Cell,
+    cell_at_or_below_chance,
     cell_beats_chance,
     chance_of,
-    is_at_or_below_chance,
     too_few,
 )
 from leaderboard.text import count, usd
@@ -299,7 +299,6 @@ def _of_cell(cell: Cell, card: Card, entry: Entry, leading: set[str]) -> Place:
     ranks = None
     if cell.rank is not None and cell.rank_low is not None and cell.rank_high is not None:
         ranks = (cell.rank_low, cell.rank, cell.rank_high)
-    chance = chance_of(card, cell.measure)
     return Place(
         who=Identity.of(entry),
         entry=entry,
@@ -311,10 +310,7 @@ def _of_cell(cell: Cell, card: Card, entry: Entry, leading: set[str]) -> Place:
         tier=cell.tier,
         p_best=cell.p_best,
         above=cell_beats_chance(card, cell),
-        below=chance is not None
-        and is_at_or_below_chance(
-            cell.ci_low, cell.ci_high, chance, higher_is_better=card.higher_is_better(cell.measure)
-        ),
+        below=cell_at_or_below_chance(card, cell),
         trained=trained,
         may_lead=cell.entry_id in leading and not trained,
         why=cell.note or cell.why_unranked,

@@ -19,7 +19,7 @@ from leaderboard.api.replies import Body, matches, response_of, takes_gzip
 from leaderboard.api.source import Source
 from leaderboard.publication.entries import latest_entries
 from leaderboard.publication.metric_facts import metric_label
-from leaderboard.text import clean
+from leaderboard.text import one_line
 from leaderboard.views.addresses import board_address, metric_address, model_address
 from leaderboard.web.guides import FIGURES, figure, figure_type
 
@@ -117,17 +117,17 @@ def names(source: Source) -> tuple[Name, ...]:
     """Every published metric, every model on the boards and every benchmark that has a board."""
     view = source.reader.view()
     found = [
-        Name(_line(board.card.title), "benchmark", board_address(name))
+        Name(one_line(board.card.title, _LONGEST), "benchmark", board_address(name))
         for name, board in view.boards.items()
     ]
     found += [
-        Name(_line(metric_label(entry)), "metric", metric_address(entry.entry_id))
+        Name(one_line(metric_label(entry), _LONGEST), "metric", metric_address(entry.entry_id))
         for entry in latest_entries(view.entries.values()).values()
     ]
     if source.models is not None:
         sets = source.models.prompt_sets
         found += [
-            Name(_line(entry.title), "model", model_address(ident))
+            Name(one_line(entry.title, _LONGEST), "model", model_address(ident))
             for ident, entry in source.models.track().entries.items()
             if entry.prompt_set in sets
         ]
@@ -146,7 +146,3 @@ def names_route(source: Source) -> Route:
         return response_of(Body(content.encode()), request.headers)
 
     return Route(f"/{PATH}", serve, methods=["GET", "HEAD"])
-
-
-def _line(name: str) -> str:
-    return " ".join(clean(name).split())[:_LONGEST]

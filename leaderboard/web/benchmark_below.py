@@ -224,10 +224,9 @@ def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[tuple
 def _client(choice: Choice, site: str) -> str:
     query, filters = choice.query, choice.query.filters
     laid_out = choice.arranged.to_params()
-    given: dict[str, str] = {
+    given = {
         "skill": query.skill, "measure": query.measure, "kind": filters.kind,
-        "search": filters.search, "columns": laid_out.get("columns", ""),
-        "sort": laid_out.get("sort", ""),
+        "search": filters.search, "columns": laid_out["columns"], "sort": laid_out["sort"],
     }  # fmt: skip
     arguments = [f"    {_string(query.benchmark)},"]
     arguments += [f"    {name}={_string(value)}," for name, value in given.items() if value]
@@ -273,7 +272,7 @@ def _dataset(choice: Choice, parquet: str, hub: str) -> str:
     )
 
 
-def _string(value: str) -> str:
+def _string(value: object) -> str:
     """A string of Python that means exactly this, in characters of ASCII."""
     return ascii(value)
 

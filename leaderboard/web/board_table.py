@@ -17,7 +17,7 @@ from leaderboard.publication.entries import (
     signature_text,
 )
 from leaderboard.publication.metric_facts import metric_name, metric_title
-from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.ranking.cells import Cell, cell_at_or_below_chance, cell_beats_chance, chance_of
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.ranking.slices import Basis
 from leaderboard.rendering import escaped
@@ -30,6 +30,7 @@ from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.skills import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
 from leaderboard.web.components import Values as Printed
+from leaderboard.web.metric_parts import share
 
 METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
 BUNDLED = ("not isolated", "our own code")
@@ -121,15 +122,6 @@ def direction(higher_is_better: bool) -> str:
     return "higher" if higher_is_better else "lower"
 
 
-def percent(share: float) -> str:
-    """A share in whole percent; what is almost nothing or almost all is never rounded to it."""
-    if 0.0 < share < 0.005:
-        return "<1%"
-    if 0.995 < share < 1.0:
-        return ">99%"
-    return f"{100 * share:.0f}%"
-
-
 def flag_tags(entry: Entry, benchmark: str) -> tuple[Tag | Link, ...]:
     """Flags of an entry; those about other submissions lead to the first that may be named."""
     found: list[Tag | Link] = []
@@ -177,7 +169,7 @@ class _Rows:
     ) -> None:
         chance = chance_of(card, cells[0].measure) if cells else None
         self.entries, self.card, self.layout = entries, card, layout
-        self.places, self.ranked, self.chance = places, ranked, chance
+        self.places, self.ranked = places, ranked
         ends = (end for one in cells for end in (one.value, one.ci_low, one.ci_high))
         self.scale = Scale.around(ends, chance)
         one = cells[0] if cells else None
@@ -207,7 +199,7 @@ class _Rows:
             "place": self._place(cell),
             "value": self.value(cell),
             "method": self._method(cell),
-            "p_best": "–" if cell.p_best is None else percent(cell.p_best),
+            "p_best": share(cell.p_best),
             "figures": tuple(self._figure(values, items, cell) for values, items in self._columns),
             "speed": rate(cost.pairs_per_s) if cost else "–",
             "pin": self._pin_link(entry),
@@ -219,10 +211,7 @@ class _Rows:
         """The ranked value, marked where it is not above chance or was trained for."""
         entry, card = self.entries[cell.entry_id], self.card
         above = cell_beats_chance(card, cell)
-        rises = card.higher_is_better(cell.measure)
-        below = self.chance is not None and is_at_or_below_chance(
-            cell.ci_low, cell.ci_high, self.chance, higher_is_better=rises
-        )
+        below = cell_at_or_below_chance(card, cell)
         return ValueCell(
             cell.value, cell.ci_low, cell.ci_high, scale=self.scale,
             trained=is_trained_on(entry, card), below=below,
@@ -296,12 +285,11 @@ class _Rows:
         card, cost = self.card, entry.cost.get(self.card.name)
         value = estimate(cell.value, cell.ci_low, cell.ci_high)
         tier = "none" if cell.tier is None else str(cell.tier)
-        chance = "–" if cell.p_best is None else percent(cell.p_best)
         result = [
             ("Value", value if cell.value is not None else "–"),
             ("Interval", self._method(cell)),
             ("Rank", self._rank_hint(cell)),
-            ("P(best)", chance),
+            ("P(best)", share(cell.p_best)),
             ("Tier", tier),
             ("Items", f"{cell.n_items:,} in {cell.n_clusters:,} {card.cluster}s"),
         ]

@@ -30,7 +30,7 @@ from leaderboard.api.source import Source
 from leaderboard.cache import MemoryCache
 from leaderboard.rendering import render
 from leaderboard.service.address import root_of
-from leaderboard.text import clean, interval, number
+from leaderboard.text import clean, interval, number, one_line
 from leaderboard.web.middleware import framed
 from leaderboard.web.page import Page
 from leaderboard.web.page_metadata import (
@@ -38,7 +38,6 @@ from leaderboard.web.page_metadata import (
     Line,
     PageMetadata,
     document_title,
-    limited,
     metadata_of,
     own_metadata,
 )
@@ -194,7 +193,7 @@ def tags(head: PageMetadata, address: str = "", picture: str = "") -> str:
     return render(
         "shell/tags.html",
         title=document_title(head.title),
-        said=limited(head.description, LONGEST_DESCRIPTION),
+        said=one_line(head.description, LONGEST_DESCRIPTION),
         site=SITE,
         address=address,
         picture=picture,

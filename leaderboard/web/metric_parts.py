@@ -29,7 +29,7 @@ from leaderboard.publication.metric_facts import (
 )
 from leaderboard.publication.reader import SIMULATED, View
 from leaderboard.publication.skill_names import common_names, skills_of
-from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.ranking.cells import Cell, cell_at_or_below_chance, cell_beats_chance
 from leaderboard.submission_service import UNNAMED
 from leaderboard.text import count, number, usd
 from leaderboard.views.addresses import metric_address, submission_address
@@ -85,10 +85,7 @@ def measure_cell(cell: Cell | None, card: Card, entry: Entry, *, best: bool = Fa
     """A value of a board without a drawing."""
     if cell is None or cell.value is None:
         return ValueCell(None, reason=cell.note if cell else "not run there")
-    chance = chance_of(card, cell.measure)
-    below = chance is not None and is_at_or_below_chance(
-        cell.ci_low, cell.ci_high, chance, higher_is_better=card.higher_is_better(cell.measure)
-    )
+    below = cell_at_or_below_chance(card, cell)
     return ValueCell(
         cell.value, cell.ci_low, cell.ci_high, n=cell.n_clusters, best=best,
         trained=is_trained_on(entry, card), below=below,
@@ -226,7 +223,7 @@ def heading(column: Column, *, sorted_by: str, down: bool) -> Column:
     """A column with how the table is sorted by it."""
     if column.key != sorted_by:
         return column
-    return Column(**{**vars(column), "sorted": "descending" if down else "ascending"})
+    return replace(column, sorted="descending" if down else "ascending")
 
 
 def _named(others: Sequence[str]) -> list[str]:

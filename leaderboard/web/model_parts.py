@@ -27,10 +27,10 @@ from leaderboard.models.board_types import (
 )
 from leaderboard.models.people import PeopleBoard, RatedSkill
 from leaderboard.publication.entries import shown_account
-from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.measure_names import leaves, skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.records import ModelCard
-from leaderboard.text import MISSING, clean, count, interval, number, signed
+from leaderboard.text import MISSING, clean, count, interval, number, one_line, signed
 from leaderboard.views.addresses import (
     board_address,
     metric_address,
@@ -44,7 +44,6 @@ from leaderboard.views.models import (
     Drawn,
     PlaceQuery,
     lead_mean,
-    leaves,
     models_in_order,
     plain_name,
 )
@@ -177,7 +176,7 @@ def _skill_columns(
         by = "no qualified metric"
         if of.lead:
             more = sum(judge.entry_id != of.lead for judge in of.trusted)
-            by = _cut(titles.get(of.lead, of.lead), 20)
+            by = one_line(titles.get(of.lead, of.lead), 20)
             by += f" +{more}" if more and not board.query.judge else ""
         turned: dict[str, Sorted] = {f"-{key}": "descending", key: "ascending"}
         columns.append(
@@ -493,11 +492,6 @@ def _head(row: ReferenceRow, card: Card) -> str:
         f"seed {row.seed}" if row.seed is not None else "",
     ]
     return " · ".join(filter(None, parts)) or "All prompts"
-
-
-def _cut(value: str, limit: int) -> str:
-    shown = clean(value)
-    return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
 
 
 MOST_SEEDS = 16

@@ -116,8 +116,6 @@ PLACES = (
     Place("Submit", "submit", ("submit",), ("operators",)),
     Place("Docs", "docs", ("docs", "about", "errata"), ("guide", "benchmark", "status", "ledger")),
 )
-LABELS: Mapping[str, str] = {}
-"""Words of pages below the bar where those are not their titles."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +158,7 @@ def navigation(pages: Iterable[Page], path: str | None) -> Navigation:
             one.path for one in known.values() if one.in_navigation and not place_of(one.path)
         ]
     within = tuple(
-        NavigationLink(LABELS.get(one, known[one].title), one, "page" if one == path else "")
-        for one in listed
+        NavigationLink(known[one].title, one, "page" if one == path else "") for one in listed
     )
     return Navigation(places, here.title, within if len(within) > 1 else ())
 

@@ -18,7 +18,7 @@ from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell, beats_chance
 from leaderboard.records import Kind
-from leaderboard.text import clean, count
+from leaderboard.text import clean, count, one_line
 from leaderboard.views.benchmark_board import title_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.changes import VIEWS, ChangesQuery
@@ -76,13 +76,7 @@ class PageMetadata:
 
 def document_title(title: str) -> str:
     """With the name of the site; one line of harmless text."""
-    return f"{limited(title, LONGEST_TITLE)} · {SITE}"
-
-
-def limited(value: str, most: int) -> str:
-    """A line of harmless text that is not longer than that."""
-    said = " ".join(clean(value).split())
-    return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"
+    return f"{one_line(title, LONGEST_TITLE)} · {SITE}"
 
 
 DESCRIPTIONS = {
@@ -377,11 +371,7 @@ def _cells(choice: Choice) -> tuple[Cell, ...]:
 
 def _named(entry_id: str, view: View) -> str:
     """A metric by its name and version, as a line of harmless text."""
-    return _name(metric_label(view.entries[entry_id]))
-
-
-def _name(label: str) -> str:
-    return " ".join(clean(label).split())[:_LONGEST_NAME]
+    return one_line(metric_label(view.entries[entry_id]), _LONGEST_NAME)
 
 
 def _as_sent(name: str, *, scores: bool, released: object) -> str:
@@ -405,7 +395,7 @@ _ENDS = {"mean": ("ci_low", "ci_high"), "rescaled": ("rescaled_low", "rescaled_h
 
 def _of_row(row: Mapping[str, Any], value: str) -> Line:
     """A row of a table of the API."""
-    name = _name(f"{row['metric']} {row['version'] or ''}")
+    name = one_line(f"{row['metric']} {row['version'] or ''}", _LONGEST_NAME)
     scores = row["kind"] == Kind.SCORES.value
     name = _as_sent(name, scores=scores, released=row.get("released_with"))
     low, high = (row.get(end) for end in _ENDS[value])

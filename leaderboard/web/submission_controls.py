@@ -231,8 +231,3 @@ def _visible(possible: Sequence[Action]) -> list[Any]:
         *(gr.update(visible=action in possible) for action in BUTTONS),
         gr.update(visible=any(action in REASONED for action in possible)),
     ]
-
-
-def parameter_of(params: Mapping[str, str], name: str) -> str:
-    """A parameter of an address, cut to a length."""
-    return str(params.get(name, ""))[:100]

@@ -27,14 +27,16 @@ from leaderboard.publication.measure_names import skill_title, token
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import read_pairs
-from leaderboard.ranking.slices import Ranked
 from leaderboard.store.interface import Store
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.benchmark_board import (
     SkillColumn,
     all_printed,
     in_shown_order,
+    is_stored,
     printed_of,
+    ranking_of,
+    ranking_with_tests,
     ranks_among,
     skill_columns,
 )
@@ -43,8 +45,6 @@ from leaderboard.views.boards import KINDS, YES, BoardQuery, Choice, layout_of, 
 
 MOST_RANKED = 300
 """Entries that are ranked and tested for a request; more only as they stand in the snapshot."""
-STORED_ABOVE = 60
-"""Entries above which the headline is answered from the snapshot: the same figures, at once."""
 MOST_IN_SKILLS = 100  # Entries that are tested within every skill for a request
 MOST_PAIRS = 50_000  # Tests of one answer: those of three hundred entries are 44,850
 
@@ -145,22 +145,9 @@ class Chosen:
     shown: Collection[str] | None  # entries that the filters keep; None where there are none
 
     @property
-    def tested(self) -> Collection[str] | None:
-        """Entries that are ranked and tested among themselves; None: all of the board."""
-        return self.shown if self.choice.filters.within else None
-
-    @property
-    def is_headline(self) -> bool:
-        """Whether it is the ranking of all entries by the headline, as the snapshot holds it."""
-        choice = self.choice
-        return (
-            self.tested is None and not choice.skills
-            and choice.selector == choice.board.card.headline
-        )  # fmt: skip
-
-    def keeps(self, entry_id: str) -> bool:
-        """Whether the filters keep an entry."""
-        return self.shown is None or entry_id in self.shown
+    def empty(self) -> bool:
+        """Whether there is nothing to rank."""
+        return self.choice.selector is None or (self.shown is not None and not self.shown)
 
     def about(self) -> dict[str, Any]:
         """What every table of it says of itself."""
@@ -230,7 +217,7 @@ def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table
     """The ranking of a benchmark by one measure, best first, with intervals and rank ranges."""
     found = chosen(source, benchmark, query)
     layout = layout_of(found.choice, found.view)
-    cells = in_shown_order(_cells(source, found), layout)
+    cells = in_shown_order(_shown(source, found), layout)
     # A column may be sorted by without being shown.
     keys = found.choice.arranged.columns
     further = [values for values in layout.columns if values.column.key in keys]
@@ -244,7 +231,8 @@ def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) 
     """Every test between two metrics of a ranking, with corrected p-values."""
     found = chosen(source, benchmark, query)
     every = _pairs(source, found)
-    tests = tuple(pair for pair in every if found.keeps(pair.a) and found.keeps(pair.b))
+    kept = found.shown
+    tests = tuple(one for one in every if kept is None or (one.a in kept and one.b in kept))
     of = [cells[0] for cells in found.choice.slices()[:1] if cells]
     about = found.about() | {"correction": "holm", "n_tests": len(every)}
     name = table_name(of, found.choice.board, "pairs")
@@ -351,37 +339,31 @@ def stored_pairs(store: Store, choice: Choice) -> tuple[Pair, ...]:
     )
 
 
-def _cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
-    if found.choice.selector is None or (found.shown is not None and not found.shown):
+def _shown(source: Source, found: Chosen) -> tuple[Cell, ...]:
+    """As the page ranks; pages and requests remember it together."""
+    choice = found.choice
+    if found.empty:
         return ()
-    everyone = found.choice.entry_ids()
-    if found.is_headline and len(everyone) > STORED_ABOVE:
-        cells = found.choice.slices()[0]
-    else:
-        cells = _ranked(source, found).cells
-    return tuple(cell for cell in cells if found.keeps(cell.entry_id))
+    if is_stored(choice):
+        return ranking_of(choice, found.view).shown
+    bounded(len(choice.entry_ids()))
+    with source.turn():
+        return ranking_of(choice, found.view).shown
 
 
 def _pairs(source: Source, found: Chosen) -> tuple[Pair, ...]:
-    if found.choice.selector is None or (found.shown is not None and not found.shown):
+    choice = found.choice
+    if found.empty:
         return ()
-    everyone = len(found.choice.entry_ids())
-    asked = everyone if found.shown is None else len(found.shown)
+    everyone = choice.entry_ids()
+    asked = len(everyone if found.shown is None else found.shown)
     if asked * (asked - 1) // 2 > MOST_PAIRS:
         raise _too_large(f"{asked:,} entries have too many pairs for one answer.")
-    if found.is_headline and everyone > STORED_ABOVE:
-        stored = stored_pairs(source.store, found.choice)
-        if stored:
-            return stored
-    return pairs(_ranked(source, found), None)
-
-
-def _ranked(source: Source, found: Chosen) -> Ranked:
-    """As the page ranks; pages and requests remember it together."""
-    bounded(len(found.choice.entry_ids()))
+    if is_stored(choice) and (stored := stored_pairs(source.store, choice)):
+        return stored
+    bounded(len(everyone))
     with source.turn():
-        choice = found.choice
-        return found.view.orders.ranked(choice.board.card, choice.slices(), found.tested)
+        return pairs(ranking_with_tests(choice, found.view), None)
 
 
 def bounded(entries: int, most: int = MOST_RANKED) -> None:

@@ -11,13 +11,13 @@ import gradio as gr
 from leaderboard.accounts import Account
 from leaderboard.rendering import render
 from leaderboard.submission_service import BuiltinForm
+from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context, Page
 from leaderboard.web.submission_controls import (
     DOING,
     SubmissionControls,
     operator_parts,
     operators_head,
-    parameter_of,
 )
 from leaderboard.web.submitting import (
     KINDS,
@@ -65,7 +65,7 @@ class _OperatorsPage:
         )  # fmt: skip
 
     def _open(self, account: Account | None, params: Mapping[str, str]) -> tuple[Any, ...]:
-        ident = parameter_of(params, "id")
+        ident = SubmitQuery.from_params(params).submission_id
         shown = (
             ident,
             operators_head(self._context, account),
