@@ -21,28 +21,16 @@ from benchmarks.comparison import (
 )
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.publication.entries import (
-    AS_SUBMITTED,
-    MEANINGS,
-    RELEASED,
-    SAME_CONTENT,
-    SAME_SCORES,
-    Entry,
-    Identity,
-    flags_of,
-    is_trained_on,
-    shown_account,
-)
+from leaderboard.publication.entries import Entry, Identity, shown_account
 from leaderboard.publication.measure_names import info, nearest, skill_title, title, token
 from leaderboard.publication.metric_facts import facts_of, metric_label, metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, Match, compare_cells
 from leaderboard.ranking.slices import mean_over_skills
-from leaderboard.records import Kind
-from leaderboard.submission_service import UNNAMED
-from leaderboard.text import clean, count
-from leaderboard.views.addresses import address, metric_address
+from leaderboard.text import clean
+from leaderboard.views.addresses import metric_address
+from leaderboard.views.badges import Tag, badges_of
 from leaderboard.views.boards import BETWEEN_SKILLS, Choice
 from leaderboard.views.comparison import (
     SIDES,
@@ -57,62 +45,11 @@ from leaderboard.views.comparison import (
     opponents,
 )
 from leaderboard.views.examples import ALL_SPLITS, entries_on
-
-_BUNDLED = ("not isolated", "our own code")
-_SAME = {SAME_CONTENT: "The very same files as in", SAME_SCORES: "The very same scores as"}
-
-
-@dataclass(frozen=True)
-class Badge:
-    """A short word beside a name."""
-
-    label: str  # the word
-    kind: Literal["", "trained", "info", "warn"] = ""  # how grave it is
-    hint: str = ""  # the whole of it
-    href: str = ""  # where it leads; empty where nowhere
-
-
-def badges_of(entry: Entry, cell: Cell | None, card: Card) -> tuple[Badge, ...]:
-    """What must be known of an entry on a benchmark: its origin, isolation, training and flags."""
-    found = [*_origin(entry, card)]
-    if is_trained_on(entry, card):
-        hint = "Its submitter declares this benchmark, or a part of it, as training data."
-        found.append(Badge("trained on this benchmark", "trained", hint))
-    if cell is not None and cell.n_missing:
-        hint = f"{count(cell.n_missing, 'pair')} of this slice got no score."
-        found.append(Badge(f"{cell.n_missing:,} missing", "warn", hint))
-    for label, others in flags_of([entry], {card.name}).items():
-        if not others:
-            found.append(Badge(label, "warn", MEANINGS[label].capitalize()))
-            continue
-        named = next((other for other in others if other != UNNAMED), "")
-        leads = address("queue", submission=named) if named else ""
-        found.append(Badge(label, "warn", f"{_SAME[label]} {', '.join(others)}", leads))
-    return tuple(found)
-
-
-def _origin(entry: Entry, card: Card) -> tuple[Badge, ...]:
-    if entry.released_with:
-        return (Badge(RELEASED, "info", f"Released with: {entry.released_with}"),)
-    if entry.kind is Kind.SCORES:
-        return (Badge(AS_SUBMITTED),)
-    layers = entry.isolation.get(card.name, ())
-    if any(layer.startswith(_BUNDLED) for layer in layers):
-        return (Badge("not isolated: bundled code", "", "; ".join(layers)),)
-    return () if layers else (Badge("not isolated", "warn"),)
-
+from leaderboard.views.figures import Option
 
 MOST_OPTIONS = 400
 """Metrics that a list offers: of very many the first of the board, and those chosen."""
 _LONGEST_LABEL = 60
-
-
-@dataclass(frozen=True)
-class Option:
-    """One that can be chosen from a list."""
-
-    value: str
-    label: str
 
 
 @dataclass(frozen=True)
@@ -127,7 +64,7 @@ class ComparedMetric:
     submitter: str = ""  # as signed; empty where there is no account to show
     account: str = ""  # its key
     value: float | None = None  # by the chosen measure; None where it has none
-    badges: tuple[Badge, ...] = ()  # what must be known of it
+    badges: tuple[Tag, ...] = ()  # what must be known of it
 
 
 def resolve_place(query: CompareQuery, view: View) -> Opponents:

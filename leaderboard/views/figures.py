@@ -20,6 +20,15 @@ class Verdict:
     detail: str = ""
 
 
+@dataclass(frozen=True)
+class Option:
+    """A value of a chooser; `chosen` says whether it is the present one."""
+
+    value: str
+    label: str
+    chosen: bool = False
+
+
 class HasRankRange(Protocol):
     """A cell, or where a model stands."""
 

@@ -48,6 +48,7 @@ from leaderboard.views.changes import (
     with_earlier,
 )
 from leaderboard.views.citation import CitedAt
+from leaderboard.views.figures import Option
 from leaderboard.views.metrics import MetricsQuery
 from leaderboard.web.benchmark_below import below_of, everything_published
 from leaderboard.web.board_table import (
@@ -60,7 +61,7 @@ from leaderboard.web.board_table import (
     order_note,
     pinned_links,
 )
-from leaderboard.web.components import Link, Option, Pick, Scale, Tab, Values
+from leaderboard.web.components import Link, Pick, Scale, Tab, Values
 from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import kinds_of_data, metric_tabs
 from leaderboard.web.page import Context

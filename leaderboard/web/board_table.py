@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from benchmarks.schema import Card, MeasureInfo
 from leaderboard.publication.entries import (
     MEANINGS,
-    SAME_CONTENT,
-    SAME_SCORES,
     Entry,
     flags_of,
     is_trained_on,
@@ -21,20 +19,18 @@ from leaderboard.ranking.cells import Cell, cell_at_or_below_chance, cell_beats_
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.ranking.slices import Basis
 from leaderboard.rendering import escaped
-from leaderboard.submission_service import UNNAMED
 from leaderboard.text import count, interval, number, rate, usd
-from leaderboard.views.addresses import compare_address, metric_address, submission_address
+from leaderboard.views.addresses import compare_address, metric_address
+from leaderboard.views.badges import badges_of
 from leaderboard.views.benchmark_board import window
 from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, USD, Layout, Values, pin_in_query
 from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.skills import GIGA
-from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
+from leaderboard.web.components import Link, Scale, Sorted, ValueCell
 from leaderboard.web.components import Values as Printed
 from leaderboard.web.metric_parts import share
 
 METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
-BUNDLED = ("not isolated", "our own code")
-"""How the layers of a run begin in which code of this project ran without a sandbox."""
 SPEED = "cost:pairs_per_s"
 """Key of the one cost that every table shows."""
 _ENTRY = "0ENTRY0"
@@ -120,38 +116,6 @@ def chosen_columns(layout: Layout) -> tuple[Values, ...]:
 def direction(higher_is_better: bool) -> str:
     """Which way is better, in a word."""
     return "higher" if higher_is_better else "lower"
-
-
-def flag_tags(entry: Entry, benchmark: str) -> tuple[Tag | Link, ...]:
-    """Flags of an entry; those about other submissions lead to the first that may be named."""
-    found: list[Tag | Link] = []
-    for label, others in flags_of([entry], {benchmark}).items():
-        named = next((other for other in others if other != UNNAMED), None)
-        if label in {SAME_CONTENT, SAME_SCORES} and named is not None:
-            found.append(Link(label, submission_address(named)))
-        else:
-            found.append(Tag(label, "warn", MEANINGS[label]))
-    return tuple(found)
-
-
-def tags_of(entry: Entry, cell: Cell, card: Card) -> tuple[Tag | Link, ...]:
-    """What a reader must know before relying on a value."""
-    found: list[Tag | Link] = []
-    layers = entry.isolation.get(card.name, ())
-    if where := origin(entry):
-        found.append(Tag(where, "info" if entry.released_with else "", entry.released_with))
-    elif any(layer.startswith(BUNDLED) for layer in layers):
-        found.append(Tag("not isolated: bundled code", "", "; ".join(layers)))
-    elif not layers:
-        found.append(Tag("not isolated", "warn"))
-    if is_trained_on(entry, card):
-        found.append(
-            Tag("trained on this benchmark", "trained", "As its author states, wholly or in part.")
-        )
-    if cell.n_missing:
-        missing = f"{count(cell.n_missing, 'pair')} without a score"
-        found.append(Tag(f"{cell.n_missing:,} missing", "warn", missing))
-    return (*found, *flag_tags(entry, card.name))
 
 
 class _Rows:
@@ -317,7 +281,7 @@ class _Rows:
         if items := self._link_of(self._items, cell):
             links.append(Link("Items behind the value", items))
         facts = (result, (*metric, *costs))
-        tags = tags_of(entry, cell, card)
+        tags = badges_of(entry, cell, card)
         return {"facts": facts, "tags": tags, "links": links, "note": cell.note}
 
 

@@ -32,7 +32,6 @@ from leaderboard.views.boards import Choice
 from leaderboard.views.compare import (
     ComparedMetric,
     DifferenceTable,
-    Option,
     SkillValues,
     benchmark_options,
     compared_metrics,
@@ -69,7 +68,7 @@ from leaderboard.views.examples import (
     seek_failures,
 )
 from leaderboard.views.examples import Choice as ExampleChoice
-from leaderboard.views.figures import in_words
+from leaderboard.views.figures import Option, in_words
 from leaderboard.web.components import (
     HeatCell,
     Line,

@@ -11,20 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from leaderboard.views.badges import Tag
+
 Sorted = Literal["", "ascending", "descending"]
-TagKind = Literal["", "trained", "sim", "good", "bad", "info", "warn"]
 Values = dict[str, Any]
 """What a template prints, by name."""
 PairState = Literal["self", "better", "worse", "none", "missing"]
-
-
-@dataclass(frozen=True)
-class Option:
-    """A value of a chooser; `chosen` says whether it is the present one."""
-
-    value: str
-    label: str
-    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,15 +113,6 @@ class Column:
     gap: bool = False  # whether a gap follows it
     hint: str = ""  # on hover
     sortable: bool = True  # whether its heading is a button
-
-
-@dataclass(frozen=True)
-class Tag:
-    """A short word beside a name."""
-
-    label: str
-    kind: TagKind = ""
-    hint: str = ""
 
 
 @dataclass(frozen=True)

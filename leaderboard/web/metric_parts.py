@@ -33,6 +33,7 @@ from leaderboard.ranking.cells import Cell, cell_at_or_below_chance, cell_beats_
 from leaderboard.submission_service import UNNAMED
 from leaderboard.text import count, number, usd
 from leaderboard.views.addresses import metric_address, submission_address
+from leaderboard.views.badges import Tag
 from leaderboard.views.boards import BoardQuery, Filters
 from leaderboard.views.metric_table import MetricTable
 from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
@@ -48,7 +49,6 @@ from leaderboard.web.components import (
     Scale,
     ScatterChart,
     Tab,
-    Tag,
     TextCell,
     Tick,
     ValueCell,

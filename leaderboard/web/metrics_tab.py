@@ -21,7 +21,7 @@ from leaderboard.views.addresses import compare_address, items_address, metric_a
 from leaderboard.views.audit_log import AuditLogReader, recent_activity
 from leaderboard.views.changes import with_earlier
 from leaderboard.views.citation import Citation
-from leaderboard.views.figures import Verdict
+from leaderboard.views.figures import Option, Verdict
 from leaderboard.views.metric_table import BORDA, P_BEST, MetricColumn, MetricRow, flag_labels
 from leaderboard.views.metrics import (
     CHARTS,
@@ -47,7 +47,6 @@ from leaderboard.views.skills import COSTS, FLOPS, USD
 from leaderboard.web.components import (
     Column,
     Link,
-    Option,
     Pick,
     Row,
     Scale,

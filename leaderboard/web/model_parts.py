@@ -38,6 +38,7 @@ from leaderboard.views.addresses import (
     models_address,
     picture_address,
 )
+from leaderboard.views.badges import Tag
 from leaderboard.views.figures import rank_range
 from leaderboard.views.model_verdict import DIGITS, differs, no_order
 from leaderboard.views.models import (
@@ -54,7 +55,6 @@ from leaderboard.web.components import (
     LineChart,
     Scale,
     Sorted,
-    Tag,
     Tier,
     Values,
 )

@@ -17,7 +17,8 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
-from leaderboard.views.figures import estimate, rank_range
+from leaderboard.views.badges import Tag
+from leaderboard.views.figures import Option, estimate, rank_range
 from leaderboard.views.metric_table import P_BEST
 from leaderboard.views.metrics import (
     NAME,
@@ -42,10 +43,8 @@ from leaderboard.views.skills import (
 from leaderboard.web.components import (
     Column,
     Link,
-    Option,
     Row,
     Scale,
-    Tag,
     TextCell,
     Tier,
     ValueCell,

@@ -16,8 +16,8 @@ from leaderboard.rendering import render
 from leaderboard.states import LEGEND
 from leaderboard.text import MISSING, clean, number
 from leaderboard.views.addresses import board_address
+from leaderboard.views.badges import Tag
 from leaderboard.views.citation import benchmark_bibtex
-from leaderboard.web.components import Tag
 from leaderboard.web.guides import FIRST, Guide, guides
 from leaderboard.web.page import Context, Page
 from leaderboard.web.widgets import html, html_on_load, on_load

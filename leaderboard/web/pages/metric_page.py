@@ -100,13 +100,23 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
     )
 
 
-def people_html(context: Context, query: MetricQuery, benchmark: str = "") -> str:
-    """The chart of a metric's scores against what people say; empty where there is no metric."""
-    view, statuses = context.reader.view(), context.reader.statuses()
-    found = resolve(query, view, statuses)
+def below_html(context: Context, query: MetricQuery, benchmark: str = "") -> str:
+    """What takes longer; `benchmark`: the one to show first. Empty where there is no metric."""
+    view = context.reader.view()
+    found = resolve(query, view, context.reader.statuses())
     if not isinstance(found, MetricOnBoards):
         return ""
-    boards = [one for one in on_boards(found, view) if one.card.answers_public]
+    boards = on_boards(found, view)
+    people, newer = people_html(context, found, boards, benchmark), drift_html(view, found.entry)
+    return people + newer + best_of_n_html(context, found, boards, benchmark)
+
+
+def people_html(
+    context: Context, found: MetricOnBoards, boards: Sequence[OnBoard], benchmark: str
+) -> str:
+    """The chart of a metric's scores against what people say."""
+    view = context.reader.view()
+    boards = [one for one in boards if one.card.answers_public]
     boards.sort(key=lambda one: (one.card.name != benchmark, one.card.simulated))
     chosen = next(filter(None, (_scored(context, view, one) for one in boards)), None)
     here = metric_address(found.entry.entry_id)
@@ -123,22 +133,6 @@ def people_html(context: Context, query: MetricQuery, benchmark: str = "") -> st
         note=_thinned(chosen) if chosen else "",
         why="No benchmark with public answers has values by people for its images.",
     )
-
-
-def newer_html(context: Context, query: MetricQuery) -> str:
-    """Validity of a metric against the dates of generators; empty where there is no metric."""
-    view = context.reader.view()
-    found = resolve(query, view, context.reader.statuses())
-    return drift_html(view, found.entry) if isinstance(found, MetricOnBoards) else ""
-
-
-def safe_html(context: Context, query: MetricQuery, benchmark: str = "") -> str:
-    """What choosing images by a metric gains; empty where there is no metric."""
-    view = context.reader.view()
-    found = resolve(query, view, context.reader.statuses())
-    if not isinstance(found, MetricOnBoards):
-        return ""
-    return best_of_n_html(context, found, on_boards(found, view), benchmark)
 
 
 def _scored(context: Context, view: View, one: OnBoard) -> AgainstPeople | None:
@@ -257,9 +251,7 @@ def _build(context: Context) -> None:
         return Part(metric_html(context, query, root_of(request.headers)), _query_of(params))
 
     def below(params: QueryParams, _: gr.Request) -> Part:
-        query, on = MetricQuery.from_params(params), params.get("on", "")
-        people, newer = people_html(context, query, on), newer_html(context, query)
-        return Part(people + newer + safe_html(context, query, on))
+        return Part(below_html(context, MetricQuery.from_params(params), params.get("on", "")))
 
     live_view(opened, below=below)
 

@@ -27,8 +27,9 @@ from leaderboard.views.boards import (
 )
 from leaderboard.web.benchmark_below import below_of
 from leaderboard.web.benchmark_tab import benchmark_tab, board_html
-from leaderboard.web.board_table import board_table, legend, percent
+from leaderboard.web.board_table import board_table, legend
 from leaderboard.web.metric_parts import metric_tabs
+from leaderboard.web.metric_parts import share as share_text
 from leaderboard.web.page import Context
 from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
@@ -149,10 +150,10 @@ def test_too_few_items_are_shown_without_an_order_the_better_value_first(view: V
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.0, "0%"), (0.001, "<1%"), (0.5, "50%"), (0.999, ">99%"), (1.0, "100%")]
+    ("share", "text"), [(0.0, "0%"), (0.001, "< 1%"), (0.5, "50%"), (0.999, "> 99%"), (1.0, "100%")]
 )
 def test_a_chance_is_never_rounded_to_none_or_all(share: float, text: str) -> None:
-    assert percent(share) == text
+    assert share_text(share) == text
 
 
 # Filters.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -50,8 +51,9 @@ from leaderboard.views.metric import (
     resolve,
 )
 from leaderboard.views.skills import gigaflops_text
+from leaderboard.web.best_of_n import best_of_n_html
 from leaderboard.web.page import Context
-from leaderboard.web.pages.metric_page import metric_html, people_html, safe_html
+from leaderboard.web.pages.metric_page import below_html, metric_html, people_html
 from tests.leaderboard.api.asking import asking, asking_of
 from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views import example_fixture, model_track
@@ -103,6 +105,12 @@ def context() -> Context:
     secret = secret.model_copy(update={"private": True, "submission_id": PRIVATE})
     ledger.receive(secret, b"upload", _events()[:2])
     return site_of(store, cards_=cards())
+
+
+def section(html: Callable[..., str], context: Context, entry_id: str) -> str:
+    """A section below the page of a metric."""
+    found = shown(context, entry_id)
+    return html(context, found, on_boards(found, context.reader.view()), "")
 
 
 def html_of(context: Context, entry_id: str = SIGLIP, search: str = "") -> str:
@@ -416,11 +424,12 @@ def test_the_scatter_shows_every_prompt_with_a_score_and_leads_to_other_benchmar
     site = replace(site_of(store), items=ItemReader(store.public))
     view = site.reader.view()
     entry_id = next(iter(view.entries))
-    page = read(people_html(site, MetricQuery(entry_id)))
-    harmless(str(people_html(site, MetricQuery(entry_id))))
-    assert page.all("svg circle")
-    assert not read(people_html(site_of(store), MetricQuery(entry_id))).all("svg")
-    assert people_html(site, MetricQuery("nobody")) == ""
+    html = section(people_html, site, entry_id)
+    harmless(html)
+    assert read(html).all("svg circle")
+    assert not read(section(people_html, site_of(store), entry_id)).all("svg")
+    assert html in below_html(site, MetricQuery(entry_id))
+    assert below_html(site, MetricQuery("nobody")) == ""
 
 
 # Gone and unknown.
@@ -515,7 +524,7 @@ def test_the_page_says_what_choosing_by_a_metric_gains_with_a_curve_and_its_figu
     store = example_fixture.filled()
     site = replace(site_of(store), items=ItemReader(store.public))
     entry_id = example_fixture.entry_id(example_fixture.NOISY)
-    html = safe_html(site, MetricQuery(entry_id))
+    html = section(best_of_n_html, site, entry_id)
     page = read(html)
     harmless(html)
     assert "of a rating point" in html and "1 of 3 raters choosing" in html
@@ -524,13 +533,12 @@ def test_the_page_says_what_choosing_by_a_metric_gains_with_a_curve_and_its_figu
     assert page.all("table tbody tr")
     (gain,) = asking(store).rows(f"/v1/best-of-n/{entry_id}?")[3:4]
     assert f"{gain['gain']:.2f}" in html
-    assert safe_html(site, MetricQuery("nobody")) == ""
-    assert not read(safe_html(site_of(store), MetricQuery(entry_id))).all("svg")
+    assert not read(section(best_of_n_html, site_of(store), entry_id)).all("svg")
 
 
 def test_the_page_says_what_choosing_gains_under_every_other_qualified_metric() -> None:
     store = model_track.filled()
-    html = safe_html(model_track.context_of(store), MetricQuery(model_track.JUDGES[1]))
+    html = section(best_of_n_html, model_track.context_of(store), model_track.JUDGES[1])
     page = read(html)
     harmless(html)
     rows = asking_of(model_track.source_of(store)).rows(f"/v1/best-of-n/{model_track.JUDGES[1]}")
@@ -552,7 +560,8 @@ def test_the_page_tells_a_metric_that_scored_other_images_from_one_that_scores_a
         )
         gain = replace(found, others=others, mean=None)
         monkeypatch.setattr("leaderboard.web.best_of_n.under_others", lambda *_: (gain,))
-        return read(safe_html(model_track.context_of(store), MetricQuery(model_track.JUDGES[1])))
+        site = model_track.context_of(store)
+        return read(section(best_of_n_html, site, model_track.JUDGES[1]))
 
     own, *rows = page_with(apart, alike).all("table tbody tr")
     assert "alike" not in own.text

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from leaderboard.publication.reader import Revision
 from leaderboard.rendering import environment
+from leaderboard.views.badges import Tag
 from leaderboard.views.citation import Citation
 from leaderboard.web.components import (
     Column,
@@ -32,7 +33,6 @@ from leaderboard.web.components import (
     Scale,
     ScatterChart,
     Tab,
-    Tag,
     TextCell,
     Tick,
     Tier,
@@ -176,6 +176,7 @@ def made(call: str, **values: object) -> Node:
 ALL: dict[str, dict[str, object]] = {
     "page.verdict(x, x, picks)": {"picks": [Pick(HOSTILE, HOSTILE, HOSTILE, "./metric?id=x")]},
     "page.tag(tag)": {"tag": Tag(HOSTILE, "bad", HOSTILE)},
+    "page.badge(tag)": {"tag": Tag(HOSTILE, "bad", HOSTILE, "./submit?id=x")},
     "page.tabs(items, x)": {"items": [Tab(HOSTILE, "./?a", True, HOSTILE, HOSTILE, HOSTILE)]},
     "page.filter_chip(link)": {"link": LINK},
     "page.heading(x, 'an-id', x)": {},
