@@ -32,13 +32,10 @@ from leaderboard.text import clean
 from leaderboard.views.addresses import metric_address
 from leaderboard.views.badges import Tag, badges_of
 from leaderboard.views.boards import BETWEEN_SKILLS, Choice
+from leaderboard.views.compare_query import SIDES, VIEWS, CompareQuery, ViewName
 from leaderboard.views.comparison import (
-    SIDES,
-    VIEWS,
-    CompareQuery,
     ComparisonPage,
     Opponents,
-    ViewName,
     as_on_the_board,
     comparison_page,
     of_entries,

@@ -19,39 +19,14 @@ from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.skill_names import common_key
 from leaderboard.records import Status
 from leaderboard.tables import Column, Table, Type, Value
-from leaderboard.views.addresses import page_number, paged, query_of
+from leaderboard.views.addresses import paged
+from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.figures import named
 
 Show = Literal["failures", "disagreements", "all"]
 SHOWS: tuple[Show, ...] = get_args(Show)
 PER_PAGE = 12
 ALL_SPLITS = "all"  # In a link from a board; it means the same as none
-_LONGEST = 300
-
-
-@dataclass(frozen=True)
-class ItemsQuery:
-    """The state of the item browser. Everything is as asked for, and may not exist."""
-
-    benchmark: str = ""  # registry name; empty means the first with results
-    skill: str = ""  # key of a skill; empty for all
-    split: str = ""  # key of a split; empty for all
-    a: str = ""  # entry id; empty means the one that ranks first
-    b: str = ""  # entry id to hold against it; empty for none
-    show: str = ""  # one of `SHOWS`; empty means failures
-    case: str = ""  # id of the one case that is looked at; empty for a list
-    page: int = 1  # of the list, from 1
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, str]) -> ItemsQuery:
-        """Read an address; unknown parameters are left alone."""
-        names = ("benchmark", "skill", "split", "a", "b", "show", "case")
-        given = {name: str(params.get(name, ""))[:_LONGEST] for name in names}
-        return cls(**given, page=page_number(params))
-
-    def to_query(self) -> str:
-        """The query string that `from_params` reads this from, with its question mark."""
-        return query_of(vars(self))
 
 
 @dataclass(frozen=True)
@@ -59,7 +34,7 @@ class Choice:
     """What is shown: a query resolved against what exists."""
 
     card: Card  # the benchmark
-    query: ItemsQuery  # the exact state, for links
+    query: CompareQuery  # the exact state, for links
     entries: tuple[str, ...]  # ids of all metrics on the board, best first
     a: str  # the metric that is looked at; empty where the board has none
     b: str  # the one it is held against; empty for none
@@ -74,7 +49,7 @@ class Choice:
         return tuple(entry for entry in (self.a, self.b) if entry)
 
 
-def board_of(query: ItemsQuery, view: View) -> tuple[BoardIndex | None, str]:
+def board_of(query: CompareQuery, view: View) -> tuple[BoardIndex | None, str]:
     """The board that is asked for, or another and a remark; None where there is no benchmark."""
     boards = view.boards
     first = next((board for board in boards.values() if not board.empty), None)
@@ -85,7 +60,7 @@ def board_of(query: ItemsQuery, view: View) -> tuple[BoardIndex | None, str]:
 
 
 def resolve(
-    query: ItemsQuery, board: BoardIndex, cases: CaseSet | None, remarks: Sequence[str] = ()
+    query: CompareQuery, board: BoardIndex, cases: CaseSet | None, remarks: Sequence[str] = ()
 ) -> Choice:
     """Find what a query asks for, saying so wherever something else is shown instead."""
     said, entries = list(remarks), entries_on(board)
@@ -100,7 +75,8 @@ def resolve(
     split = _known("" if query.split == ALL_SPLITS else query.split, splits, "split", said)
     case = _known(query.case, cases.comparisons.case_ids if cases else (), "case", said)
     show = _show(query.show, b, said)
-    exact = ItemsQuery(board.card.name, skill, split, a, b, show, case, query.page)
+    named = {"skill": skill, "split": split, "a": a, "b": b, "show": show, "case": case}
+    exact = replace(query, benchmark=board.card.name, **named)
     return Choice(board.card, exact, entries, a, b, show, skills, splits, tuple(said))
 
 
@@ -589,11 +565,11 @@ class ExampleList:
     every_entry: tuple[CaseVerdict, ...] = ()
     absent: tuple[str, ...] = ()  # what could be fetched and is not here: prompts, images
     # the first benchmark on which metric A fails, where it does not here
-    elsewhere: ItemsQuery | None = None
+    elsewhere: CompareQuery | None = None
     sought: bool = False  # whether such a benchmark was looked for
 
 
-def list_examples(query: ItemsQuery, view: View, sources: ExampleSources) -> ExampleList | None:
+def list_examples(query: CompareQuery, view: View, sources: ExampleSources) -> ExampleList | None:
     """The examples that a query asks for; None where there is no benchmark."""
     board, remark = board_of(query, view)
     if board is None:
@@ -672,7 +648,7 @@ def image_address(benchmark: str, image_id: str, width: int = IMAGE_WIDTH) -> st
     return f"./v1/images/{quote(benchmark, safe='')}/{quote(image_id, safe='')}?w={width}"
 
 
-def first_failures(query: ItemsQuery, view: View, sources: ExampleSources) -> ItemsQuery | None:
+def first_failures(query: CompareQuery, view: View, sources: ExampleSources) -> CompareQuery | None:
     """The first benchmark on which a metric fails, for the skill that is asked for or for all."""
     start, _ = board_of(query, view)
     if start is None:
@@ -695,7 +671,9 @@ def first_failures(query: ItemsQuery, view: View, sources: ExampleSources) -> It
                     continue
                 skill = same
             split = query.split if board is start else ""
-            wanted = ItemsQuery(board.card.name, skill, split, a, show="failures")
+            wanted = CompareQuery(
+                benchmark=board.card.name, a=a, skill=skill, split=split, show="failures"
+            )
             exact = resolve(wanted, board, cases)
             if len(look(exact, cases, view, sources.reader, sources.lower()).order):
                 return exact.query
@@ -717,7 +695,7 @@ def _same_skill(key: str | None, board: BoardIndex, cases: CaseSet) -> str:
     return next((s for s in cases.every_skill if common_key(board.card, s) == key), "")
 
 
-def seek_failures(query: ItemsQuery, view: View, sources: ExampleSources) -> ItemsQuery:
+def seek_failures(query: CompareQuery, view: View, sources: ExampleSources) -> CompareQuery:
     """The query, or that of the first benchmark on which its metric fails."""
     if query.show not in {"", "failures"}:
         return query

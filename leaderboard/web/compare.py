@@ -49,15 +49,11 @@ from leaderboard.views.compare import (
     two_compared,
     verdict_of,
 )
+from leaderboard.views.compare_query import MODELS, SIDES, VIEWS, CompareQuery, ViewName
 from leaderboard.views.comparison import (
-    MODELS,
-    SIDES,
-    VIEWS,
     Agreement,
     Behind,
-    CompareQuery,
     Opponents,
-    ViewName,
     agreement,
     compare_clusters,
 )
@@ -212,20 +208,16 @@ class ComparePlace:
 
     def _examples(self, asked: CompareQuery, view: View) -> LiveContent:
         query = moved_along(asked, view)
-        wanted = query.examples
-        if query.seek:
-            wanted = seek_failures(wanted, view, self.behind)
+        wanted = seek_failures(query, view, self.behind) if query.seek else query
         found = list_examples(wanted, view, self.behind)
         if found is None:
             html = render("compare/models.html", links=())
             return LiveContent(html, "", "Compare")
         choice = found.choice
         exact = choice.query
-        state = CompareQuery(
-            view="examples", benchmark=exact.benchmark, a=exact.a, b=exact.b, c=query.c, d=query.d,
-            skill=exact.skill, split=exact.split, show=choice.show if choice.a else "",
-            case=exact.case, page=found.page, measure=query.measure,
-        )  # fmt: skip
+        show = choice.show if choice.a else ""
+        state = replace(exact, c=query.c, d=query.d, measure=query.measure, show=show,
+                        view="examples", page=found.page)  # fmt: skip
         remarks = [*choice.remarks]
         if query.seek and exact.benchmark != query.benchmark and query.benchmark in view.boards:
             name = clean(metric_name(view.entries[exact.a]))
@@ -536,8 +528,6 @@ def _examples(found: ExampleList, state: CompareQuery, view: View) -> Values:
         title = view.boards[to.benchmark].card.title
         elsewhere = (Link(f"Failures on {title}", link, "elsewhere"),)
     show = choice.show if choice.a else "all"
-    data = choice.query
-    data_query = replace(data, page=1).to_query()
     return {
         "found": found,
         "names": names,
@@ -546,7 +536,7 @@ def _examples(found: ExampleList, state: CompareQuery, view: View) -> Values:
         "title": choice.card.title,
         "benchmark": choice.card.name,
         "cluster": choice.card.cluster,
-        "alone": bool(data.case) and not found.missing,
+        "alone": bool(choice.query.case) and not found.missing,
         "links": (Link("To the board", board_address(choice.card.name)),),
         "back_href": state.to_link(case="", page=1),
         "case_links": case_links,
@@ -557,7 +547,7 @@ def _examples(found: ExampleList, state: CompareQuery, view: View) -> Values:
         ),
         "sides": {choice.a: "a", choice.b: "b"},
         "n_left": max(0, len(choice.entries) - len(found.every_entry)),
-        "data": f"./v1/items{data_query}",
+        "data": choice.query.to_items(),
         "previous_href": state.to_link(page=found.page - 1) if found.page > 1 else "",
         "next_href": state.to_link(page=found.page + 1) if found.page < found.pages else "",
         "none_text": _NOTHING_LISTED[show],

@@ -22,8 +22,8 @@ from leaderboard.text import clean, count, one_line
 from leaderboard.views.benchmark_board import title_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.changes import VIEWS, ChangesQuery
-from leaderboard.views.comparison import CompareQuery, opponents
-from leaderboard.views.examples import ItemsQuery
+from leaderboard.views.compare_query import CompareQuery
+from leaderboard.views.comparison import opponents
 from leaderboard.views.figures import estimate, in_words, rank_range
 from leaderboard.views.index import INDEX
 from leaderboard.views.metric import MetricOnBoards, MetricQuery, OnBoard, on_boards
@@ -157,7 +157,7 @@ def _compare(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     view = source.reader.view()
     query = CompareQuery.from_params(params)
     if query.view == "examples":
-        return _examples(params, view)
+        return _examples(query, view)
     pair = opponents(query, view)
     choice, chosen = pair.choice, pair.chosen
     if pair.remarks or choice.selector is None or len(chosen) < 2:
@@ -172,8 +172,7 @@ def _compare(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     return PageMetadata(title, said, lines, choice.measure_title, note)
 
 
-def _examples(params: Mapping[str, str], view: View) -> PageMetadata | None:
-    query = ItemsQuery.from_params(params)
+def _examples(query: CompareQuery, view: View) -> PageMetadata | None:
     board = view.boards.get(query.benchmark)
     named = [entry for entry in (query.a, query.b) if entry]
     if board is None or any(entry not in view.entries for entry in named):

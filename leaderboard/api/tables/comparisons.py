@@ -17,13 +17,8 @@ from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.boards import Choice
 from leaderboard.views.changes import ChangesQuery, comparison, moved_table
-from leaderboard.views.comparison import (
-    COLUMNS,
-    CompareQuery,
-    ComparisonPage,
-    comparison_page,
-    opponents,
-)
+from leaderboard.views.compare_query import CompareQuery
+from leaderboard.views.comparison import COLUMNS, ComparisonPage, comparison_page, opponents
 from leaderboard.views.index import index_table, resolve_index
 from leaderboard.views.skills import (
     COSTS,

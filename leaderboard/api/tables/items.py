@@ -12,9 +12,9 @@ from leaderboard.api.tables.boards import as_of, refuse
 from leaderboard.publication.item_scores import CaseSet
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.tables import Table
+from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.examples import (
     Choice,
-    ItemsQuery,
     Show,
     answers_are_public,
     board_of,
@@ -43,7 +43,7 @@ class ItemsParameters(Parameters):
 def items(source: Source, query: ItemsParameters) -> Table:
     """The cases of a benchmark whose answers are public, and how one or two metrics order them."""
     view = source.reader.view()
-    of_page = ItemsQuery.from_params(query.to_params())
+    of_page = CompareQuery.from_params(query.to_params())
     board, remark = board_of(of_page, view)
     if board is None:
         raise bad_query("This installation has no benchmarks.")

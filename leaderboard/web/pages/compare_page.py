@@ -7,7 +7,8 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.rendering import render
-from leaderboard.views.comparison import Behind, ClusterReader, CompareQuery, PairScoreReader
+from leaderboard.views.compare_query import CompareQuery
+from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
 from leaderboard.views.examples import lower_is_better
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.live import LiveContent, live_view

@@ -14,7 +14,7 @@ from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
 from leaderboard.views.addresses import params_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
-from leaderboard.views.comparison import CompareQuery
+from leaderboard.views.compare_query import CompareQuery
 from leaderboard.web.page import Context
 from leaderboard.web.pages.compare_page import compare_place
 from tests.leaderboard.views.example_fixture import filled

@@ -28,7 +28,8 @@ from leaderboard.views.benchmark_board import (
 )
 from leaderboard.views.board_tables import board_table, pairs, pairs_table
 from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
-from leaderboard.views.comparison import COLUMNS, CompareQuery, comparison_page, opponents
+from leaderboard.views.compare_query import CompareQuery
+from leaderboard.views.comparison import COLUMNS, comparison_page, opponents
 from leaderboard.views.index import index_table, resolve_index
 from leaderboard.views.metrics import MetricsQuery
 from leaderboard.views.skills import SkillsQuery, found_for, resolve

@@ -16,7 +16,8 @@ from benchmarks.schema import Card, ScoreTable
 from leaderboard.publication.item_scores import CaseSet, ItemReader
 from leaderboard.publication.reader import View
 from leaderboard.store.interface import Store
-from leaderboard.views.comparison import Behind, ClusterReader, CompareQuery, PairScoreReader
+from leaderboard.views.compare_query import CompareQuery
+from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.page import Context
 from tests.leaderboard.memory_store import memory_store

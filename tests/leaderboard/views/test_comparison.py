@@ -34,12 +34,11 @@ from leaderboard.views.compare import (
     two_compared,
     verdict_of,
 )
+from leaderboard.views.compare_query import VIEWS, CompareQuery
 from leaderboard.views.comparison import (
     MOST_CLUSTERS,
-    VIEWS,
     ClusterReader,
     ClusterValues,
-    CompareQuery,
     Opponents,
     PairScoreReader,
     agreement,

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pandas as pd
@@ -22,11 +21,12 @@ from leaderboard.publication.reader import View
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.tables import to_csv
+from leaderboard.views.addresses import params_of
+from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.examples import (
     Came,
     ExampleList,
     ExampleSources,
-    ItemsQuery,
     case_shown,
     difference,
     first_failures,
@@ -188,7 +188,7 @@ def listing(
     view: View, sources: ExampleSources, a: int | str = "", b: int | str = "", **asked: Any
 ) -> ExampleList:
     of = [entry_id(one) if isinstance(one, int) else one for one in (a, b)]
-    found = list_examples(ItemsQuery(**{"benchmark": "ratings", **asked}, a=of[0], b=of[1]),
+    found = list_examples(CompareQuery(**{"benchmark": "ratings", **asked}, a=of[0], b=of[1]),
                           view, sources)  # fmt: skip
     assert found is not None
     return found
@@ -198,13 +198,11 @@ def ids(found: ExampleList) -> list[str]:
     return [one.case_id for one in found.examples]
 
 
-def test_a_query_restores_the_state_it_was_made_of() -> None:
-    asked = ItemsQuery("ratings", "text", "", "s/m", "t/n", "all", "p 1&2")
-    params = dict(parse_qsl(asked.to_query()[1:]))
-    assert ItemsQuery.from_params(params) == asked
-    assert replace(asked, page=3).to_query().endswith("&page=3")
-    for page in ("0", "-1", "x", "9" * 30, "१", ""):
-        assert ItemsQuery.from_params({"page": page}).page == 1
+def test_the_address_in_the_api_says_which_examples_are_listed() -> None:
+    asked = CompareQuery(
+        benchmark="ratings", skill="text", a="s/m", b="t/n", show="all", case="p 1&2", page=3
+    )
+    assert CompareQuery.from_params(params_of(asked.to_items())) == replace(asked, page=1)
 
 
 def test_pages_together_hold_every_case_once(view: View, store: Store) -> None:
@@ -256,7 +254,7 @@ def test_what_does_not_exist_is_said_and_something_else_is_shown(view: View, sto
     for what in ("skill “no", "split “no", "metric “no/no", "case “no", "“no” to show"):
         assert what in said
     assert found.choice.a == found.choice.entries[0]
-    other = list_examples(ItemsQuery(benchmark="nobody"), view, behind_of(store))
+    other = list_examples(CompareQuery(benchmark="nobody"), view, behind_of(store))
     assert other is not None and "“nobody”" in other.choice.remarks[0]
 
 
@@ -282,14 +280,18 @@ GRAPHS = cards()["graphs"].revision
 
 def test_failures_are_those_of_the_first_benchmark_that_has_some(view: View, store: Store) -> None:
     sources = behind_of(store)
-    here = first_failures(ItemsQuery("ratings", a=entry_id(TURNED)), view, sources)
+    here = first_failures(CompareQuery(benchmark="ratings", a=entry_id(TURNED)), view, sources)
     assert here is not None and (here.benchmark, here.show) == ("ratings", "failures")
-    right = ItemsQuery("ratings", a=entry_id(RIGHT), show="failures")
+    right = CompareQuery(benchmark="ratings", a=entry_id(RIGHT), show="failures")
     assert first_failures(right, view, sources) is None, "it fails on none"
-    skilled = first_failures(ItemsQuery("ratings", "counting", a=entry_id(NOISY)), view, sources)
+    skilled = first_failures(
+        CompareQuery(benchmark="ratings", skill="counting", a=entry_id(NOISY)), view, sources
+    )
     assert skilled is not None and skilled.skill == "counting"
     closed = behind_of(store, withheld())
-    assert first_failures(ItemsQuery("ratings", a=entry_id(TURNED)), view, closed) is None
+    assert (
+        first_failures(CompareQuery(benchmark="ratings", a=entry_id(TURNED)), view, closed) is None
+    )
 
 
 def test_where_a_metric_has_no_failure_the_list_names_the_benchmark_that_has() -> None:
@@ -310,7 +312,7 @@ def test_where_a_metric_has_no_failure_the_list_names_the_benchmark_that_has() -
     assert (found.elsewhere.benchmark, found.elsewhere.a) == ("graphs", entry_id(RIGHT))
     there = list_examples(found.elsewhere, view, sources)
     assert there is not None and there.total == N_PROMPTS
-    seeking = ItemsQuery("ratings", a=entry_id(RIGHT), show="failures")
+    seeking = CompareQuery(benchmark="ratings", a=entry_id(RIGHT), show="failures")
     assert seek_failures(seeking, view, sources) == found.elsewhere
     every = replace(seeking, show="all")
     assert seek_failures(every, view, sources) == every

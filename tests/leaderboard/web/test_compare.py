@@ -20,7 +20,8 @@ from leaderboard.rendering import environment
 from leaderboard.store.interface import Store
 from leaderboard.views.addresses import model_pair_address, params_of, query_string
 from leaderboard.views.compare import two_compared
-from leaderboard.views.comparison import VIEWS, CompareQuery, Opponents, comparison_page, opponents
+from leaderboard.views.compare_query import VIEWS, CompareQuery
+from leaderboard.views.comparison import Opponents, comparison_page, opponents
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
 from tests.leaderboard.memory_store import memory_store

@@ -36,7 +36,7 @@ from leaderboard.tables import to_csv
 from leaderboard.text import clean, number
 from leaderboard.views.board_tables import board_table
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
-from leaderboard.views.comparison import CompareQuery
+from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.model_parts import signature
