@@ -26,7 +26,6 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-import gradio as gr
 from starlette.routing import BaseRoute
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
@@ -63,7 +62,7 @@ from leaderboard.submission_service import SandboxAvailability
 from leaderboard.votes.committing import votes_committed
 from leaderboard.votes.disagreement import disagreements
 from leaderboard.votes.service import VOTES, VoteLimits, VotingService
-from leaderboard.web.page import all_pages
+from leaderboard.web.page import Context, all_pages
 from leaderboard.web.site import create_app, launch_options
 from leaderboard.web.voting import routes as vote_routes
 
@@ -128,28 +127,17 @@ def source_of(store: Store, data: Path | None = None) -> Source:
     return Source(reader, store, cards, store.clock, models, assay_version())
 
 
-def build(
-    settings: Settings,
-    store: Store,
-    source: Source | None = None,
-    watch: HealthWatch | None = None,
-) -> gr.Blocks:
-    """The site over a store, with the evaluator's desk."""
-    desk = SubmissionService(
-        store, load_registry(), settings.data, _sandbox_availability, store.clock
-    )
-    read = source or source_of(store, settings.data)
-    return create_app(
-        store,
-        desk,
-        read.cards,
-        clock=store.clock,
-        sign_in=settings.sign_in,
-        pictures=_pictures(settings.data),
-        source=read,
-        hub=settings.store.hub_name if settings.store.on_hub else "",
-        watch=watch,
-    )
+def context_of(settings: Settings, store: Store, watch: HealthWatch) -> Context:
+    """What the pages use, and programs read with them: a source, with the evaluator's desk."""
+    read = source_of(store, settings.data)
+    return Context(
+        read.reader, store, read.cards, read.clock, read.models, read.assay_version,
+        desk=SubmissionService(
+            store, load_registry(), settings.data, _sandbox_availability, store.clock
+        ),
+        sign_in=settings.sign_in, pictures=_pictures(settings.data),
+        hub=settings.store.hub_name if settings.store.on_hub else "", watch=watch,
+    )  # fmt: skip
 
 
 def voting_of(settings: Settings, store: Store, source: Source) -> VotingService | None:
@@ -176,27 +164,29 @@ def routes_of(
     settings: Settings,
     store: Store,
     environment: MutableMapping[str, str],
-    source: Source | None = None,
-    watch: HealthWatch | None = None,
+    source: Source,
+    watch: HealthWatch,
     *,
     voting: VotingService | None = None,
 ) -> list[BaseRoute]:
     """What is served to programs, beside the pages; and the page of votes, which needs no Gradio."""
-    read = source or source_of(store, settings.data)
-    sets = read.models.prompt_sets if read.models else {}
     # Told of a change, the pages see it at once and not when the version is next asked for.
     webhook = webhook_from(environment, settings.store.repositories, store.look_anew)
     live_secrets = SecretRotation(SECRET, environment, checked_secret)
     return [
         # Before whatever else is below /v1: the first route that fits answers.
-        *picture_routes(_pictures(settings.data), _generations(read)),
-        *health_routes(watch or HealthWatch(store, settings.store.folder)),
+        *picture_routes(_pictures(settings.data), _generations(source)),
+        *health_routes(watch),
         *live_routes(store.live, live_secrets, store.clock),
         *(webhook_routes(webhook) if webhook is not None else ()),
         # After all others below /v1: it answers whatever else is asked for there.
-        *api_routes(read),
-        *mcp_routes(read),
-        *(vote_routes(voting, settings.sign_in, sets, all_pages()) if voting else ()),
+        *api_routes(source),
+        *mcp_routes(source),
+        *(
+            vote_routes(voting, settings.sign_in, source.model_reader.prompt_sets, all_pages())
+            if voting
+            else ()
+        ),
     ]
 
 
@@ -233,11 +223,11 @@ def main(words: Sequence[str] = ()) -> int:
             sys.stderr.write(f"warning: {warning}\n")
         settings = Settings.read(os.environ, os_user()).as_far_as_allowed()
         store = patiently(lambda: open_store(settings))
-        source = source_of(store, settings.data)
         watch = HealthWatch(store, settings.store.folder)
-        app = build(settings, store, source, watch)
-        voting = voting_of(settings, store, source)
-        routes = routes_of(settings, store, os.environ, source, watch, voting=voting)
+        context = context_of(settings, store, watch)
+        app = create_app(context)
+        voting = voting_of(settings, store, context)
+        routes = routes_of(settings, store, os.environ, context, watch, voting=voting)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
         return error.exit_code
@@ -251,7 +241,7 @@ def main(words: Sequence[str] = ()) -> int:
                 server_port=settings.port,
                 prevent_thread_lock=True,
                 quiet=True,
-                **launch_options(settings.sign_in, routes, source),
+                **launch_options(context, routes),
             )
         except OSError:  # its words are of settings of Gradio, which this does not read
             sys.stderr.write(

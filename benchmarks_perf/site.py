@@ -27,13 +27,13 @@ import pandas as pd
 from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
 from benchmarks_perf.measuring import MIB, Figure, interleaved, memory_bytes
 from evaluator.submission.service import SubmissionService
-from leaderboard.api.source import Source
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.service.memory import keep_small
 from leaderboard.store.folder import folder_store
 from leaderboard.submission_service import SandboxAvailability
+from leaderboard.web.page import Context
 from leaderboard.web.site import create_app, launch_options
 
 BOARDS, SLICES = 2, 60
@@ -142,14 +142,15 @@ def _serve(folder: Path, port: int, size: Size, ready: Connection) -> None:
     keep_small()
     cards, store = cards_of_size(size), folder_store(folder)
     desk = SubmissionService(store, {}, None, lambda: SandboxAvailability(ok=True), store.clock)
-    source = Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
-    app = create_app(store, desk, cards, clock=store.clock, source=source)
+    reader = Reader(store, cards, clock=store.clock)
+    context = Context(reader, store, cards, store.clock, desk=desk)
+    app = create_app(context)
     app.launch(
         server_name="127.0.0.1",
         server_port=port,
         prevent_thread_lock=True,
         quiet=True,
-        **launch_options(source=source),
+        **launch_options(context),
     )
     ready.send("serving")
     app.block_thread()

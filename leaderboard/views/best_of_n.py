@@ -99,27 +99,24 @@ def people_gain(
 
 
 def rated_boards(
-    boards: Sequence[OnBoard], items: ItemReader | None, here: Mapping[str, Card]
+    boards: Sequence[OnBoard], items: ItemReader, here: Mapping[str, Card]
 ) -> tuple[OnBoard, ...]:
     """The boards of a metric whose rated images are published.
 
     Real ratings before simulated ones, and single ratings before means alone.
     """
     found: list[tuple[bool, bool, OnBoard]] = []
-    for one in boards if items is not None else ():
-        public = answers_are_public(one.card, here)
-        rated = items.rated(one.card) if items is not None and public else None
+    for one in boards:
+        rated = items.rated(one.card) if answers_are_public(one.card, here) else None
         if rated is not None:
             found.append((one.card.simulated, not rated.images.ratings.shape[1], one))
     return tuple(one for *_, one in sorted(found, key=lambda of: of[:2]))
 
 
 def under_others(
-    models: ModelReader | None, view: View, entry_ids: Collection[str]
+    models: ModelReader, view: View, entry_ids: Collection[str]
 ) -> tuple[ModelImagesGain, ...]:
     """The gains of a metric, which has these entries, on every prompt set whose models it scored."""
-    if models is None:
-        return ()
     drawn = {one.prompt_set for one in models.track().entries.values()}
     sets = sorted(
         (name for name in models.prompt_sets if name in drawn),
@@ -133,8 +130,8 @@ def best_of_n(
     found: MetricOnBoards,
     view: View,
     *,
-    items: ItemReader | None,
-    models: ModelReader | None,
+    items: ItemReader,
+    models: ModelReader,
     here: Mapping[str, Card],
     statuses: Sequence[Status],
 ) -> BestOfN:
@@ -143,7 +140,6 @@ def best_of_n(
     gains = (
         people_gain(items, view.entries[one.entry_id], one.card, lower)
         for one in rated_boards(on_boards(found, view), items, here)
-        if items is not None
     )
     return BestOfN(
         found.entry,

@@ -32,7 +32,9 @@ class CompareQuery:
     skill: str = ""  # skill keys joined by commas; empty for all
     measure: str = ""  # as in `BoardQuery`
     split: str = ""  # key of a split, among the examples
-    show: str = ""  # which examples, as `views.examples.Show`; empty: failures, of two disagreements
+    show: str = (
+        ""  # which examples, as `views.examples.Show`; empty: failures, of two disagreements
+    )
     case: str = ""  # id of the one example that is looked at
     page: int = 1  # of the examples, from 1
     # benchmark of the form that asks: where it is another one, metrics are sought anew

@@ -44,7 +44,7 @@ def best_of_n_html(
     rated = list(rated_boards(boards, context.items, context.cards))
     rated.sort(key=lambda one: one.card.name != on)  # The others stay in their order.
     people = next(filter(None, (_of_board(context, view, one) for one in rated)), None)
-    others = under_others(context.models, view, [one.entry_id for one in found.entries])
+    others = under_others(context.model_reader, view, [one.entry_id for one in found.entries])
     here = metric_address(entry.entry_id)
     name = metric_in_words(entry)
     return render(
@@ -61,7 +61,6 @@ def best_of_n_html(
 
 
 def _of_board(context: Context, view: View, one: OnBoard) -> PeopleGain | None:
-    assert context.items is not None
     lower = lower_is_better(context.reader.statuses())
     return people_gain(context.items, view.entries[one.entry_id], one.card, lower)
 

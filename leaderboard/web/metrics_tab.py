@@ -18,7 +18,7 @@ from leaderboard.publication.reader import Revision
 from leaderboard.rendering import render
 from leaderboard.text import count, number
 from leaderboard.views.addresses import compare_address, items_address, metric_address
-from leaderboard.views.audit_log import AuditLogReader, recent_activity
+from leaderboard.views.audit_log import recent_activity
 from leaderboard.views.changes import with_earlier
 from leaderboard.views.citation import Citation
 from leaderboard.views.figures import Option, Verdict
@@ -539,7 +539,7 @@ def _log(context: Context) -> tuple[Sequence[LogLine], Iterable[str]]:
     """The audit log and which earlier boards are kept; nothing during an outage."""
     view = context.reader.view()
     try:
-        lines = AuditLogReader(context.store.public, context.clock).read().lines
+        lines = context.audit_log.read().lines
         return lines, with_earlier(view, context.cards, context.earlier.tags)
     except TransientError:
         return (), ()

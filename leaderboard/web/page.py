@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property, lru_cache
 
 from benchmarks.errors import PlatformError
-from benchmarks.schema import Card
 from leaderboard.accounts import Account
+from leaderboard.api.source import Source
 from leaderboard.governance.authentication import Authentication
 from leaderboard.governance.rights import Own
-from leaderboard.models.reading import ModelReader
-from leaderboard.publication.earlier_boards import EarlierBoards
-from leaderboard.publication.index import IndexBase, index_base
-from leaderboard.publication.item_scores import ItemReader
-from leaderboard.publication.reader import PerView, Reader
+from leaderboard.publication.reader import PerView
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.polling import HealthWatch
-from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
 from leaderboard.submission_service import SubmissionServiceProtocol
 from leaderboard.views.metric_table import MetricTable
-from leaderboard.views.skills import Prepared as PreparedSkills
 
 MOST_VISITORS = 64
 """Whose submissions are kept in memory between two looks."""
@@ -34,43 +27,33 @@ _PACKAGE = "leaderboard.web.pages"
 _SUFFIX = "_page"
 
 
-@dataclass(frozen=True)
-class Context:
-    """What every page may use."""
+@dataclass(frozen=True, kw_only=True)
+class Context(Source):
+    """What every page may use: all that programs read, and what visitors act with.
 
-    reader: Reader  # the published boards and the submissions
-    live: Live  # the workers' pulses
+    Handlers act on its store only for an account that may.
+    """
+
     desk: SubmissionServiceProtocol  # takes submissions
-    cards: Mapping[str, Card]  # the benchmarks, in the order of display
-    clock: Callable[[], datetime]  # the current time, with a time zone
-    store: Store  # where everything is kept; handlers act on it only for an account that may
     sign_in: Authentication = field(default_factory=Authentication)  # how visitors are told apart
     # the images of benchmarks that are on this machine; none by default
     pictures: Pictures = field(default_factory=lambda: Pictures({}, None))
-    # reads cases and scores, where others read with it; None: the item browser alone does
-    items: ItemReader | None = None
     hub: str = ""  # `OWNER/NAME` of a store on the Hub; empty for any other
-    # the index before its weights; one for all that show or answer it
-    prepared: PerView[IndexBase] = field(default_factory=lambda: PerView(index_base))
-    # the skills before their weights, likewise
-    prepared_skills: PreparedSkills = field(default_factory=PreparedSkills)
     # the table of all metrics before a choice
     prepared_metrics: PerView[MetricTable] = field(default_factory=lambda: PerView(MetricTable.of))
     # looks at the health of the installation; None: who shows it looks itself
     watch: HealthWatch | None = None
-    # reads the models, their prompts and scores; None: there are no prompt sets here
-    models: ModelReader | None = None
+
+    @property
+    def live(self) -> Live:
+        """The workers' pulses."""
+        return self.store.live
 
     @cached_property
     def own(self) -> Callable[[Account], Own]:
         """What an account may see of its own; kept for the latest visitors, who look again."""
         store = self.store
         return lru_cache(maxsize=MOST_VISITORS)(lambda account: Own(store, account))
-
-    @cached_property
-    def earlier(self) -> EarlierBoards:
-        """The boards of earlier revisions."""
-        return EarlierBoards(self.store.public)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,17 +13,11 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from benchmarks.errors import AssayError
-from benchmarks.schema import Card
 from leaderboard.api.source import Source
-from leaderboard.api.static_copy import StaticCopy, static_address, static_route
+from leaderboard.api.static_copy import static_address, static_route
 from leaderboard.api.tables import boards, catalogue
-from leaderboard.governance.authentication import Authentication
 from leaderboard.publication.reader import Reader
 from leaderboard.rendering import render
-from leaderboard.service.pictures import Pictures
-from leaderboard.service.polling import HealthWatch
-from leaderboard.store.interface import Store
-from leaderboard.submission_service import SubmissionServiceProtocol
 from leaderboard.tables import Table, to_json
 from leaderboard.views.boards import YES
 from leaderboard.web.assets import asset_routes, names_route
@@ -63,36 +57,8 @@ class _Components(BlocksConfig):
         return found
 
 
-def create_app(
-    store: Store,
-    desk: SubmissionServiceProtocol,
-    cards: Mapping[str, Card],
-    *,
-    clock: Callable[[], datetime],
-    sign_in: Authentication | None = None,
-    pictures: Pictures | None = None,
-    source: Source | None = None,
-    hub: str = "",
-    watch: HealthWatch | None = None,
-) -> gr.Blocks:
+def create_app(context: Context) -> gr.Blocks:
     """Build the site; nothing is served yet."""
-    read = source or Source(Reader(store, cards, clock=clock), store, cards, clock)
-    context = Context(
-        reader=read.reader,
-        live=store.live,
-        desk=desk,
-        cards=cards,
-        clock=clock,
-        store=store,
-        sign_in=sign_in or Authentication(),
-        pictures=pictures or Pictures({}, None),
-        items=read.items,
-        hub=hub,
-        prepared=read.prepared,
-        prepared_skills=read.skills,
-        watch=watch,
-        models=read.models,
-    )
     first, *others = all_pages()
     app = gr.Blocks(
         title="Assay",
@@ -102,15 +68,15 @@ def create_app(
     )
     app.default_config = _Components(app)
     with app:
-        _fill(first, context, read.static_copy)
-        add_endpoints(read)
+        _fill(first, context)
+        add_endpoints(context)
     for page in others:
         with app.route(page.title, f"/{page.path}", show_in_navbar=page.in_navigation):
-            _fill(page, context, read.static_copy)
+            _fill(page, context)
     return app
 
 
-def _fill(page: Page, context: Context, still: StaticCopy) -> None:
+def _fill(page: Page, context: Context) -> None:
     gr.Navbar(visible=False)  # Ours is put around every page, see `web.frame`.
     _show_outages(context)
     page.build(context)
@@ -122,7 +88,7 @@ def _fill(page: Page, context: Context, still: StaticCopy) -> None:
             now=context.clock(),
             still=static_address(context.hub),
         )
-        still.keep()
+        context.static_copy.keep()
         return said
 
     html_on_load(last_lines)
@@ -145,11 +111,7 @@ def _show_outages(context: Context) -> None:
     gr.Timer(LOOKED_AT_EVERY_S).tick(or_as_before(look, 2), before, [shown, before], **QUIET)
 
 
-def launch_options(
-    sign_in: Authentication | None = None,
-    routes: Sequence[BaseRoute] = (),
-    source: Source | None = None,
-) -> dict[str, Any]:
+def launch_options(context: Context, routes: Sequence[BaseRoute] = ()) -> dict[str, Any]:
     """What `Blocks.launch` needs to serve the site as designed, host and port excepted."""
     pages = all_pages()
     return {
@@ -165,19 +127,20 @@ def launch_options(
         "enable_monitoring": False,
         "app_kwargs": {
             "middleware": [
-                Middleware(OnlyKnownUpload, sign_in or Authentication()),
+                Middleware(OnlyKnownUpload, context.sign_in),
                 Middleware(Redirects),
                 Middleware(UnknownAddresses, pages),
-                Middleware(Described, pages, source),
+                Middleware(Described, pages, context),
             ],
-            "routes": [*routes, *asset_routes(), *(_of_source(pages, source) if source else ())],
+            "routes": [
+                *routes,
+                *asset_routes(),
+                share_route(pages, context),
+                names_route(context),
+                static_route(context.static_copy, context.in_thread),
+            ],
         },
     }
-
-
-def _of_source(pages: tuple[Page, ...], source: Source) -> tuple[BaseRoute, ...]:
-    still = static_route(source.static_copy, source.in_thread)
-    return share_route(pages, source), names_route(source), still
 
 
 _ASKED_AT_ONCE = 4

@@ -99,7 +99,7 @@ class SkillAnswer:
 def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
     """What the tab shows; without a skill all of them, to choose from."""
     view = context.reader.view()
-    found = skill_view(query, view, context.prepared_skills)
+    found = skill_view(query, view, context.skills)
     shared = {
         "tabs": metric_tabs(view, found.query.tab, ratings=found.query.ratings),
         "data": kinds_of_data(view, found.query),
@@ -138,7 +138,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> LiveContent:
 def skill_parts(context: Context, query: MetricsQuery) -> LiveContent:
     """Each benchmark by itself with its tiers, which take longer than the list."""
     view = context.reader.view()
-    found = skill_view(query, view, context.prepared_skills)
+    found = skill_view(query, view, context.skills)
     if found.found is None:
         return LiveContent("")
     parts = tuple(

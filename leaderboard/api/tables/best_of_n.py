@@ -32,7 +32,7 @@ def best_of_n(
     shown = MetricOnBoards(entry, None, others_of(entry, view))
     with source.turn():
         found = gains_of(
-            shown, view, items=source.items, models=source.models, here=source.cards,
+            shown, view, items=source.items, models=source.model_reader, here=source.cards,
             statuses=statuses,
         )  # fmt: skip
     about = {"as_of": as_of(view), "entry_id": entry_id, "page": metric_address(entry_id)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gradio as gr
 from starlette.datastructures import QueryParams
 
-from leaderboard.publication.item_scores import ItemReader
 from leaderboard.rendering import render
 from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
@@ -18,13 +17,12 @@ from leaderboard.web.page import Context, Page
 def compare_place(context: Context) -> ComparePlace:
     """The place over what every page may use."""
     public = context.store.public
-    items = context.items or ItemReader(public)
 
     def lower() -> dict[str, tuple[str, ...]]:
         return lower_is_better(context.reader.statuses())
 
     behind = Behind(
-        items, context.pictures, context.cards, lower, ClusterReader(public),
+        context.items, context.pictures, context.cards, lower, ClusterReader(public),
         PairScoreReader(public),
     )  # fmt: skip
     return ComparePlace(context.reader.view, behind)

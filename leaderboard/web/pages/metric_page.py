@@ -137,8 +137,8 @@ def people_html(
 
 def _scored(context: Context, view: View, one: OnBoard) -> AgainstPeople | None:
     """The scatter of one benchmark; None where it cannot be drawn."""
-    cases = context.items.cases(one.card) if context.items else None
-    if context.items is None or cases is None:
+    cases = context.items.cases(one.card)
+    if cases is None:
         return None
     entry = view.entries[one.entry_id]
     turned = entry.metric in lower_is_better(context.reader.statuses()).get(entry.submission_id, ())

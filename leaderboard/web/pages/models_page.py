@@ -5,7 +5,6 @@ from __future__ import annotations
 import gradio as gr
 from starlette.datastructures import QueryParams
 
-from leaderboard.models.reading import ModelReader
 from leaderboard.rendering import render
 from leaderboard.service.address import root_of
 from leaderboard.views.citation import CitedAt
@@ -16,11 +15,6 @@ from leaderboard.web.model_place import place_html
 from leaderboard.web.page import Context, Page
 
 
-def reader_of(context: Context) -> ModelReader:
-    """What reads the models; without prompt sets where the installation has none."""
-    return context.models or ModelReader(context.store, {}, None)
-
-
 def cited_at(context: Context, request: gr.Request) -> CitedAt:
     """The state of the store that is shown, and the address of the site."""
     return CitedAt(context.reader.revision(), root_of(request.headers))
@@ -29,7 +23,7 @@ def cited_at(context: Context, request: gr.Request) -> CitedAt:
 def _build_models(context: Context) -> None:
     def answer(params: QueryParams, request: gr.Request) -> LiveContent:
         asked, at = PlaceQuery.from_params(params), cited_at(context, request)
-        shown, exact, title = place_html(asked, reader_of(context), context.reader.view(), at)
+        shown, exact, title = place_html(asked, context.model_reader, context.reader.view(), at)
         return LiveContent(shown, exact.query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))
@@ -41,7 +35,7 @@ MODELS = Page("Models", "models", 11, _build_models)
 def _build_model(context: Context) -> None:
     def answer(params: QueryParams, request: gr.Request) -> LiveContent:
         asked, at = ModelQuery.from_params(params), cited_at(context, request)
-        shown, query, title = model_html(asked, reader_of(context), context.reader.view(), at)
+        shown, query, title = model_html(asked, context.model_reader, context.reader.view(), at)
         return LiveContent(shown, query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))

@@ -95,11 +95,10 @@ def audit_log(reader: AuditLogReader, query: LedgerQuery) -> str:
 
 
 def _build_audit_log(context: Context) -> None:
-    reader = AuditLogReader(context.store.public, context.clock)
     shown = html()
 
     def open_page(request: gr.Request) -> str:
-        return audit_log(reader, LedgerQuery.from_params(request.query_params))
+        return audit_log(context.audit_log, LedgerQuery.from_params(request.query_params))
 
     on_load(open_page, shown)
 

@@ -59,7 +59,7 @@ class Asking:
     def items_page(self, **state: str) -> str:
         """The examples of the Compare place, as HTML."""
         own = self.source
-        context = Context(own.reader, own.store.live, StubDesk(), own.cards, lambda: NOW, own.store)
+        context = Context(own.reader, own.store, own.cards, lambda: NOW, desk=StubDesk())
         query = CompareQuery.from_params({"view": "examples", **state})
         return compare_place(context).answer(query).html
 

@@ -19,7 +19,6 @@ from gradio_client.exceptions import AppError
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
-from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.configurations import WHOLE, configurations
 from leaderboard.store.hub.layout import Part
@@ -29,8 +28,7 @@ from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.citation import CitedAt
 from leaderboard.web.benchmark_below import below_of, snippets
 from leaderboard.web.site import create_app, launch_options
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import NOW, StubDesk, cards, fill
+from tests.leaderboard.web.synthetic import fill, site_of
 
 pytestmark = pytest.mark.slow
 
@@ -49,14 +47,14 @@ ON_HUB = list(QUERIES)[:2]
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[tuple[Source, str]]:
-    store, shown = fill(memory_store()), cards()
-    source = Source(Reader(store, shown, clock=lambda: NOW), store, shown, lambda: NOW)
-    app = create_app(store, StubDesk(), shown, clock=lambda: NOW, source=source)
+    store = fill(memory_store())
+    context = site_of(store)
+    app = create_app(context)
     _, address, _ = app.launch(
         server_name="127.0.0.1", prevent_thread_lock=True, quiet=True,
-        **launch_options(None, routes(source)),
+        **launch_options(context, routes(context)),
     )  # fmt: skip
-    yield source, address
+    yield context, address
     app.close()
 
 

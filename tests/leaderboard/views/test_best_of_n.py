@@ -26,12 +26,10 @@ from leaderboard.views.best_of_n import (
     others_sentence,
     people_gain,
     people_sentence,
-    rated_boards,
     raters_text,
     shown_places,
 )
-from leaderboard.views.metric import MetricOnBoards, on_boards
-from tests.leaderboard.memory_store import memory_store
+from leaderboard.views.metric import MetricOnBoards
 from tests.leaderboard.models.made_up_models import CLIP, VQA, metric_card, metric_entry, world
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
@@ -136,7 +134,7 @@ def of_site(store: Store, place: int, *, withheld: bool = False) -> BestOfN:
         here["ratings"] = here["ratings"].model_copy(update={"answers_public": False})
     shown = MetricOnBoards(view.entries[entry_id(place)], None)
     return best_of_n(
-        shown, view, items=ItemReader(store.public), models=None, here=here,
+        shown, view, items=ItemReader(store.public), models=site.model_reader, here=here,
         statuses=site.reader.statuses(),
     )  # fmt: skip
 
@@ -159,10 +157,6 @@ def test_where_answers_are_withheld_here_or_nothing_was_published_nothing_is_sai
     store: Store,
 ) -> None:
     assert of_site(store, RIGHT, withheld=True) == BestOfN(of_site(store, RIGHT).entry, (), ())
-    site = site_of(store)
-    view = site.reader.view()
-    boards = on_boards(MetricOnBoards(view.entries[entry_id(RIGHT)], None), view)
-    assert rated_boards(boards, None, cards()) == ()
     assert of_site(example_fixture.filled(with_cases=False), RIGHT).under_people == ()
     withheld = cards()["ratings"].model_copy(update={"answers_public": False})
     assert ItemReader(store.public).rated(withheld) is None

@@ -218,7 +218,7 @@ def test_the_expected_wait_follows_from_what_the_workers_hold_and_is_never_made_
     totals = [sum(cost.seconds for cost in of.values()) for of in costs.values()]
     assert min(totals) <= (measured_s(entries) or 0.0) <= max(totals) and measured_s([]) is None
     assert "2 submissions ahead" in wait_words(site, Kind.SCORES)
-    idle = replace(site, live=MemoryLive())
+    idle = replace(site, store=replace(site.store, live=MemoryLive()))
     assert "no worker that takes it" in wait_words(idle, Kind.METRIC)
 
 
@@ -307,7 +307,7 @@ def test_a_log_that_cannot_be_read_and_a_silent_worker_are_told_apart_from_none(
     live = Mute()
     for one in site.live.pulses():
         live.beat(one)
-    assert chosen(replace(site, live=live), ADA).log is None
+    assert chosen(replace(site, store=replace(site.store, live=live)), ADA).log is None
     silent = chosen(replace(site, clock=lambda: NOW + timedelta(seconds=61)), ADA)
     assert silent.lost and silent.row.progress is None
 

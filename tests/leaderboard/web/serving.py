@@ -10,7 +10,7 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.web.site import create_app, launch_options
 from tests.leaderboard.web.oauth_provider import CLIENT_SECRET
-from tests.leaderboard.web.synthetic import NOW, StubDesk, source_over
+from tests.leaderboard.web.synthetic import StubDesk, site_of
 from tests.processes import await_answer, free_port, running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -40,14 +40,15 @@ def app_of(
     models: Any = None, pictures: Pictures | None = None, clock: Any = None,
 ) -> tuple[gr.Blocks, dict[str, Any]]:  # fmt: skip
     """The site of a store, and what serves it with its API and its pictures."""
-    source = source_over(store, cards, models=models, **({"wait_s": 0.2} if models else {}))
-    drawn = None if models is None else ModelPictures(models, store.public)
-    every = [*picture_routes.routes(pictures or Pictures({}, None), drawn), *routes(source)]
-    app = create_app(
-        store, desk or StubDesk(store=store), dict(cards), clock=clock or (lambda: NOW),
-        sign_in=sign_in, source=source, pictures=pictures,
+    context = site_of(
+        store, desk or StubDesk(store=store), cards, sign_in, models=models,
+        pictures=pictures or Pictures({}, None), **({"wait_s": 0.2} if models else {}),
     )  # fmt: skip
-    return app, launch_options(sign_in, every, source)
+    if clock is not None:
+        context = replace(context, clock=clock)
+    drawn = None if models is None else ModelPictures(models, store.public)
+    every = [*picture_routes.routes(context.pictures, drawn), *routes(context)]
+    return create_app(context), launch_options(context, every)
 
 
 @contextmanager

@@ -192,8 +192,8 @@ def site_of(
     store = fill(memory_store()) if store is None else store
     shown = cards() if cards_ is None else dict(cards_)
     return Context(
-        Reader(store, shown, clock=lambda: NOW), store.live, desk or StubDesk(), shown,
-        lambda: NOW, store, way or Authentication(AuthenticationMethod.HUB), **more,
+        Reader(store, shown, clock=lambda: NOW), store, shown, lambda: NOW,
+        desk=desk or StubDesk(), sign_in=way or Authentication(AuthenticationMethod.HUB), **more,
     )  # fmt: skip
 
 

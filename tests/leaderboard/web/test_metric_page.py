@@ -23,7 +23,6 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.board_types import Judge
 from leaderboard.models.choosing import NoGain, OtherGain, Reason
 from leaderboard.publication.entries import MOVED, Entry, entries_of
-from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.results import public_result
 from leaderboard.records import Event, FindingExample, Findings, OrderFigures, Submission
 from leaderboard.service.address import root_of
@@ -421,13 +420,14 @@ def test_a_control_without_figures_says_why_and_counts_what_was_asked() -> None:
 
 def test_the_scatter_shows_every_prompt_with_a_score_and_leads_to_other_benchmarks() -> None:
     store = example_fixture.filled()
-    site = replace(site_of(store), items=ItemReader(store.public))
+    site = site_of(store)
     view = site.reader.view()
     entry_id = next(iter(view.entries))
     html = section(people_html, site, entry_id)
     harmless(html)
     assert read(html).all("svg circle")
-    assert not read(section(people_html, site_of(store), entry_id)).all("svg")
+    bare = site_of(example_fixture.filled(with_cases=False))
+    assert not read(section(people_html, bare, entry_id)).all("svg")
     assert html in below_html(site, MetricQuery(entry_id))
     assert below_html(site, MetricQuery("nobody")) == ""
 
@@ -522,7 +522,7 @@ def test_the_address_is_taken_from_plain_headers_only(headers: dict[str, str], r
 
 def test_the_page_says_what_choosing_by_a_metric_gains_with_a_curve_and_its_figures() -> None:
     store = example_fixture.filled()
-    site = replace(site_of(store), items=ItemReader(store.public))
+    site = site_of(store)
     entry_id = example_fixture.entry_id(example_fixture.NOISY)
     html = section(best_of_n_html, site, entry_id)
     page = read(html)
@@ -533,7 +533,8 @@ def test_the_page_says_what_choosing_by_a_metric_gains_with_a_curve_and_its_figu
     assert page.all("table tbody tr")
     (gain,) = asking(store).rows(f"/v1/best-of-n/{entry_id}?")[3:4]
     assert f"{gain['gain']:.2f}" in html
-    assert not read(section(best_of_n_html, site_of(store), entry_id)).all("svg")
+    bare = site_of(example_fixture.filled(with_cases=False))
+    assert not read(section(best_of_n_html, bare, entry_id)).all("svg")
 
 
 def test_the_page_says_what_choosing_gains_under_every_other_qualified_metric() -> None:

@@ -97,8 +97,8 @@ def context() -> Context:
 
 
 def html(context: Context, **params: str) -> str:
-    reader = context.models or ModelReader(context.store, {}, None)
-    return place_html(PlaceQuery.from_params(params), reader, context.reader.view())[0]
+    query = PlaceQuery.from_params(params)
+    return place_html(query, context.model_reader, context.reader.view())[0]
 
 
 def shown(context: Context, **params: str) -> Node:

@@ -151,7 +151,7 @@ def test_an_empty_queue_missing_workers_and_a_wait_for_commits_are_said() -> Non
     empty, store = site_of(memory_store()), fill(memory_store())
     for site, words in (
         (empty, "Nothing is waiting."), (empty, "None was ever seen"),
-        (replace(site_of(store), live=MemoryLive()), "No worker is running."),
+        (site_of(replace(store, live=MemoryLive())), "No worker is running."),
         (site_of(replace(store, next_commit_s=lambda: 600.0)), "next in 10 min"),
     ):  # fmt: skip
         assert words in part(site, QUEUE, None)

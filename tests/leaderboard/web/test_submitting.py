@@ -254,7 +254,7 @@ def test_the_quota_or_the_ban_is_said(site: Context) -> None:
 
 def test_a_warning_stands_while_no_worker_runs_unless_nothing_is_taken(site: Context) -> None:
     assert "No worker" not in head(site, ADA, Kind.SCORES)
-    idle = replace(site, live=MemoryLive())
+    idle = replace(site, store=replace(site.store, live=MemoryLive()))
     assert "No worker" in head(idle, ADA, Kind.SCORES)
     closed = replace(idle, sign_in=idle.sign_in.reading_only("It <shows> the boards."))
     said = read(head(closed, None, Kind.METRIC)).text
