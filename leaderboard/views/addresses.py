@@ -28,6 +28,11 @@ def params_of(link: str) -> dict[str, str]:
     return dict(parse_qsl(link.rpartition("?")[2]))
 
 
+def texts_of(params: Mapping[str, str], *names: str, most: int = 300) -> dict[str, str]:
+    """Some parameters of an address, each no longer than that; empty where it has none."""
+    return {name: str(params.get(name, "")).strip()[:most] for name in names}
+
+
 def page_number(params: Mapping[str, str], name: str = "page") -> int:
     """The page that an address asks for, from 1; 1 where it says nothing that makes sense."""
     page = str(params.get(name, ""))

@@ -16,7 +16,7 @@ from leaderboard.publication.reader import View, headline_cells
 from leaderboard.states import State
 from leaderboard.store.interface import Repository
 from leaderboard.text import count
-from leaderboard.views.addresses import metric_address, page_number, paged, query_of
+from leaderboard.views.addresses import metric_address, page_number, paged, query_of, texts_of
 from leaderboard.views.changes import moved_address
 
 PER_PAGE = 50
@@ -35,12 +35,8 @@ class LedgerQuery:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> LedgerQuery:
         """Read an address; what makes no sense in it is left out."""
-        return cls(
-            subject=_parameter(params, "subject"),
-            account=_parameter(params, "account"),
-            action=_parameter(params, "action"),
-            page=page_number(params),
-        )
+        given = texts_of(params, "subject", "account", "action", most=_LONGEST)
+        return cls(**given, page=page_number(params))
 
     def to_link(self) -> str:
         """The address of this view."""
@@ -76,10 +72,6 @@ def page_of(lines: Sequence[Line], query: LedgerQuery) -> dict[str, Any]:
     found = [line for line in reversed(lines) if query.matches(line)]
     shown, page, pages = paged(found, query.page, PER_PAGE)
     return {"lines": shown, "found": len(found), "page": page, "pages": pages}
-
-
-def _parameter(params: Mapping[str, str], name: str) -> str:
-    return str(params.get(name, "")).strip()[:_LONGEST]
 
 
 VERIFY_EVERY = timedelta(minutes=2)

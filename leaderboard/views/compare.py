@@ -42,11 +42,10 @@ from leaderboard.views.comparison import (
     opponents,
 )
 from leaderboard.views.examples import ALL_SPLITS, entries_on
-from leaderboard.views.figures import Option
+from leaderboard.views.figures import Option, told_apart
 
 MOST_OPTIONS = 400
 """Metrics that a list offers: of very many the first of the board, and those chosen."""
-_LONGEST_LABEL = 60
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def moved_along(query: CompareQuery, view: View) -> CompareQuery:
         entry = view.entries.get(asked)
         return "" if entry is None else there.get(Identity.of(entry), "")
 
-    named = {side: entry_there(getattr(query, side)) for side in SIDES}
+    named: dict[str, Any] = {side: entry_there(getattr(query, side)) for side in SIDES}
     return replace(query, **named, before="", skill="", measure="", split="", case="", page=1)
 
 
@@ -116,15 +115,7 @@ def entry_options(
 ) -> tuple[Option, ...]:
     """Names of entries to choose from; equal names are told apart by their submission."""
     offered = list(dict.fromkeys([*entries[:MOST_OPTIONS], *filter(None, chosen)]))
-    found = [view.entries[entry] for entry in offered]
-    names = [clean(metric_label(entry)) for entry in found]
-    return tuple(
-        Option(
-            entry.entry_id,
-            (f"{name} ({entry.submission_id})" if names.count(name) > 1 else name)[:_LONGEST_LABEL],
-        )
-        for name, entry in zip(names, found, strict=True)
-    )
+    return told_apart({entry: clean(metric_label(view.entries[entry])) for entry in offered})
 
 
 def benchmark_options(view: View) -> tuple[Option, ...]:

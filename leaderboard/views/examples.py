@@ -75,8 +75,8 @@ def resolve(
     split = _known("" if query.split == ALL_SPLITS else query.split, splits, "split", said)
     case = _known(query.case, cases.comparisons.case_ids if cases else (), "case", said)
     show = _show(query.show, b, said)
-    named = {"skill": skill, "split": split, "a": a, "b": b, "show": show, "case": case}
-    exact = replace(query, benchmark=board.card.name, **named)
+    exact = replace(query, benchmark=board.card.name, skill=skill, split=split, a=a, b=b,
+                    show=show, case=case)  # fmt: skip
     return Choice(board.card, exact, entries, a, b, show, skills, splits, tuple(said))
 
 

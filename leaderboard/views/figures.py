@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -27,6 +27,15 @@ class Option:
     value: str
     label: str
     chosen: bool = False
+
+
+def told_apart(named: Mapping[str, str]) -> tuple[Option, ...]:
+    """A choice of metrics or models, id to name; equal names get their submission."""
+    names = list(named.values())
+    return tuple(
+        Option(ident, f"{name} ({ident.partition('/')[0]})" if names.count(name) > 1 else name)
+        for ident, name in named.items()
+    )
 
 
 class HasRankRange(Protocol):

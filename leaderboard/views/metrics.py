@@ -103,7 +103,7 @@ class MetricsQuery:
 
     def to_query(self) -> str:
         """The query string of exactly this state, with its question mark; empty at the start."""
-        named = {
+        named: dict[str, str | int] = {
             "tab": self.tab,
             "ratings": self.ratings,
             "sort": self.sort,

@@ -21,7 +21,7 @@ from leaderboard.publication.metric_facts import metric_label
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.text import clean, one_line
-from leaderboard.views.addresses import address, page_number, query_of
+from leaderboard.views.addresses import address, page_number, query_of, texts_of
 from leaderboard.views.figures import named
 
 MOST_NAMED = 60  # Models that a link may name
@@ -46,13 +46,13 @@ class ModelsQuery:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ModelsQuery:
         """Read an address; unknown parameters are left alone."""
-        given = {name: str(params.get(name, ""))[:_LONGEST_QUERY].strip() for name in _TEXTS}
+        prompt_set = texts_of(params, "set")["set"]
         # A form names each model in a parameter of its own, a link all of them in one.
         listed = getattr(params, "getlist", None)
         models = listed("models") if listed else [params.get("models", "")]
         named = (one.strip()[:_LONGEST_QUERY] for part in models for one in str(part).split(","))
         kept = tuple(dict.fromkeys(one for one in named if one))[:MOST_NAMED]
-        return cls(str(params.get("set", ""))[:_LONGEST_QUERY].strip(), models=kept, **given)
+        return cls(prompt_set, models=kept, **texts_of(params, *_TEXTS))
 
     def to_params(self) -> dict[str, str]:
         """The parameters of its address; what says nothing is left out."""
@@ -260,13 +260,9 @@ class ModelQuery:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ModelQuery:
         """Read an address; unknown parameters are left alone."""
-        order = str(params.get("order", ""))
-        return cls(
-            str(params.get("id", "")).strip()[:_LONGEST_ENTRY],
-            ModelsQuery.from_params(params),
-            next((one for one in ORDERS if one == order), ORDERS[0]),
-            page_number(params),
-        )
+        order = next((one for one in ORDERS if one == params.get("order")), ORDERS[0])
+        submission_id = texts_of(params, "id", most=_LONGEST_ENTRY)["id"]
+        return cls(submission_id, ModelsQuery.from_params(params), order, page_number(params))
 
     def to_link(self, *, page: int = 1, **changes: str) -> str:
         """The address of this view, or of one that differs from it; not escaped for HTML yet."""
@@ -277,7 +273,6 @@ class ModelQuery:
 
 ViewName = Literal["skills", "gallery", "seeds", "two", "prompt", "judges", "votes"]
 VIEWS: tuple[ViewName, ...] = get_args(ViewName)
-_LONGEST_NAME = 300
 
 
 @dataclass(frozen=True)
@@ -300,14 +295,10 @@ class PlaceQuery:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> PlaceQuery:
         """Read an address; unknown parameters are left alone."""
-        given = {
-            name: str(params.get(name, "")).strip()[:_LONGEST_NAME]
-            for name in ("sort", "prompt", "a", "b")
-        }
-        asked = str(params.get("view", ""))
-        view = next((one for one in VIEWS if one == asked), VIEWS[0])
-        of, alone = ModelsQuery.from_params(params), params.get("alone") == "1"
-        return cls(of, view, page=page_number(params), alone=alone and bool(of.models), **given)
+        view = next((one for one in VIEWS if one == params.get("view")), VIEWS[0])
+        of, given = ModelsQuery.from_params(params), texts_of(params, "sort", "prompt", "a", "b")
+        alone = params.get("alone") == "1" and bool(of.models)
+        return cls(of, view, page=page_number(params), alone=alone, **given)
 
     def to_link(self, **changes: Any) -> str:
         """The address of this view, or of one that differs from it; not escaped for HTML yet."""

@@ -18,7 +18,7 @@ from leaderboard.rendering import render
 from leaderboard.text import MISSING, clean, count
 from leaderboard.views.addresses import paged, prompt_address
 from leaderboard.views.citation import NOWHERE, CitedAt, model_citation
-from leaderboard.views.figures import rank_range
+from leaderboard.views.figures import Option, rank_range
 from leaderboard.views.hub_results import hub_model_of
 from leaderboard.views.models import (
     PER_PAGE,
@@ -35,9 +35,9 @@ from leaderboard.web.model_parts import NAMES, by_seed, fine_percent, judges_of_
 from leaderboard.web.model_place import Select, judge_field, skill_field, split_field
 
 _ORDERS = (
-    ("Lowest score first", "worst"),
-    ("Highest score first", "best"),
-    ("As in the set", "set"),
+    Option("worst", "Lowest score first"),
+    Option("best", "Highest score first"),
+    Option("set", "As in the set"),
 )
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _MOST_SEEDS = 24
@@ -101,7 +101,7 @@ def model_html(
         forms=_FORMS,
         shared=_shared(entry, known),
         seeds_said=_seeds(entry.images.seeds),
-        fields=(*skill_field(choice), *split_field(choice), *judge_field(choice, "", judge),
+        fields=(*skill_field(choice), *split_field(choice), *judge_field(choice, judge),
                 Select("order", "Order", _ORDERS, query.order)),
         cases=[
             {

@@ -34,7 +34,7 @@ from leaderboard.rendering import render
 from leaderboard.text import clean, count, signed
 from leaderboard.views.addresses import paged
 from leaderboard.views.citation import NOWHERE, CitedAt, model_board_citation
-from leaderboard.views.figures import Verdict, in_words
+from leaderboard.views.figures import Option, Verdict, in_words, told_apart
 from leaderboard.views.model_verdict import (
     verdict_of_board,
     verdict_of_pair,
@@ -73,10 +73,7 @@ from leaderboard.web.model_parts import (
     whole_percent,
 )
 
-Option = tuple[str, str]
-"""What is read, and the value behind it."""
 SIMULATED = "Try it yourself (simulated)"
-QUALIFIED = "qualified metrics"
 
 
 @dataclass(frozen=True)
@@ -98,15 +95,16 @@ def set_field(choice: Choice, rated: Collection[str] = ()) -> Select:
         card = choice.reader.prompt_sets[name].card
         none = not track.of(name) and name not in rated
         title = f"{card.title} (no models yet)" if none else card.title
-        (simulated if card.simulated else real).append((title, name))
+        (simulated if card.simulated else real).append(Option(name, title))
     return Select("set", "Prompt set", tuple(real), choice.card.name, SIMULATED, tuple(simulated))
 
 
-def skill_field(choice: Choice, every: str = "All skills") -> tuple[Select, ...]:
+def skill_field(choice: Choice) -> tuple[Select, ...]:
     """The skills, if the prompts have any."""
     if not choice.skills:
         return ()
-    options = ((every, ""), *((skill_title(choice.card, one), one) for one in choice.skills))
+    skills = (Option(one, skill_title(choice.card, one)) for one in choice.skills)
+    options = (Option("", "All skills"), *skills)
     return (Select("skill", "Skill", options, choice.query.skill),)
 
 
@@ -114,37 +112,32 @@ def split_field(choice: Choice) -> tuple[Select, ...]:
     """The splits, if the prompts have any."""
     if not choice.splits:
         return ()
-    splits = ((choice.card.splits.get(one, one), one) for one in choice.splits)
-    return (Select("split", "Split", (("All splits", ""), *splits), choice.query.split),)
+    splits = (Option(one, choice.card.splits.get(one, one)) for one in choice.splits)
+    return (Select("split", "Split", (Option("", "All splits"), *splits), choice.query.split),)
 
 
-def judge_field(
-    choice: Choice, standard: str = QUALIFIED, chosen: str | None = None
-) -> tuple[Select, ...]:
-    """The metrics that scored the models."""
+def judge_field(choice: Choice, shown: str | None = None) -> tuple[Select, ...]:
+    """The metrics that scored the models; `shown` is the one whose scores are, where one always is."""
     if not choice.judges:
         return ()
-    first = ((standard, ""),) if standard else ()
-    options = (*first, *_judge_options(choice.judges))
-    return (Select("judge", "Judged by", options,
-                   choice.query.judge if chosen is None else chosen),)  # fmt: skip
+    judges = told_apart({one: clean(title) for one, title in choice.judges.items()})
+    if shown is not None:
+        return (Select("judge", "Judged by", judges, shown),)
+    options = (Option("", "qualified metrics"), *judges)
+    return (Select("judge", "Judged by", options, choice.query.judge),)
 
 
 def seed_field(choice: Choice) -> tuple[Select, ...]:
     """One seed of each model, by its place; models may have different seeds."""
     if choice.n_seeds < 2:
         return ()
-    places = ((f"Seed no. {n}", f"{n}") for n in range(1, choice.n_seeds + 1))
-    return (Select("seed", "Seed", (("Mean of all", ""), *places), choice.query.seed),)
+    places = (Option(f"{n}", f"Seed no. {n}") for n in range(1, choice.n_seeds + 1))
+    return (Select("seed", "Seed", (Option("", "Mean of all"), *places), choice.query.seed),)
 
 
 def model_options(entries: Sequence[ModelEntry]) -> tuple[Option, ...]:
-    """Models by name; equal names get their submission."""
-    labels = [plain_name(entry) for entry in entries]
-    return tuple(
-        (f"{label} ({one.submission_id})" if labels.count(label) > 1 else label, one.submission_id)
-        for label, one in zip(labels, entries, strict=True)
-    )
+    """Models by name."""
+    return told_apart({one.submission_id: plain_name(one) for one in entries})
 
 
 def pair_fields(choice: Choice, a: str, b: str) -> tuple[Select, ...]:
@@ -175,15 +168,6 @@ def filter_links(choice: Choice, query: PlaceQuery) -> tuple[Link, ...]:
 
 def _without(query: PlaceQuery, name: str) -> str:
     return query.to_link(models=()) if name == "models" else query.to_link(**{name: ""})
-
-
-def _judge_options(judges: Mapping[str, str]) -> tuple[Option, ...]:
-    """Metrics by name; equal names get their submission."""
-    labels = [clean(title) for title in judges.values()]
-    return tuple(
-        (f"{label} ({entry.partition('/')[0]})" if labels.count(label) > 1 else label, entry)
-        for label, entry in zip(labels, judges, strict=True)
-    )
 
 
 MOST_DISAGREEMENTS = 12
@@ -268,9 +252,8 @@ def _frame(choice: Choice, query: PlaceQuery, rated: Mapping[str, Any], part: Va
 
 def _fields(choice: Choice, judge: str | None = None, *, seed: bool = False) -> tuple[Select, ...]:
     """Metric, skill, split and seed; `judge` is the one that is shown where one always is."""
-    judges = judge_field(choice) if judge is None else judge_field(choice, "", judge)
     seeds = seed_field(choice) if seed else ()
-    return (*judges, *skill_field(choice), *split_field(choice), *seeds)
+    return (*judge_field(choice, judge), *skill_field(choice), *split_field(choice), *seeds)
 
 
 def _verdict(

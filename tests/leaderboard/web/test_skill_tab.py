@@ -79,7 +79,7 @@ def test_the_table_has_mean_parts_and_costs_and_says_who_is_at_chance(site: Cont
 @pytest.mark.parametrize("sort", ["-seconds", "seconds", "-gecko/count", "name", "mean", "p_best"])
 def test_a_heading_sorts_and_what_has_no_value_is_last(site: Context, sort: str) -> None:
     found = skill_view(query_of(f"tab=skill:counting&sort={sort}"), site.reader.view(),
-                       site.prepared_skills)  # fmt: skip
+                       site.skills)  # fmt: skip
     assert found.query.sort == sort
     order = [row.who.metric for row in found.ranked]
     if sort.endswith("seconds"):
@@ -93,7 +93,7 @@ def test_a_heading_sorts_and_what_has_no_value_is_last(site: Context, sort: str)
         values = [row.value if sort == "mean" else row.standing.p_best for row in found.ranked]
         assert values == sorted(values) and values[0] < values[-1]
     plain = skill_view(query_of("tab=skill:counting&sort=-mean"), site.reader.view(),
-                       site.prepared_skills)  # fmt: skip
+                       site.skills)  # fmt: skip
     assert plain.query.sort == ""
 
 
