@@ -217,7 +217,7 @@ def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table
     """The ranking of a benchmark by one measure, best first, with intervals and rank ranges."""
     found = chosen(source, benchmark, query)
     layout = layout_of(found.choice, found.view)
-    cells = in_shown_order(_shown(source, found), layout)
+    cells = in_shown_order(_ranked_cells(source, found), layout)
     # A column may be sorted by without being shown.
     keys = found.choice.arranged.columns
     further = [values for values in layout.columns if values.column.key in keys]
@@ -339,7 +339,7 @@ def stored_pairs(store: Store, choice: Choice) -> tuple[Pair, ...]:
     )
 
 
-def _shown(source: Source, found: Chosen) -> tuple[Cell, ...]:
+def _ranked_cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
     """As the page ranks; pages and requests remember it together."""
     choice = found.choice
     if found.empty:
