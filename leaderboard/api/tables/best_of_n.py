@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from leaderboard.api.schemas import Parameters
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import EntryId, as_of, entry_of
@@ -16,17 +15,12 @@ router = TableRouter()
 
 
 @router.table("/best-of-n/{entry_id:path}", of_snapshot=False)
-def best_of_n(
-    source: Source,
-    entry_id: EntryId,
-    query: Parameters,
-) -> Table:
+def best_of_n(source: Source, entry_id: EntryId) -> Table:
     """What choosing the best of n images by one metric gains; `about.sentences` says it in words.
 
     Under people's ratings, on every benchmark that publishes those of several images of a prompt,
     and under the other qualified metrics, on the images of every prompt set.
     """
-    del query
     view, statuses = source.reader.view(), source.reader.statuses()
     entry = entry_of(view, entry_id)
     shown = MetricOnBoards(entry, None, others_of(entry, view))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from leaderboard.api.schemas import Parameters
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import EntryId, as_of, entry_of
@@ -15,17 +14,12 @@ router = TableRouter()
 
 
 @router.table("/drift/{entry_id:path}")
-def drift(
-    source: Source,
-    entry_id: EntryId,
-    query: Parameters,
-) -> Table:
+def drift(source: Source, entry_id: EntryId) -> Table:
     """Validity of one metric against the release date of generators; `about.sentence` says it in words.
 
     The headline on the images of each generator, a slope over their dates for each benchmark, and one
     over benchmarks with the p-value corrected for all metrics.
     """
-    del query
     view = source.reader.view()
     entry = entry_of(view, entry_id)
     found = drift_of(view, entry)
