@@ -239,7 +239,7 @@ def test_every_page_of_a_ranking_can_be_opened_by_its_address(
     site: str, asked: str, shown: str
 ) -> None:
     found = httpx.get(f"{site}?{asked}", follow_redirects=True)
-    assert (found.status_code, found.url) == (200, f"{site}?{shown}")
+    assert (found.status_code, str(found.url)) == (200, f"{site}?{shown}")
     assert '"current_page":""' in found.text.replace(": ", ":")
 
 
