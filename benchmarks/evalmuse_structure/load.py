@@ -145,12 +145,7 @@ def load_questions(folder: DataFolder) -> Questions:
             "evalmuse_structure", folder.path(IMAGES), names, remedy=folder.remedy(IMAGES)
         ),
         texts={label: QUESTION.format(cls_prompt=words) for label, words in given.items()},
-        pairs=tuple(
-            Pair(pair, image, label)
-            for pair, image, label in zip(
-                table["pair_id"], table["img_path"], table["label"], strict=True
-            )
-        ),
+        pairs=tuple(map(Pair, table["pair_id"], table["img_path"], table["label"])),
     )
 
 

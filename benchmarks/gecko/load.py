@@ -250,7 +250,7 @@ def load_answers(folder: DataFolder) -> Gecko2kAnswers:
 def load_questions(folder: DataFolder) -> Questions:
     """Each rated image with its prompt; the elements of a prompt are the words that were rated."""
     answers = load_answers(folder)
-    place = folder.path(IMAGES)
+    pairs, place = answers.pairs, folder.path(IMAGES)
     names = {}
     for pair_id in answers.pair_ids:
         found = (f"{pair_id}{suffix}" for suffix in SUFFIXES)
@@ -262,12 +262,7 @@ def load_questions(folder: DataFolder) -> Questions:
     return Questions(
         images=folder_images("gecko", place, names, remedy=folder.remedy(IMAGES)),
         texts=dict(zip(answers.prompts["prompt_id"], answers.prompts["prompt"], strict=True)),
-        pairs=tuple(
-            Pair(pair_id, pair_id, prompt_id)
-            for pair_id, prompt_id in zip(
-                answers.pairs["pair_id"], answers.pairs["prompt_id"], strict=True
-            )
-        ),
+        pairs=tuple(map(Pair, pairs["pair_id"], pairs["pair_id"], pairs["prompt_id"])),
         elements={
             str(prompt_id): tuple(
                 Element(str(index), text)

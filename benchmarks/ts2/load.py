@@ -72,10 +72,7 @@ def load_questions(folder: DataFolder) -> Questions:
     return Questions(
         images=folder_images("ts2", folder.path(IMAGES), names),
         texts=dict(zip(table["id"], table["target_prompt"], strict=True)),
-        pairs=tuple(
-            Pair(pair_id, pair_id, graph)
-            for pair_id, graph in zip(table["pair_id"], table["id"], strict=True)
-        ),
+        pairs=tuple(map(Pair, table["pair_id"], table["pair_id"], table["id"])),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,24 @@ def make_lines(
             message = f"Prompt {values.get('prompt')!r}: {field}: {first['msg']}."
             problems.append(Problem("error", "bad_line", number, message))
     return tuple(lines), tuple(problems)
+
+
+def _made_of(
+    path: Path,
+    records: Iterable[tuple[int, Any]],
+    fields_of: Callable[[Any], list[dict[str, Any]]],
+    lacking: str,
+) -> Released:
+    """Questions of numbered records; one that has none becomes a problem, by what it lacks."""
+    fields: list[tuple[int, dict[str, Any]]] = []
+    problems: list[Problem] = []
+    for number, record in records:
+        try:
+            fields += [(number, one) for one in fields_of(record)]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            problems.append(Problem("error", "bad_line", number, f"It has no {lacking} ({error})."))
+    lines, bad = make_lines(path, fields)
+    return Released(lines, (*problems, *bad))
 
 
 DSG_COLUMNS = (
@@ -364,21 +382,14 @@ def read_geneval2(path: Path) -> Released:
 
     Questions are numbered from 1 within each prompt, and have the prompt's `skills` as types.
     """
-    fields: list[tuple[int, dict[str, Any]]] = []
-    problems: list[Problem] = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            fields += [(number, one) for one in _geneval2_fields(parse_json(line.encode()))]
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"It has no prompt with a vqa_list of questions and answers ({error})."
-            problems.append(Problem("error", "bad_line", number, message))
-    lines, bad = make_lines(path, fields)
-    return Released(lines, (*problems, *bad))
+    lines = enumerate(read_text(path).splitlines(), start=1)
+    written = ((number, line) for number, line in lines if line.strip())
+    lacking = "prompt with a vqa_list of questions and answers"
+    return _made_of(path, written, _geneval2_fields, lacking)
 
 
-def _geneval2_fields(record: Any) -> list[dict[str, Any]]:
+def _geneval2_fields(line: str) -> list[dict[str, Any]]:
+    record: Any = parse_json(line.encode())
     asked = record["vqa_list"]
     if not isinstance(asked, list) or not asked:
         raise ValueError("its vqa_list is no list, or empty")
@@ -403,23 +414,17 @@ def read_unigenbench(path: Path) -> Released:
 
     The type of a question is its test point, and its text what that is in the prompt.
     """
-    fields: list[tuple[int, dict[str, Any]]] = []
-    problems: list[Problem] = []
-    for number, row in read_rows(path, UNIGENBENCH_COLUMNS):
-        try:
-            found: Any = parse_json(row["sub_dims_en"].encode())
-            kinds, texts = found["Testpoints"], found["Testpoint Description"]
-            if not isinstance(kinds, list) or not isinstance(texts, list):
-                raise TypeError("they are no lists")
-            points = list(zip(kinds, texts, strict=True))
-            asked = _numbered(row["prompt_en"], row["index"], points, "1")
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"It has no test points with a description each ({error})."
-            problems.append(Problem("error", "bad_line", number, message))
-        else:
-            fields += [(number, one) for one in asked]
-    lines, bad = make_lines(path, fields)
-    return Released(lines, (*problems, *bad))
+    rows = read_rows(path, UNIGENBENCH_COLUMNS)
+    return _made_of(path, rows, _unigenbench_fields, "test points with a description each")
+
+
+def _unigenbench_fields(row: Mapping[str, str]) -> list[dict[str, Any]]:
+    found: Any = parse_json(row["sub_dims_en"].encode())
+    kinds, texts = found["Testpoints"], found["Testpoint Description"]
+    if not isinstance(kinds, list) or not isinstance(texts, list):
+        raise TypeError("they are no lists")
+    points = list(zip(kinds, texts, strict=True))
+    return _numbered(row["prompt_en"], row["index"], points, "1")
 
 
 def read_evalalign(path: Path) -> Released:
@@ -427,25 +432,17 @@ def read_evalalign(path: Path) -> Released:
 
     Its records are numbered from 1; the largest of the three ratings is what is expected.
     """
-    fields: list[tuple[int, dict[str, Any]]] = []
-    problems: list[Problem] = []
     records = _read_json(path)
     if not isinstance(records, list):
         raise SubmitterError("unreadable_file", f"{path} holds no list of prompts.")
-    for number, record in enumerate(records, 1):
-        try:
-            texts = [
-                (kind, text.removeprefix("<image>").strip())
-                for kind, text in record["question_info"].items()
-            ]
-            asked = _numbered(record["prompt"], record["prompt_id"], texts, "2")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"It has no prompt with a question_info of texts ({error})."
-            problems.append(Problem("error", "bad_line", number, message))
-        else:
-            fields += [(number, one) for one in asked]
-    lines, bad = make_lines(path, fields)
-    return Released(lines, (*problems, *bad))
+    lacking = "prompt with a question_info of texts"
+    return _made_of(path, enumerate(records, 1), _evalalign_fields, lacking)
+
+
+def _evalalign_fields(record: Any) -> list[dict[str, Any]]:
+    aspects = record["question_info"].items()
+    texts = [(kind, text.removeprefix("<image>").strip()) for kind, text in aspects]
+    return _numbered(record["prompt"], record["prompt_id"], texts, "2")
 
 
 def _numbered(
