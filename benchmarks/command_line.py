@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError
@@ -61,6 +63,14 @@ def _renamed(printed: Any) -> Any:
     if isinstance(printed, Text) and as_started(printed.plain) != printed.plain:
         return Text(as_started(printed.plain), printed.style)
     return printed
+
+
+_UNBOUNDED = Console(width=100_000)
+
+
+def fits(table: Table, width: int) -> bool:
+    """Whether a table needs no more than so many characters a line."""
+    return Measurement.get(_UNBOUNDED, _UNBOUNDED.options, table).maximum <= width
 
 
 def with_help_as_started(app: typer.Typer) -> Callable[[], object]:

@@ -14,11 +14,11 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from benchmarks.command_line import fits
 from benchmarks.errors import AssayError
 from benchmarks.prompt_sets.prompt_set import PromptSet, load_prompt_sets, with_prompt_sets
 from benchmarks.registry import find, load_registry
@@ -48,7 +48,7 @@ def table_or_lines(listing: Listing, width: int) -> Iterator[RenderableType]:
     """
     yield Text(listing.title, style="italic")
     table = _table(listing)
-    if _fits(table, width):
+    if fits(table, width):
         yield table
         yield Text("")
         return
@@ -101,11 +101,6 @@ def _table(listing: Listing) -> Table:
     for line in listing.lines:
         table.add_row(*map(Text, line))
     return table
-
-
-def _fits(table: Table, width: int) -> bool:
-    unbounded = Console(width=100_000)
-    return Measurement.get(unbounded, unbounded.options, table).maximum <= width
 
 
 Name = Annotated[

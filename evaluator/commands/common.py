@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 
 import typer
 from rich import box
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -129,7 +128,6 @@ def table(
 
 Head = tuple[str, Literal["left", "right"]]
 """Name of a column, and on which side its cells stand."""
-_UNBOUNDED = CommandConsole(width=100_000)
 
 
 def aligned_table(heads: Sequence[Head], rows: Iterable[Sequence[str]]) -> Table:
@@ -140,8 +138,3 @@ def aligned_table(heads: Sequence[Head], rows: Iterable[Sequence[str]]) -> Table
     for row in rows:
         made.add_row(*map(Text, row))
     return made
-
-
-def fits(made: Table, width: int) -> bool:
-    """Whether a table needs no more than so many characters a line."""
-    return Measurement.get(_UNBOUNDED, _UNBOUNDED.options, made).maximum <= width

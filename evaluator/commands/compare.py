@@ -15,7 +15,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from benchmarks.command_line import DataOption, JsonOption
+from benchmarks.command_line import DataOption, JsonOption, fits
 from benchmarks.comparison import (
     LEVEL,
     Compared,
@@ -35,7 +35,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
-from evaluator.commands.common import Head, LowerIsBetterOption, aligned_table, console, fits
+from evaluator.commands.common import Head, LowerIsBetterOption, aligned_table, console
 from evaluator.commands.compare_metrics import (
     Permuted,
     SliceKey,

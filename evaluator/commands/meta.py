@@ -14,12 +14,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.command_line import DataOption, JsonOption
+from benchmarks.command_line import DataOption, JsonOption, fits
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.rows import Row
 from benchmarks.scores import read_scores
-from evaluator.commands.common import Head, LowerIsBetterOption, aligned_table, console, fits
+from evaluator.commands.common import Head, LowerIsBetterOption, aligned_table, console
 
 
 def meta(

@@ -15,12 +15,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.command_line import DataOption, JsonOption
+from benchmarks.command_line import DataOption, JsonOption, fits
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.released.verification import VerificationStatus, verification_status
 from evaluator.commands.check_report import control_blocks
-from evaluator.commands.common import console, fits, now, table
+from evaluator.commands.common import console, now, table
 from evaluator.commands.scorer_options import (
     NameArgument,
     RuntimeOf,
