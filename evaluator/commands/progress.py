@@ -26,18 +26,23 @@ from evaluator.submission.generations.sources import GenerationsLimits
 from evaluator.worker.liveness import RunProgress
 
 
-@contextmanager
-def run_bars(total: int | None = None) -> Iterator[Callable[[RunProgress], None]]:
-    """Show bars while inside; gives the listener for a worker."""
-    with Progress(
+def _counting(*, transient: bool = False) -> Progress:
+    return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         console=errors(),
-    ) as bars:
+        transient=transient,
+    )
+
+
+@contextmanager
+def run_bars(total: int | None = None) -> Iterator[Callable[[RunProgress], None]]:
+    """Show bars while inside; gives the listener for a worker."""
+    with _counting() as bars:
         yield _Bars(bars, total)
 
 
@@ -49,15 +54,7 @@ def progress_bar(
 
     `rate`: a speed in words, where the bar says it. `transient`: whether the bar goes at the end.
     """
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=errors(), transient=transient) as bars:
+    with _counting(transient=transient) as bars:
         task = bars.add_task(what, total=None, rate="")
 
         def listen(now: Any) -> None:
