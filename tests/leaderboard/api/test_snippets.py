@@ -19,6 +19,7 @@ from gradio_client.exceptions import AppError
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
+from leaderboard.governance.authentication import Authentication
 from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.configurations import WHOLE, configurations
 from leaderboard.store.hub.layout import Part
@@ -49,7 +50,7 @@ ON_HUB = list(QUERIES)[:2]
 @pytest.fixture(scope="module")
 def site() -> Iterator[tuple[Source, str]]:
     store = fill(memory_store())
-    context = site_of(store)
+    context = site_of(store, way=Authentication())
     app = create_app(context)
     _, address, _ = app.launch(
         server_name="127.0.0.1", prevent_thread_lock=True, quiet=True,
