@@ -19,7 +19,15 @@ from leaderboard.ledger.audit_log import BAN, JUDGES, POLICY, UNBAN, LogDraft
 from leaderboard.ledger.cleanup import tidy
 from leaderboard.ledger.judge_pins import ANY, OVERALL, PATH, Pin, Pins, read_pins
 from leaderboard.ledger.ledger import Batch, Ledger, nothing_further
-from leaderboard.ledger.policy import POLICY_PATH, Ban, Policy, bans_file, read_bans, rejection
+from leaderboard.ledger.policy import (
+    MOST_ALLOWED,
+    POLICY_PATH,
+    Ban,
+    Policy,
+    bans_file,
+    read_bans,
+    rejection,
+)
 from leaderboard.ledger.private_records import submission_file
 from leaderboard.ledger.versions import Further, restoring, superseding
 from leaderboard.publication.publisher import Publisher
@@ -268,6 +276,12 @@ class OperatorActions:
         """Change what accounts are allowed."""
         require_operator(by, "change the policy")
         text = checked_reason(reason)
+        if policy.largest > MOST_ALLOWED:
+            raise SubmitterError(
+                "bad_policy",
+                f"A quota is larger than {MOST_ALLOWED:,}.",
+                "Set a smaller one.",
+            )
         content = policy.model_dump_json(indent=1).encode()
         deed = LogDraft(self._clock(), by.key, POLICY, "policy", content, text)
         batch = Batch(files=lambda _: {POLICY_PATH: content}, deeds=[deed])

@@ -16,6 +16,8 @@ from leaderboard.states import State
 from leaderboard.store.interface import NotFoundError, Repository
 
 POLICY_PATH = "policy.json"
+MOST_ALLOWED = 999_999
+"""Largest quota that can be set; records of before may hold larger ones."""
 
 
 class Quota(BaseModel):
@@ -64,6 +66,12 @@ class Policy(BaseModel):
         if missing:
             raise ValueError(f"no allowance is given for {', '.join(missing)}")
         return self
+
+    @property
+    def largest(self) -> int:
+        """The largest of its quotas."""
+        every = self.allowances.values()
+        return max(n for one in every for n in (one.scored, one.unfinished))
 
     @property
     def period(self) -> timedelta:

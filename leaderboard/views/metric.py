@@ -467,8 +467,11 @@ def _in_tier(one: OnBoard) -> str:
     cell = one.headline
     assert cell is not None
     where = f"on {one.card.title}{' (simulated ratings)' if one.card.simulated else ''}"
-    if cell_beats_chance(one.card, cell, one.ranked) is False:
+    if cell_beats_chance(one.card, cell) is False:
         return f"is not significantly above chance {where}"
+    if cell_beats_chance(one.card, cell, one.ranked) is False:
+        among = f"when corrected for all {one.ranked} ranked metrics"
+        return f"is not significantly above chance {where} {among}"
     if cell.tier == 1 and cell.rank == 1:
         return f"is highest of {count(one.ranked, 'metric')} {where}"
     if cell.tier == 1:
@@ -514,7 +517,7 @@ def _row(one: OnBoard, cell: Cell) -> dict[str, Any]:
         "skill": skill_title(card, cell.skill) if cell.skill else "",
         "cell": cell,
         "chance": chance_of(card, cell.measure),
-        "above_chance": cell_beats_chance(card, cell, 1),
+        "above_chance": cell_beats_chance(card, cell),
         "ranked": one.ranked if headline else 0,
         "board": board_address(card.name, skill=cell.skill or "", measure=token(cell.selector)),
         "examples": items_address(

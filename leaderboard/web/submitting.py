@@ -15,7 +15,7 @@ from benchmarks.problems import ProblemsError, problems_of
 from leaderboard.accounts import Account
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action, require_operator
-from leaderboard.ledger.policy import Policy, Quota
+from leaderboard.ledger.policy import MOST_ALLOWED, Policy, Quota
 from leaderboard.records import Kind, Status
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND
@@ -316,10 +316,11 @@ def policy_of(numbers: Sequence[float | None]) -> Policy:
             period_days=days,
             allowances={kind: Quota(scored=n, unfinished=most) for kind, n, most in both},
         )
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise SubmitterError(
             "bad_policy",
-            "A policy has whole numbers: a period of 1 to 366 days, and quotas from 0.",
+            "A policy has whole numbers: a period of 1 to 366 days, and quotas from 0 to "
+            f"{MOST_ALLOWED:,}.",
             "Fill in every field.",
         ) from error
 

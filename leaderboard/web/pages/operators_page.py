@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account
+from leaderboard.ledger.policy import MOST_ALLOWED
 from leaderboard.rendering import render
 from leaderboard.submission_service import BuiltinForm
 from leaderboard.views.submit import SubmitQuery
@@ -76,7 +77,8 @@ class _OperatorsPage:
             return *shown, gr.update(visible=False), "", *hidden
         policy = self._context.reader.policy()
         allowed = [policy.allowances.get(kind) for kind in KINDS]
-        numbers = [n for a in allowed for n in ((a.scored, a.unfinished) if a else (0, 0))]
+        both = [n for a in allowed for n in ((a.scored, a.unfinished) if a else (0, 0))]
+        numbers = [min(n, MOST_ALLOWED) for n in both]  # what is larger fits no field
         bans = bans_list(self._context)
         desk = self._context.desk
         machines = [("This machine", ""), *((name.upper(), name) for name in desk.machine_names())]
@@ -140,9 +142,7 @@ class _OperatorsPage:
     def _build_policy(self) -> None:
         html(render("submit/heading.html", title="Policy"))
         with gr.Row(elem_classes="as-choosers"):
-            self._policy = [
-                gr.Number(label=name, precision=0, minimum=0, min_width=110) for name in _FIELDS
-            ]
+            self._policy = [gr.Number(label=name, minimum=0, min_width=110) for name in _FIELDS]
         with gr.Row(elem_classes="as-choosers"):
             reason = gr.Textbox(label="Reason, shown to everyone", max_length=500, scale=3)
             put = gr.Button("Set policy", size="sm", scale=0, min_width=110)

@@ -14,7 +14,7 @@ from leaderboard.accounts import ASSAY
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.ledger.cleanup import tidy_all
-from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy
+from leaderboard.ledger.policy import MOST_ALLOWED, Policy, Quota, read_bans, read_policy
 from leaderboard.ledger.versions import superseded_by
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
@@ -482,6 +482,10 @@ def test_a_lifted_ban_is_in_the_chronicle_and_what_it_rejected_can_be_queued(hou
     assert verify(house.store.public) == ()
 
 
+def _policy(scored: int) -> Policy:
+    return Policy(allowances=dict.fromkeys(Kind, Quota(scored=scored, unfinished=1)))
+
+
 @pytest.mark.parametrize(
     ("act", "arguments", "code"),
     [
@@ -495,6 +499,8 @@ def test_a_lifted_ban_is_in_the_chronicle_and_what_it_rejected_can_be_queued(hou
         ("unban", (BOB.key, ADA, "Because."), "not_operator"),
         ("set_policy", (Policy(), ADA, "Because."), "not_operator"),
         ("set_policy", (Policy(), OLGA, ""), "reason_missing"),
+        ("set_policy", (_policy(MOST_ALLOWED + 1), OLGA, "Because."), "bad_policy"),
+        ("set_policy", (_policy(10**400), OLGA, "Because."), "bad_policy"),
     ],
 )
 def test_a_refusal_writes_nothing(

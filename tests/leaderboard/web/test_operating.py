@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from benchmarks.problems import Problem
@@ -10,9 +12,17 @@ from leaderboard.governance.authentication import Authentication, Authentication
 from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.governance.rights import Action, actions
 from leaderboard.ledger.audit_log import read_lines, verify
-from leaderboard.ledger.policy import Policy, Quota, read_bans, read_policy
+from leaderboard.ledger.policy import (
+    MOST_ALLOWED,
+    POLICY_PATH,
+    Policy,
+    Quota,
+    read_bans,
+    read_policy,
+)
 from leaderboard.records import Kind
 from leaderboard.states import State
+from leaderboard.store.interface import transact
 from leaderboard.submission_service import BuiltinForm, ValidationReport
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
@@ -111,7 +121,8 @@ def test_a_ban_is_shown_with_its_reason_and_lifted_again(site: Context) -> None:
 
 
 def test_a_policy_is_set_whole_or_not_at_all(site: Context) -> None:
-    for numbers in ((7, 1, 1, 1, None), (0, 1, 1, 1, 1), (7, 1.5, 1, 1, 1), (7, -1, 1, 1, 1)):
+    for numbers in ((7, 1, 1, 1, None), (0, 1, 1, 1, 1), (7, 1.5, 1, 1, 1), (7, -1, 1, 1, 1),
+                    (7, 1e30, 1, 1, 1), (7, math.inf, 1, 1, 1)):  # fmt: skip
         html = set_policy(site, acts(site), OPERATOR, (*numbers, 1, 1), "because")
         assert "bad_policy" in html
     assert read_policy(site.store.public) == Policy()
@@ -121,6 +132,23 @@ def test_a_policy_is_set_whole_or_not_at_all(site: Context) -> None:
     assert policy.allowances[Kind.GENERATIONS] == Quota(scored=6, unfinished=5)
     quota = read(submit_parts(site, ADA, SubmitQuery()).html[3])
     assert "0 left: 3 of 2 used in 30 days" in quota and "the next is free at" in quota
+
+
+def test_the_fields_of_a_policy_hold_any_that_was_set_and_take_whole_numbers_alone() -> None:
+    store = fill(memory_store())
+    huge = dict.fromkeys(Kind, Quota(scored=10**30, unfinished=1))
+    record = Policy(allowances=huge).model_dump_json().encode()
+    transact(store.public, lambda: {POLICY_PATH: record}, "of before")
+    here = Authentication(AuthenticationMethod.LOCAL, local="root")
+    app, options = app_of(store, cards(), here)
+    page = [one for one in endpoints(app) if one.page == "operators"]
+    (put,) = (one for one in page if one.clicked == "Set policy")
+    with served(app, options) as address:
+        caller = Caller(address)
+        opened = [one for one in page if not one.clicked and not one.inputs]
+        assert any(str(MOST_ALLOWED) in caller.by_queue(one.number, []) for one in opened)
+        assert "bad_policy" in caller.by_queue(put.number, [7, 1.5, *[1] * 5, "because"])
+    assert read_policy(store.public).allowances == huge
 
 
 WANTED = BuiltinForm("pickscore", gpu="t4")
