@@ -141,6 +141,9 @@ class SubmissionServiceProtocol(Protocol):
     def score_benchmarks(self) -> tuple[str, ...]:
         """Names of the benchmarks for which a scores file can be judged here."""
 
+    def signature_problems(self, signature: str, account: Account) -> tuple[Problem, ...]:
+        """What is wrong with how a submission would be signed; nothing: it may be."""
+
     def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
         """Look at a scoring module without running or keeping it."""
 

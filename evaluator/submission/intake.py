@@ -106,7 +106,14 @@ def checked_description(description: str) -> str:
             f"The description holds half a character at position {error.start + 1}.",
             "Type that character again.",
         ) from error
-    return plain_text(data)[:MAX_DESCRIPTION]
+    found = plain_text(data)
+    if len(found) > MAX_DESCRIPTION:
+        raise SubmitterError(
+            "bad_description",
+            f"The description has {len(found):,} characters.",
+            f"Use at most {MAX_DESCRIPTION:,}.",
+        )
+    return found
 
 
 def kept_suffix(path: Path, content: bytes) -> str:

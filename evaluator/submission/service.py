@@ -272,6 +272,15 @@ class SubmissionService:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         return tuple(n for n, b in sorted(self.registry.items()) if b.has_answers(self.data))
 
+    def signature_problems(self, signature: str, account: Account) -> tuple[Problem, ...]:
+        """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
+        reception = SubmissionIntake(self.store, account, self.clock)
+        try:
+            checked_signature(signature, account, reception.visible())
+        except SubmitterError as error:
+            return problems_of(error)
+        return ()
+
     def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
         """See `leaderboard.submission_service.SubmissionServiceProtocol`."""
         with opened_source(path, self.registry, self.scratch) as (seen, module):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from benchmarks.schema import BY_GENERATOR, BY_GENERATOR_INFO, Card, MeasureInfo, Selector
 
@@ -27,9 +28,12 @@ VARIANTS = {
 _UNKNOWN = MeasureInfo(title="", meaning="")
 
 
-def short_title(card: Card) -> str:
-    """The title of a benchmark without what stands in brackets."""
-    return card.title.partition(" (")[0]
+def short_titles(cards: Iterable[Card]) -> dict[str, str]:
+    """Benchmark to its title, without what stands in brackets where that still tells it apart."""
+    titles = {card.name: card.title for card in cards}
+    short = {name: title.partition(" (")[0] for name, title in titles.items()}
+    given = Counter(short.values())
+    return {name: one if given[one] == 1 else titles[name] for name, one in short.items()}
 
 
 def token(selector: Selector) -> str:

@@ -18,7 +18,7 @@ from benchmarks.schema import BY_GENERATOR, KINDS, Card, Selector
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Ban, Policy, read_bans, read_policy
 from leaderboard.publication.entries import Entry
-from leaderboard.publication.measure_names import nearest
+from leaderboard.publication.measure_names import nearest, short_titles
 from leaderboard.publication.results import read_results
 from leaderboard.publication.snapshot import (
     OLD_PATH,
@@ -133,6 +133,11 @@ class View:
     def groups(self) -> tuple[str, ...]:
         """The groups that may be chosen: those with results, unless another shows the same."""
         return groups_with_results(self.boards)
+
+    @cached_property
+    def short_titles(self) -> Mapping[str, str]:
+        """Benchmark to its short title."""
+        return short_titles(board.card for board in self.boards.values())
 
     @cached_property
     def _groups(self) -> Mapping[str, View]:

@@ -12,7 +12,7 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.schema import Card
-from leaderboard.publication.measure_names import short_title, skill_title
+from leaderboard.publication.measure_names import short_titles, skill_title
 from leaderboard.publication.reader import BoardIndex, boards_of_one_kind
 
 _NOT_IN_A_KEY = re.compile(r"[^A-Za-z0-9_.]+")
@@ -70,6 +70,7 @@ def skills_of(boards: Mapping[str, BoardIndex]) -> dict[str, Skill]:
     """Every skill with results on boards of one kind, by key: those with a common name come first."""
     parts: dict[str, list[Part]] = {key: [] for key in common_names()}
     titles = {key: one.title for key, one in common_names().items()}
+    short = short_titles(board.card for board in boards.values())
     for name, board in boards_of_one_kind(boards).items():
         for skill in board.skills():
             key = common_key(board.card, skill)
@@ -78,7 +79,7 @@ def skills_of(boards: Mapping[str, BoardIndex]) -> dict[str, Skill]:
                 if ":" in skill:
                     continue
                 key = own_key(board.card, skill)
-                titles[key] = f"{skill_title(board.card, skill)} ({short_title(board.card)})"
+                titles[key] = f"{skill_title(board.card, skill)} ({short[name]})"
             parts.setdefault(key, []).append(Part(name, skill))
     known = common_names()
     return {

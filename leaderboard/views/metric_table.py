@@ -27,7 +27,7 @@ from leaderboard.publication.index import (
     plain_index,
     rescaled,
 )
-from leaderboard.publication.measure_names import info, short_title, title, token
+from leaderboard.publication.measure_names import info, title, token
 from leaderboard.publication.metric_facts import MetricFacts, facts_of
 from leaderboard.publication.reader import View, headline_cells
 from leaderboard.publication.skill_names import Skill, common_names, skills_of
@@ -315,7 +315,7 @@ class MetricTable:
         about = info(board.card, cells[0].measure)
         n = count(max(cell.n_clusters for cell in cells), board.card.cluster)
         return MetricColumn(
-            name, short_title(board.card), f"{about.title} · {n}", name, cells[0].selector,
+            name, self.view.short_titles[name], f"{about.title} · {n}", name, cells[0].selector,
             group=board.card.title, value=lambda row: _value(row.cells.get(name)),
         )  # fmt: skip
 
@@ -355,7 +355,7 @@ class MetricTable:
         board = self.view.boards[name]
         shown = named or title(board.card, selector, board.every_selector())
         column = MetricColumn(
-            f"{name}/{token(selector)}", shown, short_title(board.card), name, selector,
+            f"{name}/{token(selector)}", shown, self.view.short_titles[name], name, selector,
             group=board.card.title,
             value=lambda row: _value(self.cells(column).get(row.who)),
         )  # fmt: skip

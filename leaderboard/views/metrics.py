@@ -464,7 +464,7 @@ def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> Ski
     """Find what a query asks for."""
     by = query.by or SECONDS
     bound = query.cost
-    budget = "" if bound is None else f"{bound / (GIGA if by == FLOPS else 1.0):.6f}"
+    budget = "" if bound is None else f"{bound / (GIGA if by == FLOPS else 1.0):.12g}"
     asked = SkillsQuery(query.named, query.weights, by, budget, query.ratings)
     choice = resolve(asked, view.boards)
     exact = MetricsQuery(

@@ -23,6 +23,7 @@ from leaderboard.publication.reader import View
 from leaderboard.text import clean, one_line
 from leaderboard.views.addresses import address, page_number, query_of, texts_of
 from leaderboard.views.figures import named
+from leaderboard.votes.revisions import sets_with_revisions
 
 MOST_NAMED = 60  # Models that a link may name
 _LONGEST_QUERY = 300
@@ -319,6 +320,14 @@ class PlaceQuery:
     def query(self) -> str:
         """The query string of this view, with its question mark; empty for the default."""
         return self.to_link().removeprefix("./models")
+
+
+def with_votes(query: PlaceQuery, reader: ModelReader) -> PlaceQuery:
+    """The query; where it is of votes and names no prompt set, of the first one that has some."""
+    if query.view != "votes" or query.of.prompt_set:
+        return query
+    first = next(iter(sets_with_revisions(reader.public)), "")
+    return replace(query, of=replace(query.of, prompt_set=first))
 
 
 _OWN = ("view", "sort", "prompt", "a", "b", "page", "alone")

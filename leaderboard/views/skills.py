@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -258,7 +257,7 @@ COSTS = {
     USD: "USD per 1,000 pairs",
 }
 MOST_SKILLS = 6  # Asked for at once
-_BUDGET = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
+MOST_BUDGET = 1e12
 _MOST_PARTS = 100
 
 
@@ -346,7 +345,7 @@ class SkillsChoice:
             skill=",".join(skill.key for skill in self.skills),
             weights=",".join(f"{name}:{plain(weight)}" for name, weight in weights.items()),
             cost="" if self.cost == SECONDS else self.cost,
-            budget="" if self.budget is None else plain(self.budget),
+            budget="" if self.budget is None else f"{self.budget:.12g}",
             ratings=self.ratings,
         )
 
@@ -434,9 +433,14 @@ def _why_not(names: list[str], boards: Mapping[str, BoardIndex]) -> dict[str, st
 def _budget(asked: str, remarks: list[str]) -> float | None:
     if not asked:
         return None
-    if _BUDGET.fullmatch(asked) and math.isfinite(float(asked)) and float(asked) > 0:
-        return float(asked)
-    remarks.append(f"“{named(asked)}” is no budget: it takes a number above 0.")
+    try:
+        found = float(asked)
+    except ValueError:
+        found = math.nan
+    if 0 < found <= MOST_BUDGET:
+        return found
+    wanted = f"a number above 0 and at most {MOST_BUDGET:g}"
+    remarks.append(f"“{named(asked)}” is no budget: it takes {wanted}.")
     return None
 
 

@@ -109,11 +109,16 @@ def _read(content: str, path: str, root: Path) -> tuple[Guide, list[str]]:
     guide = Guide(
         _named(path),
         _plain(titles[0][1]) if after else _named(path),
-        "".join(t.content for t in (first.children or ()) if first) if first else "",
+        "".join(_text(one) for one in first.children or ()) if first else "",
         Markup(parser.renderer.render(tokens[after:], parser.options, {})),  # noqa: S704
         tuple((slug(text), _plain(text)) for _, text, tag in titles if tag == "h2"),
     )
     return guide, linked
+
+
+def _text(token: Token) -> str:
+    """What a token of a paragraph says; the end of a line is a space."""
+    return " " if token.type in {"softbreak", "hardbreak"} else token.content
 
 
 def _lead_on(token: Token, path: str, root: Path, linked: list[str]) -> None:

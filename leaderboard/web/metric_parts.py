@@ -20,7 +20,6 @@ from leaderboard.publication.entries import (
     shown_account,
     signature_text,
 )
-from leaderboard.publication.measure_names import short_title
 from leaderboard.publication.metric_facts import (
     facts_of,
     metric_name,
@@ -298,7 +297,7 @@ def rank_chart(table: MetricTable, lead: Ranking | None) -> LineChart:
     return LineChart(
         title="Ranks over benchmarks",
         summary=f"{count(len(lines), 'metric')} ranked on two or more benchmarks; best at the top.",
-        stops=[short_title(table.view.boards[name].card) for name in stops],
+        stops=[table.view.short_titles[name] for name in stops],
         lines=_lines(lines, table),
         scale=Scale(1, max(2, worst)),
         empty="" if lines else "No metric has a rank on two benchmarks.",
@@ -429,7 +428,7 @@ def metric_tabs(
     boards = sorted(shown.boards.items(), key=lambda one: one[1].empty)
     found += [
         Tab(
-            short_title(board.card), BoardQuery(name, filters=kept).to_link(),
+            shown.short_titles[name], BoardQuery(name, filters=kept).to_link(),
             tab == f"{BENCHMARK}:{name}", "no results" if board.empty else "", "Benchmark",
             go=f"tab-{BENCHMARK}:{name}",
         )

@@ -55,9 +55,10 @@ from leaderboard.views.models import (
     plain_name,
     resolve,
     sets_in_order,
+    with_votes,
 )
 from leaderboard.views.validation_age import age_note, release_date, validation_age
-from leaderboard.votes.revisions import read_results, sets_with_revisions
+from leaderboard.votes.revisions import read_results
 from leaderboard.web.components import Link, Tab, Values
 from leaderboard.web.model_parts import (
     NAMES,
@@ -180,7 +181,7 @@ def place_html(
     query: PlaceQuery, reader: ModelReader, view: View, at: CitedAt = NOWHERE
 ) -> tuple[str, PlaceQuery, str]:
     """A view of the place, its exact state and its title."""
-    query, rated = _with_votes(query, reader), rated_sets(reader)
+    query, rated = with_votes(query, reader), rated_sets(reader)
     choice = resolve(query.of, reader, view, rated)
     if choice is None:
         return render("models/place.html", **NAMES, choice=None), query, "Models"
@@ -195,14 +196,6 @@ def place_html(
         "remarks": (*choice.remarks, *part.get("remarks", ())),
     }
     return render("models/place.html", **values), exact, place_title(exact, choice)
-
-
-def _with_votes(query: PlaceQuery, reader: ModelReader) -> PlaceQuery:
-    """The query; where it is of votes and names no prompt set, of the first one that has some."""
-    if query.view != "votes" or query.of.prompt_set:
-        return query
-    first = next(iter(sets_with_revisions(reader.public)), "")
-    return replace(query, of=replace(query.of, prompt_set=first))
 
 
 def part_of(choice: Choice, query: PlaceQuery) -> Values:

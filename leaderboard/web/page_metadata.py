@@ -29,12 +29,13 @@ from leaderboard.views.index import INDEX
 from leaderboard.views.metric import MetricOnBoards, MetricQuery, OnBoard, on_boards
 from leaderboard.views.metric import resolve as resolve_metric
 from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
-from leaderboard.views.model_verdict import verdict_of_board
+from leaderboard.views.model_verdict import verdict_of_board, verdict_of_votes
 from leaderboard.views.models import PlaceQuery as ModelsPlaceQuery
-from leaderboard.views.models import judges_of, lead_mean, place_title, plain_name
+from leaderboard.views.models import judges_of, lead_mean, place_title, plain_name, with_votes
 from leaderboard.views.models import resolve as resolve_models
 from leaderboard.views.skills import SkillsQuery
 from leaderboard.views.skills import resolve as resolve_skills
+from leaderboard.votes.revisions import read_results
 from leaderboard.web.guides import guides
 from leaderboard.web.page import Page
 
@@ -261,7 +262,8 @@ def _metric(params: Mapping[str, str], source: Source) -> PageMetadata | None:
 
 def _models_place(params: Mapping[str, str], source: Source) -> PageMetadata | None:
     """Of the place of models: of its board, or of two models or a prompt that are named."""
-    reader, query = source.model_reader, ModelsPlaceQuery.from_params(params)
+    reader = source.model_reader
+    query = with_votes(ModelsPlaceQuery.from_params(params), reader)
     choice = resolve_models(query.of, reader, source.reader.view(), rated_sets(reader))
     if choice is None:
         return None
@@ -273,6 +275,10 @@ def _models_place(params: Mapping[str, str], source: Source) -> PageMetadata | N
         models = count(len(choice.entries), "model")
         return PageMetadata(title, f"Images by {models} for a prompt of {choice.card.title}.")
     note = _SIMULATED_MODELS if choice.card.simulated else ""
+    if query.view == "votes":
+        results = read_results(reader.public, choice.card.name)
+        said = verdict_of_votes(results, choice.card.title).sentence
+        return PageMetadata(title, _sentences(said, note), note=note)
     skill = choice.query.skill or None
     board = choice.board(skill)
     if board is None:

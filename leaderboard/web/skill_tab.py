@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from benchmarks.schema import Card
 from leaderboard.publication.entries import MEANINGS, Entry, Identity, flags_of
 from leaderboard.publication.index import nobody
-from leaderboard.publication.measure_names import info, short_title, skill_title, title
+from leaderboard.publication.measure_names import info, short_titles, skill_title, title
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names
@@ -174,13 +174,14 @@ def skill_board(found: SkillView) -> BoardParts:
     assert found.found is not None and found.ranking is not None
     key, down = found.sort
     parts = found.found.base.measured
+    short = short_titles(one.card for one in parts.values())
     first = Column(NAME, "Rank range · Metric", "95% range of the rank of the mean", first=True)
     columns = [first, Column(MEAN, "Weighted mean", "0 chance, 1 the ceilings")]
     for name, one in parts.items():
         weight = found.found.weights.get(name)
         left = one.why_out or (f"weight {weight:g}" if weight is not None else "not in the mean")
         note = f"{info(one.card, one.selector.measure).title} · {left}"
-        columns.append(Column(name, short_title(one.card), note, right=True, hint=one.card.title))
+        columns.append(Column(name, short[one.card.name], note, right=True, hint=one.card.title))
     columns.append(Column(P_BEST, "P(best)", right=True))
     columns += [Column(by, *_COLUMNS[by], right=True) for by in COSTS]
     shown = tuple(heading(one, sorted_by=key, down=down) for one in columns)
@@ -304,8 +305,9 @@ def _detail(found: SkillView) -> str:
     ]
     if not used:
         return "All values there are stand below."
+    short = short_titles(one.card for one in used)
     joined = ", ".join(
-        f"{short_title(one.card)} (weight {found.found.weights[one.part.name]:g})" for one in used
+        f"{short[one.card.name]} (weight {found.found.weights[one.part.name]:g})" for one in used
     )
     said = f"Mean of rescaled values, 0 chance and 1 the ceilings, over {joined}; 95% intervals."
     if found.query.cost is None and found.best_affordable is not None:
@@ -449,7 +451,7 @@ def _chooser(found: SkillView, view: View) -> dict[str, object]:
         return tuple(
             (
                 Link(one.title, start.link(tab=f"{SKILL}:{key}"), go=f"skill-{key}"),
-                ", ".join(dict.fromkeys(short_title(shown.boards[p.benchmark].card) for p in one.parts
+                ", ".join(dict.fromkeys(shown.short_titles[p.benchmark] for p in one.parts
                                     if common or len(one.parts) > 1)),
             )
             for key, one in found.choice.known.items() if (key in common_names()) is common

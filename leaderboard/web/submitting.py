@@ -6,7 +6,7 @@ The account is checked first, always: a button that is not shown protects nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -45,6 +45,10 @@ class Form(Protocol):
     @property
     def kind(self) -> Kind:
         """What is handed in."""
+
+    @property
+    def submitter(self) -> str | None:
+        """How it is to be signed; empty: with the name of the account."""
 
     def examine(self, context: Context, account: Account) -> ValidationReport:
         """Look at it without keeping it."""
@@ -259,6 +263,8 @@ def check_page(context: Context, kind: Kind, found: ValidationReport) -> str:
 
 def _checked(context: Context, account: Account, form: Form) -> Answer:
     found = form.examine(context, account)
+    wrong = context.desk.signature_problems((form.submitter or "").strip(), account)
+    found = replace(found, problems=(*found.problems, *wrong))
     return Answer(check_page(context, form.kind, found), passed=not found.problems)
 
 

@@ -18,7 +18,7 @@ from leaderboard.text import MISSING, clean, number
 from leaderboard.views.addresses import board_address
 from leaderboard.views.badges import Tag
 from leaderboard.views.citation import benchmark_bibtex
-from leaderboard.web.guides import FIRST, Guide, guides
+from leaderboard.web.guides import FIRST, guides
 from leaderboard.web.page import Context, Page
 from leaderboard.web.widgets import html, html_on_load, on_load
 
@@ -34,20 +34,21 @@ def _build_docs(context: Context) -> None:
 DOCS = Page("Docs", "docs", 36, _build_docs)
 
 
-def guide_of(name: str) -> Guide | None:
-    """The guide that an address names; the first where it names none; None without documents."""
+def guide_html(name: str) -> str:
+    """The guide that an address names, or the first one where there is none of that name."""
     known = guides()
-    return known.get(name) or known.get(FIRST)
+    guide = known.get(name) or known.get(FIRST)
+    if guide is None:
+        return render("pages/no_guide.html")
+    unknown = "" if name in known else clean(name)
+    return render("pages/guide.html", guide=guide, unknown=unknown)
 
 
 def _build_guide(_: Context) -> None:
     shown = html()
 
     def open_page(request: gr.Request) -> str:
-        guide = guide_of(str(request.query_params.get("name", "")))
-        if guide is None:
-            return render("pages/no_guide.html")
-        return render("pages/guide.html", guide=guide)
+        return guide_html(str(request.query_params.get("name", "")))
 
     on_load(open_page, shown)
 

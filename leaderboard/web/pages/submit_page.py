@@ -144,7 +144,11 @@ class _SubmitPage:
             file = _file("Scores (.csv, .parquet; .npz where masks are asked for)", _TABLES)
             with gr.Row():
                 benchmark = gr.Dropdown([], label="Benchmark", value=None)
-                name = gr.Textbox(label="Metric name", placeholder="That of the file if empty")
+                name = gr.Textbox(
+                    label="Name", placeholder="That of the file if empty",
+                    info="Names the metric where its column is called score; others keep the "
+                    "names of their columns.",
+                )  # fmt: skip
             with gr.Row():
                 version = gr.Textbox(label="Version", placeholder="May stay empty")
                 lower = gr.Textbox(

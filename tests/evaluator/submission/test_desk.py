@@ -16,7 +16,7 @@ from benchmarks.released.bundle import ReleasedScores, read_manifest
 from evaluator.bundled import bundled_modules
 from evaluator.submission import service as desk_module
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.intake import Identity, checked_signature
+from evaluator.submission.intake import MAX_DESCRIPTION, Identity, checked_signature
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account, Origin
 from leaderboard.ledger.ledger import Ledger
@@ -144,13 +144,14 @@ def test_the_privacy_of_what_is_here_already_is_told_and_kept(rig: Rig) -> None:
     [
         ("bad_metric_name", {"name": "pair_id"}), ("bad_metric_name", {"name": "score"}),
         ("bad_description", {"description": "ab\ud800"}),
+        ("bad_description", {"description": "x" * (MAX_DESCRIPTION + 1)}),
         *(("bad_version", {"version": version}) for version in ("1 2", "v" * 33, "<b>", "-1")),
     ],
 )  # fmt: skip
 def test_odd_labels_of_scores_are_refused(rig: Rig, code: str, more: dict[str, Any]) -> None:
     with refusing(code) as caught:
         sent(rig, **more)
-    if code == "bad_description":
+    if "\ud800" in more.get("description", ""):
         assert "position 3" in caught.value.message
     elif code == "bad_metric_name":
         unnamed = rig.scores(SCORES, f"{more['name']}.csv")
@@ -327,6 +328,17 @@ def test_a_signature_on_the_boards_is_taken_and_a_private_one_is_nobodys_busines
     rig.send_scores(SCORES, account=BOB, submitter="The Lab", name="other")
     with refusing("signature_taken"):
         rig.send_scores(SCORES, submitter="THE LAB", name="one")
+
+
+@pytest.mark.parametrize(
+    ("signature", "codes"),
+    [("", []), ("Ada", []), ("s" * 5000, ["bad_submitter"]), ("<b>x</b>", ["bad_submitter"]),
+     ("assay", ["reserved_submitter"])],
+)  # fmt: skip
+def test_a_check_says_of_a_signature_what_sending_would(
+    rig: Rig, signature: str, codes: list[str]
+) -> None:
+    assert [one.code for one in rig.desk.signature_problems(signature, ADA)] == codes
 
 
 # Repositories of the Hub, fetched without any token --------------------------------------------

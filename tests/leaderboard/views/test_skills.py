@@ -25,6 +25,7 @@ from leaderboard.views.addresses import params_of
 from leaderboard.views.metrics import MetricsQuery, SkillView, fails_at
 from leaderboard.views.rankings import cost_words, skill_ranking
 from leaderboard.views.skills import (
+    MOST_BUDGET,
     NO_SCALE,
     Placed,
     Prepared,
@@ -331,6 +332,21 @@ def test_what_a_link_cannot_have_is_said(view: View) -> None:
                        budget="-1")  # fmt: skip
     assert len(choice.remarks) == 5
     assert [skill.key for skill in choice.skills] == ["counting"] and choice.budget is None
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [("1e9", 1e9), ("1e3", 1000.0), ("1e-9", 1e-9), (f"{MOST_BUDGET}", MOST_BUDGET), ("1e13", None),
+     ("0", None), ("nan", None), ("inf", None), ("x", None)],
+)  # fmt: skip
+def test_a_budget_is_any_number_within_its_bound_and_comes_back(
+    view: View, given: str, read: float | None
+) -> None:
+    choice, _ = chosen(view, budget=given)
+    assert choice.budget == read and len(choice.remarks) == (read is None)
+    assert all(f"{MOST_BUDGET:g}" in one for one in choice.remarks)
+    again = resolve(SkillsQuery.from_params(params_of(choice.query.to_query())), view.boards)
+    assert again.budget == read
 
 
 # What is kept.

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.errors import SubmitterError
-from benchmarks.problems import one_error
+from benchmarks.problems import Problem, one_error
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
 from benchmarks.statistics.content_effect import ChangeVerdict
@@ -441,6 +441,7 @@ class StubDesk:
         self.found = ValidationReport(
             (), name="mine", version="1.0", benchmarks=("ratings",), files=2
         )
+        self.wrong: tuple[Problem, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.recognised = False
 
@@ -472,6 +473,9 @@ class StubDesk:
         self.sent.append({"account": account, "wanted": wanted})
         own = submission(0, wanted.name, ("ratings",), source=f"builtin:{wanted.name}@{'0' * 64}")
         return self._take(Path(wanted.name), own, account, False)
+
+    def signature_problems(self, signature: str, account: Account) -> tuple[Problem, ...]:
+        return self.wrong if signature else ()
 
     def examine_metric(self, path: Path, account: Account | None = None) -> ValidationReport:
         return self._examine(path.name)

@@ -16,7 +16,7 @@ from benchmarks.registry import load_registry
 from leaderboard.service.health import DiskSpace, Seen, judged, unreadable
 from leaderboard.store.live.interface import Heartbeat
 from leaderboard.web.guides import FIGURES, FIRST, Guide, figure, guides, slug
-from leaderboard.web.pages.docs_page import benchmark_html, errata_view, guide_of, methods_view
+from leaderboard.web.pages.docs_page import benchmark_html, errata_view, guide_html, methods_view
 from leaderboard.web.pages.status_page import MOST_WORKERS, status_view
 from tests.leaderboard.web.parsed import Node, parse, read
 from tests.leaderboard.web.synthetic import NASTY, NOW, cards, pulse
@@ -157,11 +157,11 @@ def test_what_a_document_holds_is_text_and_its_blocks_are_reached_by_keyboard(
 ) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / f"{FIRST}.md").write_text(
-        "# The `first`\n\nA lead.\n\n## One *part*\n\n<script>1</script> [gone](gone.md)"
+        "# The `first`\n\nA *lead*\nof two  \nand three lines.\n\n## One *part*\n\n<script>1</script> [gone](gone.md)"
         " [out](../../x.md) [here](#one-part)\n\n```sh\na < b\n```\n\n    indented\n\n| a |\n|---|\n| b |\n"
     )
     guide = guides(tmp_path)["README"]
-    assert (guide.title, guide.lead) == ("The first", "A lead.")
+    assert (guide.title, guide.lead) == ("The first", "A lead of two and three lines.")
     assert guide.sections == (("one-part", "One part"),)
     page = read(guide.html)
     assert not page.all("script") and page.one("h2")["id"] == "one-part"
@@ -175,10 +175,13 @@ def test_what_a_document_holds_is_text_and_its_blocks_are_reached_by_keyboard(
 
 
 def test_a_name_that_is_none_leads_to_the_first_guide_and_to_no_file() -> None:
-    first = guides()["README"]
+    first = guides()["README"].title
     for name in ("", "nothing", "../../etc/passwd", "docs/start"):
-        assert guide_of(name) == first
-    assert guide_of("start") == guides()["start"]
+        page = read(guide_html(name))
+        assert page.one("h1").text == first
+        assert len(page.all("[role=status]")) == (name != "")
+    page = read(guide_html("start"))
+    assert page.one("h1").text == guides()["start"].title and not page.all("[role=status]")
     assert [figure(name) for name in ("nothing.svg", "../README.md", "")] == [None] * 3
     assert re.match(rb"<\?xml|<svg", figure("tiers.svg") or b"")
     assert (figure("croc-review.png") or b"").startswith(b"\x89PNG")

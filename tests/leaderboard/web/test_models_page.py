@@ -700,3 +700,5 @@ def test_the_tab_begins_with_a_set_that_has_votes_and_its_verdict_says_what_the_
     made = made.model_copy(update={"prompt_set": EMPTY, "models": models})
     keep(store, {f"{revision_folder(EMPTY, 1)}board.json": made.model_dump_json().encode()})
     assert words in shown(context_of(store), view="votes").one("h1").text
+    found = described("models", {"view": "votes"}, source_of(store))
+    assert words in found.description and found.title.endswith(prompt_sets()[EMPTY].card.title)

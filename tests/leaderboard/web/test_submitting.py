@@ -23,6 +23,7 @@ from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import head, submit_parts
 from leaderboard.web.submitting import (
+    MOST_LISTED,
     MOST_RECEIPT_BYTES,
     Answer,
     FileForm,
@@ -194,6 +195,42 @@ def test_76_missing_images_are_one_row_with_their_number_an_example_and_the_reme
     assert answer.html.count("Generate it.<") == 1  # The remedy is told once.
     (more,) = page.all("details")
     assert len(more.all("li")) == 76 and "first 76" in more
+
+
+@pytest.mark.parametrize(
+    ("n", "words"), [(MOST_LISTED, f"All {MOST_LISTED}"), (2840, f"first {MOST_LISTED}")]
+)
+def test_a_list_says_whether_it_holds_every_example(
+    site: Context, desk: StubDesk, n: int, words: str
+) -> None:
+    places = tuple(f"pair-{k}" for k in range(n))
+    missing = Problem("missing_pairs", f"{n} are missing.", examples=places)
+    desk.found = ValidationReport((missing,), counts={"missing_pairs": n})
+    (more,) = page_of(check(site, ADA, FileForm(CSV, "ratings"))).all("details")
+    assert words in more and len(more.all("li")) == MOST_LISTED
+
+
+@pytest.mark.parametrize(
+    "form",
+    [ModuleForm(ZIP, submitter="<b>"), FileForm(CSV, "ratings", submitter="<b>"),
+     ImagesForm(PARQUET, submitter="<b>")],
+)  # fmt: skip
+def test_a_signature_that_would_be_refused_is_among_the_problems_of_a_check(
+    site: Context, desk: StubDesk, form: Form
+) -> None:
+    desk.wrong = (Problem("bad_submitter", "It is too long."),)
+    desk.found = ValidationReport((Problem("blank", "It is of one colour."),))
+    answer = check(site, ADA, form)
+    assert page_of(answer).texts(".as-problems .as-code") == ["blank", "bad_submitter"]
+    desk.found = ValidationReport(())
+    assert not check(site, ADA, form).passed
+    assert check(site, ADA, replace(form, submitter=" ")).passed  # type: ignore[type-var]
+
+
+def test_a_check_names_the_only_metric_that_boards_will_show(site: Context, desk: StubDesk) -> None:
+    desk.found = ValidationReport((), "clipscore", plan=Plan(("mine",), {"ratings": 480}))
+    page = page_of(check(site, ADA, FileForm(CSV, "ratings", "clipscore")))
+    assert dict(zip(page.texts("dt"), page.texts("dd"), strict=True))["Metric"] == "mine"
 
 
 def test_every_key_of_a_manifest_has_a_row_with_its_place(site: Context, desk: StubDesk) -> None:
