@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Selector
-from leaderboard.publication.measure_names import nearest, token
+from leaderboard.publication.measure_names import nearest, short_titles, token
 from leaderboard.publication.reader import View
 from leaderboard.records import Kind
 from leaderboard.text import clean
@@ -286,3 +286,11 @@ def test_a_price_is_that_of_a_thousand_pairs_and_only_of_what_is_paid_for() -> N
     (column,) = columns_of(board, ["cost:usd_per_1000_pairs"])
     found = values_of(board, column, view.entries).costs
     assert {view.entries[entry_id].metric: usd for entry_id, usd in found.items()} == PRICE
+
+
+def test_benchmarks_that_are_alike_without_brackets_keep_them() -> None:
+    titles = ("GenAI-Bench (1,600 prompts)", "GenAI-Bench (527 prompts)", "T2IScoreScore (TS2)")
+    given = [cards()["ratings"].model_copy(update={"name": f"b{n}", "title": one})
+             for n, one in enumerate(titles)]  # fmt: skip
+    assert list(short_titles(given).values()) == [*titles[:2], "T2IScoreScore"]
+    assert short_titles(given[1:]) == {"b1": "GenAI-Bench", "b2": "T2IScoreScore"}

@@ -24,6 +24,7 @@ from leaderboard.models.board_types import Judge
 from leaderboard.models.choosing import NoGain, OtherGain, Reason
 from leaderboard.publication.entries import MOVED, Entry, entries_of
 from leaderboard.publication.results import public_result
+from leaderboard.ranking import cells
 from leaderboard.records import Event, FindingExample, Findings, OrderFigures, Submission
 from leaderboard.service.address import root_of
 from leaderboard.states import State
@@ -416,6 +417,20 @@ def test_a_control_without_figures_says_why_and_counts_what_was_asked() -> None:
 
 
 # The verdict, and scores against people.
+
+
+def test_a_verdict_says_where_chance_is_beaten_only_before_correction(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    just_below = {}
+    for one in on_boards(shown(context), context.reader.view()):
+        assert one.headline is not None and one.headline.ci_low is not None
+        just_below[one.card.name] = one.headline.ci_low - 1e-6
+    monkeypatch.setattr(cells, "chance_of", lambda card, _: just_below[card.name])
+    page = page_of(context)
+    assert page.one("h1").text.count("corrected for all") == 2
+    # As the table has no mark there, which is of one metric alone.
+    assert "as-ns" not in page.all("td.as-v")[0]["class"]
 
 
 def test_the_scatter_shows_every_prompt_with_a_score_and_leads_to_other_benchmarks() -> None:
