@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -27,11 +28,16 @@ from evaluator.standalone_page import render_page
 
 TABLE = "curves.parquet"
 PAGE = "curves.html"
+SETTINGS = "curves.json"
+"""What all points of a curve share: a hash of the prompts, and each metric with its fingerprint."""
 COLUMNS = (
     "checkpoint", "step", "at", "images", "metric", "skill", "mean", "ci_low", "ci_high", "n",
     "n_missing",
 )  # fmt: skip
 _NUMBER = re.compile(r"\d+")
+_STEPS = {"step": "Int64"}
+"""Type of the column of steps, which has names without one: as floats, large ones lose digits."""
+_NO_STEP = 1 << 63
 State = tuple[tuple[str, int, int], ...]
 """Name, size and time of change of every file of a folder."""
 
@@ -74,7 +80,7 @@ class Watcher:
                 "no_folder", f"There is no folder {self._folder}.", "Name the one of samples."
             ) from error
         self.waiting = {}
-        for place in sorted(places, key=lambda one: (_step(one.name), one.name)):
+        for place in sorted(places, key=_order):
             if not place.is_dir() or place.name.startswith(".") or place.name in done:
                 continue
             state = _state(place)
@@ -90,9 +96,7 @@ class Watcher:
             if found.problems:
                 self.waiting[place.name] = found.problems[0].sentence
                 continue
-            step = _step(place.name)
-            drawn = single_model(found, self._prompts)
-            yield Sample(place.name, None if math.isinf(step) else int(step), drawn)
+            yield Sample(place.name, _step(place.name), single_model(found, self._prompts))
 
     def scored(self, sample: Sample, scorer: FolderScorer, at: datetime) -> list[dict[str, Any]]:
         """Rows of a checkpoint; none where its folder changed, or went, while it was scored."""
@@ -125,11 +129,43 @@ class Curves:
         self.rows = pd.DataFrame(columns=list(COLUMNS))
         if self._file.exists():
             try:
-                self.rows = pd.read_parquet(self._file)[list(COLUMNS)]
-            except (OSError, ValueError, KeyError) as error:
+                self.rows = pd.read_parquet(self._file)[list(COLUMNS)].astype(_STEPS)
+            except (OSError, ValueError, TypeError, KeyError) as error:
                 raise SubmitterError(
                     "bad_curves", f"{self._file} is no table of curves.", "Name another --out."
                 ) from error
+
+    def go_on(self, prompts: Sequence[Prompt], metrics: Sequence[str]) -> None:
+        """Go on with the curves of these prompts and metrics, or begin them; to be called once.
+
+        A table without settings, as older versions left it, is gone on with.
+
+        Args:
+            prompts: which each checkpoint draws.
+            metrics: name and fingerprint of each.
+
+        Raises:
+            SubmitterError: `other_settings`: the table is of others.
+        """
+        asked = [(one.prompt_id, one.text, one.skills) for one in prompts]
+        now = {"prompts": fingerprint(asked), "metrics": sorted(metrics)}
+        file = self._folder / SETTINGS
+        try:
+            before = now if self.rows.empty else json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            before = now
+        except (OSError, ValueError) as error:
+            raise SubmitterError(
+                "bad_curves", f"{file} cannot be read.", "Name another --out."
+            ) from error
+        if before != now:
+            raise SubmitterError(
+                "other_settings",
+                f"{self._file} is of other prompts or other metrics: points of both are no curve.",
+                "Watch with the same, or name another --out.",
+            )
+        content = json.dumps(now, indent=1, ensure_ascii=False)
+        write_whole(file, lambda place: place.write_text(content, encoding="utf-8"))
 
     @property
     def done(self) -> frozenset[str]:
@@ -149,7 +185,7 @@ class Curves:
 
     def add(self, rows: Sequence[dict[str, Any]], prompts: int) -> None:
         """Add the rows of a checkpoint, and draw the page anew."""
-        new = pd.DataFrame(rows, columns=list(COLUMNS))
+        new = pd.DataFrame(rows, columns=list(COLUMNS)).astype(_STEPS)
         self.rows = new if self.rows.empty else pd.concat([self.rows, new], ignore_index=True)
         self._folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._file, lambda place: self.rows.to_parquet(place, index=False))
@@ -172,9 +208,8 @@ class Curves:
 
 
 def _row(of: dict[Hashable, Any]) -> dict[str, Any]:
-    step = of["step"]  # a column of numbers has NaN where a name has none
     row = {str(name): value for name, value in of.items()}
-    return row | {"step": None if step is None or math.isnan(step) else int(step)}
+    return row | {"step": None if pd.isna(of["step"]) else int(of["step"])}
 
 
 def sample_rows(sample: Sample, scorer: FolderScorer, at: datetime) -> list[dict[str, Any]]:
@@ -204,10 +239,17 @@ def mean_interval(values: FloatArray) -> tuple[float, float, float, int]:
     return (float(known.mean()) if known.size else math.nan), *t_interval(known), known.size
 
 
-def _step(name: str) -> float:
-    """The last number in a name; what has none comes last."""
+def _step(name: str) -> int | None:
+    """The last number in a name; None where there is none, or one that no column holds."""
     found = _NUMBER.findall(name)
-    return float(found[-1]) if found else math.inf
+    step = int(found[-1]) if found else _NO_STEP
+    return step if step < _NO_STEP else None
+
+
+def _order(place: Path) -> tuple[bool, int, str]:
+    """By steps; what has none comes last."""
+    step = _step(place.name)
+    return step is None, step or 0, place.name
 
 
 def _state(folder: Path) -> State:
@@ -231,7 +273,7 @@ def _chart(metric: str, skill: str, of: pd.DataFrame) -> dict[str, Any]:
     means = known["mean"].to_numpy(float)
     low, high = (float(lows.min()), float(highs.max())) if means.size else (0.0, 1.0)
     size = high - low or 1.0
-    steps = known["step"].to_numpy(float)
+    steps = known["step"].to_numpy(float, na_value=math.nan)
     if means.size and np.isfinite(steps).all() and np.ptp(steps) > 0:
         across = (steps - steps[0]) / np.ptp(steps) * _WIDE
     else:

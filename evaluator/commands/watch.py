@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.command_line import DataOption, errors
+from benchmarks.sources.output import alone_in
 from evaluator.commands.ab import DEFAULT_CACHE, opened, prompts_of
 from evaluator.commands.common import IsolationOption, console, now, stopped_in_words
 from evaluator.commands.scorer_options import RuntimeOf
@@ -83,8 +84,7 @@ def watch(
     if wandb and not _RUN.fullmatch(wandb):
         raise typer.BadParameter("letters, digits, _, . and -: PROJECT[/RUN]", param_hint="--wandb")
     chosen = prompts_of(prompts, data, Choice(tuple(skill or ()), (), None))
-    curves, watcher, told = Curves(out), Watcher(folder, chosen), dict[str, str]()
-    deliveries, sinks = Deliveries(out), list[Sink]()
+    watcher, told, sinks = Watcher(folder, chosen), dict[str, str](), list[Sink]()
     if webhook:
         sinks.append(Webhook(webhook))
     if tensorboard is not None:
@@ -93,10 +93,13 @@ def watch(
         project, _, run = wandb.partition("/")
         sinks.append(WeightsAndBiases(project, run, folder.resolve().name, out))
     with ExitStack() as until, stopped_in_words("The same command goes on where it was."):
+        until.enter_context(alone_in(out))
+        curves, deliveries = Curves(out), Deliveries(out)
         found = judging_metrics(
             dict.fromkeys(metric), lambda named: opened(named, runtime_of, isolation), until
         )
         scorer = FolderScorer(found, cache)
+        curves.go_on(chosen, scorer.identities)
         for sink in sinks:
             until.callback(sink.close)
 

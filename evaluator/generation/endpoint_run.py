@@ -107,14 +107,14 @@ class _EndpointRun:
 
     def go(self) -> EndpointSummary:
         settings = self._request.settings
-        with ImageEndpoint(self._request.endpoint, settings, sleep=self._sleep) as endpoint:
-            before = self._folder.manifest()
-            manifest = endpoint_manifest(self._request, before, _today())
-            damaged = self._table.take_over(manifest, before)
-            try:
-                self._ask(endpoint)
-            finally:
-                self._table.finish(f"{settings.model} at {settings.endpoint}")
+        endpoint = ImageEndpoint(self._request.endpoint, settings, sleep=self._sleep)
+        before = self._folder.manifest()
+        manifest = endpoint_manifest(self._request, before, _today())
+        damaged = self._table.take_over(manifest, before)
+        try:
+            self._ask(endpoint)
+        finally:
+            self._table.finish(f"{settings.model} at {settings.endpoint}")
         return EndpointSummary(
             wanted=len(self._jobs),
             drawn=self._drawn,

@@ -13,8 +13,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +32,6 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 LARGEST_FILE = 32 << 20
 """Bytes of an image's file."""
 LARGEST_REPLY = LARGEST_FILE * 4 // 3 + (1 << 16)
-LARGEST_ERROR = 1 << 16
 LONGEST_REVISION = 4000
 """Characters of a revised prompt that are kept."""
 LONGEST_REFUSAL = 300
@@ -108,19 +106,11 @@ class ImageEndpoint:
         sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._endpoint, self._settings, self._clock = endpoint, settings, clock
+        self._endpoint, self._settings = endpoint, settings
         self._response_format = endpoint.image_model(settings.model).response_format
         self._requests = EndpointRequests(
             endpoint, each_usd=settings.image_usd, sleep=sleep, clock=clock
         )
-        # No redirects: they would lead to addresses that nobody has looked at.
-        self._client = httpx.Client(timeout=endpoint.timeout_s, follow_redirects=False)
-
-    def __enter__(self) -> ImageEndpoint:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
 
     def draw(self, prompt: str, seed: int, stopped: threading.Event) -> EndpointImage:
         """An image of a prompt.
@@ -150,16 +140,15 @@ class ImageEndpoint:
         key = self._requests.key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         address = f"{self._endpoint.address}/images/generations"
-        with self._streamed("POST", address, json=body, headers=headers) as response:
-            if response.status_code >= 400:
-                return self._refused(response)
-            if response.status_code != httpx.codes.OK:
-                raise RequestFailure(f"it answers {response.status_code}", of_the_request=True)
-            # It has drawn, and is paid, whether or not its answer can be used.
-            self._requests.budget.count_dearest()
-            content = self._read(response, LARGEST_REPLY)
+        response = self._response("POST", address, LARGEST_REPLY, json=body, headers=headers)
+        if response.is_error:
+            return self._refused(response)
+        if response.status_code != httpx.codes.OK:
+            raise RequestFailure(f"it answers {response.status_code}", of_the_request=True)
+        # It has drawn, and is paid, whether or not its answer can be used.
+        self._requests.budget.count_dearest()
         try:
-            datum = _Reply.model_validate_json(content).data[0]
+            datum = _Reply.model_validate_json(response.content).data[0]
         except ValidationError:
             raise RequestFailure("what it answers is no reply", of_the_request=True) from None
         image = self._image(self._file(datum))
@@ -168,11 +157,7 @@ class ImageEndpoint:
 
     def _refused(self, response: httpx.Response) -> EndpointImage:
         """A refused prompt; raises where it is not the prompt that was refused."""
-        try:
-            content = self._read(response, LARGEST_ERROR)
-        except RequestFailure:
-            content = b""  # Its status says enough.
-        codes, message = _error(content.decode(errors="replace"))
+        codes, message = _error(response.content.decode(errors="replace"))
         said = clipped(self._requests.without_key(message), LONGEST_REFUSAL)
         if response.status_code < 500 and any(word in code for code in codes for word in _POLICY):
             return EndpointImage(None, 0.0, refusal=said or "refused by its policy of content")
@@ -191,12 +176,12 @@ class ImageEndpoint:
     def _fetched(self, url: str) -> bytes:
         """The file at an address that the endpoint names; it is given no key."""
         address, options = _reachable(url, self._endpoint.address)
-        with self._streamed("GET", address, **options) as response:
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if response.status_code != httpx.codes.OK or kind not in _MEDIA_TYPES:
-                told = f"{response.status_code} {clipped(kind, 40)}".strip()
-                raise RequestFailure(f"its image's address answers {told}", of_the_request=True)
-            return self._read(response, LARGEST_FILE)
+        response = self._response("GET", address, LARGEST_FILE, **options)
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if response.status_code != httpx.codes.OK or kind not in _MEDIA_TYPES:
+            told = f"{response.status_code} {clipped(kind, 40)}".strip()
+            raise RequestFailure(f"its image's address answers {told}", of_the_request=True)
+        return response.content
 
     def _image(self, data: bytes) -> Image.Image:
         try:
@@ -213,31 +198,13 @@ class ImageEndpoint:
             raise RequestFailure(told, of_the_request=True)
         return image
 
-    @contextmanager
-    def _streamed(
-        self, method: str, address: str | httpx.URL, **options: Any
-    ) -> Iterator[httpx.Response]:
-        try:
-            with self._client.stream(method, address, **options) as response:
-                yield response
-        except httpx.HTTPError as error:
-            raise RequestFailure(f"the connection failed ({type(error).__name__})") from None
-
-    def _read(self, response: httpx.Response, most: int) -> bytes:
-        """The body, which may be neither cut off nor too long, nor come too slowly."""
-        end = self._clock() + self._endpoint.timeout_s
-        content = bytearray()
-        try:
-            for part in response.iter_bytes():
-                content += part
-                if len(content) > most:
-                    raise RequestFailure("its reply is too long", again=False, of_the_request=True)
-                if self._clock() > end:
-                    raise RequestFailure("its reply comes too slowly", of_the_request=True)
-        except httpx.HTTPError as error:
-            told = f"its reply is cut off ({type(error).__name__})"
-            raise RequestFailure(told, of_the_request=True) from None
-        return bytes(content)
+    def _response(
+        self, method: str, address: str | httpx.URL, most: int, **options: Any
+    ) -> httpx.Response:
+        # No redirects: they would lead to addresses that nobody has looked at.
+        return self._requests.exchange(
+            method, address, most, cut_of_the_request=True, follow_redirects=False, **options
+        )
 
 
 _MEDIA_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/octet-stream"})

@@ -20,12 +20,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from huggingface_hub import ChatCompletionInputMessage, InferenceClient
-from huggingface_hub.errors import HfHubHTTPError, InferenceTimeoutError
 from PIL import Image
 from pydantic import BaseModel, Field
 
 from benchmarks.errors import PlatformError
-from benchmarks.sources.client import httpx, limit_waiting
 from evaluator.scorers.answering import pixel_hash
 from evaluator.scorers.endpoints import Endpoint
 from evaluator.scorers.models.endpoint_requests import NO_KEY, EndpointRequests, RequestFailure
@@ -35,6 +33,10 @@ from evaluator.scorers.models.sampling import Sampled, Sampling
 SEED = 0
 LONGEST_REPLY = 100_000
 """Characters of a reply as JSON; more is no answer to what is asked here."""
+LARGEST_REPLY = 1 << 20
+"""Bytes of a reply as it is sent."""
+MOST_TOKENS = 10**9
+"""Of a request; more is no count."""
 
 
 class _Token(BaseModel):
@@ -62,8 +64,8 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
+    prompt_tokens: int = Field(ge=0, le=MOST_TOKENS)
+    completion_tokens: int = Field(ge=0, le=MOST_TOKENS)
 
 
 class ChatReply(BaseModel):
@@ -138,16 +140,11 @@ class ChatEndpoint:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        limit_waiting()
         self.endpoint, self.model = endpoint, model
         self._about = endpoint.model(model)
         self._requests = EndpointRequests(endpoint, sleep=sleep, clock=clock)
         self._replies, self._budget = self._requests.replies, self._requests.budget
-        self._client = InferenceClient(
-            base_url=f"{endpoint.address}/chat/completions",
-            api_key=self._requests.key or NO_KEY,
-            timeout=endpoint.timeout_s,
-        )
+        self._client = _BoundedClient(self._requests, f"{endpoint.address}/chat/completions")
 
     def ask(self, requests: Sequence[ChatRequest]) -> list[Replied]:
         """A reply to each request, several at a time.
@@ -235,17 +232,8 @@ class ChatEndpoint:
                 logprobs=True if request.top_logprobs else None,
                 top_logprobs=request.top_logprobs or None,
             )
-        except (InferenceTimeoutError, httpx.TransportError) as error:
-            raise RequestFailure(f"the connection failed ({type(error).__name__})") from None
-        except (
-            HfHubHTTPError, httpx.HTTPError, ValueError, TypeError, AttributeError, RecursionError,
-        ) as error:  # fmt: skip
-            # The client's parser fails in many ways at bodies that are no reply, or no error.
-            response = _response_of(error)
-            if response is not None and response.status_code >= 400:
-                raise self._requests.refused(
-                    response, str(error)
-                ) from None  # It may repeat the key.
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            # The client's parser fails in many ways at bodies that are no reply.
             self._budget.count_dearest()
             raise RequestFailure("what it answers is no reply", of_the_request=True) from None
         return self._read(said, request)
@@ -293,14 +281,22 @@ class ChatEndpoint:
         return None
 
 
-def _response_of(error: BaseException | None) -> httpx.Response | None:
-    """The response behind an error, which the client may have failed at putting into words."""
-    while error is not None:
-        response = getattr(error, "response", None)
-        if isinstance(response, httpx.Response):
-            return response
-        error = error.__cause__ or error.__context__
-    return None
+class _BoundedClient(InferenceClient):
+    """The Hub's client, whose requests are bounded in time and its replies in length."""
+
+    def __init__(self, requests: EndpointRequests, address: str) -> None:
+        super().__init__(base_url=address, api_key=requests.key or NO_KEY)
+        self._requests = requests
+
+    def _inner_post(self, request_parameters: Any, **_: object) -> Any:
+        asked = request_parameters
+        response = self._requests.exchange(
+            "POST", asked.url, LARGEST_REPLY, json=asked.json, headers=asked.headers,
+            follow_redirects=True,
+        )  # fmt: skip
+        if response.is_error:
+            raise self._requests.refused(response, response.text)
+        return response.content
 
 
 def _plain(said: Any) -> Any:

@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.sources.client import httpx
+from evaluator.bounded_http import ReplyCutOff, ReplyTooLong, exchange
 from evaluator.scorers.endpoints import Endpoint
 from evaluator.scorers.models.reply_cache import ReplyCache
 
@@ -102,11 +103,13 @@ class Budget:
             self._dearest = max(self._dearest, usd)
 
     def count_dearest(self) -> None:
-        """Count this thread's request as the dearest: its price is known, or cannot be read."""
+        """Count this thread's request as the dearest, once: its price is known, or cannot be read."""
         with self._lock:
+            if self._of_thread.counted:
+                return
             if not self._endpoint.free:
                 self._replies.spend(self._endpoint.name, self._dearest)
-            self._under_way -= not self._of_thread.counted
+            self._under_way -= 1
             self._of_thread.counted = True
 
 
@@ -181,6 +184,41 @@ class EndpointRequests:
             f"{self._endpoint.name} gave no reply in {self._endpoint.attempts} attempts: {failed}.",
             "Run it again when the endpoint answers: what was answered is kept.",
         )
+
+    def exchange(
+        self,
+        method: str,
+        address: str | httpx.URL,
+        most: int,
+        *,
+        cut_of_the_request: bool = False,
+        **options: Any,
+    ) -> httpx.Response:
+        """A response within the endpoint's time; a success that cannot be read to its end was paid for.
+
+        Args:
+            method: as HTTP has it.
+            address: where to.
+            most: bytes of the body that are read.
+            cut_of_the_request: whether a body that is cut off or too slow is laid to the request.
+            options: as `bounded_http.exchange` has them.
+
+        Raises:
+            RequestFailure: there is none.
+        """
+        try:
+            return exchange(method, address, seconds=self._endpoint.timeout_s, most=most, **options)
+        except ReplyTooLong:
+            self.budget.count_dearest()
+            raise RequestFailure(
+                "its reply is too long", again=False, of_the_request=True
+            ) from None
+        except ReplyCutOff as error:
+            self.budget.count_dearest()
+            told = f"its reply is cut off ({error})"
+            raise RequestFailure(told, of_the_request=cut_of_the_request) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise RequestFailure(f"the connection failed ({type(error).__name__})") from None
 
     def _note_refusal(self, why: str) -> None:
         """End the run where nothing was ever answered: then it is not what is asked for."""

@@ -55,20 +55,16 @@ class ReplyCache:
         return None if found is None else (str(found[0]), float(found[1]))
 
     def add(self, kept: KeptReply) -> None:
-        """Keep a reply; one that another process kept meanwhile counts on, and both were paid."""
+        """Keep a reply and count its price, in one transaction; one that another process kept meanwhile counts on, and both were paid."""
         with self._opened() as database:
             values = astuple(kept)
             database.execute("insert or ignore into replies values (?, ?, ?, ?, ?, ?, ?)", values)
-        self.spend(kept.endpoint, kept.usd)
+            _spend(database, kept.endpoint, kept.usd)
 
     def spend(self, endpoint: str, usd: float) -> None:
         """Count what a request has cost."""
         with self._opened() as database:
-            database.execute(
-                "insert into spending values (?, ?) "
-                "on conflict (endpoint) do update set usd = usd + excluded.usd",
-                (endpoint, usd),
-            )
+            _spend(database, endpoint, usd)
 
     def spent_usd(self, endpoint: str) -> float:
         """What all requests to an endpoint have cost."""
@@ -90,3 +86,11 @@ class ReplyCache:
                 "Nothing is asked without it, for replies are paid for. Give the disk room, or "
                 "name another file with `replies` in the file of endpoints.",
             ) from error
+
+
+def _spend(database: sqlite3.Connection, endpoint: str, usd: float) -> None:
+    database.execute(
+        "insert into spending values (?, ?) "
+        "on conflict (endpoint) do update set usd = usd + excluded.usd",
+        (endpoint, usd),
+    )

@@ -6,11 +6,11 @@ import math
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
@@ -25,6 +25,7 @@ from evaluator.ab.sinks import (
     WeightsAndBiases,
 )
 from evaluator.ab.watching import TABLE, Curves
+from tests.evaluator.raw_server import dripping_body, dripping_header, endless_body, raw_server
 
 
 class Recorder:
@@ -75,6 +76,15 @@ def test_a_sink_is_sent_each_checkpoint_once_over_restarts(curves: Curves, tmp_p
     assert "secret" not in (tmp_path / RECORD).read_text()
 
 
+def test_a_large_step_keeps_its_digits_beside_names_without_one(tmp_path: Path) -> None:
+    large = (1 << 53) + 1
+    made = Curves(tmp_path)
+    for name, step in (("a", large), ("b", None), ("c", (1 << 63) - 1)):
+        made.add(rows(name, step), 9)
+    for one in (made, Curves(tmp_path)):
+        assert [of.rows[0]["step"] for of in one.checkpoints] == [large, None, (1 << 63) - 1]
+
+
 def test_curves_that_were_made_anew_are_sent_anew(curves: Curves, tmp_path: Path) -> None:
     sink = Recorder()
     Deliveries(tmp_path).send(sink, curves.checkpoints)
@@ -122,33 +132,40 @@ def test_a_record_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
     assert error.value.code == "bad_curves"
 
 
-HOOK = "https://hooks.example/services/secret"
-
-
-def refusing(status: int) -> Exception:
-    """What httpx raises for an answer; its text has the address."""
-    request = httpx.Request("POST", HOOK)
-    reply = httpx.Response(status, request=request)
-    return httpx.HTTPStatusError(f"{status} for url {HOOK}", request=request, response=reply)
-
-
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("address", "said"),
     [
-        (refusing(404), "404"),
-        (httpx.ConnectError(f"no way to {HOOK}"), "ConnectError"),
-        (httpx.InvalidURL(f"bad: {HOOK}"), "InvalidURL"),
+        ("http://127.0.0.1:1/secret", "ConnectError"),
+        ("http://127.0.0.1:99999/secret", "InvalidURL"),
+        ("http://[::1/secret", "InvalidURL"),
+        ("secret", "UnsupportedProtocol"),
     ],
 )
 def test_the_address_of_a_webhook_is_never_said(
-    curves: Curves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+    curves: Curves, tmp_path: Path, address: str, said: str
 ) -> None:
-    def post(*_: object, **__: object) -> httpx.Response:
-        raise error
+    why = Deliveries(tmp_path).send(Webhook(address), curves.checkpoints)
+    assert said in why and "secret" not in why
 
-    monkeypatch.setattr(httpx, "post", post)
-    why = Deliveries(tmp_path).send(Webhook(HOOK), curves.checkpoints)
-    assert said in why and "secret" not in why and "hooks.example" not in why
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (dripping_body, ""),
+        (endless_body, ""),
+        (dripping_header, "TimeoutException"),
+        (partial(dripping_body, b"HTTP/1.1 404 Not Found\r\n"), "it answered 404"),
+        (partial(dripping_body, b"HTTP/1.1 302 Found\r\nLocation: /\r\n"), "it answered 302"),
+    ],
+    ids=["slow", "endless", "slow header", "unknown", "moved"],
+)
+def test_a_webhook_is_waited_for_no_longer_than_its_status_takes(
+    curves: Curves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, said: str
+) -> None:
+    monkeypatch.setattr("evaluator.ab.sinks._TIMEOUT_S", 0.5 if answer is dripping_header else 60)
+    with raw_server(answer) as address:
+        why = Deliveries(tmp_path).send(Webhook(f"{address}/secret"), curves.checkpoints)
+    assert (said in why, bool(why), "secret" in why) == (True, bool(said), False)
 
 
 @pytest.mark.parametrize(

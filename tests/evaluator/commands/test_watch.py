@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from evaluator.ab.watching import Watcher, mean_interval
+from benchmarks.sources.output import alone_in
+from evaluator.ab.watching import Curves, Watcher, mean_interval
 from evaluator.generation.manifest import TABLE
 from evaluator.generation.prompts import Choice, file_prompts
 from tests.evaluator.commands.submitting import refused, said, typed
@@ -175,3 +176,66 @@ def test_too_few_values_have_no_interval(values: list[float], n: int) -> None:
     assert known == n
     assert np.isnan([low, high]).all()
     assert np.isnan(mean) == (n == 0)
+
+
+def test_a_number_is_a_step_where_it_has_all_its_digits(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    steps = {
+        "ckpt-9007199254740993": (1 << 53) + 1,
+        "ckpt-9223372036854775807": (1 << 63) - 1,
+        "ckpt-9223372036854775808": None,
+        "ckpt-123456789012345678901": None,
+        "ckpt": None,
+    }
+    for name in steps:
+        drawn(tmp_path / "samples" / name, 20)
+    said(*words)
+    found = Curves(tmp_path / "out").checkpoints
+    assert [(one.name, one.rows[0]["step"]) for one in found] == sorted(
+        steps.items(), key=lambda one: (one[1] is None, one[1] or 0, one[0])
+    )
+
+
+def test_a_second_watch_of_a_table_is_refused(words: tuple[object, ...], tmp_path: Path) -> None:
+    drawn(tmp_path / "samples" / "1", 20)
+    with alone_in(tmp_path / "out"):
+        refused("folder_busy", *words)
+    said(*words)
+
+
+@pytest.mark.parametrize("other", ["prompt", "skill", "metric"])
+def test_a_curve_has_points_of_the_same_prompts_and_metrics_alone(
+    words: tuple[object, ...], tmp_path: Path, other: str
+) -> None:
+    drawn(tmp_path / "samples" / "1", 20)
+    said(*words)
+    said(*words)
+    before = table(tmp_path)
+    drawn(tmp_path / "samples" / "2", 40)
+    more: tuple[object, ...] = ("--skill", "a") if other == "skill" else ()
+    changed = tmp_path / {"metric": "redness/scorer.py"}.get(other, "prompts.csv")
+    kept = changed.read_text()
+    if other == "prompt":
+        changed.write_text(kept.replace("p3,3", "p3,three"))
+    elif other == "metric":
+        changed.write_text(kept + "\n# another\n")
+    refused("other_settings", *words, *more)
+    assert table(tmp_path).equals(before)
+    changed.write_text(kept)
+    said(*words)
+    assert table(tmp_path)["checkpoint"].unique().tolist() == ["1", "2"]
+
+
+def test_a_table_that_was_removed_is_begun_with_other_prompts(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    drawn(tmp_path / "samples" / "1", 20)
+    said(*words)
+    (tmp_path / "out" / "curves.parquet").unlink()
+    said(*words, "--skill", "a")
+    refused("other_settings", *words)
+    (tmp_path / "out" / "curves.json").unlink()  # as older versions left it
+    said(*words)
+    (tmp_path / "out" / "curves.json").write_text("{")
+    refused("bad_curves", *words)

@@ -47,6 +47,8 @@ async def elsewhere(request: Request) -> Response:
     form = request.path_params["form"]
     if form == "moved":
         return Response(status_code=302, headers={"location": "/file/png"})
+    if form == "cut":
+        return Response(b"half", media_type="image/png", headers={"content-length": "1000"})
     data = b"<html>" if form == "html" else painted("fetched")
     kind = "text/html" if form == "html" else "image/png"
     asked_with_key = "authorization" in request.headers

@@ -42,6 +42,7 @@ from tests.evaluator.generation.image_server import (
     painters_file,
     with_image,
 )
+from tests.evaluator.raw_server import dripping_body, dripping_header, endless_body, raw_server
 from tests.evaluator.scorers.chat_server import KEY, ChatServer
 from tests.evaluator.scorers.common import refusal
 
@@ -270,23 +271,24 @@ def test_what_no_request_can_pass_ends_the_run(
     assert spent() == 0.0
 
 
+@pytest.mark.parametrize(
+    ("answer", "expected", "paid"),
+    [
+        (dripping_header, TransientError, 0),
+        (dripping_body, RequestFailure, 2),
+        (endless_body, RequestFailure, 1),
+    ],
+    ids=["slow header", "slow body", "endless"],
+)
 def test_a_slow_reply_is_not_waited_for_and_a_long_one_not_read(
-    served: ChatServer, monkeypatch: pytest.MonkeyPatch
+    served: ChatServer, tmp_path: Path, answer: Any, expected: Any, paid: int
 ) -> None:
-    endpoint = find_endpoint("here")
-    settings = endpoint_settings(endpoint, PAINTER)
-    hours = itertools.count(0.0, 3600.0)
-    with (
-        ImageEndpoint(endpoint, settings, sleep=lambda _: None, clock=hours.__next__) as slow,
-        pytest.raises(RequestFailure, match="slowly"),
-    ):
-        slow.draw("a cat", 1, threading.Event())
-    monkeypatch.setattr("evaluator.generation.image_endpoint.LARGEST_REPLY", 100)
-    with (
-        ImageEndpoint(endpoint, settings, sleep=lambda _: None) as long,
-        pytest.raises(RequestFailure, match="long"),
-    ):
-        long.draw("a cat", 1, threading.Event())
+    seconds = 60 if answer is endless_body else 1
+    with raw_server(answer) as address:
+        painters_file(tmp_path, address, key_variable="PAINTER_KEY", timeout_s=seconds, attempts=2)
+        with pytest.raises(expected):
+            drawn("a cat")
+    assert spent() == pytest.approx(paid * USD)
 
 
 def test_an_image_of_black_pixels_is_withheld(served: ChatServer, out: Path) -> None:
@@ -307,8 +309,8 @@ def with_url(url: str) -> dict[str, Any]:
 def drawn(url: str) -> Any:
     endpoint = find_endpoint("here")
     settings = endpoint_settings(endpoint, PAINTER)
-    with ImageEndpoint(endpoint, settings, sleep=lambda _: None) as model:
-        return model.draw(url, 1, threading.Event())
+    model = ImageEndpoint(endpoint, settings, sleep=lambda _: None)
+    return model.draw(url, 1, threading.Event())
 
 
 def test_an_image_is_fetched_from_the_endpoint_itself_without_the_key(served: ChatServer) -> None:
@@ -320,6 +322,14 @@ def test_an_image_is_fetched_from_the_endpoint_itself_without_the_key(served: Ch
     for other in ("html", "moved"):
         with pytest.raises(RequestFailure, match="answers"):
             drawn(f"{home}/file/{other}")
+
+
+def test_an_image_that_is_cut_off_at_its_address_was_paid_for_once(served: ChatServer) -> None:
+    home = find_endpoint("here").address.removesuffix("/v1")
+    served.behaviour = lambda body: with_url(body["prompt"])
+    with pytest.raises(RequestFailure, match="cut off"):
+        drawn(f"{home}/file/cut")
+    assert spent() == pytest.approx(len(served.bodies) * USD)
 
 
 @pytest.mark.parametrize(
@@ -363,8 +373,8 @@ def test_a_public_place_is_asked_at_the_address_that_was_looked_at(
             200, content=painted("fetched"), headers={"content-type": "image/png"}
         )
 
-    client = partial(httpx.Client, transport=httpx.MockTransport(handled))
-    monkeypatch.setattr(httpx, "Client", client)
+    client = partial(httpx.AsyncClient, transport=httpx.MockTransport(handled))
+    monkeypatch.setattr(httpx, "AsyncClient", client)
     monkeypatch.setattr(
         socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("93.184.215.14", 443))]
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.schema import Pair, Questions
@@ -24,11 +24,13 @@ from evaluator.scorers.in_process import ModelSource, fingerprint_of
 from evaluator.scorers.models.chat_endpoint import ChatEndpoint
 from evaluator.scorers.models.endpoint_requests import RequestRate
 from evaluator.scorers.models.judge_replies import LONGEST_KEPT
+from evaluator.scorers.models.reply_cache import ReplyCache
 from evaluator.scorers.registry import Runtime, ScorerRow, load_rows, load_scorer
 from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import run_plan
+from tests.evaluator.raw_server import dripping_body, dripping_header, endless_body, raw_server
 from tests.evaluator.scorers.chat_server import (
     KEY,
     MODEL,
@@ -254,6 +256,7 @@ def test_images_are_scaled_to_the_longest_side_and_never_enlarged(served: ChatSe
     ]  # fmt: skip
 
 
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 10}
 HICCUPS: dict[str, tuple[Any, float]] = {
     "too many": (Response(status_code=429, headers={"retry-after": "7"}), 7.0),
     "too many for an hour": (Response(status_code=429, headers={"retry-after": "3600"}), 120.0),
@@ -264,7 +267,16 @@ HICCUPS: dict[str, tuple[Any, float]] = {
     "a list": (PlainTextResponse("[1, 2]"), 2.0),
     "no choices": (PlainTextResponse(json.dumps(completion() | {"choices": []})), 2.0),
     "no number": (PlainTextResponse('{"choices": [{"message": {"content": NaN}}]}'), 2.0),
-    "half a body": (Response('{"choi', headers={"content-length": "6"}), 2.0),
+    "half a body": (Response('{"choi', headers={"content-length": "60"}), 2.0),
+    "absurd counts": (JSONResponse(completion(usage=USAGE | {"prompt_tokens": 10**400})), 2.0),
+    "counts of 10^305": (
+        JSONResponse(completion(usage=USAGE | {"completion_tokens": 10**305})),
+        2.0,
+    ),
+    "one token too many": (
+        JSONResponse(completion(usage=USAGE | {"prompt_tokens": 10**9 + 1})),
+        2.0,
+    ),
 }
 
 
@@ -277,6 +289,38 @@ def test_an_endpoint_that_fails_for_once_is_asked_again(
     assert 0 < found.score < 1
     assert len(served.bodies) == 2
     assert rest in rests
+
+
+def test_counts_of_tokens_that_are_none_cost_as_much_as_the_dearest(
+    served: ChatServer, tmp_path: Path
+) -> None:
+    endpoints_file(tmp_path, find_endpoint("here").address, concurrency=1)
+    reply = completion('{"score": 3}')
+    served.first = [reply, reply | {"usage": USAGE | {"prompt_tokens": 10**305}}]
+    served.behaviour = lambda _: reply
+    found = verdicts(row_of(**RATING), pictures(2), PROMPTS[:2])
+    assert [one.score for one in found] == [3.0, 3.0]
+    spent = ReplyCache(tmp_path / "replies.sqlite").spent_usd("here")
+    assert spent == pytest.approx(3 * (1000 * 2.0 + 10 * 8.0) / 1e6)
+
+
+@pytest.mark.parametrize("answer", [dripping_header, dripping_body], ids=["header", "body"])
+def test_an_endpoint_that_answers_too_slowly_is_away(
+    served: ChatServer, tmp_path: Path, answer: Any
+) -> None:
+    with raw_server(answer) as address:
+        endpoints_file(tmp_path, address, timeout_s=0.5, attempts=2)
+        with refusal("endpoint_unavailable", "here", kind=TransientError):
+            verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
+
+
+def test_of_a_reply_without_an_end_no_more_is_read_than_may_be(
+    served: ChatServer, tmp_path: Path
+) -> None:
+    with raw_server(endless_body) as address:
+        endpoints_file(tmp_path, address)
+        (found,) = verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
+    assert math.isnan(found.score) and "long" in found.problem
 
 
 def always(response: Response) -> Any:

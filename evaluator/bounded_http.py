@@ -1,0 +1,89 @@
+"""HTTP exchange that is bounded: one deadline for all of it, and a limit to the bytes of its body.
+
+A client's own timeouts count from byte to byte: a server that sends one now and then holds it for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from functools import lru_cache
+from typing import Any
+
+from benchmarks.sources.client import httpx
+
+LARGEST_ERROR = 1 << 16
+"""Bytes of the body of anything but a success; the rest is not read."""
+_LAST_PORT = 65535
+_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+class ReplyTooLong(Exception):  # noqa: N818 (of a reply, as the next one)
+    """A success whose body has more bytes than are read."""
+
+
+class ReplyCutOff(Exception):  # noqa: N818
+    """A success whose body ended too early, or did not end in time."""
+
+
+def exchange(
+    method: str, address: str | httpx.URL, *, seconds: float, most: int, **options: Any
+) -> httpx.Response:
+    """The response to a request, read and decoded.
+
+    Args:
+        method: as HTTP has it.
+        address: where to.
+        seconds: for all of it, from the name's resolution to the last byte.
+        most: bytes of the body of a success, decoded; 0: no body is read.
+        options: of the client's `stream`.
+
+    Raises:
+        ReplyTooLong, ReplyCutOff: it is a success without a whole body.
+        httpx.HTTPError: there was no response in time.
+        httpx.InvalidURL: the address is none.
+    """
+    if (httpx.URL(address).port or 0) > _LAST_PORT:
+        raise httpx.InvalidURL("there is no such port")
+    return asyncio.run(_exchange(method, address, seconds, most, options))
+
+
+async def _exchange(
+    method: str, address: str | httpx.URL, seconds: float, most: int, options: dict[str, Any]
+) -> httpx.Response:
+    response, content, trusted = None, bytearray(), _trusted()
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            httpx.AsyncClient(verify=trusted, timeout=None) as client,
+            client.stream(method, address, **options) as response,
+        ):
+            limit = most if response.is_success else min(most, LARGEST_ERROR)
+            if most:
+                async for part in response.aiter_bytes():
+                    content += part
+                    if len(content) > limit:
+                        break
+    except (TimeoutError, httpx.HTTPError) as error:
+        if response is None:
+            if isinstance(error, TimeoutError):
+                raise httpx.TimeoutException("no response in time") from error
+            raise
+        if response.is_success:
+            raise ReplyCutOff(type(error).__name__) from error
+    if response.is_success and len(content) > limit:
+        raise ReplyTooLong
+    headers = [one for one in response.headers.multi_items() if one[0] not in _OF_THE_WIRE]
+    return httpx.Response(
+        response.status_code,
+        headers=headers,
+        content=bytes(content[:limit]),
+        request=response.request,
+    )
+
+
+@lru_cache(maxsize=1)
+def _trusted() -> ssl.SSLContext:
+    """Certificates that are trusted; reading them takes longer than most requests."""
+    context: ssl.SSLContext = httpx.create_ssl_context()
+    return context

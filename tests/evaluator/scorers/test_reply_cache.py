@@ -1,0 +1,37 @@
+"""The file of replies: a reply and its price are there together, or neither is."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.errors import PlatformError
+from evaluator.scorers.models.reply_cache import KeptReply, ReplyCache
+from tests.evaluator.scorers.common import refusal
+
+REPLY = KeptReply("digest", "here", "model", "{}", '{"a": 1}', 3.5, "2026-01-01T00:00:00+00:00")
+
+
+def test_a_reply_whose_price_cannot_be_counted_is_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "replies.sqlite"
+    kept = ReplyCache(file)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(
+            "create trigger stopped before insert on spending begin select raise(abort, 'no'); end"
+        )
+    with refusal("replies_unusable", "replies.sqlite", kind=PlatformError):
+        kept.add(REPLY)
+    assert (kept.find("digest"), kept.spent_usd("here")) == (None, 0.0)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("drop trigger stopped")
+    kept.add(REPLY)
+    assert (kept.find("digest"), kept.spent_usd("here")) == ((REPLY.reply, 3.5), 3.5)
+
+
+def test_a_reply_that_is_there_counts_on_and_both_were_paid(tmp_path: Path) -> None:
+    kept = ReplyCache(tmp_path / "replies.sqlite")
+    for _ in range(2):
+        kept.add(REPLY)
+    kept.spend("here", 1.0)
+    assert (kept.find("digest"), kept.spent_usd("here")) == ((REPLY.reply, 3.5), 8.0)
