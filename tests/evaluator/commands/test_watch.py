@@ -165,7 +165,7 @@ def test_what_cannot_be_watched_is_told(words: tuple[object, ...], tmp_path: Pat
     refused("no_folder", *words)
     assert typed(*words, "--wandb", "project/run/more").exit_code == 2
     (tmp_path / "samples").mkdir()
-    (tmp_path / "out").mkdir()
+    (tmp_path / "out").mkdir(exist_ok=True)
     (tmp_path / "out" / "curves.parquet").write_text("no table")
     refused("bad_curves", *words)
 
