@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -196,6 +197,7 @@ class RowGroup:
     title: str  # of rows without a tier where others have one; empty for none
     rows: tuple[MetricRow, ...]  # in their order
     size: int  # how many metrics the group has on all pages
+    whole: int = 0  # how many its tier has without filters; 0 where it is no tier
 
 
 @dataclass(frozen=True)
@@ -293,7 +295,13 @@ def _weighing(
         return None
     found: Sequence[Ranked] = table.weighed(base, choice.weights)
     standings = {one.who: one.standing for one in found}
-    return Weighing(base, choice, standings, index_ranking(found, base, choice.weights))
+    ranking = index_ranking(found, base, choice.weights)
+    if not ranking.ranked:
+        weighty = [base.titles[name] for name, weight in choice.weights.items() if weight]
+        remarks.append(
+            f"No metric has results on all of {', '.join(weighty)}, so there is no index."
+        )
+    return Weighing(base, choice, standings, ranking)
 
 
 def _lead(table: MetricTable, weighing: Weighing | None) -> Ranking | None:
@@ -367,14 +375,17 @@ def _tiers(ranking: Ranking, kept: Sequence[MetricRow]) -> list[RowGroup]:
     """The rows in the tiers of the whole ranking, then those without a rank in it."""
     rows = {row.who: row for row in kept}
     levels: dict[int | None, list[MetricRow]] = {}
+    whole: Counter[int | None] = Counter()
     level: int | None = None
-    for place in ranking.ranked:
+    for place in ranking.ranked_metrics:
         level = place.tier if place.tier is not None else level
+        whole[level] += 1
         if place.who in rows:
             levels.setdefault(level, []).append(rows.pop(place.who))
     tested = ranking.tested > 1
     found = [
-        RowGroup(tier if tested else None, "", tuple(of), len(of)) for tier, of in levels.items()
+        RowGroup(tier if tested else None, "", tuple(of), len(of), whole[tier])
+        for tier, of in levels.items()
     ]
     if rows:
         on = "in the index" if ranking.key == INDEX else f"on {ranking.title}"

@@ -102,6 +102,17 @@ class Ranking:
         return tuple(one for one in self.places if one.ranks is not None)
 
     @property
+    def by_metric(self) -> Mapping[Identity, Place]:
+        """Metric to its place; of one that was sent several times that of the latest published."""
+        return {one.who: one for one in sorted(self.places, key=lambda one: one.entry.published_at)}
+
+    @property
+    def ranked_metrics(self) -> tuple[Place, ...]:
+        """Of these, the ones with a rank, best first."""
+        latest = self.by_metric
+        return tuple(one for one in self.ranked if latest[one.who] is one)
+
+    @property
     def leading(self) -> tuple[Place, ...]:
         """Of these, the ones that may be named, in the same order."""
         return tuple(one for one in self.ranked if one.may_lead)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from benchmarks.comparison import p_words
+from benchmarks.comparison import p_words, units_of
 from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import MEANINGS, flags_of
 from leaderboard.publication.measure_names import skill_title
@@ -182,7 +182,7 @@ class ComparePlace:
     ) -> Values:
         data = pair.query.to_data()
         if found := values["several"]:
-            return {"data": data, "scale": _scale(found["table"]), "unit": found["unit"] + "s"}
+            return {"data": data, "scale": _scale(found["table"]), "unit": units_of(found["unit"])}
         two = values["two"]
         found = compare_clusters(pair, view, self.behind)
         examples = tab_links(state, pair.choice)["examples"]
@@ -399,7 +399,7 @@ def _pairs(pair: Opponents, state: CompareQuery, view: View, agreed: Agreement) 
         "n_tested": len(tested),
         "left_out": len(tested) > shown,
         "untested": max(0, ranked_ids - len(tested)),
-        "unit": unit_of(card, ranked.draws.contributions.shape[1], clusters) + "s",
+        "unit": units_of(unit_of(card, ranked.draws.contributions.shape[1], clusters)),
         "why": "",
         "data": data,
         "found": agreed,

@@ -325,6 +325,10 @@ class Line:
     emphasis: Literal["", "a", "b", "l1", "l2", "l3", "l4"] = ""
 
 
+LABEL_PX = 12  # Least distance of two labels
+_STEPS = sorted(range(-4 * LABEL_PX, 4 * LABEL_PX + 1), key=abs)  # Where a label may give way to
+
+
 @dataclass(frozen=True)
 class LineChart:
     """Lines over stops: ranks (a bump chart) or values (parallel coordinates)."""
@@ -335,6 +339,19 @@ class LineChart:
     lines: Sequence[Line]  # each with a value at every stop
     scale: Scale  # of the values, without its places; for ranks the best is at the top
     empty: str = ""  # why there are no lines
+    levels: Sequence[float] = ()  # values that are marked, as those of chance and ceiling
+
+    def labels(self, *, ranks: bool) -> Sequence[tuple[str, float]]:
+        """Names beside the first stop and their places: of emphasised lines, and where room is left."""
+        found: list[tuple[str, float]] = []
+        for line in sorted(self.lines, key=lambda line: not line.emphasis):
+            if not line.values or line.values[0] is None:
+                continue
+            at = self.upward(line.values[0], ranks=ranks)
+            tries = [round(at + step, 1) for step in _STEPS] if line.emphasis else [at]
+            free = [y for y in tries if all(abs(y - other) >= LABEL_PX for _, other in found)]
+            found += [(line.name, y) for y in free[:1]]
+        return found
 
     def along(self, stop: int) -> float:
         """Where a stop is."""

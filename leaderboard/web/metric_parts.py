@@ -313,14 +313,15 @@ def skill_chart(table: MetricTable, lead: Ranking | None) -> LineChart:
         for who in _in_order(lead, [row.who for row in table.rows])
     ]
     lines = [(who, at) for who, at in lines if sum(one is not None for one in at) > 1]
-    values = [value for _, at in lines for value in at if value is not None] or [0.0, 1.0]
+    values = [value for _, at in lines for value in at if value is not None]
     return LineChart(
         title="Values over skills",
         summary="Mean of rescaled values: 0 is chance, 1 the ceiling of each benchmark.",
         stops=[skill.title.partition(" (")[0] for skill in skills],
         lines=_lines(lines, table),
-        scale=Scale(min(values), max(values)),
+        scale=Scale(min(0.0, *values), max(1.0, *values)),
         empty="" if lines else "No metric has values on two skills.",
+        levels=(0.0, 1.0) if lines else (),
     )
 
 

@@ -141,9 +141,7 @@ def board_of(view: MetricsView) -> BoardParts:
     table = view.table
     ranking = view.ordered or view.lead
     drawn = dict(_headlines(view))
-    places = {
-        name: {one.who: one for one in table.ranking(name).places} for name in table.benchmarks
-    }
+    places = {name: table.ranking(name).by_metric for name in table.benchmarks}
     index = {one.who: one for one in view.weighing.ranking.places} if view.weighing else {}
     twice = names_met_twice(row.entry for row in table.rows)
     shared = _Shared(view, drawn, places, index, _bests(view, places, index), ranking, twice)
@@ -311,7 +309,7 @@ def _group(group: RowGroup, shared: _Shared) -> tuple[Tier | None, tuple[Row, ..
     ranking = shared.ranking
     tier: Tier | None = None
     if group.tier is not None and ranking is not None:
-        n = sum(one.tier == group.tier for one in ranking.ranked)
+        n = group.whole
         many = "no two differ significantly" if n > 1 else ""
         kept = f"{count(group.size, 'metric')} of {n:,}" if group.size != n else count(n, "metric")
         text = ", ".join(filter(None, (kept, many)))
@@ -574,7 +572,7 @@ def _row_counts(found: MetricsView) -> str:
     n = len(found.table.rows)
     if found.query.filters:
         return f"{found.kept:,} of {count(n, 'metric')}"
-    ranked = len(found.lead.ranked) if found.lead else 0
+    ranked = len(found.lead.ranked_metrics) if found.lead else 0
     return f"{count(n, 'metric')} · {ranked:,} ranked"
 
 

@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from leaderboard.api.static_copy import ADDRESS as STATIC_ADDRESS
 from leaderboard.governance.authentication import Authentication, Visit, not_signed_in
 from leaderboard.rendering import render
 from leaderboard.views.addresses import ROWS_PAGE
@@ -35,8 +36,9 @@ def framed(document: bytes, pages: Sequence[Page], path: str) -> bytes:
         return document
     style, script = assets()
     top = render(
-        "shell/body.html", here=navigation(pages, path), style=style.address, script=script.address
-    )
+        "shell/body.html", here=navigation(pages, path), style=style.address,
+        script=script.address, static_copy=STATIC_ADDRESS,
+    )  # fmt: skip
     opened = b'<body class="as-loading"' + start[1] + b">" + top.encode()
     # Its title is that of the view, which Gradio does not know.
     after = document[start.end() :].replace(_TITLE_BY_GRADIO, b'control_page_title="false"', 1)

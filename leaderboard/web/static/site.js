@@ -166,6 +166,19 @@
     }
   }).observe(document.body, { childList: true, subtree: true });
 
+  // A drawer closes by Escape, which leads back to its button, and by a press anywhere else.
+  const drawer = () => find('details.as-drawer[open]');
+  document.addEventListener('keydown', (event) => {
+    const one = event.key === 'Escape' && drawer();
+    if (!one) return;
+    one.open = false;
+    find('summary', one).focus();
+  });
+  document.addEventListener('pointerdown', (event) => {
+    const one = drawer();
+    if (one && !one.contains(event.target)) one.open = false;
+  });
+
   // A log that is renewed is kept at its end, as long as its reader has not scrolled away from there.
   const places = new Map();
   document.addEventListener('scroll', (event) => {

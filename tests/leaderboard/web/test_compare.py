@@ -216,6 +216,16 @@ def test_the_matrix_has_every_tested_pair_once_in_each_direction(
         assert set(params_of(link)) <= set(RankingParameters.names()), link
 
 
+@pytest.mark.parametrize("name", ["differences", "pairs"])
+def test_units_of_several_words_have_their_plural(
+    view: View, store: Store, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for module in ("leaderboard.web.compare", "leaderboard.ranking.comparing"):
+        monkeypatch.setattr(f"{module}.unit_of", lambda *_: "block of prompts")
+    found = page(place_of(view, store), **sides(FIRST, SECOND, THIRD, view=name))
+    assert "blocks of prompts" in found.text and "promptss" not in found.text
+
+
 def test_agreement_is_a_table_of_taus(place: ComparePlace) -> None:
     table = page(place, view="pairs", benchmark="graphs", a=FIRST, b=SECOND).one("#agreement table")
     n = len(table.rows)

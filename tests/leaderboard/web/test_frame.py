@@ -85,12 +85,13 @@ def test_the_frame_comes_before_gradio_with_the_title_of_the_view() -> None:
     body = page.one("body")
     assert body["class"] == "as-loading" and body["style"] == "margin: 0"
     tags = [node.tag for node in body.children if isinstance(node, Node)]
-    assert tags == ["script", "link", "script", "header", "div", "gradio-app"]
+    assert tags == ["script", "link", "script", "header", "noscript", "div", "gradio-app"]
     (gradio,) = (node for node in page.nodes if node.tag == "gradio-app")
     assert gradio["control_page_title"] == "false"
     assert page.one("header .as-places [aria-current]").text == "Metrics"
     assert page.one("[role=combobox]")["aria-controls"] == page.one("[role=listbox]")["id"]
     assert page.one("a.as-skip") and page.one("button.as-theme")["aria-pressed"] == "false"
+    assert {"./as-of", "./v1/"} <= set(page.one("noscript").links())
     assert framed(b"{}", PAGES, "metric") == b"{}"
 
 

@@ -196,7 +196,29 @@ def test_what_cannot_be_shown_or_misleads_is_said(
     assert not shown(indexed).all(".as-note")
 
 
+def test_weights_that_no_metric_fulfils_are_said_to_give_no_index() -> None:
+    apart = index_fixture.fill(memory_store(), {"a": ("graphs",), "b": ("ratings",)})
+    context = site_of(apart, cards_=index_fixture.cards())
+    (note,) = shown(context, "w=graphs:2").texts(".as-note")
+    assert "Error graphs, Ratings of prompts" in note and "no index" in note
+    assert not shown(context).all(".as-note")
+
+
 # Rows and their order.
+
+
+def test_a_metric_that_was_sent_twice_counts_once() -> None:
+    *_, again = index_fixture.runs_of(dict.fromkeys(("p", "q", "r", "s", "a"), ("graphs",)))
+    own = again.submission.model_copy(update={"version": "1.0"})
+    runs = index_fixture.runs_of(dict.fromkeys(("a", "b", "c", "d"), ("graphs",)))
+    runs.append(replace(again, submission=own))
+    store = publish(memory_store(), runs, index_fixture.cards())
+    page = shown(site_of(store, cards_=index_fixture.cards()), "sort=-graphs")
+    ranked = [name for name, rank in ranks(page).items() if rank != "–"]
+    assert sorted(ranked) == ["a", "b", "c", "d"]
+    assert "4 metrics · 4 ranked" in page.texts("[role=status]")
+    counts = [int(tier.text.split(" metric")[0].split()[-1]) for tier in page.all("tr.as-tier")]
+    assert sum(counts) == 4 and not any(" of " in tier.text for tier in page.all("tr.as-tier"))
 
 
 def test_metrics_with_every_benchmark_of_the_index_come_first_the_best_on_top(

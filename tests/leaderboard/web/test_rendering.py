@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from leaderboard.rendering import environment
 from leaderboard.views.badges import Tag
 from leaderboard.views.citation import Citation
 from leaderboard.web.components import (
+    LABEL_PX,
     Column,
     Curve,
     CurveChart,
@@ -376,3 +378,20 @@ def test_an_axis_names_round_values(scale: Scale, ticks: tuple[float, ...]) -> N
 )  # fmt: skip
 def test_a_value_outside_a_scale_is_at_its_end(scale: Scale, value: float, place: float) -> None:
     assert scale.at(value) == place
+
+
+@pytest.mark.parametrize("ranks", [True, False])
+def test_labels_of_lines_keep_their_distance_and_emphasised_ones_come_first(ranks: bool) -> None:
+    crowded = [Line(f"line {n}", (1.0 + n / 40, 1.0), "a" if n > 17 else "") for n in range(20)]
+    chart = LineChart("Lines", "Twenty.", ("a", "b"), crowded, Scale(1.0, 3.0))
+    labels = chart.labels(ranks=ranks)
+    assert [name for name, _ in labels[:2]] == ["line 18", "line 19"] and len(labels) > 3
+    ends = sorted(y for _, y in labels)
+    assert min(after - before for before, after in pairwise(ends)) >= LABEL_PX
+
+
+def test_chance_and_ceiling_are_marked_with_their_numbers() -> None:
+    svg = made("charts.parallel(c)", c=replace(LINES, levels=(1.0, 3.0)))
+    heights = [(one["y1"], one["y2"]) for one in svg.all("line.as-chance")]
+    assert heights == [("224.0",) * 2, ("26.0",) * 2]
+    assert {"1", "3"} <= set(svg.texts("text"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -358,3 +359,62 @@ def test_the_table_of_changes_is_reached_by_keyboard(sites: Sites, open_page: Op
     region = page.get_by_role("region", name="Changes")
     region.focus()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Changes"
+
+
+# Controls.
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_ticked_box_has_the_colour_of_what_is_chosen(
+    sites: Sites, open_page: Opener, scheme: str
+) -> None:
+    page = open_page(sites("index"), ".as-page form", color_scheme=scheme)
+    page.locator("summary", has_text="Columns").click()
+    fill = page.evaluate("getComputedStyle(document.body).getPropertyValue('--as-fill').trim()")
+    ticked, other = (page.locator(f"input[name=cols]{which}").first
+                     for which in (":checked", ":not(:checked)"))  # fmt: skip
+    expect(ticked).to_be_visible()
+    expect(ticked).to_have_css("background-color", rgb(fill))
+    expect(other).not_to_have_css("background-color", rgb(fill))
+
+
+def rgb(colour: str) -> str:
+    """`rgb(1, 2, 3)` of `#010203`."""
+    return "rgb({}, {}, {})".format(*bytes.fromhex(colour.lstrip("#")))
+
+
+def test_one_drawer_is_open_at_a_time_and_escape_or_a_press_outside_closes_it(
+    sites: Sites, open_page: Opener
+) -> None:
+    page = open_page(sites("index"), ".as-controls")
+    columns, weights = (page.locator(".as-drawer", has=page.locator("summary", has_text=text))
+                        for text in ("Columns", "Weights"))  # fmt: skip
+    columns.locator("summary").click()
+    expect(columns).to_have_attribute("open", "")
+    columns.locator("input").first.focus()
+    page.keyboard.press("Escape")
+    expect(columns).not_to_have_attribute("open", "")
+    expect(columns.locator("summary")).to_be_focused()
+    columns.locator("summary").click()
+    weights.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(weights).to_have_attribute("open", "")
+    expect(columns).not_to_have_attribute("open", "")
+    weights.locator("p").click()
+    expect(weights).to_have_attribute("open", "")
+    page.locator("h1").click()
+    expect(weights).not_to_have_attribute("open", "")
+
+
+def test_the_parts_of_the_legend_of_the_first_board_stand_apart(
+    sites: Sites, open_page: Opener
+) -> None:
+    page = open_page(sites("index"), ".as-controls")
+    parts = page.locator("p.as-legend").first.locator("> span")
+    boxes = [box for part in parts.all() if (box := part.bounding_box())]
+    gaps = [
+        after["x"] - before["x"] - before["width"]
+        for before, after in pairwise(boxes)
+        if abs(after["y"] - before["y"]) < 4
+    ]
+    assert gaps and min(gaps) >= 8

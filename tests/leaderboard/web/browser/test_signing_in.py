@@ -168,6 +168,12 @@ def test_an_operator_is_told_what_a_built_in_metric_lacks(space: str, browser: B
     page.get_by_role("button", name="Queue metric").click()
     expect(page.locator(".as-needs")).to_have_count(0)
     expect(page.get_by_text("file_of_yours")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    drop = page.locator(".as-drop-file")
+    expect(drop.locator(".icon-wrap")).to_be_hidden()
+    box, words = drop.bounding_box(), drop.locator(".upload-container .wrap").bounding_box()
+    assert box is not None and words is not None and box["width"] > 340
+    assert words["y"] + words["height"] <= box["y"] + box["height"] + 1
     page.context.close()
 
 
