@@ -319,7 +319,7 @@ def skill_chart(table: MetricTable, lead: Ranking | None) -> LineChart:
         summary="Mean of rescaled values: 0 is chance, 1 the ceiling of each benchmark.",
         stops=[skill.title.partition(" (")[0] for skill in skills],
         lines=_lines(lines, table),
-        scale=Scale(min(0.0, *values), max(1.0, *values)),
+        scale=Scale(min([0.0, *values]), max([1.0, *values])),
         empty="" if lines else "No metric has values on two skills.",
         levels=(0.0, 1.0) if lines else (),
     )

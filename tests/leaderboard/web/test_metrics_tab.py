@@ -459,6 +459,11 @@ def test_the_chart_is_switched_by_the_address(chart: str, kind: str) -> None:
     assert links == {"chart-cost", "chart-ranks", "chart-skills"} - {f"chart-{chart or 'cost'}"}
 
 
+def test_without_skills_their_chart_says_why_it_is_empty(indexed: Context) -> None:
+    page = shown(indexed, "chart=skills")
+    assert page.one("svg.as-chart-parallel .as-why").text and not page.all("line.as-chance[x2=626]")
+
+
 # What is said of a row.
 
 
