@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +17,7 @@ from benchmarks.sources.client import httpx
 LARGEST_ERROR = 1 << 16
 """Bytes of the body of anything but a success; the rest is not read."""
 _LAST_PORT = 65535
+_MOST_REDIRECTS = 5
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -27,37 +30,47 @@ class ReplyCutOff(Exception):  # noqa: N818
 
 
 def exchange(
-    method: str, address: str | httpx.URL, *, seconds: float, most: int, **options: Any
+    method: str,
+    address: str | httpx.URL,
+    *,
+    seconds: float,
+    most: int,
+    follow_redirects: bool = False,
+    **options: Any,
 ) -> httpx.Response:
     """The response to a request, read and decoded.
 
     Args:
         method: as HTTP has it.
         address: where to.
-        seconds: for all of it, from the name's resolution to the last byte.
+        seconds: from the connection to the last byte; a name that resolves slowly may take longer.
         most: bytes of the body of a success, decoded; 0: no body is read.
-        options: of the client's `stream`.
+        follow_redirects: whether to go where redirects lead; their bodies are not read.
+        options: of the client's `build_request`.
 
     Raises:
         ReplyTooLong, ReplyCutOff: it is a success without a whole body.
         httpx.HTTPError: there was no response in time.
-        httpx.InvalidURL: the address is none.
+        httpx.InvalidURL: the address is not valid.
     """
     if (httpx.URL(address).port or 0) > _LAST_PORT:
         raise httpx.InvalidURL("there is no such port")
-    return asyncio.run(_exchange(method, address, seconds, most, options))
+    redirects = _MOST_REDIRECTS if follow_redirects else 0
+
+    async def run() -> httpx.Response:
+        async with httpx.AsyncClient(verify=_trusted(), timeout=None) as client:
+            request = client.build_request(method, address, **options)
+            return await _exchange(client, request, seconds, most, redirects)
+
+    return asyncio.run(run())
 
 
 async def _exchange(
-    method: str, address: str | httpx.URL, seconds: float, most: int, options: dict[str, Any]
+    client: httpx.AsyncClient, request: httpx.Request, seconds: float, most: int, redirects: int
 ) -> httpx.Response:
-    response, content, trusted = None, bytearray(), _trusted()
+    response, content = None, bytearray()
     try:
-        async with (
-            asyncio.timeout(seconds),
-            httpx.AsyncClient(verify=trusted, timeout=None) as client,
-            client.stream(method, address, **options) as response,
-        ):
+        async with asyncio.timeout(seconds), _sent(client, request, redirects) as response:
             limit = most if response.is_success else min(most, LARGEST_ERROR)
             if most:
                 async for part in response.aiter_bytes():
@@ -80,6 +93,25 @@ async def _exchange(
         content=bytes(content[:limit]),
         request=response.request,
     )
+
+
+@asynccontextmanager
+async def _sent(
+    client: httpx.AsyncClient, request: httpx.Request, redirects: int
+) -> AsyncIterator[httpx.Response]:
+    """The response where the redirects end, its body not read."""
+    for left in range(redirects, -1, -1):
+        response = await client.send(request, stream=True, follow_redirects=False)
+        try:
+            following = response.next_request
+            if following is None or not redirects:
+                yield response
+                return
+        finally:
+            await response.aclose()
+        if not left:
+            raise httpx.TooManyRedirects("it leads on and on", request=request)
+        request = following
 
 
 @lru_cache(maxsize=1)

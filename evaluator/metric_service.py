@@ -250,7 +250,12 @@ def _check_token(request: Request, token: str) -> None:
 
 async def _pairs(request: Request, limits: ServiceLimits) -> tuple[list[bytes], list[str]]:
     """Images and prompts of a request, as many of the one as of the other."""
-    body = await body_of(request, limits.body_mib * _MIB, within_s=None)
+    try:
+        body = await body_of(request, limits.body_mib * _MIB, within_s=None)
+    except TimeoutError as error:
+        raise RefusedError(
+            HTTPStatus.REQUEST_TIMEOUT, "too_slow", "The request was cut off.", "Send it whole."
+        ) from error
     if len(body) > limits.body_mib * _MIB:
         raise RefusedError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

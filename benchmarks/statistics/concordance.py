@@ -198,14 +198,15 @@ def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArra
 def order_signs(scores: FloatArray, slack: float = 0.0) -> NDArray[np.int8]:
     """Order of each two of M models (..., M): 1, 0 or -1 for i < j, shape (..., M (M - 1) / 2).
 
-    Two full rankings with ties are the same iff all of these are. `slack`, share of the larger size
-    up to which two scores are equal.
+    Two full rankings with ties are the same iff all of these are. `slack`, share of the largest size
+    of the M up to which two scores are equal.
     """
     first, second = np.triu_indices(scores.shape[-1], 1)
     one, other = scores[..., first], scores[..., second]
     signs: NDArray[np.int8] = np.sign(one - other).astype(np.int8)
     if slack:
-        signs[np.abs(one - other) <= slack * np.maximum(np.abs(one), np.abs(other))] = 0
+        largest = np.abs(scores).max(axis=-1, keepdims=True, initial=0.0)
+        signs[np.abs(one - other) <= slack * largest] = 0
     return signs
 
 

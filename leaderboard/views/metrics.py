@@ -423,7 +423,7 @@ def _of_index(row: MetricRow, key: str, weighing: Weighing | None) -> float | No
 def _ranks_among(ranking: Ranking, kept: set[Identity]) -> dict[Identity, int]:
     """The order of those kept by their rank on the whole board; nothing is tested anew."""
     there = sorted(
-        (one for one in ranking.ranked if one.who in kept),
+        (one for one in ranking.ranked_metrics if one.who in kept),
         key=lambda one: (one.ranks or (0, 0, 0))[1],
     )
     return {one.who: place for place, one in enumerate(there, 1)}

@@ -108,14 +108,14 @@ class Ranking:
 
     @property
     def ranked_metrics(self) -> tuple[Place, ...]:
-        """Of these, the ones with a rank, best first."""
+        """The places of `by_metric` that have a rank, best first."""
         latest = self.by_metric
         return tuple(one for one in self.ranked if latest[one.who] is one)
 
     @property
     def leading(self) -> tuple[Place, ...]:
-        """Of these, the ones that may be named, in the same order."""
-        return tuple(one for one in self.ranked if one.may_lead)
+        """Those of `ranked_metrics` that may be named."""
+        return tuple(one for one in self.ranked_metrics if one.may_lead)
 
     @property
     def tested(self) -> int:
@@ -279,11 +279,12 @@ def flops_text(value: float) -> str:
 def _beside(ranking: Ranking, best: Place, cheapest: tuple[Place, str] | None) -> str:
     """Who is not significantly worse, as far as it was tested."""
     if best.tier != 1 or ranking.tested < 2:
-        others = sum(one.ranks is not None and one.ranks[0] == 1 for one in ranking.ranked) - 1
+        firsts = (one.ranks is not None and one.ranks[0] == 1 for one in ranking.ranked_metrics)
+        others = sum(firsts) - 1
         if others <= 0:
             return ""
         return f"The rank ranges of {count(others, 'other metric')} reach the first place as well."
-    others = sum(one.tier == 1 for one in ranking.ranked) - 1
+    others = sum(one.tier == 1 for one in ranking.ranked_metrics) - 1
     if not others:
         return "The next metric is significantly worse."
     n = _WORDS[others] if others < len(_WORDS) else f"{others:,}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -430,13 +431,13 @@ def _why_not(names: list[str], boards: Mapping[str, BoardIndex]) -> dict[str, st
     return found
 
 
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?")
+
+
 def _budget(asked: str, remarks: list[str]) -> float | None:
     if not asked:
         return None
-    try:
-        found = float(asked)
-    except ValueError:
-        found = math.nan
+    found = float(asked) if _NUMBER.fullmatch(asked) else math.nan
     if 0 < found <= MOST_BUDGET:
         return found
     wanted = f"a number above 0 and at most {MOST_BUDGET:g}"

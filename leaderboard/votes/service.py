@@ -228,9 +228,13 @@ class VotingService:
         for name in self._polls_to_commit():
             try:
                 stored += _commit(self._store, name, self._journal(name))
-                self._take_in(name)
             except (AssayError, OSError) as error:
                 log.warning("Votes on %s wait in their journal: %s", name, error)
+                continue
+            try:
+                self._take_in(name)
+            except (AssayError, OSError) as error:
+                log.warning("Votes of other sites on %s are not counted yet: %s", name, error)
         return stored
 
     def _polls_to_commit(self) -> list[str]:

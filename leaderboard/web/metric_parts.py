@@ -286,7 +286,8 @@ def rank_chart(table: MetricTable, lead: Ranking | None) -> LineChart:
     """Ranks over benchmarks of the metrics that have a rank on two or more."""
     stops = table.benchmarks[:MOST_STOPS]
     ranks = {
-        name: {p.who: p.ranks[1] for p in table.ranking(name).ranked if p.ranks} for name in stops
+        name: {p.who: p.ranks[1] for p in table.ranking(name).ranked_metrics if p.ranks}
+        for name in stops
     }
     lines = [
         (who, [ranks[name].get(who) for name in stops])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from typing import Any
 
@@ -53,6 +54,15 @@ def test_what_cannot_be_meant_is_refused_with_its_place(content: bytes, says: st
         parse_json(content)
     assert says in str(caught.value) and len(str(caught.value)) < 300
     assert parse_json(rb'["\ud83d\ude00"]') == ["\U0001f600"]  # two halves are one character
+
+
+def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
+    names = [*(f"k{n}" for n in range(100_000)), "k99999"]
+    content = "{" + ",".join(f'"{name}":0' for name in names) + "}"
+    begun = time.monotonic()
+    with pytest.raises(ValueError, match="k99999"):
+        parse_json(content.encode())
+    assert time.monotonic() - begun < 5.0
 
 
 TEXT = '''\ufeff# a comment with name = "x"

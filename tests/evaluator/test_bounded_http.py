@@ -93,3 +93,34 @@ def test_where_no_body_is_wanted_none_is_waited_for(answer: Answer) -> None:
     with raw_server(answer) as address:
         found = exchange("POST", address, seconds=60, most=0)
     assert (found.status_code, found.content) == (200, b"")
+
+
+LEADS_ON = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /next\r\n\r\n"
+
+
+def test_redirects_are_followed_where_that_is_asked_and_their_bodies_are_not_read() -> None:
+    bodies = iter([LEADS_ON, LEADS_ON])
+
+    def answer() -> Iterable[bytes]:
+        if (redirect := next(bodies, None)) is None:
+            yield from whole(b"there")()
+            return
+        yield redirect
+        for _ in range(200):
+            yield bytes(MOST)
+
+    tracemalloc.start()
+    try:
+        with raw_server(answer) as address:
+            found = exchange("POST", address, seconds=60, most=MOST, follow_redirects=True, content=b"x")  # fmt: skip
+        assert tracemalloc.get_traced_memory()[1] < 50 * MOST
+    finally:
+        tracemalloc.stop()
+    assert (found.status_code, found.content, found.request.method) == (200, b"there", "POST")
+
+
+def test_redirects_end() -> None:
+    with raw_server(lambda: [LEADS_ON]) as address:
+        assert exchange("GET", address, seconds=60, most=MOST).status_code == 307
+        with pytest.raises(httpx.TooManyRedirects):
+            exchange("GET", address, seconds=60, most=MOST, follow_redirects=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import os
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
@@ -140,6 +141,24 @@ def test_what_is_no_request_is_refused(
 def test_a_form_that_is_none_is_refused(client: TestClient, given: dict[str, Any]) -> None:
     reply = client.post("/score", **given)
     assert reply.status_code == 400 and reply.json()["error"]["code"] in ("bad_request", "no_pairs")
+
+
+def test_a_client_that_hangs_up_is_no_defect(metric: Metric) -> None:
+    pieces = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return next(pieces, {"type": "http.disconnect"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "POST", "path": "/score",
+        "query_string": b"", "headers": [], "scheme": "http", "server": ("x", 1), "client": ("y", 1),
+    }  # fmt: skip
+    asyncio.run(metric_service(metric)(scope, receive, send))
+    assert sent[0]["status"] == 408
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", "Bearer \xe9"])

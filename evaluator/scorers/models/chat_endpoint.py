@@ -36,7 +36,7 @@ LONGEST_REPLY = 100_000
 LARGEST_REPLY = 1 << 20
 """Bytes of a reply as it is sent."""
 MOST_TOKENS = 10**9
-"""Of a request; more is no count."""
+"""Of a request; a larger number is not believed."""
 
 
 class _Token(BaseModel):

@@ -55,7 +55,10 @@ class ReplyCache:
         return None if found is None else (str(found[0]), float(found[1]))
 
     def add(self, kept: KeptReply) -> None:
-        """Keep a reply and count its price, in one transaction; one that another process kept meanwhile counts on, and both were paid."""
+        """Keep a reply and count its price, in one transaction.
+
+        Where another process has kept one meanwhile, that one stays; both were paid.
+        """
         with self._opened() as database:
             values = astuple(kept)
             database.execute("insert or ignore into replies values (?, ?, ?, ?, ?, ?, ?)", values)

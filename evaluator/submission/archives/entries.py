@@ -535,7 +535,8 @@ def _header_type(limits: ArchiveLimits, archive: str) -> type[tarfile.TarInfo]:
             except tarfile.HeaderError as error:
                 # tarfile would take a broken header for the end and lose what follows.
                 if buf != bytes(tarfile.BLOCKSIZE):
-                    raise tarfile.ReadError(str(error)) from error
+                    why = str(error) if buf else "its end is missing, so it is not whole"
+                    raise tarfile.ReadError(why) from error
                 raise
             _check_size(info, limits)
             if info.type == tarfile.GNUTYPE_SPARSE and buf[_SPARSE_GOES_ON]:

@@ -245,6 +245,9 @@ def test_taus_between_rows_are_kendalls_on_the_items_that_both_have() -> None:
     sums = np.array([[0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1], [0.1, 0.2]])
     assert sums[0, 0] != sums[0, 1]
     assert np.isnan(taus_between(sums)[0]).all()
+    around_zero = np.array([[0.1 + 0.2 - 0.3, 0.0, 1.0], [0.0, 0.0, 2.0]])
+    assert around_zero[0, 0] != 0.0
+    assert taus_between(around_zero)[0, 1] == 1.0
 
 
 TIED = arrays(

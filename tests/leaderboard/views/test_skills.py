@@ -337,7 +337,7 @@ def test_what_a_link_cannot_have_is_said(view: View) -> None:
 @pytest.mark.parametrize(
     ("given", "read"),
     [("1e9", 1e9), ("1e3", 1000.0), ("1e-9", 1e-9), (f"{MOST_BUDGET}", MOST_BUDGET), ("1e13", None),
-     ("0", None), ("nan", None), ("inf", None), ("x", None)],
+     ("0", None), ("nan", None), ("inf", None), ("x", None), ("1_000", None)],
 )  # fmt: skip
 def test_a_budget_is_any_number_within_its_bound_and_comes_back(
     view: View, given: str, read: float | None

@@ -219,6 +219,9 @@ def test_a_metric_that_was_sent_twice_counts_once() -> None:
     assert "4 metrics · 4 ranked" in page.texts("[role=status]")
     counts = [int(tier.text.split(" metric")[0].split()[-1]) for tier in page.all("tr.as-tier")]
     assert sum(counts) == 4 and not any(" of " in tier.text for tier in page.all("tr.as-tier"))
+    some = shown(site_of(store, cards_=index_fixture.cards()), "q=a, b, c, d")
+    within = [cell(some, name, "Rank in filter").text for name in ranked]
+    assert sorted(within) == ["1", "2", "3", "4"]
 
 
 def test_metrics_with_every_benchmark_of_the_index_come_first_the_best_on_top(
