@@ -213,10 +213,9 @@ class ChatEndpoint:
         """Keep a reply; gives what it cost."""
         usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0)
         usd = self._about.usd(usage.prompt_tokens, usage.completion_tokens)
-        self._budget.note(usd)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = KeptReply(digest, self.endpoint.name, self.model, told, content, usd, now)
-        self._replies.add(kept)
+        self._budget.keep(kept)
         return usd
 
     def _sent(self, request: ChatRequest) -> tuple[str, ChatReply]:

@@ -12,7 +12,7 @@ from benchmarks.errors import PlatformError, TransientError
 from benchmarks.sources.client import httpx
 from evaluator.bounded_http import ReplyCutOff, ReplyTooLong, exchange
 from evaluator.scorers.endpoints import Endpoint
-from evaluator.scorers.models.reply_cache import ReplyCache
+from evaluator.scorers.models.reply_cache import KeptReply, ReplyCache
 
 NO_KEY = "none"
 """In place of a key; without one, the Hub's client would send its token."""
@@ -97,10 +97,13 @@ class Budget:
         """What all requests to the endpoint have cost, those of earlier runs included."""
         return self._replies.spent_usd(self._endpoint.name)
 
-    def note(self, usd: float) -> None:
-        """Learn what a request cost."""
+    def keep(self, reply: KeptReply) -> None:
+        """Keep the reply to this thread's request and count its price, as under way no more."""
         with self._lock:
-            self._dearest = max(self._dearest, usd)
+            self._dearest = max(self._dearest, reply.usd)
+            self._replies.add(reply)
+            self._under_way -= not self._of_thread.counted
+            self._of_thread.counted = True
 
     def count_dearest(self) -> None:
         """Count this thread's request as the dearest, once: its price is known, or cannot be read."""

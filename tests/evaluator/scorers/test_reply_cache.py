@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.errors import PlatformError
+from evaluator.scorers.endpoints import Endpoint, EndpointModel
+from evaluator.scorers.models.endpoint_requests import Budget
 from evaluator.scorers.models.reply_cache import KeptReply, ReplyCache
 from tests.evaluator.scorers.common import refusal
 
@@ -35,3 +39,23 @@ def test_a_reply_that_is_there_counts_on_and_both_were_paid(tmp_path: Path) -> N
         kept.add(REPLY)
     kept.spend("here", 1.0)
     assert (kept.find("digest"), kept.spent_usd("here")) == ((REPLY.reply, 3.5), 8.0)
+
+
+def test_a_request_whose_price_is_counted_is_under_way_no_more(tmp_path: Path) -> None:
+    """Else it would count twice until its thread goes on, and the budget end too early."""
+    priced = EndpointModel(input_usd=1.0, output_usd=1.0)
+    endpoint = Endpoint(
+        name="here", address="http://127.0.0.1", budget_usd=2 * REPLY.usd, models={"model": priced}
+    )
+    budget = Budget(endpoint, ReplyCache(tmp_path / "replies.sqlite"))
+
+    def another(digest: str) -> None:
+        with budget.request():
+            budget.keep(replace(REPLY, digest=digest))
+
+    with ThreadPoolExecutor(1) as pool, budget.request():
+        budget.keep(REPLY)
+        pool.submit(another, "second").result()
+        with refusal("budget_spent", "here", kind=PlatformError):
+            pool.submit(another, "third").result()
+    assert budget.spent_usd() == 2 * REPLY.usd
