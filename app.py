@@ -14,6 +14,7 @@ visitors from this machine are known, as the local account; all others may read.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -273,4 +274,6 @@ def _generations(source: Source) -> ModelPictures | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    gc.freeze()  # else the interpreter looks for seconds through what is given up anyway
+    sys.exit(code)
