@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -13,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray, extreme_unit
 from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.families.rating import RatingAnswers
 from benchmarks.schema import Answers, Benchmark
@@ -21,9 +20,6 @@ from benchmarks.statistics.intervals import acceleration, bca
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.ordering import GECKO_LEVEL, Relation, relation
 from benchmarks.statistics.paired import TStatistics, t_statistics
-
-_SMALL, _LARGE = 1e-100, 1e100
-"""Squares of numbers between these, and sums of many, are within the range of doubles."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +87,7 @@ class SliceScores:
     @cached_property
     def unit(self) -> float:
         """1, or a power of two near the largest value where squares would leave their range."""
-        largest = float(np.abs(np.nan_to_num(self.by_prompt)).max(initial=0.0))
-        if not largest or _SMALL < largest < _LARGE:
-            return 1.0
-        return math.ldexp(1.0, max(-1000, min(1000, math.frexp(largest)[1])))
+        return extreme_unit(self.by_prompt)
 
     @property
     def in_range(self) -> FloatArray:

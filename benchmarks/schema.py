@@ -7,7 +7,6 @@ see; the answers are seen by the protocol alone. A benchmark is added by making 
 
 from __future__ import annotations
 
-import math
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, extreme_unit
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.inference import infer
 from benchmarks.rated_images import RatedImages
@@ -298,7 +297,7 @@ class ScoreTable:
 
     def unit(self, metric: str) -> float:
         """Unit of `oriented` in units of the metric's own scores: 1 as a rule."""
-        return 1.0 / _usable_unit(self.overall[metric].abs().max())
+        return extreme_unit(self.overall[metric].to_numpy(np.float64))
 
     def oriented_elements(self, metric: str) -> pd.DataFrame:
         """The element scores of a metric, negated where lower is better.
@@ -325,13 +324,6 @@ def scores_of_elements(table: pd.DataFrame, keys: pd.DataFrame) -> tuple[FloatAr
     )
     known = int((joined["_merge"] == "both").sum())
     return joined["score"].to_numpy(np.float64), len(table) - known
-
-
-def _usable_unit(largest: float) -> float:
-    """1, or the power of two that brings extreme scores to about 1."""
-    if not largest or 1e-100 < largest < 1e100 or math.isnan(largest):
-        return 1.0
-    return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(largest)[1])))
 
 
 @dataclass(frozen=True)

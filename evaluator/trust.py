@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.errors import AssayError
-from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Pair, Questions
 from benchmarks.statistics.intervals import wilson_low
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
 from evaluator.scoring.comparing import each_image
 from evaluator.scoring.engine import answered
-from evaluator.scoring.images import ImageError, canonical_png
+from evaluator.scoring.images import ImageError, canonical_png, one_step_brighter
 from leaderboard.records import OrderFigures
 from leaderboard.trust import (
     LIMITS,
@@ -60,17 +59,8 @@ def sampled(
 
 def reencoded(image: Image.Image) -> bytes:
     """The same pixels in another lossless file: WebP in place of PNG."""
-    return _saved(image, "WEBP", lossless=True, exact=True, method=0)
-
-
-def one_step_brighter(image: Image.Image) -> bytes:
-    """Every channel value below 255 raised by one, kept without loss (Re-Thinking)."""
-    return _saved(Image.fromarray(plus_one(np.asarray(image))), "PNG", compress_level=1)
-
-
-def _saved(image: Image.Image, kind: str, **options: bool | int) -> bytes:
     buffer = io.BytesIO()
-    image.save(buffer, format=kind, **options)
+    image.save(buffer, format="WEBP", lossless=True, exact=True, method=0)
     return buffer.getvalue()
 
 

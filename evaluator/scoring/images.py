@@ -123,6 +123,16 @@ def as_bmp(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
+def one_step_brighter(image: Image.Image) -> bytes:
+    """An RGB image with every channel value below 255 raised by one, as PNG (Re-Thinking).
+
+    Nobody sees the difference, so that a score should not move. It belongs on the decoded image,
+    before anything a metric does to it.
+    """
+    values = np.asarray(image)
+    return as_png(Image.fromarray(values + (values < 255).astype(np.uint8)))
+
+
 _UPRIGHT = 1
 DAMAGE = (
     OSError,

@@ -7,7 +7,6 @@ A metric that fails is noted with its reason; the others go on.
 
 from __future__ import annotations
 
-import io
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,19 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from PIL import Image
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.parquet import read_stored
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt, pair_id
-from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
 from benchmarks.statistics.resampling import seed_of
 from evaluator.generation.manifest import ImageRow
 from evaluator.isolation.failures import without_its_words
 from evaluator.scoring.asking import PLAN_VERSION
 from evaluator.scoring.column import ScoreColumn
-from evaluator.scoring.images import decode
+from evaluator.scoring.images import decode, one_step_brighter
 from evaluator.scoring.progress import Progress
 from evaluator.submission.generations.archive import GenerationsArchive, opened
 from evaluator.submission.runs import Scored, Tell
@@ -244,14 +241,8 @@ def questions_of(
 
 
 def _changed(read: Callable[[], bytes]) -> bytes:
-    """The image with every channel value below 255 raised by one, without loss.
-
-    It is changed as metrics see it, upright and flattened: else more than one step would differ.
-    """
-    pixels = np.asarray(decode(read()).image)
-    made = io.BytesIO()
-    Image.fromarray(plus_one(pixels)).save(made, "PNG", compress_level=1)
-    return made.getvalue()
+    """The image one step brighter as metrics see it, upright and flattened: no more differs."""
+    return one_step_brighter(decode(read()).image)
 
 
 BOX_NOT_ENDED = "box_not_ended"

@@ -50,7 +50,7 @@ def compare_cells(
         _measurements([(match.of, match.b) for match in matches]),
         seed_of(card.name, card.revision),
     )
-    unit = unit_of(
+    unit = flipped_unit(
         card,
         matches[0].of.draws.contributions.shape[1],
         [cell.n_clusters for match in matches for cell in match.cells],
@@ -61,7 +61,7 @@ def compare_cells(
     )
 
 
-def unit_of(card: Card, n_blocks: int, n_clusters: Sequence[int]) -> str:
+def flipped_unit(card: Card, n_blocks: int, n_clusters: Sequence[int]) -> str:
     """Whose signs are flipped: of single clusters, or of blocks of them where there are more."""
     most = max(n_clusters, default=0)
     blocks = n_blocks and (n_blocks >= MAX_BLOCKS or most > n_blocks)

@@ -14,7 +14,7 @@ from leaderboard.publication.measure_names import info, skill_title, title, toke
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.comparing import unit_of
+from leaderboard.ranking.comparing import flipped_unit
 from leaderboard.ranking.slices import Basis, Ranked
 from leaderboard.rendering import render
 from leaderboard.text import clean, count, interval, number, signed
@@ -400,7 +400,7 @@ def patterns(pair: Pair) -> str:
 
 def _unit(ranked: Ranked, card: Card) -> str:
     n_clusters = [ranked.cells[place].n_clusters for place in tested_places(ranked, None)]
-    return unit_of(card, ranked.draws.contributions.shape[1], n_clusters)
+    return flipped_unit(card, ranked.draws.contributions.shape[1], n_clusters)
 
 
 def _matrix_legend(ranked: Ranked, card: Card, found: tuple[Pair, ...]) -> tuple[str, ...]:

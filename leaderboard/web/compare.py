@@ -12,7 +12,7 @@ from leaderboard.publication.entries import MEANINGS, flags_of
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.metric_facts import metric_label, metric_name
 from leaderboard.publication.reader import View
-from leaderboard.ranking.comparing import unit_of
+from leaderboard.ranking.comparing import flipped_unit
 from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import render
 from leaderboard.text import clean, count
@@ -399,7 +399,7 @@ def _pairs(pair: Opponents, state: CompareQuery, view: View, agreed: Agreement) 
         "n_tested": len(tested),
         "left_out": len(tested) > shown,
         "untested": max(0, ranked_ids - len(tested)),
-        "unit": units_of(unit_of(card, ranked.draws.contributions.shape[1], clusters)),
+        "unit": units_of(flipped_unit(card, ranked.draws.contributions.shape[1], clusters)),
         "why": "",
         "data": data,
         "found": agreed,

@@ -17,7 +17,7 @@ from PIL import Image
 from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Item, Ready, Reply
 from evaluator.scoring.contract import Verdict
-from evaluator.trust import band, compared, one_step_brighter, reencoded, sampled, trials, tried
+from evaluator.trust import band, compared, reencoded, sampled, trials, tried
 from leaderboard.trust import LOOKUP_IMAGES, LOOKUP_SHARE, TrustReport
 
 Batch = Sequence[tuple[Image.Image, str]]
@@ -273,12 +273,10 @@ def test_of_200_simulated_honest_metrics_none_is_suspected_and_of_200_lookups_al
     assert suspected == {"honest": 0, "lookup": 200}
 
 
-def test_changed_images_hold_what_they_should() -> None:
+def test_an_image_in_another_lossless_file_has_the_same_pixels() -> None:
     image = opened(picture(3))
     pixels = np.asarray(image)
     assert (np.asarray(opened(reencoded(image))) == pixels).all()
-    brighter = np.asarray(opened(one_step_brighter(image)))
-    assert (brighter == np.minimum(pixels.astype(int) + 1, 255)).all()
 
 
 def test_an_image_that_cannot_be_read_is_left_to_the_run() -> None:

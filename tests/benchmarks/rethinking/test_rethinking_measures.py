@@ -33,7 +33,6 @@ from benchmarks.rethinking.measures import (
     tabulate,
     unit_counts,
 )
-from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.statistics.concordance import (
     competition_ranks,
     order_signs,
@@ -196,16 +195,6 @@ class TestRanks:
 
 
 class TestPerturbation:
-    @given(arrays(np.uint8, st.tuples(st.integers(0, 4), st.integers(0, 4), st.just(3))))
-    def test_every_channel_below_255_grows_by_one(self, image: np.ndarray) -> None:
-        before = image.copy()
-        changed = plus_one(image)
-        assert changed.dtype == np.uint8
-        assert changed.ravel().tolist() == [min(v + 1, 255) for v in before.ravel().tolist()]
-        assert (image == before).all()
-        with pytest.raises(ValueError, match="float64"):
-            plus_one(image.astype(np.float64))
-
     def test_mean_and_largest_change_leave_missing_scores_out(self) -> None:
         scores = table(
             [[[0.5, 0.5, 0.5, NAN], [0.1, 0.1, 0.1, 0.1]]],

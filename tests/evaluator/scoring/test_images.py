@@ -23,6 +23,7 @@ from evaluator.scoring.images import (
     check_header,
     decode,
     is_canonical,
+    one_step_brighter,
 )
 
 READERS = pytest.mark.parametrize("read", [canonical_image, decode])
@@ -104,6 +105,15 @@ def test_only_pixels_survive() -> None:
     assert (image.info, dict(image.getexif())) == ({}, {})
     levels = {canonical_png(saved(noise(), compress_level=level)) for level in (0, 1, 6, 9)}
     assert len(levels) == 1, "habits of an encoder do not survive"
+
+
+def test_every_channel_value_below_255_is_raised_by_one_without_loss() -> None:
+    ramp = np.arange(256, dtype=np.uint8).repeat(3).reshape(8, 32, 3)
+    for image in (noise(), Image.fromarray(ramp)):
+        before = np.asarray(image)
+        brighter = one_step_brighter(image)
+        assert (np.asarray(decode(brighter).image) == np.minimum(before + 1.0, 255)).all()
+        assert is_canonical(brighter)
 
 
 def test_an_image_is_turned_upright() -> None:

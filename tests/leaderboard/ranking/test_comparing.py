@@ -21,7 +21,7 @@ from leaderboard.ranking.comparing import (
     TOO_FEW,
     Match,
     compare_cells,
-    unit_of,
+    flipped_unit,
     why_uncounted,
     why_untested,
 )
@@ -180,4 +180,4 @@ def test_a_missing_score_leaves_the_test_and_takes_the_count() -> None:
 def test_with_more_clusters_a_unit_is_a_block(
     blocks: int, clusters: list[int], block: bool
 ) -> None:
-    assert unit_of(CARD, blocks, clusters) == ("block of prompts" if block else "prompt")
+    assert flipped_unit(CARD, blocks, clusters) == ("block of prompts" if block else "prompt")

@@ -221,7 +221,7 @@ def test_units_of_several_words_have_their_plural(
     view: View, store: Store, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     for module in ("leaderboard.web.compare", "leaderboard.ranking.comparing"):
-        monkeypatch.setattr(f"{module}.unit_of", lambda *_: "block of prompts")
+        monkeypatch.setattr(f"{module}.flipped_unit", lambda *_: "block of prompts")
     found = page(place_of(view, store), **sides(FIRST, SECOND, THIRD, view=name))
     assert "blocks of prompts" in found.text and "promptss" not in found.text
 
