@@ -6,8 +6,11 @@ A client's own timeouts count from byte to byte: a server that sends one now and
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any
@@ -43,7 +46,7 @@ def exchange(
     Args:
         method: as HTTP has it.
         address: where to.
-        seconds: from the connection to the last byte; a name that resolves slowly may take longer.
+        seconds: from the look-up of the name to the last byte.
         most: bytes of the body of a success, decoded; 0: no body is read.
         follow_redirects: whether to go where redirects lead; their bodies are not read.
         options: of the client's `build_request`.
@@ -62,7 +65,41 @@ def exchange(
             request = client.build_request(method, address, **options)
             return await _exchange(client, request, seconds, most, redirects)
 
-    return asyncio.run(run())
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        return runner.run(run())
+
+
+def resolve(host: str, port: int, seconds: float) -> list[str]:
+    """The addresses of a name.
+
+    Raises:
+        OSError: it has none, or none was told in time (TimeoutError).
+        UnicodeError: it is no name.
+    """
+    found = _look_up(host, port, type=socket.SOCK_STREAM).result(seconds)
+    return [str(one[4][0]) for one in found]
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Event loop that can close while a name is looked up; the usual one waits for its threads."""
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
+        return await asyncio.wrap_future(_look_up(host, port, **options), loop=self)
+
+
+def _look_up(host: Any, port: Any, **options: Any) -> Future[list[Any]]:
+    """`socket.getaddrinfo` in a thread that nobody has to wait for: nothing can interrupt it."""
+    found: Future[list[Any]] = Future()
+    found.set_running_or_notify_cancel()  # Then what comes too late is no error of the thread.
+
+    def run() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, port, **options))
+        except (OSError, ValueError, OverflowError) as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run, name="name look-up", daemon=True).start()
+    return found
 
 
 async def _exchange(

@@ -10,7 +10,6 @@ import base64
 import binascii
 import ipaddress
 import json
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.client import httpx, origin
+from evaluator.bounded_http import resolve
 from evaluator.generation.folder import clipped
 from evaluator.generation.manifest import EndpointSettings
 from evaluator.scorers.endpoints import Endpoint
@@ -175,7 +175,7 @@ class ImageEndpoint:
 
     def _fetched(self, url: str) -> bytes:
         """The file at an address that the endpoint names; it is given no key."""
-        address, options = _reachable(url, self._endpoint.address)
+        address, options = _reachable(url, self._endpoint)
         response = self._response("GET", address, LARGEST_FILE, **options)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.status_code != httpx.codes.OK or kind not in _MEDIA_TYPES:
@@ -224,13 +224,13 @@ def _error(text: str) -> tuple[list[str], str]:
     return plain, next((one for one in messages if isinstance(one, str) and one), text)
 
 
-def _reachable(url: str, home: str) -> tuple[httpx.URL, dict[str, Any]]:
+def _reachable(url: str, endpoint: Endpoint) -> tuple[httpx.URL, dict[str, Any]]:
     """Where an image is fetched from: the endpoint itself, or a public address by https.
 
     A name is resolved once, and the connection goes to the very address that was looked at.
     """
     try:
-        there, own = httpx.URL(url), origin(url) == origin(home) != ""
+        there, own = httpx.URL(url), origin(url) == origin(endpoint.address) != ""
     except (httpx.InvalidURL, ValueError):
         raise _unreachable("that cannot be read") from None
     if own:
@@ -238,10 +238,9 @@ def _reachable(url: str, home: str) -> tuple[httpx.URL, dict[str, Any]]:
     if there.scheme != "https" or not there.host or there.userinfo:
         raise _unreachable("which is neither the endpoint's own nor begins with https")
     try:
-        found = socket.getaddrinfo(there.host, there.port or 443, type=socket.SOCK_STREAM)
+        addresses = resolve(there.host, there.port or 443, endpoint.timeout_s)
     except (OSError, UnicodeError):
         raise _unreachable("which has no address") from None
-    addresses = [str(one[4][0]) for one in found]
     if not all(_is_public(one) for one in addresses):
         raise _unreachable("which is not public")
     options = {

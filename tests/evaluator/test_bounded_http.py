@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import socket
+import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import pytest
 
 from benchmarks.sources.client import httpx
-from evaluator.bounded_http import LARGEST_ERROR, ReplyCutOff, ReplyTooLong, exchange
+from evaluator.bounded_http import LARGEST_ERROR, ReplyCutOff, ReplyTooLong, exchange, resolve
 from tests.evaluator.raw_server import (
     OK,
     dripping_body,
@@ -46,6 +50,40 @@ def test_what_is_not_whole_in_time_is_no_reply(
 ) -> None:
     with raw_server(answer) as address, pytest.raises(expected):
         exchange("POST", address, seconds=seconds, most=MOST, content=b"x")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (
+            lambda: exchange("GET", "http://name.example", seconds=0.2, most=0),
+            httpx.TimeoutException,
+        ),
+        (lambda: resolve("name.example", 80, 0.2), TimeoutError),
+    ],
+    ids=["a request", "a look-up"],
+)
+def test_a_name_is_looked_up_within_the_time(
+    monkeypatch: pytest.MonkeyPatch, asked: Callable[[], object], expected: type[Exception]
+) -> None:
+    ended = threading.Event()
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+
+    def slow(*_: object, **__: object) -> Any:
+        ended.wait(20)
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    begun = time.monotonic()
+    with pytest.raises(expected):
+        asked()
+    assert time.monotonic() - begun < 10
+    ended.set()
+    for thread in threading.enumerate():
+        if thread.name == "name look-up":
+            thread.join(60)
+    assert not failures
 
 
 @pytest.mark.parametrize(
