@@ -355,7 +355,7 @@ class LineChart:
 
     def along(self, stop: int) -> float:
         """Where a stop is."""
-        return Scale(0, max(1, len(self.stops) - 1), 120.0, 620.0).at(stop)
+        return Scale(0, max(1, len(self.stops) - 1), 138.0, 620.0).at(stop)
 
     def upward(self, value: float, *, ranks: bool) -> float:
         """Where a value is; of ranks the lowest is at the top."""

@@ -76,8 +76,8 @@ PAGES: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 """Pages of each site, those with something chosen in them too, and what shows they are complete."""
-OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-queue td,'
-    + '#board td, #board dd, .as-page figcaption')]
+OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-board tbody th,'
+    + '.as-queue td, #board td, #board dd, .as-page figcaption')]
   .filter(cell => getComputedStyle(cell).display !== 'none' && cell.scrollWidth > cell.clientWidth + 1)
   .map(cell => cell.textContent)"""
 """Cells whose content runs into the next one."""
