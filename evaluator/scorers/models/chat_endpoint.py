@@ -11,6 +11,7 @@ import base64
 import hashlib
 import io
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from typing import Any
 
 from huggingface_hub import ChatCompletionInputMessage, InferenceClient
 from PIL import Image
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import pixel_hash
@@ -30,6 +31,7 @@ from evaluator.scorers.models.endpoint_requests import NO_KEY, EndpointRequests,
 from evaluator.scorers.models.reply_cache import KeptReply
 from evaluator.scorers.models.sampling import Sampled, Sampling
 
+_LOG = logging.getLogger(__name__)
 SEED = 0
 LONGEST_REPLY = 100_000
 """Characters of a reply as JSON; more is no answer to what is asked here."""
@@ -172,12 +174,29 @@ class ChatEndpoint:
 
     def _one(self, request: ChatRequest, told: str, stopped: threading.Event) -> Replied:
         digest = hashlib.sha256(told.encode()).hexdigest()
-        kept = self._replies.find(digest)
+        kept = self._kept(digest)
         if kept is None:
             return self._answered(request, told, digest, stopped)
         self._requests.worked = True
-        reply, usd = kept
-        return Replied(ChatReply.model_validate_json(reply), usd=usd)
+        return kept
+
+    def _kept(self, digest: str) -> Replied | None:
+        """The reply that is kept; one that is no reply, of an older version, is not kept on."""
+        kept = self._replies.find(digest)
+        if kept is None:
+            return None
+        content, usd = kept
+        try:
+            return Replied(ChatReply.model_validate_json(content), usd=usd)
+        except ValidationError as error:
+            name, fault = self.endpoint.name, error.errors()[0]
+            where = ".".join(map(str, fault["loc"])) or "all of it"
+            _LOG.warning(
+                "A reply kept of %s cannot be used and is asked for again: %s: %s (request %s)",
+                name, where, fault["msg"], digest,
+            )  # fmt: skip
+            self._replies.remove(digest)
+            return None
 
     def _canonical(self, request: ChatRequest) -> str:
         """All of a request that decides its reply, as JSON."""

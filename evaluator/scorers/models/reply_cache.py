@@ -1,7 +1,8 @@
 """Replies of chat models on disk, by the content of their requests.
 
 A board can so be computed again after a model is retired, and a run that stopped goes on without
-paying twice. Nothing is ever let go of. Any number of threads and processes may share a file.
+paying twice. Nothing that can be read is ever let go of. Any number of threads and processes may share
+a file.
 """
 
 from __future__ import annotations
@@ -63,6 +64,11 @@ class ReplyCache:
             values = astuple(kept)
             database.execute("insert or ignore into replies values (?, ?, ?, ?, ?, ?, ?)", values)
             _spend(database, kept.endpoint, kept.usd)
+
+    def remove(self, digest: str) -> None:
+        """Let go of the reply to a request; what it cost stays counted."""
+        with self._opened() as database:
+            database.execute("delete from replies where digest = ?", (digest,))
 
     def spend(self, endpoint: str, usd: float) -> None:
         """Count what a request has cost."""

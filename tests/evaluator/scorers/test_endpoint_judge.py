@@ -7,6 +7,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,39 @@ def test_a_second_run_asks_nothing_and_gives_the_same(served: ChatServer, tmp_pa
     assert not any("base64" in request for request, *_ in rows)
     assert KEY not in (tmp_path / "replies.sqlite").read_bytes().decode("latin-1")
     assert (tmp_path / "replies.sqlite").stat().st_mode & 0o077 == 0
+
+
+ABSURD = {
+    "no JSON": "{",
+    "a list": "[]",
+    "no choice": '{"choices": []}',
+    "a choice of another type": '{"choices": [7]}',
+    "1e30 tokens": json.dumps(
+        completion("yes") | {"usage": {"prompt_tokens": 1e30, "completion_tokens": 1}}
+    ),
+    "negative tokens": json.dumps(
+        completion("yes") | {"usage": {"prompt_tokens": -5, "completion_tokens": 1}}
+    ),
+}
+
+
+@pytest.mark.parametrize("content", ABSURD.values(), ids=ABSURD)
+def test_a_kept_reply_that_is_no_reply_is_asked_for_again_and_replaced(
+    served: ChatServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str
+) -> None:
+    def run() -> list[Verdict]:
+        return verdicts(row_of(), pictures(1), PROMPTS[:1])
+
+    first = run()
+    with closing(sqlite3.connect(tmp_path / "replies.sqlite")) as kept, kept:
+        kept.execute("update replies set reply = ?", (content,))
+    caplog.clear()
+    assert run() == first
+    assert [one.levelname for one in caplog.records if "kept" in one.message] == ["WARNING"]
+    assert run() == first
+    assert len(served.bodies) == 2
+    spent = ReplyCache(tmp_path / "replies.sqlite").spent_usd("here")
+    assert spent == pytest.approx(2 * (1000 * 2.0 + 10 * 8.0) / 1e6)
 
 
 @pytest.mark.parametrize(
