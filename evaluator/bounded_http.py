@@ -56,17 +56,33 @@ def exchange(
         httpx.HTTPError: there was no response in time.
         httpx.InvalidURL: the address is not valid.
     """
-    if (httpx.URL(address).port or 0) > _LAST_PORT:
-        raise httpx.InvalidURL("there is no such port")
+    there = web_address(address)
     redirects = _MOST_REDIRECTS if follow_redirects else 0
 
     async def run() -> httpx.Response:
         async with httpx.AsyncClient(verify=_trusted(), timeout=None) as client:
-            request = client.build_request(method, address, **options)
+            request = client.build_request(method, there, **options)
             return await _exchange(client, request, seconds, most, redirects)
 
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(run())
+
+
+def web_address(address: str | httpx.URL) -> httpx.URL:
+    """An address by http or https, read.
+
+    Raises:
+        httpx.InvalidURL: nothing can be asked for there.
+    """
+    try:
+        found = httpx.URL(address)
+    except UnicodeEncodeError:
+        raise httpx.InvalidURL("it cannot be encoded") from None
+    if found.scheme not in {"http", "https"} or not found.host:
+        raise httpx.InvalidURL("it does not begin with http://HOST or https://HOST")
+    if found.port is not None and not 0 < found.port <= _LAST_PORT:
+        raise httpx.InvalidURL("there is no such port")
+    return found
 
 
 def resolve(host: str, port: int, seconds: float) -> list[str]:
@@ -148,6 +164,7 @@ async def _sent(
             await response.aclose()
         if not left:
             raise httpx.TooManyRedirects("it leads on and on", request=request)
+        web_address(following.url)
         request = following
 
 

@@ -107,7 +107,8 @@ class Deliveries:
         Returns: why it failed; empty where it has everything.
         """
         # Addresses may hold secrets: their hash stands in the file.
-        sent = self._sent.setdefault(hashlib.sha256(sink.address.encode()).hexdigest()[:16], {})
+        address = sink.address.encode(errors="surrogatepass")  # Names of folders may be any bytes.
+        sent = self._sent.setdefault(hashlib.sha256(address).hexdigest()[:16], {})
         for checkpoint in checkpoints:
             at = checkpoint.at.timestamp()
             if sent.get(checkpoint.name) == at:
@@ -128,8 +129,20 @@ class Webhook:
     title = "the webhook"
 
     def __init__(self, address: str) -> None:
+        """Raise SubmitterError, `bad_webhook`, where nothing can be sent to the address."""
+        from benchmarks.sources.client import httpx  # noqa: PLC0415 (the command line starts light)
+        from evaluator.bounded_http import web_address  # noqa: PLC0415 (as above)
+
+        try:
+            self._url = web_address(address)
+        except httpx.InvalidURL:
+            # Its text may have the address, which is a secret.
+            raise SubmitterError(
+                "bad_webhook",
+                "The address of the webhook is none that can be asked.",
+                "Give it whole, as in https://HOST/PATH or http://HOST:PORT/PATH.",
+            ) from None
         self.address = f"webhook {address}"
-        self._url = address
 
     def send(self, checkpoint: ScoredCheckpoint) -> None:
         """Post a checkpoint; anything but success is a failure."""

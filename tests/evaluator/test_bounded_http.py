@@ -157,6 +157,20 @@ def test_redirects_are_followed_where_that_is_asked_and_their_bodies_are_not_rea
     assert (found.status_code, found.content, found.request.method) == (200, b"there", "POST")
 
 
+@pytest.mark.parametrize(
+    "address", ["http://host/\udc80", "http://host:99999/", "ftp://host/", "host"], ids=ascii
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(httpx.InvalidURL):
+        exchange("GET", address, seconds=60, most=MOST)
+
+
+def test_a_redirect_to_no_port_is_not_followed() -> None:
+    leading = LEADS_ON.replace(b"/next", b"http://127.0.0.1:99999/")
+    with raw_server(lambda: [leading]) as address, pytest.raises(httpx.InvalidURL):
+        exchange("GET", address, seconds=60, most=MOST, follow_redirects=True)
+
+
 def test_redirects_end() -> None:
     with raw_server(lambda: [LEADS_ON]) as address:
         assert exchange("GET", address, seconds=60, most=MOST).status_code == 307

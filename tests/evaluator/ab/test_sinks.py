@@ -133,19 +133,32 @@ def test_a_record_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    "address",
     [
-        ("http://127.0.0.1:1/secret", "ConnectError"),
-        ("http://127.0.0.1:99999/secret", "InvalidURL"),
-        ("http://[::1/secret", "InvalidURL"),
-        ("secret", "UnsupportedProtocol"),
+        "secret", "ftp://host/secret", "http:///secret", "http://[::1/secret",
+        "http://host:99999/secret", "http://host:0/secret", "http://host:-1/secret", "http://host:secret/",
+        "http://secret\udc80/", "http://host/secret\udc80", "http://host/?secret=\udc80",
+        "http://☃.example/secret", "http://host/secret\n", "http://host/secret" + 70_000 * "a",
     ],
-)
-def test_the_address_of_a_webhook_is_never_said(
-    curves: Curves, tmp_path: Path, address: str, said: str
-) -> None:
-    why = Deliveries(tmp_path).send(Webhook(address), curves.checkpoints)
-    assert said in why and "secret" not in why
+    ids=ascii,
+)  # fmt: skip
+def test_an_address_that_cannot_be_asked_is_refused_when_it_is_given(address: str) -> None:
+    with pytest.raises(SubmitterError) as error:
+        Webhook(address)
+    assert error.value.code == "bad_webhook"
+    assert "secret" not in f"{error.value.message} {error.value.hint}"
+
+
+def test_the_address_of_a_webhook_is_never_said(curves: Curves, tmp_path: Path) -> None:
+    why = Deliveries(tmp_path).send(Webhook("http://127.0.0.1:1/secret"), curves.checkpoints)
+    assert "ConnectError" in why and "secret" not in why
+
+
+def test_a_sink_may_have_any_name_that_a_folder_may_have(curves: Curves, tmp_path: Path) -> None:
+    sink = Recorder("tensorboard /runs/\udcff")
+    for _ in range(2):
+        assert Deliveries(tmp_path).send(sink, curves.checkpoints) == ""
+    assert sink.sent == ["b", "a-900", "c"]
 
 
 @pytest.mark.parametrize(

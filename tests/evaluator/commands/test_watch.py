@@ -164,6 +164,7 @@ def test_a_webhook_that_fails_is_sent_what_it_missed_and_nothing_twice(
 def test_what_cannot_be_watched_is_told(words: tuple[object, ...], tmp_path: Path) -> None:
     refused("no_folder", *words)
     assert typed(*words, "--wandb", "project/run/more").exit_code == 2
+    refused("bad_webhook", *words, "--webhook", "example.org/hook")
     (tmp_path / "samples").mkdir()
     (tmp_path / "out").mkdir(exist_ok=True)
     (tmp_path / "out" / "curves.parquet").write_text("no table")
