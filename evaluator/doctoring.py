@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,6 +48,8 @@ from leaderboard.store.live.wire import checked_secret as checked_live
 from leaderboard.text import duration
 
 if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
     from leaderboard.store.hub.hub_store import HubParts
     from leaderboard.store.hub.layout import Part
 
@@ -254,6 +257,7 @@ def mib(n_bytes: int) -> str:
 MOST_SKEW_S = 30.0
 _WRITERS = frozenset({"admin", "write"})
 _WRITE = "repo.write"
+_NO_HUB = "not_a_hub"
 
 
 def hub_rows(parts: HubParts, cards: Mapping[str, Card]) -> Iterator[Row]:
@@ -296,6 +300,20 @@ def _scoped(scopes: object, owner: str, repositories: tuple[str, ...]) -> bool |
     return owner in open_to or set(repositories) <= open_to
 
 
+def _whose(api: HfApi, repositories: tuple[str, ...]) -> tuple[Mapping[str, Any], str, bool | None]:
+    """What the Hub tells of a token; in it, whose it is, and whether it may write."""
+    try:
+        told = api.whoami()
+        role = told.get("auth", {}).get("accessToken", {}).get("role", "no role is told")
+        return told, f"of {told.get('name')}, {role}", may_write(told, repositories)
+    except (AttributeError, TypeError, JSONDecodeError) as error:
+        raise PlatformError(
+            _NO_HUB,
+            f"{api.endpoint} does not answer like a Hub.",
+            "Look at HF_ENDPOINT, and at what stands between this machine and the Hub.",
+        ) from error
+
+
 def _token(parts: HubParts) -> tuple[Row, Mapping[str, Any]]:
     """The token, and what the Hub tells of it."""
     from leaderboard.store.hub.faults import HubRequest  # noqa: PLC0415
@@ -304,18 +322,12 @@ def _token(parts: HubParts) -> tuple[Row, Mapping[str, Any]]:
     names = tuple(parts.name.of(part) for part in Part)
     try:
         asked = HubRequest("ask whose token this is", names[0])
-        told = parts.client.call(asked, lambda api: api.whoami(), ())
+        told, who, writes = parts.client.call(asked, lambda api: _whose(api, names), ())
     except AssayError as error:
-        row = Row(
-            "token",
-            error.message,
-            "set HF_TOKEN to a token that may write the store's repositories",
-            broken=True,
-        )
-        return row, {}
-    role = told.get("auth", {}).get("accessToken", {}).get("role", "no role is told")
-    who = f"of {told.get('name')}, {role}"
-    writes = may_write(told, names)
+        advice = "set HF_TOKEN to a token that may write the store's repositories"
+        if error.code == _NO_HUB:
+            advice = error.hint
+        return Row("token", error.message, advice, broken=True), {}
     if writes is False:
         wrong = f"{who}: it may not write"
         return Row("token", wrong, "give it the right to write", broken=True), told

@@ -101,6 +101,30 @@ def test_what_is_broken_comes_with_its_remedy(hub: HubServer, tmp_path: Path) ->
     assert (unknown.broken, "HF_TOKEN" in unknown.advice) == (True, True)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"null", b"[]", b'"lab"', b"<html>", b'{"name": "lab", "auth": null}',
+        b'{"name": "ada", "auth": {"accessToken": {"role": "write"}}, "orgs": 7}',
+        b'{"name": "ada", "auth": {"accessToken": {"role": "write"}}, "orgs": ["lab"]}',
+        b'{"auth": {"accessToken": {"role": "fineGrained", "fineGrained": []}}}',
+        b'{"auth": {"accessToken": {"role": "fineGrained", "fineGrained": {"scoped": '
+        b'[{"entity": [], "permissions": ["repo.write"]}]}}}}',
+    ],
+    ids=bytes.decode,
+)  # fmt: skip
+def test_an_address_that_does_not_answer_like_a_hub_is_told(
+    hub: HubServer, tmp_path: Path, answer: bytes
+) -> None:
+    created(hub, tmp_path / "a")
+    hub.spoil("/api/whoami-v2", status=200, body=answer)
+    found = rows(hub, tmp_path)
+    assert found["token"].broken
+    assert hub.endpoint in found["token"].state
+    assert "HF_ENDPOINT" in found["token"].advice and "HF_TOKEN" not in found["token"].advice
+    assert not found[PARTS["requests"]].broken
+
+
 def test_a_store_that_was_never_created_is_broken(hub: HubServer, tmp_path: Path) -> None:
     found = rows(hub, tmp_path)
     assert found[PARTS["requests"]].broken
