@@ -17,6 +17,8 @@ _SPECIAL = {
     "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
 }  # fmt: skip
+_ARGUMENTS = ("[", "*")
+"""What a command before it takes as its own, `\\\\` of the row above among them."""
 _MARKUP = frozenset("\\`*_{}[]()#+!|<>~")
 
 
@@ -127,7 +129,8 @@ def _facts(about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _latex(text: str) -> str:
-    return "".join(_SPECIAL.get(char, char) for char in text)
+    said = "".join(_SPECIAL.get(char, char) for char in text)
+    return f"{{}}{said}" if said.startswith(_ARGUMENTS) else said
 
 
 def _markdown(text: str) -> str:

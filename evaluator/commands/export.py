@@ -70,7 +70,14 @@ def every_eval_ever(
             found |= record.files()
         return found
 
-    _write_each(wanted, files_of, out, strict=bool(ids))
+    n_files = _write_each(wanted, files_of, out, strict=bool(ids))
+    if benchmark and not n_files:
+        raise SubmitterError(
+            "nothing_to_export",
+            f"None of these has a result on {benchmark[:120]!r}.",
+            "Benchmarks are listed by `python -m benchmarks list`, prompt sets by "
+            "`python -m benchmarks prompts`.",
+        )
 
 
 @app.command("inspect")
@@ -213,8 +220,8 @@ def _write_each(
     out: Path,
     *,
     strict: bool,
-) -> None:
-    """Write the files of each; without `strict` what cannot be exported is named and passed over."""
+) -> int:
+    """Write the files of each, and tell how many; without `strict` some are named and passed over."""
     said, left_out, n_files = console(), 0, 0
     for ident in idents:
         try:
@@ -229,6 +236,7 @@ def _write_each(
         n_files += len(files)
     tail = f", {left_out} left out" if left_out else ""
     said.print(Text(f"{n_files} files written to {out}{tail}."), soft_wrap=True)
+    return n_files
 
 
 def _write(files: Mapping[str, bytes], out: Path) -> None:

@@ -70,7 +70,7 @@ def open_poll(
         raise SubmitterError(
             "bad_poll",
             f"The vote cannot be opened: {'; '.join(problems[:_LISTED])}{more}.",
-            "Submissions are listed by: python -m evaluator models board SET.",
+            "Those on the boards are listed by: python -m evaluator grid SET.",
         )
     poll = Poll(
         prompt_set=prompt_set,

@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,12 @@ def test_a_table_without_rows_has_its_heads() -> None:
     assert r"\textbf{p\_value}" in to_latex(table([]))
 
 
+@pytest.mark.parametrize("name", ["[2pt] x", "*starred*", "[ours]"])
+def test_no_cell_is_an_argument_of_the_line_above(name: str) -> None:
+    lines = to_latex(table([{"metric": name, "value": 1.0}])).splitlines()
+    assert lines[lines.index(r"\midrule") + 1].startswith(f"{{}}{name} &")
+
+
 HOSTILE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
@@ -66,5 +73,6 @@ def test_no_text_breaks_out_of_its_cell(name: str, about: str) -> None:
         "",
         "".join(inside),
     )
-    plain = re.sub(r"\\[{}&%$#_]", "", plain.removesuffix(r" \\"))
+    assert not plain.startswith(("[", "*"))  # The rule above would take them as its own.
+    plain = re.sub(r"\\[{}&%$#_]", "", plain.removeprefix("{}").removesuffix(r" \\"))
     assert not set(plain.replace(" & ", "")) & set("\\{}%$#_~^")

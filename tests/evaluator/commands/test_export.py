@@ -56,6 +56,15 @@ def test_records_and_logs_of_everything_are_written(run: Run, store: Path, tmp_p
     assert commit in run("export", "citation", IDS[0]).out
 
 
+@pytest.mark.parametrize("ids", [(), (IDS[0],)])
+def test_nothing_to_export_is_told(
+    run: Run, store: Path, tmp_path: Path, ids: tuple[str, ...]
+) -> None:
+    words = (*ids, "--benchmark", "nowhere", "--out", tmp_path / "out")
+    ended = run("export", "every-eval-ever", *words)
+    assert ended.code == 1 and "[nothing_to_export]" in ended.err
+
+
 def test_results_are_proposed_to_the_repository_of_the_model(
     run: Run, store: Path, hub: HubServer, tmp_path: Path
 ) -> None:
