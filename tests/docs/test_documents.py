@@ -166,6 +166,14 @@ def test_every_command_and_option_exists(document: Document) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_every_command_in_the_hint_of_an_error_exists() -> None:
+    table = (REPOSITORY / "docs/reference/errors.md").read_text("utf-8").replace("\\", "")
+    hints = [part for line in table.splitlines() for part in re.split(r"<br>|[|`)]", line)]
+    named = [one for hint in hints for one in named_in(hint)]
+    assert len(named) > 40
+    assert [said for one in named if (said := problem(one))] == []
+
+
 @RUN
 def test_an_option_that_is_named_alone_is_one_of_some_command(document: Document) -> None:
     wrong = [
