@@ -103,7 +103,7 @@ class _EndpointRun:
         self._drawn = 0
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._sleep = sleep or self._stopped.wait
+        self._sleep = sleep
 
     def go(self) -> EndpointSummary:
         settings = self._request.settings

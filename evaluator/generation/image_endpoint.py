@@ -95,7 +95,7 @@ class ImageEndpoint:
     Args:
         endpoint: of the operator's file.
         settings: how images are asked for.
-        sleep: how to wait; passed in by tests, as is `clock`, in seconds.
+        sleep: as `EndpointRequests` has it, as is `clock`.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class ImageEndpoint:
         endpoint: Endpoint,
         settings: EndpointSettings,
         *,
-        sleep: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._endpoint, self._settings = endpoint, settings
@@ -141,7 +141,7 @@ class ImageEndpoint:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         address = f"{self._endpoint.address}/images/generations"
         response = self._response("POST", address, LARGEST_REPLY, json=body, headers=headers)
-        if response.is_error:
+        if response.is_error or response.is_redirect:
             return self._refused(response)
         if response.status_code != httpx.codes.OK:
             raise RequestFailure(f"it answers {response.status_code}", of_the_request=True)
@@ -201,10 +201,7 @@ class ImageEndpoint:
     def _response(
         self, method: str, address: str | httpx.URL, most: int, **options: Any
     ) -> httpx.Response:
-        # No redirects: they would lead to addresses that nobody has looked at.
-        return self._requests.exchange(
-            method, address, most, cut_of_the_request=True, follow_redirects=False, **options
-        )
+        return self._requests.exchange(method, address, most, cut_of_the_request=True, **options)
 
 
 _MEDIA_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/octet-stream"})

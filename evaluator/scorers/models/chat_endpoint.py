@@ -131,7 +131,7 @@ class ChatEndpoint:
     Args:
         endpoint: of the operator's file.
         model: its id there, with the date of its snapshot where it has one.
-        sleep: how to wait; passed in by tests, as is `clock`, in seconds.
+        sleep: as `EndpointRequests` has it, as is `clock`.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class ChatEndpoint:
         endpoint: Endpoint,
         model: str,
         *,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.endpoint, self.model = endpoint, model
@@ -230,12 +230,16 @@ class ChatEndpoint:
 
     def _keep(self, told: str, digest: str, content: str, reply: ChatReply) -> float:
         """Keep a reply; gives what it cost."""
-        usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0)
-        usd = self._about.usd(usage.prompt_tokens, usage.completion_tokens)
+        usd = self._usd(reply)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = KeptReply(digest, self.endpoint.name, self.model, told, content, usd, now)
         self._budget.keep(kept)
         return usd
+
+    def _usd(self, reply: ChatReply) -> float:
+        """What a reply cost, by the tokens that it tells."""
+        usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0)
+        return self._about.usd(usage.prompt_tokens, usage.completion_tokens)
 
     def _sent(self, request: ChatRequest) -> tuple[str, ChatReply]:
         try:
@@ -266,10 +270,10 @@ class ChatEndpoint:
             self._budget.count_dearest()
             raise RequestFailure("what it answers is no reply", of_the_request=True) from None
         if len(content) > LONGEST_REPLY:
-            self._budget.count_dearest()
+            self._budget.count_dearest(self._usd(reply))
             raise RequestFailure("its reply is too long", again=False, of_the_request=True)
         if problem := self._useless(reply, request):
-            self._budget.count_dearest()
+            self._budget.count_dearest(self._usd(reply))
             raise problem
         return content, reply
 
@@ -309,11 +313,11 @@ class _BoundedClient(InferenceClient):
     def _inner_post(self, request_parameters: Any, **_: object) -> Any:
         asked = request_parameters
         response = self._requests.exchange(
-            "POST", asked.url, LARGEST_REPLY, json=asked.json, headers=asked.headers,
-            follow_redirects=True,
-        )  # fmt: skip
-        if response.is_error:
-            raise self._requests.refused(response, response.text)
+            "POST", asked.url, LARGEST_REPLY, json=asked.json, headers=asked.headers
+        )
+        if not response.is_success:
+            # Not as its headers say: they may name what is no character set.
+            raise self._requests.refused(response, response.content.decode(errors="replace"))
         return response.content
 
 

@@ -31,20 +31,18 @@ T = TypeVar("T")
 class RequestRate:
     """Spaces requests evenly."""
 
-    def __init__(
-        self, per_minute: float, clock: Callable[[], float], sleep: Callable[[float], object]
-    ) -> None:
-        self._apart_s, self._clock, self._sleep = 60.0 / per_minute, clock, sleep
+    def __init__(self, per_minute: float, clock: Callable[[], float]) -> None:
+        self._apart_s, self._clock = 60.0 / per_minute, clock
         self._next, self._lock = 0.0, threading.Lock()
 
-    def wait(self) -> None:
+    def wait(self, sleep: Callable[[float], object]) -> None:
         """Return when it is one's turn."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._next)
             self._next = turn + self._apart_s
         if turn > now:
-            self._sleep(turn - now)
+            sleep(turn - now)
 
 
 class Budget:
@@ -54,12 +52,15 @@ class Budget:
         endpoint: whose budget it is.
         replies: file that counts what was spent.
         each_usd: price of a request where it is known before; none is made that the rest of the
-            budget does not cover.
+            budget does not cover. None: as dear as the dearest reply that is kept, until one is dearer.
     """
 
-    def __init__(self, endpoint: Endpoint, replies: ReplyCache, each_usd: float = 0.0) -> None:
+    def __init__(
+        self, endpoint: Endpoint, replies: ReplyCache, each_usd: float | None = None
+    ) -> None:
         self._endpoint, self._replies = endpoint, replies
-        self._each, self._dearest = each_usd, each_usd
+        self._each = each_usd or 0.0
+        self._dearest = replies.dearest_usd(endpoint.name) if each_usd is None else each_usd
         self._under_way, self._lock = 0, threading.Lock()
         self._of_thread = threading.local()  # `counted`: whether its request is among what is spent
 
@@ -105,11 +106,15 @@ class Budget:
             self._under_way -= not self._of_thread.counted
             self._of_thread.counted = True
 
-    def count_dearest(self) -> None:
-        """Count this thread's request as the dearest, once: its price is known, or cannot be read."""
+    def count_dearest(self, usd: float = 0.0) -> None:
+        """Count this thread's request as the dearest, once: its price is known, or cannot be read.
+
+        `usd`: what it cost at least.
+        """
         with self._lock:
             if self._of_thread.counted:
                 return
+            self._dearest = max(self._dearest, usd)
             if not self._endpoint.free:
                 self._replies.spend(self._endpoint.name, self._dearest)
             self._under_way -= 1
@@ -134,15 +139,16 @@ class EndpointRequests:
     Args:
         endpoint: of the operator's file.
         each_usd: as `Budget` has it.
-        sleep: how to wait; passed in by tests, as is `clock`, in seconds.
+        sleep: how to wait; passed in by tests, as is `clock`, in seconds. None: until the run is
+            stopped at most.
     """
 
     def __init__(
         self,
         endpoint: Endpoint,
         *,
-        each_usd: float = 0.0,
-        sleep: Callable[[float], object] = time.sleep,
+        each_usd: float | None = None,
+        sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.key = endpoint.key()
@@ -150,7 +156,7 @@ class EndpointRequests:
         self.budget = Budget(endpoint, self.replies, each_usd)
         self.worked = False  # whether anything was ever answered
         self._endpoint = endpoint
-        self._rate = RequestRate(endpoint.requests_per_minute, clock, sleep)
+        self._rate = RequestRate(endpoint.requests_per_minute, clock)
         self._sleep = sleep
         self._refusals = 0
 
@@ -162,13 +168,14 @@ class EndpointRequests:
             PlatformError: none has: no access, a spent budget.
             TransientError: the endpoint stayed away or busy through all attempts.
         """
+        sleep = self._sleep or stopped.wait
         failed = RequestFailure("it was not asked", of_the_request=True)
         for attempt in range(self._endpoint.attempts):
             if attempt:
-                self._sleep(failed.rest_s or min(2.0**attempt, LONGEST_WAIT_S))
-            self._rate.wait()
+                sleep(failed.rest_s or min(2.0**attempt, LONGEST_WAIT_S))
+            self._rate.wait(sleep)
             if stopped.is_set():
-                raise RequestFailure("the run was stopped", of_the_request=True)
+                raise RequestFailure("the run was stopped")
             try:
                 with self.budget.request():
                     found = send()
@@ -246,6 +253,14 @@ class EndpointRequests:
             return RequestFailure(told, again=False, of_the_request=True)
         if status in _AGAIN or status >= 500:
             return RequestFailure(f"it answers {status}", rest_s=_rest_s(response))
+        if response.is_redirect:
+            there = self.without_key(response.headers.get("location", ""))
+            raise PlatformError(
+                "endpoint_redirects",
+                f"{self._endpoint.name} sends requests to another place ({status}): {there[:_SAID]!r}.",
+                "Prompts and images go to the address of the file of endpoints alone: write the new "
+                "one there if it is right.",
+            )
         raise PlatformError(
             "endpoint_refused",
             f"{self._endpoint.name} refuses requests ({status}): {said}",

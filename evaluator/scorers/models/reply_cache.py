@@ -82,6 +82,13 @@ class ReplyCache:
             found = database.execute(asked, (endpoint,)).fetchone()
         return 0.0 if found is None else float(found[0])
 
+    def dearest_usd(self, endpoint: str) -> float:
+        """What the dearest reply that is kept of an endpoint cost; 0 where none is."""
+        with self._opened() as database:
+            asked = "select max(usd) from replies where endpoint = ?"
+            (found,) = database.execute(asked, (endpoint,)).fetchone()
+        return float(found or 0.0)
+
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """A connection for one act: committed where it ends well, and closed."""

@@ -258,6 +258,11 @@ def test_what_stays_unusable_is_told_and_asked_for_again_by_the_next_start(
     ("answer", "code", "kind"),
     [
         (PlainTextResponse(f"no: {KEY}", 401), "endpoint_refused", PlatformError),
+        (
+            Response(status_code=307, headers={"location": f"http://127.0.0.1:9/{KEY}"}),
+            "endpoint_redirects",
+            PlatformError,
+        ),
         (Response(status_code=429), "endpoint_unavailable", TransientError),
     ],
 )

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -22,7 +23,7 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scorers.endpoints import find_endpoint, read_endpoints
 from evaluator.scorers.families.endpoint_judge import FAMILY, EndpointJudgeOptions
 from evaluator.scorers.in_process import ModelSource, fingerprint_of
-from evaluator.scorers.models.chat_endpoint import ChatEndpoint
+from evaluator.scorers.models.chat_endpoint import ChatEndpoint, ChatRequest
 from evaluator.scorers.models.endpoint_requests import RequestRate
 from evaluator.scorers.models.judge_replies import LONGEST_KEPT
 from evaluator.scorers.models.reply_cache import ReplyCache
@@ -361,6 +362,12 @@ def always(response: Response) -> Any:
     return lambda _: response
 
 
+def as_charset(charset: str, status: int) -> Response:
+    """An error in what is no character set, though Python has a codec of that name."""
+    said = {"content-type": f"text/plain; charset={charset}"}
+    return Response(b"aGVsbG8=", status, headers=said)
+
+
 REFUSED = PlainTextResponse(json.dumps({"error": f"bad image; key {KEY}"}), status_code=400)
 
 
@@ -368,10 +375,11 @@ REFUSED = PlainTextResponse(json.dumps({"error": f"bad image; key {KEY}"}), stat
     ("behaviour", "asked"),
     [
         (always(REFUSED), 1),
+        *((always(as_charset(name, 400)), 1) for name in ("base64", "hex", "zlib")),
         (always(HICCUPS["no JSON"][0]), 2),
         (lambda _: completion("y" * 10**6), 1),
     ],
-    ids=["refused", "nonsense", "endless"],
+    ids=["refused", "base64", "hex", "zlib", "nonsense", "endless"],
 )
 def test_a_pair_that_gets_no_reply_has_no_score_and_the_reason(
     served: ChatServer, behaviour: Any, asked: int
@@ -396,6 +404,7 @@ ENDS: list[tuple[str, Any, str, type[AssayError]]] = [
         "endpoint_refused",
         PlatformError,
     ),
+    ("no charset", always(as_charset("base64", 401)), "endpoint_refused", PlatformError),
     ("latin", always(Response(b'{"error": "\xe9"}', 403)), "endpoint_refused", PlatformError),
     ("all refused", always(REFUSED), "endpoint_refused", PlatformError),
     ("no usage", lambda _: completion(usage=None), "usage_untold", PlatformError),
@@ -438,6 +447,63 @@ def test_a_spent_budget_stops_a_run_which_goes_on_where_it_stopped(
     endpoints_file(tmp_path, address, budget_usd=30 * one_usd)
     assert len(verdicts(row_of(), images, prompts)) == 20
     assert len(served.bodies) == 20
+
+
+LONG = completion("y" * 120_000, usage={"prompt_tokens": 10**6, "completion_tokens": 10**5})
+
+
+@pytest.mark.parametrize(
+    ("answer", "budget_usd", "asked"),
+    [
+        (JSONResponse(LONG), 10.0, 1 + 4),  # 2.8 USD each, as their usage tells
+        (PlainTextResponse("<html>"), 0.00208 * 4, 1 + 3),  # as dear as the one that is kept
+    ],
+    ids=["too long", "no reply"],
+)
+def test_paid_replies_that_cannot_be_used_count_in_a_new_process(
+    served: ChatServer, tmp_path: Path, answer: Response, budget_usd: float, asked: int
+) -> None:
+    address = find_endpoint("here").address
+    endpoints_file(tmp_path, address, budget_usd=budget_usd, concurrency=1)
+    images, prompts = pictures(60), [f"thing {n}" for n in range(60)]
+    verdicts(row_of(), images[:1], prompts[:1])
+    served.behaviour = always(answer)
+    with refusal("budget_spent", "here", kind=PlatformError):
+        verdicts(row_of(), images, prompts)
+    assert len(served.bodies) == asked
+
+
+def test_nothing_goes_where_a_redirect_leads(served: ChatServer) -> None:
+    with chat_server() as (elsewhere, address):
+        there = f"{address}/chat/completions"
+        served.behaviour = always(Response(status_code=307, headers={"location": there}))
+        with refusal("endpoint_redirects", "here", there, kind=PlatformError):
+            verdicts(row_of(), pictures(1), PROMPTS[:1])
+    assert (len(served.bodies), elsewhere.bodies) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "texts"),
+    [(10_000.0, ["busy", "refused"]), (0.5, ["refused", "its turn is far"])],
+)
+def test_a_run_that_ends_waits_for_nobody_who_waits(
+    served: ChatServer, tmp_path: Path, per_minute: float, texts: list[str]
+) -> None:
+    def behave(body: Any) -> Response:
+        if body["messages"][0]["content"][-1]["text"] == "busy":
+            return Response(status_code=429, headers={"retry-after": "120"})
+        time.sleep(0.3)
+        return Response(status_code=401)
+
+    served.behaviour = behave
+    address = find_endpoint("here").address
+    endpoints_file(tmp_path, address, requests_per_minute=per_minute)
+    (image,) = pictures(1)
+    requests = [ChatRequest((image,), text, 1) for text in texts]
+    started = time.monotonic()
+    with refusal("endpoint_refused", "here", kind=PlatformError):
+        ChatEndpoint(find_endpoint("here"), MODEL).ask(requests)
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("variable", ["", "JUDGE_KEY"])
@@ -534,9 +600,9 @@ def test_requests_are_spaced_evenly() -> None:
         rests.append(seconds)
         now[0] += seconds
 
-    rate = RequestRate(120.0, lambda: now[0], sleep)
+    rate = RequestRate(120.0, lambda: now[0])
     for _ in range(4):
-        rate.wait()
+        rate.wait(sleep)
     assert rests == pytest.approx([0.5, 0.5, 0.5])
 
 

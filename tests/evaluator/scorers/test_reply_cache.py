@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from benchmarks.errors import PlatformError
 from evaluator.scorers.endpoints import Endpoint, EndpointModel
 from evaluator.scorers.models.endpoint_requests import Budget
@@ -39,6 +41,23 @@ def test_a_reply_that_is_there_counts_on_and_both_were_paid(tmp_path: Path) -> N
         kept.add(REPLY)
     kept.spend("here", 1.0)
     assert (kept.find("digest"), kept.spent_usd("here")) == ((REPLY.reply, 3.5), 8.0)
+
+
+@pytest.mark.parametrize(("each_usd", "counted"), [(None, 3.5), (0.25, 0.25), (0.0, 0.0)])
+def test_a_request_without_a_price_counts_as_the_dearest_reply_that_is_kept(
+    tmp_path: Path, each_usd: float | None, counted: float
+) -> None:
+    kept = ReplyCache(tmp_path / "replies.sqlite")
+    kept.add(REPLY)
+    kept.add(replace(REPLY, digest="other", endpoint="there", usd=7.0))
+    priced = EndpointModel(input_usd=1.0, output_usd=1.0)
+    endpoint = Endpoint(
+        name="here", address="http://127.0.0.1", budget_usd=9.0, models={"model": priced}
+    )
+    budget = Budget(endpoint, kept, each_usd)
+    with budget.request():
+        budget.count_dearest()
+    assert budget.spent_usd() == REPLY.usd + counted
 
 
 def test_a_request_whose_price_is_counted_is_under_way_no_more(tmp_path: Path) -> None:
