@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from evaluator.environments.lock import Pin
@@ -49,8 +50,13 @@ class Advisory(_Entry):
 
     def touches(self, pin: Pin) -> bool:
         """Whether what is pinned has this defect."""
-        affected = SpecifierSet(self.versions, prereleases=True)
-        return pin.name == self.package and pin.version in affected
+        return pin.name == self.package and all(
+            # A pre-release of the version that mends it, which `<` leaves out, may not be mended.
+            pin.version < Version(each.version)
+            if each.operator == "<"
+            else each.contains(pin.version, prereleases=True)
+            for each in SpecifierSet(self.versions)
+        )
 
 
 class Exemption(_Entry):

@@ -124,6 +124,12 @@ def test_what_is_locked_has_no_known_defect_that_nobody_accepted() -> None:
         ("pyarrow", "14.0.0", "CVE-2023-47248"),
         ("gradio", "4.10.0", "CVE-2023-51449"),
         ("ray", "2.60.0", "CVE-2023-48022"),
+        ("torch", "2.6.0rc1", "CVE-2025-32434"),
+        ("torch", "2.6.0.dev20250101+cu124", "CVE-2025-32434"),
+        ("transformers", "4.36.0rc1", "CVE-2023-6730"),
+        ("opencv-python", "4.8.0.74", "CVE-2023-4863"),
+        ("opencv-contrib-python", "4.8.0.74", "CVE-2023-4863"),
+        ("opencv-contrib-python-headless", "4.8.0.74", "CVE-2023-4863"),
     ],
 )
 def test_an_old_version_is_found(name: str, version: str, known: str) -> None:
@@ -133,6 +139,11 @@ def test_an_old_version_is_found(name: str, version: str, known: str) -> None:
 
 def test_a_mended_version_is_not_found_and_an_exception_is_for_one_package_until_its_day() -> None:
     mended = [pin("pillow", "10.2.0"), pin("torch", "2.6.0"), pin("pyarrow", "14.0.1")]
+    mended += [
+        pin("torch", "2.6.0+cu124"),
+        pin("torch", "2.7.0rc1"),
+        pin("opencv-python", "4.8.1.78"),
+    ]
     assert known_findings(mended, KEPT, TODAY) == ()
     (last,) = (each.until for each in KEPT.exception if each.package == "ray")
     ray = [pin("ray", "2.60.0")]

@@ -20,7 +20,6 @@ from evaluator.scoring.contract import Answer, Verdict
 LONGEST_KEPT = 2_000
 """Characters of a reply that are kept as evidence; its hash tells of the rest."""
 _DIGITS = 12
-_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class _Value:
 
 def _one_value(reply: str, key: str) -> _Value | Reading:
     """What stands under a key of the reply's objects, if all that have it agree."""
-    values = [found[key] for found in _objects(reply) if key in found]
+    values = [value for found in _objects(reply) for value in found.get(key, ())]
     if not values:
         return Reading(problem=f"the reply holds no JSON object with {key!r}")
     if any(value != values[0] for value in values):
@@ -109,8 +108,8 @@ def _one_line(reply: str, key: str) -> _Value | None:
     return _Value(values.pop()) if len(values) == 1 else None
 
 
-def _objects(reply: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a text, outermost ones only."""
+def _objects(reply: str) -> Iterator[dict[str, list[Any]]]:
+    """The JSON objects of a text, outermost ones only: all that stands there under each key."""
     at = reply.find("{")
     while at >= 0:
         try:
@@ -120,6 +119,16 @@ def _objects(reply: str) -> Iterator[dict[str, Any]]:
         else:
             yield found
         at = reply.find("{", end)
+
+
+def _by_key(pairs: list[tuple[str, Any]]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_by_key, parse_constant=str)  # NaN is no number.
 
 
 def _checked(values: list[Any], key: str, low: float, high: float) -> Reading:

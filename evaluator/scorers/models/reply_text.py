@@ -21,6 +21,12 @@ _NOT_ALL = re.compile(r"\w|\s*[/%]|[^.]*\bof\b|\s*:?[^:]*[\d¼-¾]", re.IGNORECA
 
 A further number on the line counts up to a colon, which ends the next label.
 """
+_NEXT_LABEL = re.compile(r"\s*[,;|]\s*[A-Z][A-Za-z -]{0,40}\(([^()]{1,20})\)\s*:")
+"""With its scale, whose numbers are not a further one: `, Style Score (1-5):`."""
+_CONCLUDING = r"(?:(?:therefore|thus|hence|so|overall|in conclusion|in summary) ?, ?)?"
+_END_OF_VERDICT = r"(?: than [^.,;!?\n]{1,30})?(?: (?:because|since) (?:(?!\bbut\b)[^.;!?\n]){1,300}+)?[ \"']*+(?:[.!\n]|$)"
+"""What may follow a verdict in its sentence: more would qualify it, or take it back."""
+_DASH = r"(?:-[ \t]{1,8})?"
 _START = r"(?<!\w)(?<!\w-)"
 _BETWEEN = r"[\s\"'\[]{0,8}"
 _THINKING = "think"
@@ -62,7 +68,7 @@ def read_only_number(text: str, low: float, high: float) -> Reading:
 
 
 def read_phrase(text: str, choices: Mapping[str, float], *, whole: bool) -> Reading:
-    """What the one phrase counts that a line or sentence begins with; `whole`: that is all of it."""
+    """What the one phrase counts that is a line or sentence; `whole`: that is all of the text."""
     lines = _without_markup(text).casefold().splitlines()
     heard = "\n".join(" ".join(line.split()) for line in lines)
     bare = heard.strip(".!\"' \n")
@@ -72,10 +78,10 @@ def read_phrase(text: str, choices: Mapping[str, float], *, whole: bool) -> Read
         if (bare == phrase.casefold() if whole else phrase.casefold() in heard)
     ]
     if len(found) == 1:
-        begun = rf"(?:^|[.!?:\n])[ \"'#>-]{{0,8}}{re.escape(found[0].casefold())}"
-        if whole or re.search(begun, heard):
+        begun = rf"(?:^|[.!?:\n])[ \"'#>-]{{0,8}}{_CONCLUDING}"
+        if whole or re.search(f"{begun}{re.escape(found[0].casefold())}{_END_OF_VERDICT}", heard):
             return Reading((choices[found[0]],))
-        return Reading(problem=f"no line or sentence of the reply begins with {found[0]}")
+        return Reading(problem=f"no line or sentence of the reply is {found[0]}")
     what = f"more than one of {', '.join(found)}" if found else f"none of {', '.join(choices)}"
     return Reading(problem=f"the reply holds {what}")
 
@@ -105,7 +111,7 @@ def read_first(reply: str, words: Sequence[str]) -> Word:
 def read_shares(text: str, label: str, names: tuple[str, str], tolerance: float) -> Reading:
     """Two numbers in 0..1 that add up to 1, after a label and the names of what they belong to."""
     said = rf"{_BETWEEN}:{_BETWEEN}({_NUMBER})(?![\w.,/%]{{0,2}}\d)[\s,;]{{0,8}}"
-    first, second = (f"{re.escape(name)}{said}" for name in names)
+    first, second = (f"{_DASH}{re.escape(name)}{said}" for name in names)
     pattern = rf"{_START}{re.escape(label)}{_BETWEEN}:{_BETWEEN}{first}{second}"
     both = re.findall(pattern, _without_markup(text), re.IGNORECASE)
     found = {(float(a), float(b)) for a, b in both}
@@ -152,10 +158,16 @@ def _on_another_scale(what: str, low: float, high: float) -> Reading:
     return Reading(problem=f"{what} is on another scale than {low:g} to {high:g}")
 
 
+def _goes_on(rest: str, low: float, high: float) -> bool:
+    """Whether what follows a number makes it a part of something else."""
+    label = _NEXT_LABEL.match(rest)
+    return bool(_NOT_ALL.match(rest)) and not (label and _is_scale(label[1], low, high))
+
+
 def _agreed(said: Sequence[re.Match[str]], what: str, low: float, high: float) -> Reading:
     if not said:
         return Reading(problem=f"the reply gives no number for {what}")
-    if any(_NOT_ALL.match(one[3]) for one in said):
+    if any(_goes_on(one[3], low, high) for one in said):
         return Reading(problem=f"{what} is given as something else than one number")
     if any(one[2] and float(one[2]) != high for one in said):
         return _on_another_scale(what, low, high)

@@ -12,7 +12,7 @@ from PIL import Image
 
 from evaluator.scorers.answering import pixel_hash
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.models.judge_replies import read_integer, read_list
+from evaluator.scorers.models.judge_replies import read_integer, read_list, read_number
 from evaluator.scorers.models.region_captions import CaptionModel, load_captions, main
 from evaluator.scorers.models.sampling import Sampling
 from evaluator.scorers.registry import Runtime, find_row, load_rows, load_scorer
@@ -62,7 +62,7 @@ def test_a_readable_rating_is_read(reply: str, wanted: float) -> None:
         ('{"score": 8}', "list"), ("I'm sorry.", "JSON"), ("", "JSON"),
         ('{"rating": [8]}', "'score'"), ('{"score": [8, 9]}', "2 numbers"),
         ('{"score": []}', "0 numbers"), ('{"score": [11]}', "0 to 10"),
-        ('{"score": [-1]}', "0 to 10"), ('{"score": [NaN]}', "0 to 10"),
+        ('{"score": [-1]}', "0 to 10"), ('{"score": [NaN]}', "else"),
         ('{"score": ["eight"]}', "else"), ('{"score": [true]}', "else"),
         ('{"score": [4]} or {"score": [5]}', "once"),
     ],
@@ -74,6 +74,21 @@ def test_an_unreadable_rating_is_no_score_with_the_reason_and_the_reply(
     assert math.isnan(verdict.score)
     assert verdict.problem.startswith("SC: ") and reason in verdict.problem
     assert [(answer.raw, answer.valid) for answer in verdict.answers] == [(reply, False)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "numbers", "reason"),
+    [
+        ('{"score": 7, "score": 7.0}', (7.0,), ""), ('{"score": 7, "score": 9}', (), "once"),
+        ('{"score": 7} {"score": 7, "score": 9}', (), "once"), ('{"score": NaN}', (), "else"),
+        ('{"score": -Infinity}', (), "else"), ('{"score": 7, "spread": NaN}', (7.0,), ""),
+    ],
+)  # fmt: skip
+def test_what_an_object_says_twice_must_be_said_alike_and_be_numbers(
+    reply: str, numbers: tuple[float, ...], reason: str
+) -> None:
+    found = read_number(reply, "score", 0, 10)
+    assert found.numbers == numbers and reason in found.problem
 
 
 @pytest.mark.parametrize(
