@@ -15,6 +15,7 @@ what is left out included, and the reader holds one header at a time.
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import os
 import re
@@ -511,7 +512,11 @@ class _TarStream(io.RawIOBase):
             while not part.eof:
                 if not (packed := packed or self._file.read(tarfile.RECORDSIZE)):
                     raise EOFError("its end is missing, so it is not whole")
-                if piece := part.decompress(packed, tarfile.RECORDSIZE):
+                try:
+                    piece = part.decompress(packed, tarfile.RECORDSIZE)
+                except zlib.error as error:  # tarfile would say that it is no tar.
+                    raise gzip.BadGzipFile(str(error)) from error
+                if piece:
                     yield piece
                 packed = part.unconsumed_tail
             packed = part.unused_data.lstrip(b"\0")  # Zeros may follow a part.

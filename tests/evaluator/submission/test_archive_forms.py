@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import random
 import struct
 import tarfile
 import tempfile
@@ -306,6 +307,26 @@ def test_a_gzip_in_parts_with_filling_between_them_is_taken(tmp_path: Path) -> N
     for damaged in (packed + b"x", packed[: -len(pieces) - 4]):
         path.write_bytes(damaged)
         refused(path, "damaged_archive")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda d: d[: len(d) // 2], lambda d: d[:-3], lambda d: d[:12],
+        lambda d: d[:-8] + bytes(8), lambda d: d[:-4] + bytes(4),
+        lambda d: d[:20] + bytes(20) + d[40:], lambda d: d[:2] + b"\0" + d[3:],
+    ],
+    ids=["half", "its end", "hardly begun", "checksum", "length", "content", "method"],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [3, 1 * MIB])
+def test_a_gzip_that_is_cut_or_changed_is_damaged(
+    tmp_path: Path, damage: Callable[[bytes], bytes], size: int
+) -> None:
+    content = random.Random(1).randbytes(size)
+    whole = gzip.compress(tarred(tmp_path / "a.tar", {"x": content}).read_bytes())
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(damage(whole))
+    refused(path, "damaged_archive")
 
 
 def test_a_gzip_of_more_empty_parts_than_anyone_makes_is_refused(tmp_path: Path) -> None:
