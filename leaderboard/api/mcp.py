@@ -306,7 +306,7 @@ class Tools:
         if not prompt_set:
             every = models.models(self.source, models.ModelsParameters())
             return _answer(every, min(limit, MOST_ROWS))
-        query = models.ModelBoardParameters(skill=skill)
+        query = models.RankedModelsParameters(skill=skill)
         found = models.model_board(self.source, prompt_set, query)
         kept = [row for row in found.rows if row["trusted"] and row["skill"] == (skill or None)]
         # The evidence behind every metric is longer than all rows together.

@@ -312,7 +312,7 @@ def _board_values(board: ModelBoard, choice: Choice, query: PlaceQuery) -> Value
     )  # fmt: skip
     return {
         "table": skill_table(board, sort, only),
-        "data": (query.of if query.alone else choice.of_all_models().query).to_data(),
+        "data": f"{choice.query.to_data()}{'&among=all' if only else ''}",
         "inside": inside,
         "outside_skill": query.to_link(skill="") if query.of.skill else "",
         "narrowed": query.to_link(alone=True) if only else "",

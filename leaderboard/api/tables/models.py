@@ -130,6 +130,9 @@ PromptSet = Annotated[
 ]
 
 
+_ALL = "all"
+
+
 class ModelsParameters(Parameters):
     """Parameters of the list of models."""
 
@@ -151,6 +154,17 @@ class ModelBoardParameters(PromptParameters):
     words: str = text("Only prompts that hold all these words.")
     seed: str = text(
         "Place, from 1, of the one seed of each model that counts. Without: their mean."
+    )
+
+
+class RankedModelsParameters(ModelBoardParameters):
+    """Parameters of the ranks of models."""
+
+    among: str = text(
+        "`all`: `models` are the only ones listed, and ranks, tiers and tests those among all. Without: those "
+        "among `models`.",
+        _ALL,
+        options=(_ALL,),
     )
 
 
@@ -191,19 +205,28 @@ def models(source: Source, query: ModelsParameters) -> Table:
 
 
 @router.table("/models/{prompt_set}", of_snapshot=False)
-def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParameters) -> Table:
+def model_board(source: Source, prompt_set: PromptSet, query: RankedModelsParameters) -> Table:
     """The board of the models of a prompt set: means by skill and metric, with ranks.
 
     `about.disagreements` has the models that trusted metrics order in opposite ways, and
     `about.validation` those that are newer than all that a judge was tested on.
     """
     choice = chosen(source, prompt_set, query)
+    if query.among not in {"", _ALL}:
+        raise bad_query(f"“among” is {_ALL} or left out.", "Leave it out to test `models` alone.")
+    listed, tested = choice.query.models, choice.of_all_models() if query.among else choice
     rows: list[dict[str, Value]] = []
-    about = about_of(choice)
+    page = PlaceQuery(choice.query, alone=bool(listed) and not query.among)
+    about = about_of(choice) | {"page": page.to_link()}
     if choice.places and choice.entries and choice.judges:
         with source.turn():
-            found = judged_board(choice.reader, choice.view, choice.board_query)
-        rows = [row for of in found.skills.values() for row in _of_skill(of, found)]
+            found = judged_board(choice.reader, choice.view, tested.board_query)
+        rows = [
+            row
+            for of in found.skills.values()
+            for row in _of_skill(of, found)
+            if not listed or row["submission_id"] in listed
+        ]
         about |= _about_board(found)
         about["validation"] = _about_validation(validation_age(found, choice.card, choice.view))
     name = f"{choice.card.name}-models"

@@ -102,6 +102,18 @@ def test_a_row_has_ranks_tiers_and_who_is_better(api: Asking) -> None:
         assert found == (mean.value, mean.ci_low, mean.rank)
 
 
+def test_models_that_are_listed_have_their_ranks_among_all_or_among_themselves(
+    api: Asking,
+) -> None:
+    listed = IDS[1:3]
+    only = f"{BOARD}?models={','.join(listed)}"
+    of_all = [row for row in api.rows(BOARD) if row["submission_id"] in listed]
+    table = api.table(f"{only}&among=all")
+    assert table["rows"] == of_all != api.rows(only)
+    assert "alone" not in table["about"]["page"]
+    assert "alone=1" in api.table(only)["about"]["page"]
+
+
 def test_a_board_says_by_what_it_judges_and_where_metrics_disagree(api: Asking) -> None:
     about = api.table(BOARD)["about"]
     assert about["rule"]
@@ -180,6 +192,7 @@ def test_all_formats_have_the_same_rows_and_no_formula(api: Asking, address: str
         (f"{BOARD}?judge=nothing", 400, "bad_query"),
         (f"{BOARD}?seed=9", 400, "bad_query"),
         (f"{BOARD}?models=nothing", 400, "bad_query"),
+        (f"{BOARD}?models={IDS[0]}&among=some", 400, "bad_query"),
         (f"{BOARD}?set={EMPTY}", 400, "unknown_parameter"),
         (PAIR, 400, "bad_query"),
         (f"{PAIR}&b={IDS[0]}", 400, "bad_query"),
