@@ -13,11 +13,12 @@ Files come from untrusted users: what one may take in memory is known before it 
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.errors import SubmitterError
-from benchmarks.parquet import is_stored, parquet_file, widened
+from benchmarks.parquet import is_stored, parquet_file, read_margins, widened
 from benchmarks.problems import Problem, one_error
 from benchmarks.schema import Answers, Benchmark, ScoreTable
 
@@ -556,8 +557,16 @@ def read_scores(
     metric: str = "score",
     lower_is_better: Sequence[str] = (),
 ) -> ScoreTable:
-    """Read and check a scores file."""
-    return parse_scores(
+    """Read and check a scores file, with the margins beside it of metrics that compare.
+
+    Margins of `NAME.parquet`, `NAME.csv` or `NAME.scores.parquet` stand in `NAME.margins.parquet`, as
+    `benchmarks.parquet.write_margins` writes them.
+
+    Raises:
+        SubmitterError: what is wrong with the scores; `bad_margins`: with the margins;
+            `margins_missing`: the record of the run says that the metric compares, and there are none.
+    """
+    table = parse_scores(
         load_bytes(path),
         path.name,
         benchmark,
@@ -565,6 +574,54 @@ def read_scores(
         metric=metric,
         lower_is_better=lower_is_better,
     )
+    return replace(table, margins=margins_beside(path, table))
+
+
+def margins_beside(path: Path, table: ScoreTable) -> dict[str, pd.DataFrame]:
+    """Metric of a scores file to its margins; see `read_scores`, whose errors it has."""
+    stem = path.stem.removesuffix(".scores")
+    beside = path.with_name(f"{stem}.margins.parquet")
+    if not beside.is_file():
+        if _compares(path.with_name(f"{stem}.record.json")):
+            raise SubmitterError(
+                "margins_missing",
+                f"{path.name} is of a metric that compares images, and {beside.name} is not beside it.",
+                "Put it there: without it, scores of different prompts would be compared.",
+            )
+        return {}
+    try:
+        margins = read_margins(load_bytes(beside))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = f"cannot be read: {str(error)[:300]}"
+    else:
+        why = "; ".join(_wrong_margins(margins, table))
+    if why:
+        raise SubmitterError(
+            "bad_margins",
+            f"{beside.name}, beside {path.name}: {why}.",
+            "Run the metric again, or move the file away if it belongs to other scores.",
+        )
+    return margins
+
+
+def _wrong_margins(margins: Mapping[str, pd.DataFrame], table: ScoreTable) -> Iterator[str]:
+    if others := sorted(set(margins) - set(table.metrics)):
+        yield f"the scores have no metric {some(others)}"
+    for metric, rows in margins.items():
+        pairs = rows[["pair_id", "other_id"]]
+        if not pairs.isin(set(table.overall.index)).all(axis=None) or pairs.duplicated().any():
+            yield f"{metric} has pairs that the scores have not, or twice"
+        if not pd.api.types.is_float_dtype(rows["margin"]):
+            yield f"{metric} has margins that are no numbers"
+
+
+def _compares(record: Path) -> bool:
+    """Whether the record of a run says that its metric compares two images."""
+    try:
+        scorer = json.loads(record.read_bytes())["scorer"]
+        return bool(scorer["options"].get("method") == "compare")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False  # of no run, or of one that says no method
 
 
 def parse_scores(
@@ -612,14 +669,19 @@ def parse_scores(
 
 
 def write_scores(table: ScoreTable) -> bytes:
-    """The table as a Parquet scores file that `read_scores` reads back, margins beside."""
-    frames = [table.overall.reset_index(), *table.margins.values()]
+    """The table without margins as a Parquet scores file, which `parse_scores` reads back."""
+    buffer = BytesIO()
+    score_rows(table).to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def score_rows(table: ScoreTable) -> pd.DataFrame:
+    """The rows of a scores file, those of elements after those of whole pairs."""
+    frames = [table.overall.reset_index()]
     frames += [
         frame.rename(columns={"score": "element_score"}) for frame in table.elements.values()
     ]
-    buffer = BytesIO()
-    pd.concat(frames, ignore_index=True).to_parquet(buffer, index=False)
-    return buffer.getvalue()
+    return pd.concat(frames, ignore_index=True)
 
 
 def load_bytes(path: Path) -> bytes:

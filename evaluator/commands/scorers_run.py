@@ -23,10 +23,10 @@ from rich.text import Text
 
 from benchmarks.command_line import DataOption, JsonOption
 from benchmarks.errors import SubmitterError
-from benchmarks.parquet import parquet_frame
+from benchmarks.parquet import write_margins
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark, Questions, ScoreTable
-from benchmarks.scores import write_scores
+from benchmarks.scores import score_rows, write_scores
 from benchmarks.settings.model import value_of
 from benchmarks.sources.output import write_whole
 from evaluator.commands.common import console, now, stopped_in_words, table
@@ -245,13 +245,19 @@ def write_files(out: Path, column: ScoreColumn, facts: Facts) -> dict[str, Any]:
     The scores file holds element scores as further rows, as `benchmarks.scores` reads them.
     """
     table = _table(column, facts.row)
+    margins = out.with_name(f"{out.stem}.margins.parquet")
     files = {out: _scores(table, out.suffix)}
     for kind, frame in _companions(column).items():
         files[out.with_name(f"{out.stem}.{kind}.parquet")] = _parquet(frame)
+    if table.margins:
+        files[margins] = write_margins(table)
+    else:
+        margins.unlink(missing_ok=True)  # of other scores, which end here
     hashes = {path.name: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     record = _record(column, facts, hashes)
     files[out.with_name(f"{out.stem}.record.json")] = (json.dumps(record, indent=1) + "\n").encode()
-    for path, data in files.items():
+    # Scores come last: without their margins they would say more than they may.
+    for path, data in reversed(files.items()):
         write_whole(path, methodcaller("write_bytes", data))
     return record
 
@@ -261,14 +267,14 @@ def _table(column: ScoreColumn, row: ScorerRow) -> ScoreTable:
         column.overall.to_frame(row.name),
         elements={} if column.elements is None else {row.name: column.elements},
         directions={} if row.higher_is_better else {row.name: -1},
+        margins={} if column.margins is None else {row.name: column.margins},
     )
 
 
 def _scores(table: ScoreTable, suffix: str) -> bytes:
-    data = write_scores(table)
     if suffix == ".parquet":
-        return data
-    return parquet_frame(data).to_csv(index=False).encode()
+        return write_scores(table)
+    return score_rows(table).to_csv(index=False).encode()
 
 
 def _companions(column: ScoreColumn) -> Mapping[str, pd.DataFrame]:
@@ -277,8 +283,6 @@ def _companions(column: ScoreColumn) -> Mapping[str, pd.DataFrame]:
         frames["elements"] = column.elements
     if column.answers is not None:
         frames["answers"] = column.answers
-    if column.margins is not None:
-        frames["margins"] = column.margins
     if column.findings:
         frames["findings"] = pd.DataFrame([asdict(finding) for finding in column.findings])
     return frames

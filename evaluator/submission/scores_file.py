@@ -11,7 +11,14 @@ from benchmarks.errors import SubmitterError
 from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
-from benchmarks.scores import check_metric_name, check_mostly_scored, load_bytes, parse_scores
+from benchmarks.scores import (
+    check_metric_name,
+    check_mostly_scored,
+    load_bytes,
+    margins_beside,
+    parse_scores,
+    some,
+)
 from evaluator.submission.intake import checked_description, checked_version, digest, name_from
 from leaderboard.publication.entries import AS_SUBMITTED
 from leaderboard.ranking.rank_ranges import MAX_MISSING
@@ -104,6 +111,13 @@ def _table(
         metric=name,
         lower_is_better=form.lower_is_better,
     )
+    if compared := margins_beside(path, table):
+        raise SubmitterError(
+            "compares_images",
+            f"{path.name}: {some(list(compared))} compares images of one prompt, so that its scores "
+            "tell nothing between prompts.",
+            "Submit the metric itself, whose margins are kept.",
+        )
     for metric in table.metrics:
         check_mostly_scored(int(table.overall[metric].notna().sum()), len(table.overall), metric)
     return content, table

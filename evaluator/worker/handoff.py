@@ -28,6 +28,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, Protocol
@@ -41,7 +42,7 @@ from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.parquet import parquet_frame, read_margins, read_stored, write_stored
 from benchmarks.questions import Key, key_path
 from benchmarks.schema import Benchmark, ScoreTable
-from benchmarks.scores import parse_scores, write_scores
+from benchmarks.scores import parse_scores, score_rows
 from benchmarks.sources.output import replace_durably, sync_folder, write_durably
 from evaluator.submission.runs import Scored
 from evaluator.worker.tasks import Finished, Setting, Task, begun_events
@@ -138,7 +139,7 @@ def handover_files(
             scored.table, submission_id=name, benchmark=scored.benchmark, revision=revision
         )
     else:
-        content = write_scores(scored.table)
+        content = _with_margins(scored.table)
     record = ScoreBundle(
         submission_id=name,
         benchmark=scored.benchmark,
@@ -171,6 +172,14 @@ def read_record(private: Readable, submission_id: str, benchmark: str) -> ScoreB
     if (record.submission_id, record.benchmark) != (submission_id, benchmark):
         raise damaged(path, f"it is of {record.submission_id} on {record.benchmark}")
     return record
+
+
+def _with_margins(table: ScoreTable) -> bytes:
+    """The rows of a scores file and, as further rows, what was said of each comparison."""
+    buffer = BytesIO()
+    rows = pd.concat([score_rows(table), *table.margins.values()], ignore_index=True)
+    rows.to_parquet(buffer, index=False)
+    return buffer.getvalue()
 
 
 def read_table(private: Readable, submission: Submission, record: ScoreBundle) -> ScoreTable:

@@ -71,7 +71,7 @@ python -m evaluator meta BENCHMARK --scores BENCHMARK.scores.parquet
 
 The first takes the scores from here and compares every figure with the published one; the second
 needs nothing but the file. Of a metric that compares two images, `.margins.parquet` holds what it
-said of each comparison; the first command reads it too, and the second cannot. The seed of the resamples is in the result.
+said of each comparison; the first command reads it too, and the second where it lies beside. The seed of the resamples is in the result.
 
 `cases/<benchmark>/<revision>.parquet` says what people said of each pair of a benchmark whose
 answers are public, in cases small enough to look at: one configuration `cases_<benchmark>` each.

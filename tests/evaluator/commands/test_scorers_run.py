@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
-from benchmarks.schema import Questions
+from benchmarks.schema import BETWEEN_TEXTS, Benchmark, Questions, ScoreTable
 from benchmarks.scores import read_scores
 from evaluator.commands import scorers_run
 from evaluator.commands.scorers_run import Facts, write_files
@@ -23,8 +24,11 @@ from evaluator.scorers.in_process import ModelSource
 from evaluator.scorers.registry import Runtime, load_rows
 from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import RunVerdict, ScoreColumn, ShardFolder
+from evaluator.scoring.comparing import Comparisons
 from evaluator.scoring.engine import EngineOptions, run_plan
+from evaluator.submission.scores_file import examine_scores_file
 from leaderboard.records import Cost
+from leaderboard.submission_service import ScoresForm
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import Run, code_of, typed
 from tests.evaluator.scorers.tiny_models import save_clip
@@ -171,6 +175,92 @@ def test_elements_and_answers_have_files_of_their_own(tmp_path: Path) -> None:
     table = read_scores(tmp_path / "s.parquet", toy, toy.answers(None))
     assert table.overall[SCORER].tolist() == [1.0, 2.0, 3.0]
     assert table.elements[SCORER]["score"].tolist() == [0.5]
+
+
+COMPARER = "compare-gpt-4o"
+
+
+def compared(out: Path) -> ScoreTable:
+    """Files of a run of a metric that compares, and what a worker's run would measure."""
+    benchmark = find(load_registry(), "demo_gecko")
+    asked = Comparisons.of(benchmark.questions(None), b"seed")
+    ids = pd.Index(list(asked.pairs), name="pair_id")
+    whole = ScoreColumn(
+        overall=pd.Series(np.random.default_rng(1).normal(size=len(ids)), ids),
+        elements=None,
+        cost=Cost(pairs=len(ids), images=len(ids), seconds=1.0, pairs_per_s=1.0),
+        answers=None,
+        findings=(),
+        environment={"engine": "local"},
+        verdict=RunVerdict(len(ids), len(ids)),
+    )
+    column, began = asked.column(whole), datetime(2026, 1, 1, tzinfo=UTC)
+    row = load_rows()[COMPARER]
+    facts = Facts(row, benchmark, Runtime(), "f", "00", EngineOptions(), None, None, began, 1.0)
+    write_files(out, column, facts)
+    assert column.margins is not None
+    overall = column.overall.to_frame(COMPARER).loc[list(benchmark.answers(None).pair_ids)]
+    return ScoreTable(overall, margins={COMPARER: column.margins})
+
+
+@pytest.mark.parametrize("file", ["s.parquet", "s.csv", "s.scores.parquet"])
+def test_meta_gives_the_rows_of_the_board_for_a_metric_that_compares(
+    run: Run, registry: dict[str, Benchmark], tmp_path: Path, file: str
+) -> None:
+    benchmark = registry["demo_gecko"] = find(load_registry(), "demo_gecko")
+    written = tmp_path / file.replace(".scores", "")
+    table = compared(written)
+    written.rename(tmp_path / file)
+    ended = run("meta", "demo_gecko", "--scores", tmp_path / file, "--json")
+    assert ended.code == 0, ended.err
+    expected = [row.to_json() for row in benchmark.evaluate(table, benchmark.answers(None)).rows]
+    assert json.loads(ended.out) == expected
+    withheld = [row for row in expected if row["note"] == BETWEEN_TEXTS]
+    assert withheld and {row["value"] for row in withheld} == {None}
+
+
+def with_margins_of(folder: Path, **changed: Any) -> None:
+    pd.read_parquet(folder / "s.margins.parquet").assign(**changed).to_parquet(
+        folder / "s.margins.parquet", index=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (lambda folder: (folder / "s.margins.parquet").unlink(), "margins_missing"),
+        (lambda folder: (folder / "s.margins.parquet").write_bytes(b"PAR1"), "bad_margins"),
+        (lambda folder: with_margins_of(folder, metric="another"), "bad_margins"),
+        (lambda folder: with_margins_of(folder, pair_id="another"), "bad_margins"),
+        (lambda folder: with_margins_of(folder, margin="much"), "bad_margins"),
+    ],
+    ids=["none", "damaged", "of another metric", "of another benchmark", "no numbers"],
+)
+def test_scores_of_a_metric_that_compares_are_not_read_without_their_margins(
+    tmp_path: Path, spoil: Callable[[Path], None], code: str
+) -> None:
+    compared(tmp_path / "s.parquet")
+    benchmark = find(load_registry(), "demo_gecko")
+    spoil(tmp_path)
+    with pytest.raises(SubmitterError) as caught:
+        read_scores(tmp_path / "s.parquet", benchmark, benchmark.answers(None))
+    assert caught.value.code == code
+
+
+def test_scores_of_a_metric_that_compares_are_no_submission_of_their_own(tmp_path: Path) -> None:
+    compared(tmp_path / "s.parquet")
+    form = ScoresForm(name="m", version="1", benchmark="demo_gecko")
+    report, file = examine_scores_file(tmp_path / "s.parquet", form, load_registry(), None)
+    assert ([one.code for one in report.problems], file) == (["compares_images"], None)
+
+
+def test_another_metric_with_the_same_file_leaves_no_margins_of_the_one_before(
+    tmp_path: Path,
+) -> None:
+    compared(tmp_path / "s.parquet")
+    assert (tmp_path / "s.margins.parquet").exists()
+    test_elements_and_answers_have_files_of_their_own(tmp_path)
+    assert not (tmp_path / "s.margins.parquet").exists()
 
 
 @pytest.mark.parametrize(
