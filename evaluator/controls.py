@@ -3,7 +3,8 @@
 A sample of images with a prompt each is scored in all combinations, and then changed in ways that
 leave what can be seen and what is asked.
 
-Cost: 24 x 24 pairs, 7 x 24 changed ones and 24 empty prompts, whatever the benchmark.
+Cost: 24 x 24 pairs, 7 x 24 changed ones and 24 empty prompts, whatever the benchmark. A metric that
+compares is asked 24 x 23 pairs and 6 x 24 changed ones, each in both orders.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from benchmarks.schema import Benchmark, Pair, Questions
 from benchmarks.statistics.content_effect import ChangeEffect, content_effect
 from benchmarks.statistics.prompt_effect import MIN_SIZE, Area, prompt_effect
 from evaluator.scoring.asking import PairRequest, RawItem, ScorerClient
-from evaluator.scoring.comparing import AgainstOwnImage
+from evaluator.scoring.comparing import AgainstImage
 from evaluator.trust import canonical_items, output_scores
 from leaderboard.trust import (
     CHANGES,
@@ -124,7 +125,8 @@ def controls(
     """Put a scorer through the controls; what it cannot answer is counted, and never dropped.
 
     `direction`: +1 where higher scores are better, else -1; `rounding`: largest difference that is
-    put down to rounding; `compares`: an image's score is its margin over that of the prompt.
+    put down to rounding; `compares`: an image's score is its margin over that of the prompt, its
+    changes are of its margin over the image of another prompt, and no prompt is empty.
     """
     return controls_of_each(client, crossing, [Output(direction, rounding)], compares=compares)[0]
 
@@ -151,31 +153,41 @@ def controls_of_each(
         return (_undecided(few),) * len(outputs)
     items = {one.image_id: one for one in canonical_items(crossing.questions)}
     there = [items[pair.image_id] for pair in pairs if pair.image_id in items]
-    if compares:
-        own = {
-            text: items[pair.image_id].data
-            for pair, text in zip(pairs, crossing.texts, strict=True)
-            if pair.image_id in items
-        }
-        client = AgainstOwnImage(client, own)
+    own = client if not compares else _against(client, crossing, there, step=0)
     signs = np.array([one.direction for one in outputs], dtype=np.float64)
     try:
-        tables = signs[:, None, None] * _scores(client, crossing, there, len(outputs))
+        tables = signs[:, None, None] * _scores(own, crossing, there, len(outputs))
     except SubmitterError:
         return (_undecided(ENDED, n_cells=len(pairs) ** 2),) * len(outputs)
-    # A longer prompt moves nothing where an image is compared with itself.
+    # A longer prompt is the same for both images of a comparison, and so is an empty one.
     names = [name for name in CHANGES if not (compares and name == "length")]
-    senses, after = _after_changes(client, crossing, there, names, len(outputs))
-    empty = signs[:, None] * _own_scores(client, crossing, there, lambda _: "", len(outputs))
+    other = client if not compares else _against(client, crossing, there, step=1)
+    senses, after = _after_changes(other, crossing, there, names, len(outputs))
+    after *= signs[:, None, None]
+    empty = np.empty((len(outputs), 0))
+    if compares:
+        # Under the prompt of an image, how far the next one's scored above it.
+        places = np.arange(len(pairs))
+        after += tables[:, places, np.roll(places, -1)][:, None]
+    else:
+        empty = signs[:, None] * _own_scores(client, crossing, there, lambda _: "", len(outputs))
     return tuple(
         Controls(
             _prompt_control(crossing, tables[place], empty[place], one.rounding),
-            _content_control(
-                tables[place], names, one.direction * after[place], senses, one.rounding
-            ),
+            _content_control(tables[place], names, after[place], senses, one.rounding),
         )
         for place, one in enumerate(outputs)
     )
+
+
+def _against(
+    client: ScorerClient, crossing: Crossing, items: Sequence[RawItem], step: int
+) -> AgainstImage:
+    """Scores by margins over the image of each prompt, or of the prompt so many places on."""
+    data = {item.image_id: item.data for item in items}
+    named = [pair.image_id for pair in crossing.questions.pairs]
+    images = zip(crossing.texts, named[step:] + named[:step], strict=True)
+    return AgainstImage(client, {text: data[image] for text, image in images if image in data})
 
 
 def _undecided(why_not: str, n_cells: int = 0) -> Controls:
@@ -188,9 +200,9 @@ def _undecided(why_not: str, n_cells: int = 0) -> Controls:
 def _prompt_control(
     crossing: Crossing, table: FloatArray, empty: FloatArray, rounding: float
 ) -> PromptControl:
-    """`table`: shape (P, P), and `empty`: (P,), each image with no prompt; larger is better."""
+    """`table`: shape (P, P); `empty`: (P,), each image with no prompt, (0,) where none was asked."""
     found = prompt_effect(table, np.arange(len(table)), crossing.alike, rounding)
-    change = empty - table.diagonal()
+    change = empty - table.diagonal()[: len(empty)]
     known = ~np.isnan(change)
     return PromptControl(
         verdict=found.verdict,

@@ -19,7 +19,7 @@ from benchmarks.errors import AssayError
 from benchmarks.schema import Pair, Questions
 from benchmarks.statistics.intervals import wilson_low
 from evaluator.scoring.asking import Batch, ClientSource, PairRequest, RawItem, ScorerClient
-from evaluator.scoring.comparing import each_image
+from evaluator.scoring.comparing import each_image, turned
 from evaluator.scoring.engine import answered
 from evaluator.scoring.images import ImageError, canonical_png, one_step_brighter
 from leaderboard.records import OrderFigures
@@ -96,7 +96,7 @@ class Trial:
         comparisons as can tell it.
         """
         figures = order_figures(margins)
-        moved = (margins["margin"] + _turned(margins)).abs()
+        moved = (margins["margin"] + turned(margins)).abs()
         low = figures.alike_low
         check = Check(
             name="places",
@@ -195,7 +195,7 @@ def order_figures(margins: pd.DataFrame) -> OrderFigures:
     Of comparisons that are ties in both orders nothing follows; what only one order answers is
     taken for no agreement.
     """
-    there, back = margins["margin"].to_numpy(), _turned(margins)
+    there, back = margins["margin"].to_numpy(), turned(margins)
     answered = there[~np.isnan(there)]
     decided = np.nan_to_num([there, back]).any(axis=0)
     n = int(decided.sum()) // 2
@@ -207,15 +207,6 @@ def order_figures(margins: pd.DataFrame) -> OrderFigures:
         first=float((0.5 + 0.5 * np.sign(answered)).mean()) if answered.size else None,
         one_order=int((np.isnan(there) != np.isnan(back)).sum()) // 2,
     )
-
-
-def _turned(margins: pd.DataFrame) -> NDArray[np.float64]:
-    """Margin of each line's comparison in the other order, shape (n,)."""
-    first, second = margins["pair_id"], margins["other_id"]
-    of_both = pd.Series(
-        margins["margin"].to_numpy(), index=pd.MultiIndex.from_arrays([second, first])
-    )
-    return of_both.reindex(pd.MultiIndex.from_arrays([first, second])).to_numpy(np.float64)
 
 
 def _or_zero(figure: float) -> float:

@@ -474,7 +474,7 @@ class PreferenceBenchmark(CardBenchmark):
 def margins_of(
     table: pd.DataFrame, answers: PreferenceAnswers, otherwise: FloatArray
 ) -> FloatArray:
-    """Margins of a metric that compares, shape (n,): means of both orders; NaN where it gave none.
+    """Margins of a metric that compares, shape (n,): means of both orders; NaN where one is missing.
 
     `table`: see `ScoreTable.margins`; `otherwise`: shape (n,), of comparisons it was not asked: of
     these the sign counts, and they are as close as the closest that it was asked.
@@ -483,7 +483,8 @@ def margins_of(
     first, second = (ids.get_indexer(pd.Index(table[name])) for name in ("pair_id", "other_id"))
     turned = np.where(first < second, 1.0, -1.0)
     key = np.minimum(first, second) * len(ids) + np.maximum(first, second)
-    of_key = (table["margin"] * turned).groupby(key).mean()
+    # What one order says alone may be said of the place.
+    of_key = (table["margin"] * turned).groupby(key).sum(min_count=2) / 2
     a, b = answers.compared.a, answers.compared.b
     wanted = np.minimum(a, b) * len(ids) + np.maximum(a, b)
     found = of_key.reindex(wanted).to_numpy(np.float64) * np.where(a < b, 1.0, -1.0)

@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
+from benchmarks.arrays import FloatArray
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.questions import BETWEEN_PAIRS
 from benchmarks.schema import Method, Pair, Questions
@@ -116,7 +117,7 @@ class Comparisons:
     def column(self, asked: ScoreColumn) -> ScoreColumn:
         """Scores of the benchmark's pairs from margins: strengths within each text.
 
-        A pair of no comparison that was answered has none.
+        A pair of no comparison that was answered in both orders has none.
         """
         both = pd.DataFrame(self.pairs.values(), columns=["pair_id", "other_id"])
         margins = both.assign(margin=asked.overall.loc[list(self.pairs)].to_numpy())
@@ -132,7 +133,8 @@ class Comparisons:
         found = pd.Series(
             math.nan, index=pd.Index(list(self.text_of), name="pair_id"), name="score"
         )
-        known = margins[margins["margin"].notna()]
+        # What one order says alone may be said of the place.
+        known = margins[(margins["margin"] + turned(margins)).notna()]
         codes, names = pd.factorize(pd.concat([known["pair_id"], known["other_id"]]))
         first, second = codes[: len(known)], codes[len(known) :]
         won = 0.5 + 0.5 * np.sign(known["margin"].to_numpy())
@@ -177,6 +179,15 @@ def scheduled(pairs: Sequence[str], seed: bytes) -> Iterator[tuple[str, str]]:
         )
 
 
+def turned(margins: pd.DataFrame) -> FloatArray:
+    """Margin of each line's comparison in the other order, shape (n,); NaN where there is none."""
+    first, second = margins["pair_id"], margins["other_id"]
+    of_both = pd.Series(
+        margins["margin"].to_numpy(), index=pd.MultiIndex.from_arrays([second, first])
+    )
+    return of_both.reindex(pd.MultiIndex.from_arrays([first, second])).to_numpy(np.float64)
+
+
 def _lists_of(questions: Questions) -> list[list[str]]:
     """Pairs by text."""
     found: dict[str, list[str]] = {}
@@ -194,15 +205,15 @@ def _read_both(first: Callable[[], bytes], second: Callable[[], bytes]) -> bytes
 
 
 @dataclass(frozen=True)
-class AgainstOwnImage:
-    """A client that scores an image with a prompt by its margin over the prompt's own image.
+class AgainstImage:
+    """A client that scores an image with a prompt by its margin over one image of that prompt.
 
-    The mean of both orders; an image is level with itself, and with a prompt that has no image of
-    its own there is no score.
+    The mean of both orders; an image is level with itself, and with a prompt that has no image
+    there is no score.
     """
 
     client: ScorerClient  # of a metric that compares
-    own: Mapping[str, bytes]  # prompt to its image
+    image_of: Mapping[str, bytes]  # prompt to its image
     asks_elements: bool = False
 
     @property
@@ -222,10 +233,10 @@ class AgainstOwnImage:
     def ask(self, items: Sequence[Item]) -> Reply:
         """See `ScorerClient`."""
         wanted = [
-            (item.image.content, self.own[one.prompt], one)
+            (item.image.content, self.image_of[one.prompt], one)
             for item in items
             for one in item.asked
-            if self.own.get(one.prompt, item.image.content) != item.image.content
+            if self.image_of.get(one.prompt, item.image.content) != item.image.content
         ]
         margins: list[float] = []
         for start in range(0, len(wanted), _AT_ONCE):
@@ -243,9 +254,9 @@ class AgainstOwnImage:
         found = iter(zip(margins[::2], margins[1::2], strict=True))
 
         def verdict(image: bytes, prompt: str) -> Verdict:
-            if prompt not in self.own:
+            if prompt not in self.image_of:
                 return Verdict.of(math.nan)
-            if self.own[prompt] == image:
+            if self.image_of[prompt] == image:
                 return Verdict(0.0)
             there, back = next(found)
             return Verdict.of((there - back) / 2)

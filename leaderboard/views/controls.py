@@ -38,9 +38,10 @@ def prompt_figures(control: PromptControl) -> list[tuple[str, str]]:
     if not control.n_cells:
         return []
     missing = f"{control.n_missing:,} of {control.n_cells:,} scores missing"
-    empty = f"{control.n_empty_missing:,} of {control.n_empty:,} with an empty prompt"
+    if control.n_empty:  # a metric that compares two images is asked none
+        missing += f", {control.n_empty_missing:,} of {control.n_empty:,} with an empty prompt"
     sizes = f"{count(control.n_prompts, 'prompt')} with {count(control.n_images, 'image')}"
-    found = [("Scored", f"{sizes}; {missing}, {empty}")]
+    found = [("Scored", f"{sizes}; {missing}")]
     if control.centred is None:
         return found
     shares = control.image_share, control.prompt_share, control.both_share
@@ -51,7 +52,11 @@ def prompt_figures(control: PromptControl) -> list[tuple[str, str]]:
         *([("AUC within skills, centred", _area(control.within))] if control.within else []),
         ("Match effect", f"{_signed(control.match)} (standard error {number(control.match_se)})"),
         ("Variance explained", f"image alone {image}, prompt alone {prompt}, both {both}"),
-        ("Mean change under an empty prompt", _signed(control.empty_change)),
+        *(
+            [("Mean change under an empty prompt", _signed(control.empty_change))]
+            if control.n_empty
+            else []
+        ),
         *found,
     ]
 

@@ -36,6 +36,7 @@ from evaluator.scoring.comparing import unpacked
 from evaluator.scoring.contract import Verdict
 from evaluator.trust import tried
 from leaderboard.trust import CHANGES, ChangeName, PromptControl, TrustReport
+from leaderboard.views.controls import prompt_figures
 from tests.benchmarks.toy import Toy
 from tests.evaluator.test_trust import Batch, FakeClient, Judge, opened, picture
 
@@ -463,9 +464,45 @@ def test_a_metric_that_compares_is_asked_about_each_image_against_the_prompts_ow
     client = Comparer(margin)
     found = controls(client, crossed(questions(), b"key"), compares=True)
     assert found.prompt.verdict == verdict
-    assert (found.prompt.n_missing, found.prompt.n_empty_missing) == (0, SIZE)
+    assert (found.prompt.n_missing, found.prompt.n_empty, found.prompt.empty_change) == (0, 0, None)
+    assert "empty" not in "".join(map("".join, prompt_figures(found.prompt)))
     assert found.prompt.raw is not None
     assert found.prompt.raw.value == (1.0 if verdict == "uses_the_prompt" else 0.5)
     assert client.asked == 2 * (SIZE * (SIZE - 1) + 6 * SIZE)
     assert [one.name for one in found.content.changes] == [n for n in CHANGES if n != "length"]
     assert all(not one.n_missing for one in found.content.changes)
+
+
+class Preferring(Comparer):
+    """Compares by the scores of a judge: their difference, or which one is larger."""
+
+    def __init__(self, judge: Judge, *, choose: bool) -> None:
+        super().__init__(lambda _wanted, a, b: float(np.sign(a - b)) if choose else a - b)
+        self._judge = judge
+
+    def _verdict(self, item: Item) -> Verdict:
+        both = unpacked(item.image.content)
+        assert both is not None
+        a, b = self._judge([(opened(one), item.asked[0].prompt) for one in both])
+        return Verdict.of(self._margin(0.0, a, b))
+
+
+def slightly(batch: Batch) -> list[float]:
+    """The match, and between equal matches the brighter image."""
+    return [t + b / 1e6 for t, b in zip(told(batch), brightness(batch), strict=True)]
+
+
+@pytest.mark.parametrize("choose", [False, True], ids=["margins", "choices"])
+@pytest.mark.parametrize(
+    ("judge", "moved"),
+    [(slightly, set()), PLANTED["loves detail"]],
+    ids=["match", "detail"],
+)
+def test_a_preference_that_the_match_outweighs_moves_no_comparison(
+    judge: Judge, moved: set[ChangeName], *, choose: bool
+) -> None:
+    """Beside itself the least preference would decide: an image is changed beside another one."""
+    crossing = crossed(painted(), b"key")
+    found = controls(Preferring(judge, choose=choose), crossing, compares=True).content
+    assert {one.name for one in found.changes if one.verdict == "moved"} == moved
+    assert found.verdict == ("moved" if moved else "steady")

@@ -266,12 +266,17 @@ def compared(
     return {row.measure: row for row in found.rows if row.split is None and row.skill is None}
 
 
+def in_both_orders(*lines: tuple[str, str, float]) -> list[tuple[str, str, float]]:
+    """Margins that say the same in the other order."""
+    return [one for a, b, margin in lines for one in ((a, b, margin), (b, a, -margin))]
+
+
 def test_a_metric_that_compares_is_measured_by_what_it_said_of_each_pair(tmp_path: Path) -> None:
     """A circle, which no scores can say: every pair of the list is right but one, which is tied."""
     rows = [{"p": "p", "images": ["a", "b", "c"], "ranks": [1, 2, 3]}]
     one = benchmark(tmp_path, rows, {"ranks": "ranks"}, RANKS)
     a, b, c = "a", "b", "c"
-    lines = [(a, b, 2.0), (b, a, -1.0), (b, c, 0.5), (c, b, NAN), (a, c, 1.0), (c, a, 1.0)]
+    lines = [(a, b, 2.0), (b, a, -1.0), (b, c, 0.5), (c, b, -0.5), (a, c, 1.0), (c, a, 1.0)]
     found = compared(one, {a: 0.0, b: 0.0, c: 0.0}, lines)
     assert found["accuracy"].value == pytest.approx(2 / 3)
     assert found["accuracy_half"].value == pytest.approx(2.5 / 3)
@@ -281,17 +286,30 @@ def test_a_metric_that_compares_is_measured_by_what_it_said_of_each_pair(tmp_pat
     )
 
 
+@pytest.mark.parametrize("other", [[("b", "a", NAN)], []], ids=["without an answer", "not there"])
+def test_what_one_order_alone_says_is_missing(
+    tmp_path: Path, other: list[tuple[str, str, float]]
+) -> None:
+    """A judge that prefers the first place, and fails in the other order, knows nothing."""
+    rows = [{"p": "p", "images": ["a", "b"], "ranks": [1, 2]}]
+    one = benchmark(tmp_path, rows, {"ranks": "ranks"}, RANKS)
+    found = compared(one, {"a": 1.0, "b": -1.0}, [("a", "b", 1.0), *other])
+    assert (found["accuracy"].value, found["accuracy"].n_missing) == (0.0, 2)
+    assert found["accuracy_half"].value == 0.5
+    assert "counted as wrong: 1" in found["accuracy"].note
+
+
 def test_a_pair_that_was_not_compared_has_the_difference_of_strengths(tmp_path: Path) -> None:
     rows = [{"p": "p", "images": ["a", "b", "c"], "ranks": [1, 2, 3]}]
     one = benchmark(tmp_path, rows, {"ranks": "ranks"}, RANKS)
     a, b, c = "a", "b", "c"
-    found = compared(one, {a: 1.0, b: 0.0, c: -1.0}, [(a, b, -1.0), (b, c, NAN)])
+    found = compared(one, {a: 1.0, b: 0.0, c: -1.0}, in_both_orders((a, b, -1.0), (b, c, NAN)))
     assert found["accuracy"].value == pytest.approx(1 / 3)
 
 
 def test_what_was_not_answered_is_missing_whatever_other_answers_say(tmp_path: Path) -> None:
     rows = [{"p": "p", "images": ["a", "b", "c"], "ranks": [1, 2, 3]}]
-    lines = [("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", NAN)]
+    lines = in_both_orders(("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", NAN))
     found = {
         missing: compared(
             benchmark(tmp_path / missing, rows, {"ranks": "ranks"}, RANKS,
