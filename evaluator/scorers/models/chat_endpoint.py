@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -146,6 +147,7 @@ class ChatEndpoint:
         self._about = endpoint.model(model)
         self._requests = EndpointRequests(endpoint, sleep=sleep, clock=clock)
         self._replies, self._budget = self._requests.replies, self._requests.budget
+        self._refused: list[KeptReply] = []  # before any request was answered: not kept yet
         self._client = _BoundedClient(self._requests, f"{endpoint.address}/chat/completions")
 
     def ask(self, requests: Sequence[ChatRequest]) -> list[Replied]:
@@ -174,17 +176,18 @@ class ChatEndpoint:
 
     def _one(self, request: ChatRequest, told: str, stopped: threading.Event) -> Replied:
         digest = hashlib.sha256(told.encode()).hexdigest()
-        kept = self._kept(digest)
-        if kept is None:
-            return self._answered(request, told, digest, stopped)
-        self._requests.worked = True
-        return kept
+        replied = self._kept(digest) or self._answered(request, told, digest, stopped)
+        if replied.reply is not None:
+            self._requests.worked = True
+        self._keep_refusals()
+        return replied
 
     def _kept(self, digest: str) -> Replied | None:
         """The reply that is kept; one that is no reply, of an older version, is not kept on."""
         kept = self._replies.find(digest)
         if kept is None:
-            return None
+            problem = self._replies.find_refusal(digest)
+            return None if problem is None else Replied(None, problem)
         content, usd = kept
         try:
             return Replied(ChatReply.model_validate_json(content), usd=usd)
@@ -226,15 +229,25 @@ class ChatEndpoint:
         try:
             return self._requests.answer(send, stopped)
         except RequestFailure as failed:
+            if failed.of_the_request:
+                self._refused.append(self._record(told, digest, str(failed), 0.0))
             return Replied(None, str(failed))
+
+    def _keep_refusals(self) -> None:
+        """Keep the refusals so far, once something was answered: else all may be refused for now."""
+        with suppress(IndexError):  # Another thread has kept the last one.
+            while self._requests.worked:
+                self._replies.add_refusal(self._refused.pop())
 
     def _keep(self, told: str, digest: str, content: str, reply: ChatReply) -> float:
         """Keep a reply; gives what it cost."""
         usd = self._usd(reply)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        kept = KeptReply(digest, self.endpoint.name, self.model, told, content, usd, now)
-        self._budget.keep(kept)
+        self._budget.keep(self._record(told, digest, content, usd))
         return usd
+
+    def _record(self, told: str, digest: str, content: str, usd: float) -> KeptReply:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return KeptReply(digest, self.endpoint.name, self.model, told, content, usd, now)
 
     def _usd(self, reply: ChatReply) -> float:
         """What a reply cost, by the tokens that it tells."""

@@ -21,6 +21,10 @@ create table if not exists replies (
     digest text primary key, endpoint text not null, model text not null,
     request text not null, reply text not null, usd real not null, made_at text not null
 ) strict;
+create table if not exists refusals (
+    digest text primary key, endpoint text not null, model text not null,
+    request text not null, problem text not null, usd real not null, made_at text not null
+) strict;
 create table if not exists spending (endpoint text primary key, usd real not null) strict;
 """
 
@@ -69,6 +73,19 @@ class ReplyCache:
         """Let go of the reply to a request; what it cost stays counted."""
         with self._opened() as database:
             database.execute("delete from replies where digest = ?", (digest,))
+
+    def find_refusal(self, digest: str) -> str | None:
+        """Why a request has no reply; None where it was never refused for good."""
+        with self._opened() as database:
+            asked = "select problem from refusals where digest = ?"
+            found = database.execute(asked, (digest,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def add_refusal(self, refused: KeptReply) -> None:
+        """Keep why a request has no reply, which stands in the place of one."""
+        with self._opened() as database:
+            values = astuple(refused)
+            database.execute("insert or replace into refusals values (?, ?, ?, ?, ?, ?, ?)", values)
 
     def spend(self, endpoint: str, usd: float) -> None:
         """Count what a request has cost."""

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,7 +25,7 @@ from evaluator.scorers.endpoints import find_endpoint, read_endpoints
 from evaluator.scorers.families.endpoint_judge import FAMILY, EndpointJudgeOptions
 from evaluator.scorers.in_process import ModelSource, fingerprint_of
 from evaluator.scorers.models.chat_endpoint import ChatEndpoint, ChatRequest
-from evaluator.scorers.models.endpoint_requests import RequestRate
+from evaluator.scorers.models.endpoint_requests import EndpointRequests, RequestFailure, RequestRate
 from evaluator.scorers.models.judge_replies import LONGEST_KEPT
 from evaluator.scorers.models.reply_cache import ReplyCache
 from evaluator.scorers.registry import Runtime, ScorerRow, load_rows, load_scorer
@@ -41,6 +42,7 @@ from tests.evaluator.scorers.chat_server import (
     chat_server,
     completion,
     endpoints_file,
+    honest,
     log_probabilities,
 )
 from tests.evaluator.scorers.common import refusal
@@ -447,6 +449,61 @@ def test_a_spent_budget_stops_a_run_which_goes_on_where_it_stopped(
     endpoints_file(tmp_path, address, budget_usd=30 * one_usd)
     assert len(verdicts(row_of(), images, prompts)) == 20
     assert len(served.bodies) == 20
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(PlainTextResponse("no", status) for status in (400, 413, 415, 422)),
+        PlainTextResponse("<html>"),
+        JSONResponse(completion("y" * 120_000)),
+    ],
+    ids=["400", "413", "415", "422", "no reply", "too long"],
+)
+def test_a_request_that_was_refused_for_good_is_not_made_again_by_a_second_run(
+    served: ChatServer, answer: Response
+) -> None:
+    images = pictures(3)
+    refused = PROMPTS[0]
+
+    def behave(body: Any) -> Any:
+        return answer if refused in body["messages"][0]["content"][1]["text"] else honest(body)
+
+    served.behaviour = behave
+    first = verdicts(row_of(), images, PROMPTS)
+    assert [math.isnan(one.score) for one in first] == [True, False, False]
+    asked = len(served.bodies)
+    served.behaviour = always(Response(status_code=404))  # The model is retired.
+    assert repr(verdicts(row_of(), images, PROMPTS)) == repr(first)
+    assert len(served.bodies) == asked
+
+
+def test_while_nothing_is_answered_no_refusal_is_kept_and_what_is_can_be_removed(
+    served: ChatServer, tmp_path: Path
+) -> None:
+    images = pictures(2)
+    served.behaviour = always(REFUSED)
+    verdicts(row_of(), images[:1], PROMPTS[:1])
+    served.behaviour = honest
+    (found,) = verdicts(row_of(), images[:1], PROMPTS[:1])
+    assert not math.isnan(found.score)
+    served.behaviour = always(REFUSED)
+    verdicts(row_of(), images, PROMPTS[:2])
+    asked = len(served.bodies)
+    verdicts(row_of(), images, PROMPTS[:2])
+    assert len(served.bodies) == asked
+    with closing(sqlite3.connect(tmp_path / "replies.sqlite")) as kept, kept:
+        kept.execute("delete from refusals")
+    served.behaviour = honest
+    assert not any(math.isnan(one.score) for one in verdicts(row_of(), images, PROMPTS[:2]))
+
+
+def test_a_run_that_is_stopped_refuses_nothing_for_good(served: ChatServer) -> None:
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(RequestFailure) as caught:
+        EndpointRequests(find_endpoint("here")).answer(dict, stopped)
+    assert not caught.value.of_the_request
 
 
 LONG = completion("y" * 120_000, usage={"prompt_tokens": 10**6, "completion_tokens": 10**5})
