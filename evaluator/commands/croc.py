@@ -158,8 +158,9 @@ def prompts(
         skills={one.key: one.skill for one in properties_of(about, draws.value)},
     )
     prices = find_endpoint(endpoint).model(model) if endpoint else None
-    folder.check(run, but=() if endpoint else ("model",))  # whose commit is known once it is open
-    expected = plan_of(requests, run, guide, list(folder.replies(run)), prices)
+    # The commit of a model is known once it is open.
+    there = folder.check(run, but=() if endpoint else ("model",))
+    expected = plan_of(requests, run, guide, there, prices)
     if plan and as_json:
         typer.echo(json.dumps(asdict(expected)))
         return

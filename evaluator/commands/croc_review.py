@@ -186,7 +186,9 @@ def _export_lines(report: dict[str, Any], images: ReviewSet, out: Path) -> Itera
     if report["missing_images"]:
         yield Text(f"Listed, but not in the folder: {', '.join(report['missing_images'])}")
     if n := report["decided_images_gone"]:
-        yield Text(f"Decided, but no longer in the folder, so they do not count: {n:,} images")
+        yield Text(f"Decided, but gone or replaced since, so they do not count: {n:,} images")
+    if n := report["decided_images_unhashed"]:
+        yield Text(f"Decided with an earlier version, so not known to be the same: {n:,} images")
     if n := report["decisions_unread"]:
         yield Text(f"Decisions that cannot be read, so they do not count: {n:,} lines")
     for one in report["agreement"]["raters"]:

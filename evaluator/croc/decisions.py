@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +36,8 @@ class Decision(Frozen):
     pair: str  # its key
     keep: dict[str, bool | None] = Field(min_length=1)
     """Path of an image to whether it stays; null: the rater takes it back."""
+    seen: dict[str, str] = Field(default_factory=dict)
+    """Path of an image to a hash of what the rater saw of it; of earlier versions there is none."""
     repeat: bool = False
     """Whether the row was shown again, to see whether the rater says the same."""
     at: datetime
@@ -55,6 +57,7 @@ class RaterDecisions:
     """What stands of one rater's decisions."""
 
     stays: dict[ShownImage, bool] = field(default_factory=dict)
+    seen: dict[ShownImage, str] = field(default_factory=dict)  # hashes, where there are some
     rows: dict[tuple[ShownImage, ...], None] = field(default_factory=dict)  # in the order decided
 
     def take(self, line: Decision) -> None:
@@ -62,9 +65,18 @@ class RaterDecisions:
         self.rows.pop(line.images, None)
         for shown, stays in zip(line.images, line.keep.values(), strict=True):
             self.stays.pop(shown, None)
+            self.seen.pop(shown, None)
             if stays is not None:
                 self.stays[shown] = stays
                 self.rows[line.images] = None
+                if hashed := line.seen.get(shown[1]):
+                    self.seen[shown] = hashed
+
+    def only(self, counts: Callable[[ShownImage, str | None], bool]) -> RaterDecisions:
+        """Those about images that count, given the hash of what the rater saw of each."""
+        stays = {one: s for one, s in self.stays.items() if counts(one, self.seen.get(one))}
+        rows = {row: None for row in self.rows if any(one in stays for one in row)}
+        return RaterDecisions(stays, {k: v for k, v in self.seen.items() if k in stays}, rows)
 
     def of(self, *, repeat: bool) -> dict[tuple[str, str], bool]:
         """Pair and path of each image that was decided, and whether it stays."""
@@ -87,6 +99,16 @@ class DecisionLog(LineLog[Decision]):
         self.raters.clear()
 
 
-def decided(rater: str, pair: str, keep: Mapping[str, bool | None], *, repeat: bool) -> Decision:
+def decided(
+    rater: str,
+    pair: str,
+    keep: Mapping[str, bool | None],
+    seen: Mapping[str, str] | None = None,
+    *,
+    repeat: bool,
+) -> Decision:
     """A decision that is made now."""
-    return Decision(rater=rater, pair=pair, keep=dict(keep), repeat=repeat, at=datetime.now(UTC))
+    now = datetime.now(UTC)
+    return Decision(
+        rater=rater, pair=pair, keep=dict(keep), seen=dict(seen or {}), repeat=repeat, at=now
+    )

@@ -14,6 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
+import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +36,7 @@ from leaderboard.records import ModelCard
 
 CARD, REPORT = "card.toml", "report.json"
 _WRITING, _DRAWING = "writing", "drawing"
+_LONGEST_NAME = 60
 ModelKey = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
 
 
@@ -144,9 +147,28 @@ class CrocFolder:
 
     @property
     def name(self) -> str:
-        """Of the benchmark, from that of the folder."""
-        name = re.sub(r"[^a-z0-9]+", "_", self.path.absolute().name.lower()).strip("_")
-        return name[:60] or "croc"
+        """Of the benchmark: as its card says, else from that of the folder.
+
+        A hash stands behind a name that lost letters, so that those of two folders differ.
+
+        Raises:
+            SubmitterError: `bad_croc_folder`: the card says none.
+        """
+        card = self.path / CARD
+        if card.is_file():
+            try:
+                named = tomllib.loads(card.read_text("utf-8"))["name"]
+            except (ValueError, KeyError) as error:
+                raise self._bad(f"{CARD} has no name") from error
+            if not isinstance(named, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_]{0,59}", named):
+                raise self._bad(f"{CARD} has a name that is not of a-z, 0-9 and _")
+            return named
+        of_folder = unicodedata.normalize("NFC", self.path.absolute().name.lower())
+        plain = re.sub(r"[^a-z0-9]+", "_", of_folder).strip("_")
+        if plain and of_folder.isascii() and len(plain) <= _LONGEST_NAME:
+            return plain
+        digest = hashlib.sha256(of_folder.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        return f"{plain[: _LONGEST_NAME - 9] or 'croc'}_{digest}"
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -177,16 +199,19 @@ class CrocFolder:
         return sorted(found, key=lambda run: run.order)
 
     def begin(self, run: WritingRun) -> WritingRun:
-        """Go on with a prompt file, or begin one.
+        """Go on with a prompt file, or begin one; one that has no pair yet begins anew.
 
         Raises:
             SubmitterError: `other_settings`: the file was asked for otherwise.
         """
-        self.check(run)
+        kept = self.check(run)
         there = {one.key: one for one in self._begun()}
-        if run.key in there:
-            return there[run.key]
         order = 1 + max((one.order for one in there.values()), default=-1)
+        if run.key in there:
+            if kept or not self._otherwise(there[run.key], run):
+                return there[run.key]
+            self._replies(run).unlink(missing_ok=True)
+            order = there[run.key].order
         run = run.model_copy(update={"order": order})
         _write(self.path / _WRITING / f"{run.key}.json", run.model_dump_json(indent=1))
         return run
@@ -194,27 +219,36 @@ class CrocFolder:
     def _begun(self) -> list[WritingRun]:
         return self.runs() if any((self.path / _WRITING).glob("*.json")) else []
 
-    def check(self, run: WritingRun, but: Collection[str] = ()) -> None:
-        """Refuse to go on with a prompt file that was asked for otherwise.
+    def check(self, run: WritingRun, but: Collection[str] = ()) -> list[KeptReply]:
+        """The replies that a run goes on from: none where they hold no pair and were asked for otherwise.
 
         `but`: settings that are not known yet.
 
         Raises:
-            SubmitterError: `other_settings`.
+            SubmitterError: `other_settings`: pairs are there that were asked for otherwise.
         """
         before = next((one for one in self._begun() if one.key == run.key), run)
-        was, now = before.model_dump(), run.model_dump()
-        told = "; ".join(
-            f"{key}: {str(was[key])[:80]} there, {str(now[key])[:80]} now"
-            for key in now
-            if key not in {"order", *but} and was[key] != now[key]
-        )
-        if told:
+        kept = list(self.replies(run))
+        told = self._otherwise(before, run, but)
+        if not told:
+            return kept
+        if any(isinstance(_pair(one, before.most_words), WrittenPair) for one in kept):
             raise SubmitterError(
                 "other_settings",
                 f"{self.path} holds prompts of {run.key} made otherwise: {told}.",
                 "Name a new folder, or another --text-model or --image-model.",
             )
+        return []
+
+    @staticmethod
+    def _otherwise(before: WritingRun, run: WritingRun, but: Collection[str] = ()) -> str:
+        """What two settings differ in, in words."""
+        was, now = before.model_dump(), run.model_dump()
+        return "; ".join(
+            f"{key}: {str(was[key])[:80]} there, {str(now[key])[:80]} now"
+            for key in now
+            if key not in {"order", *but} and was[key] != now[key]
+        )
 
     def _replies(self, run: WritingRun) -> Path:
         return self.path / _WRITING / f"{run.key}.jsonl"
@@ -347,7 +381,7 @@ class CrocFolder:
         draws = ", ".join(dict.fromkeys(run.draws for run in runs))
         return card_text(
             self.name,
-            self.name.replace("_", " ").capitalize(),
+            re.sub(r"[\W_]+", " ", self.path.absolute().name).strip().capitalize() or self.name,
             [(run.image_model, run.text_model) for run in runs],
             list(dict.fromkeys(s for run in runs for s in run.skills.values())),
             self.images_per_prompt(),
@@ -370,7 +404,8 @@ def nothing_written(why: str) -> SubmitterError:
     return SubmitterError(
         "nothing_written",
         f"The model has written no prompt pair: {why}.",
-        "Look at the replies in writing/; use another language model, or raise --max-tokens.",
+        "Look at the replies in writing/; use another language model, or raise --max-tokens where "
+        "replies were cut.",
     )
 
 

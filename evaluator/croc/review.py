@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from pathlib import Path
 
 from evaluator.croc.decisions import DecisionLog, RaterDecisions, ShownImage, decided
 from evaluator.croc.review_set import ReviewImage, ReviewPair, ReviewSet
@@ -29,13 +30,6 @@ class ReviewRow:
         """Its images, as decisions name them."""
         there = (image for image in self.images if image is not None)
         return tuple((self.pair.key, image.path, self.repeat) for image in there)
-
-    @property
-    def digest(self) -> str:
-        """Tells it from every other row, in whatever order or folder."""
-        paths = [image and image.path for image in self.images]
-        said = json.dumps([self.pair.key, self.pair.texts, paths, self.repeat])
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -59,8 +53,12 @@ class Review:
     ) -> None:
         self.images = images
         self.log = log
-        self.n_gone = 0  # images in the last `votes` that are in the folder no longer
+        # Of the last `votes`: images that went or were replaced since a rater decided them, and
+        # images decided with an earlier version, which kept nothing to tell a replaced one by.
+        self.n_gone = self.n_unhashed = 0
         self._seed, self._repeats = seed, repeats
+        # By pair and path, of what was looked at; anew where a row is shown or decided, or votes counted.
+        self._hashes: dict[tuple[str, str], str] = {}
         self.rows_of = lru_cache(maxsize=64)(self._rows_of)
 
     def _rows_of(self, rater: str) -> tuple[ReviewRow, ...]:
@@ -89,7 +87,15 @@ class Review:
         """Record what stays of a row; None for a side without an image."""
         row = self.rows_of(rater)[place]
         said = {i.path: k for i, k in zip(row.images, keep, strict=True) if i is not None}
-        self.log.add(decided(rater, row.pair.key, said, repeat=row.repeat))
+        seen = {path: self._look_at(row.pair.key, path) for path in said}
+        self.log.add(decided(rater, row.pair.key, said, seen, repeat=row.repeat))
+
+    def digest(self, row: ReviewRow) -> str:
+        """Tells what a row shows from all else, in whatever order or folder."""
+        key = row.pair.key
+        hashes = [image and (image.path, self._look_at(key, image.path)) for image in row.images]
+        said = json.dumps([key, row.pair.texts, hashes, row.repeat])
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     def undo(self, rater: str) -> int | None:
         """Take the rater's last decision back; returns its place, None where there is none."""
@@ -120,18 +126,52 @@ class Review:
     def votes(self) -> dict[tuple[str, str], dict[str, bool]]:
         """Pair and path of each decided image to what each rater said when it was first shown."""
         self.log.refresh()
+        self._hashes.clear()
         found: dict[tuple[str, str], dict[str, bool]] = {}
+        gone: set[tuple[str, str]] = set()
+        unhashed: set[tuple[str, str]] = set()
         for rater, decisions in self.log.raters.items():
-            for image, stays in decisions.of(repeat=False).items():
+            counting = decisions.only(self._counts)
+            of_rater = counting.of(repeat=False)
+            gone |= decisions.of(repeat=False).keys() - of_rater.keys()
+            unhashed |= {(pair, path) for pair, path, _ in counting.stays.keys() - counting.seen}
+            for image, stays in of_rater.items():
                 found.setdefault(image, {})[rater] = stays
-        there = {image: said for image, said in found.items() if image in self.images.known}
-        self.n_gone = len(found) - len(there)
-        return there
+        self.n_gone, self.n_unhashed = len(gone), len(unhashed)
+        return found
 
     def of(self, rater: str) -> RaterDecisions:
-        """What stands of a rater's decisions."""
+        """What stands of a rater's decisions about the images as they are."""
         self.log.refresh()
-        return self.log.raters.get(rater, RaterDecisions())
+        return self.log.raters.get(rater, RaterDecisions()).only(self._counts)
+
+    def _counts(self, shown: ShownImage, seen: str | None) -> bool:
+        """Whether an image is in the folder, and is what the rater saw as far as that is known."""
+        pair, path, _ = shown
+        if (pair, path) not in self.images.known:
+            return False
+        return seen is None or seen == (self._hashes.get((pair, path)) or self._look_at(pair, path))
+
+    def _look_at(self, pair: str, path: str) -> str:
+        """Hash of an image as it is now, and of the texts that it is seen with."""
+        said = json.dumps([_file_hash(self.images.root / path), self.images.texts[pair]])
+        self._hashes[pair, path] = found = hashlib.sha256(said.encode()).hexdigest()[:16]
+        return found
+
+
+def _file_hash(place: Path) -> str:
+    """SHA-256 of a file, which is read where it changed; empty where it cannot be."""
+    try:
+        there = place.stat()
+        return _content_hash(place, there.st_mtime_ns, there.st_size)
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=1 << 18)
+def _content_hash(place: Path, *_: int) -> str:
+    with place.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _random(seed: int, rater: str) -> random.Random:

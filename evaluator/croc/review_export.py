@@ -114,6 +114,7 @@ def report_of(kept: KeptImages, agreement: Agreement, review: Review) -> dict[st
         "missing_images": kept.missing,
         "decisions_unread": len(review.log.unread),
         "decided_images_gone": review.n_gone,
+        "decided_images_unhashed": review.n_unhashed,
         "agreement": asdict(agreement),
     }
     return {key: finite(value) for key, value in told.items()}

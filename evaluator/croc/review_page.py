@@ -90,7 +90,7 @@ async def _guarded(request: Request, go_on: Any, token: str) -> Response:
         if not _same(request.query_params.get("token", ""), token):
             return HTMLResponse("The address needs the token of this review: ?token=...", 403)
         entered = RedirectResponse("./", 303)
-        entered.set_cookie(_COOKIE, token, httponly=True, samesite="strict")
+        entered.set_cookie(_COOKIE, token, httponly=True, samesite="lax")
         return entered
     answer: Response = await go_on(request)
     for name, value in _HEADERS.items():
@@ -171,9 +171,9 @@ class ReviewPage:
         said = (prompt, contrast)
         with self._one_at_a_time:
             there = self._existing(name, place)
-            if there.digest != row:
+            if self._review.digest(there) != row:
                 return self._row(
-                    name, place, "The rows were put in another order; this one is next.", 409
+                    name, place, "The rows or their images changed; this one is next.", 409
                 )
             if any(i is not None and not s for i, s in zip(there.images, said, strict=True)):
                 return self._row(name, place, "Say of each image whether it stays.", 400)
@@ -216,7 +216,7 @@ class ReviewPage:
             status,
             rater=rater,
             place=place,
-            digest=row.digest,
+            digest=self._review.digest(row),
             told=self._review.images.properties[row.pair.category],
             progress=self._review.progress(rater),
             sides=list(self._sides(rater, row)),
@@ -261,7 +261,12 @@ class ReviewPage:
         if gone:
             yield f"{len(gone)} listed images are not there, the first is {gone[0]}."
         if self._review.n_gone:
-            yield f"{self._review.n_gone} decided images are no longer in the folder, and do not count."
+            yield f"{self._review.n_gone} decided images went or were replaced, and do not count."
+        if self._review.n_unhashed:
+            yield (
+                f"{self._review.n_unhashed} images were decided with an earlier version, so it is "
+                "not known whether they were replaced since; they count."
+            )
         unread = self._review.log.unread
         if unread:
             numbers = ", ".join(map(str, unread[:5]))

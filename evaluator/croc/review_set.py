@@ -103,6 +103,11 @@ class ReviewSet:
         return {pair.key: pair.category for pair in self.pairs}
 
     @cached_property
+    def texts(self) -> Mapping[str, tuple[str, str]]:
+        """Key of a pair to its texts."""
+        return {pair.key: pair.texts for pair in self.pairs}
+
+    @cached_property
     def known(self) -> frozenset[tuple[str, str]]:
         """Key of the pair and path of every image."""
         return frozenset(

@@ -199,6 +199,9 @@ def _faults(root: _Node, subjects: Sequence[_Leaf], properties: Sequence[_Leaf])
         yield f"there is no subject, which is a class inside {SUBJECTS!r} without classes"
     if not properties:
         yield f"there is no property, which is a class outside of {SUBJECTS!r} without classes"
+    for node in _nodes(root):
+        if node.classes and node.entities:
+            yield f"{node.name!r} has classes and entities; only a class without classes has entities"
     for leaf in properties:
         if leaf.node.entities:
             yield f"{leaf.node.name!r} is a property, and has entities"

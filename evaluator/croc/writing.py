@@ -77,7 +77,8 @@ def write_pairs(
 
     Raises:
         SubmitterError: `nothing_written`: none of the first replies had a pair; `bad_croc_folder`:
-            the replies there are not those of this run.
+            the replies there are not those of this run; `prompt_too_long`: no pair is there yet,
+            and with a reply a request is longer than the model reads.
     """
     folder.drop_cut_line(run)
     wanted = [(request, number) for request in requests for number in range(run.completions)]
@@ -92,6 +93,14 @@ def write_pairs(
         )
     # Only the beginning tells that a model is hopeless.
     usable = Counter(_is_pair(one, run) for one in islice(kept, BATCH * _HOPELESS))[True]
+    asked = (instruction_for(request, guide, run.most_words) for request in requests)
+    if not usable and not all(model.fits(one, run.max_tokens) for one in asked):
+        raise SubmitterError(
+            "prompt_too_long",
+            f"What {run.model} is asked and a reply of {run.max_tokens} tokens are together longer "
+            "than it reads.",
+            "Lower --max-tokens, or use a language model with a longer context.",
+        )
     tracker = Tracker(len(wanted), listener, already_done=len(kept), stage="writing")
     how = Sampling(
         temperature=run.sampling["temperature"],

@@ -159,9 +159,16 @@ class TrainingFolder:
             return [dict(json.loads(line)) for line in whole.splitlines()]
 
     def cut_log(self, step: int) -> None:
-        """Leave out the lines after a step, which is taken again."""
+        """Leave out the lines after a step, which is taken again.
+
+        Raises:
+            SubmitterError: `checkpoint_damaged`: a step up to that one is not in the log.
+        """
         with _reading(self.path / LOG):
             kept = [line for line in self.log() if line["step"] <= step]
+            there = {line["step"] for line in kept if "held_out" not in line}
+            if lacking := [one for one in range(1, step + 1) if one not in there]:
+                raise ValueError(f"it lacks {len(lacking)} of {step} steps, first {lacking[0]}")
         self._put(LOG, "".join(map(_line, kept)).encode())
 
     @contextmanager

@@ -88,7 +88,7 @@ class TrainingData:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of ids, texts and answers; images are told by their ids."""
+        """SHA-256 of ids, texts and answers; images are told by their ids, so their pixels are not in it."""
         tables = {
             key: value.to_dict("records") if isinstance(value, pd.DataFrame) else repr(value)
             for key, value in vars(self.answers).items()

@@ -68,6 +68,7 @@ class GuardedExamples:
     dropped: Mapping[str, int]  # by the reason; each example counts once
     comparisons: tuple[Comparison, ...]
     digest: str  # of the ids, prompts, images and content of what is left
+    held_out_images: str  # digest of the images that the model is measured on
 
 
 def held_out_of(
@@ -113,10 +114,12 @@ def guard(
     keys = [frozenset(map(_key, (*one.prompts, *one.made_of))) for one in examples]
     reasons: dict[str, str] = {}
     comparisons = []
+    measured: list[tuple[str, str]] = []
     for one in held_out:
         prompts = set(map(_key, one.texts))
-        read = _hashes(one.images or {}, tracker, strict=one.must_be_read)
-        images = set(dict(read).values())
+        read = dict(_hashes(one.images or {}, tracker, strict=one.must_be_read))
+        images = set(read.values())
+        measured += sorted(read.items()) if one.must_be_read else ()
         hit = 0
         for example, own in zip(examples, keys, strict=True):
             same_image = any(hashes[name] in images for name in example.images)
@@ -136,7 +139,11 @@ def guard(
             "submission then says that it was.",
         )
     return GuardedExamples(
-        kept, Counter(reasons.values()), tuple(comparisons), _digest(kept, hashes)
+        kept,
+        Counter(reasons.values()),
+        tuple(comparisons),
+        _digest(kept, hashes),
+        hashlib.sha256(json.dumps(measured).encode()).hexdigest(),
     )
 
 

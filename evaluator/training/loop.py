@@ -46,6 +46,7 @@ class Prepared:
     examples: tuple[Example, ...]
     held_out: TrainingData | None  # None where whoever trains measures in another way
     digest: str  # changes where an example does
+    held_out_images: str = ""  # changes where an image of the held-out part does
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def run_record(recipe: Recipe, prepared: Prepared, options: RunOptions) -> dict[
         "examples": len(prepared.examples),
         "data": prepared.digest,
         "held_out_data": None if prepared.held_out is None else prepared.held_out.digest,
+        "held_out_images": prepared.held_out_images,
     }
 
 

@@ -162,7 +162,7 @@ def prepare(
     compared = {*without, *(one.name for one in others)}
     guarded = guard(made.examples, [HeldOut.of_part(held_out), *others], listener)
     return Preparation(
-        Prepared(guarded.examples, held_out, guarded.digest),
+        Prepared(guarded.examples, held_out, guarded.digest, guarded.held_out_images),
         data,
         {**made.dropped, **guarded.dropped},
         guarded.comparisons,

@@ -65,3 +65,8 @@ class SimulatedWriter:
         asked = list(zip(prompts, seeds, strict=True))
         self.asked += asked
         return [reply_for(*one, faulty=self.faulty) for one in asked]
+
+    def fits(self, prompt: str, max_new_tokens: int) -> bool:
+        """See `SamplingModel`."""
+        del prompt, max_new_tokens
+        return True

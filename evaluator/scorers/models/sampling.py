@@ -33,3 +33,6 @@ class SamplingModel(Protocol):
         self, prompts: Sequence[str], seeds: Sequence[int], max_new_tokens: int, how: Sampling
     ) -> list[Sampled]:
         """A reply to each prompt, drawn by its seed."""
+
+    def fits(self, prompt: str, max_new_tokens: int) -> bool:
+        """Whether a prompt and a reply of that length are within what the model reads."""

@@ -54,6 +54,10 @@ def thing(name: str) -> dict[str, str]:
             [node("Red", entities=[thing("X")]), node("Subject Matter", node("A", entities=[thing("X"), thing("x")]))],
             ["'Red' is a property", "entity 'x' 2 times"],
         ),
+        (
+            [node("Red"), node("Subject Matter", node("X", node("S"), entities=[thing("lost")]))],
+            ["'X' has classes and entities"],
+        ),
         ([{"name": "Red"}, node("Subject Matter", {"name": "", "description": "x"})], ["Red > description", "name: String"]),
         ("Red", ["classes"]),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,9 @@ class Same:
         ]
         return [Sampled(json.dumps(one)) for one in pairs]
 
+    def fits(self, *_: Any) -> bool:
+        return True
+
 
 def test_pairs_that_differ_in_case_and_spaces_are_equal_within_a_kind(tmp_path: Path) -> None:
     figures = coverage_of(list(written(tmp_path / "croc", Same()).read()))
@@ -140,6 +144,9 @@ class Silent:
     def sample(self, prompts: Any, seeds: Any, most: int, how: Any) -> list[Sampled]:
         self.asked += len(prompts)
         return [self.said for _ in prompts]
+
+    def fits(self, prompt: str, most: int) -> bool:
+        return most <= 64
 
 
 @pytest.mark.parametrize(
@@ -159,6 +166,59 @@ def test_a_model_that_writes_nothing_is_not_asked_further(
     assert model.asked == 2 * BATCH
     with refusal("nothing_written"):  # The replies are kept; the next run goes on from them.
         CrocFolder(tmp_path / "croc").publish(list(CrocFolder(tmp_path / "croc").read()))
+
+
+def test_replies_too_long_for_the_model_are_refused_before_it_is_asked(tmp_path: Path) -> None:
+    model = Silent(Sampled(""))
+    with refusal("prompt_too_long", "Lower --max-tokens"):
+        written(tmp_path / "croc", model, max_tokens=65)
+    assert model.asked == 0
+    folder = written(tmp_path / "croc", max_tokens=64)
+    assert contents(folder) == contents(written(tmp_path / "other" / "croc"))
+
+
+def test_a_file_without_any_pair_begins_anew_in_its_place(tmp_path: Path) -> None:
+    written(tmp_path / "croc", text_model="other")
+    with refusal("nothing_written"):
+        written(tmp_path / "croc", Silent(Sampled("Hm.")))
+    folder = CrocFolder(tmp_path / "croc")
+    assert len(folder.check(settings())) == 2 * BATCH and folder.check(settings(seed=5)) == []
+    written(tmp_path / "croc", seed=5)
+    assert [(run.key, run.seed) for run in folder.runs()] == [("flux_other", 0), ("flux_toy", 5)]
+    assert len(folder.check(settings(seed=5))) == 2 * len(REQUESTS)
+
+
+@pytest.mark.parametrize(
+    ("named", "pattern"),
+    [
+        ("my-shoes", "my_shoes"),
+        ("鞋", "croc_[0-9a-f]{8}"),
+        ("Café", "caf_[0-9a-f]{8}"),
+        ("...", "croc_[0-9a-f]{8}"),
+        ("a" * 70, "a{51}_[0-9a-f]{8}"),
+    ],
+)
+def test_names_that_lose_letters_have_a_hash_behind_them(
+    tmp_path: Path, named: str, pattern: str
+) -> None:
+    name = CrocFolder(tmp_path / named).name
+    assert re.fullmatch(pattern, name)
+    others = {CrocFolder(tmp_path / other).name for other in ("帽", "Cafè", "a" * 71)}
+    assert name not in others and len(others) == 3
+
+
+def test_the_name_in_a_card_is_kept(tmp_path: Path) -> None:
+    folder = written(tmp_path / "鞋")
+    card = folder.path / "card.toml"
+    was = folder.name
+    assert load_registry(cards=[str(folder.path)])[was].card.title == "鞋"
+    card.write_text(card.read_text("utf-8").replace(was, "shoes"), "utf-8")
+    folder.publish(list(folder.read()))
+    assert folder.name == "shoes" and load_registry(cards=[str(folder.path)])["shoes"]
+    for content in ("", "name = 1", 'name = "../x"', "name"):
+        card.write_text(content)
+        with refusal("bad_croc_folder"):
+            folder.publish(list(folder.read()))
 
 
 class Broken(SimulatedWriter):

@@ -25,7 +25,7 @@ from evaluator.__main__ import command_line
 from evaluator.croc.agreement import agreement_of, alpha_of
 from evaluator.croc.decisions import DecisionLog, decided
 from evaluator.croc.review import FARTHEST, NEAREST
-from evaluator.croc.review_export import Rule, fate_of
+from evaluator.croc.review_export import Rule, fate_of, kept_images
 from evaluator.croc.review_set import categories_of, read_review_set
 from tests.benchmarks.checks import refused
 from tests.benchmarks.croc_syn.syn_tree import line
@@ -327,6 +327,43 @@ def test_decisions_about_images_that_went_do_not_count(tmp_path: Path) -> None:
     (folder / place("counting_1", "prompt", 1)).unlink()
     review = review_of(folder)
     assert (len(review.votes()), review.n_gone) == (9, 1)
+
+
+@pytest.mark.parametrize("what", ["image", "text"])
+def test_what_was_replaced_since_is_undecided_and_asked_again(tmp_path: Path, what: str) -> None:
+    folder = hum_folder(tmp_path / "hum")
+    running = review_of(folder)
+    decide_all(running, "Ada", lambda _: True)
+    image = folder / place("shapes_1", "prompt", 1)
+    if what == "image":
+        image.write_bytes(png(77))
+        reviews = [running, review_of(folder)]
+    else:
+        (folder / TABLE).write_text((folder / TABLE).read_text().replace("round", "oval"))
+        reviews = [review_of(folder)]
+    n = 1 if what == "image" else 3
+    for review in reviews:
+        assert (len(review.votes()), review.n_gone) == (10 - n, n)
+        kept = kept_images(review.images, review.votes(), "majority")
+        assert kept.total("undecided") == n
+        assert review.rows_of("Ada")[review.next_place("Ada") or 0].pair.id == "shapes_1"
+        assert review.progress("Ada").images == 10 - n
+    decide_all(reviews[-1], "Ada", lambda _: False)
+    votes = reviews[-1].votes()
+    assert (len(votes), reviews[-1].n_gone) == (10, 0)
+    assert votes["shapes_1", place("shapes_1", "prompt", 1)] == {"Ada": False}
+
+
+def test_decisions_of_a_version_without_hashes_count_and_are_told(tmp_path: Path) -> None:
+    review = review_of(hum_folder(tmp_path / "hum"))
+    image = place("counting_1", "prompt", 1)
+    review.log.add(decided("Ada", "counting_1", {image: True}, repeat=False))
+    assert review.votes() == {("counting_1", image): {"Ada": True}}
+    assert (review.n_gone, review.n_unhashed) == (0, 1)
+    decide_all(review, "Ada", lambda _: True)
+    again = [n for n, row in enumerate(review.rows_of("Ada")) if image in str(row.images)]
+    review.decide("Ada", again[0], (True, True))
+    assert len(review.votes()) == 10 and review.n_unhashed == 0
 
 
 # Agreement.

@@ -12,7 +12,7 @@ from evaluator.croc.decisions import DecisionLog
 from evaluator.croc.review import Review
 from evaluator.croc.review_page import marked_words, review_app
 from evaluator.croc.review_set import read_review_set
-from tests.evaluator.croc.folders import PAIRS, hum_folder
+from tests.evaluator.croc.folders import PAIRS, hum_folder, png
 
 HERE = "http://127.0.0.1:7862"
 IMAGE = re.compile(r'src="(image/\d+/[0-9a-f]{16})"')
@@ -30,7 +30,7 @@ def client(review: Review) -> TestClient:
 
 
 def form_of(review: Review, at: int, **said: str) -> dict[str, str]:
-    row = review.rows_of("Ada")[at].digest
+    row = review.digest(review.rows_of("Ada")[at])
     return {"rater": "Ada", "place": str(at), "row": row, **said}
 
 
@@ -117,15 +117,26 @@ def test_a_decision_about_another_row_than_is_there_now_is_not_recorded(
         repeats=0.0,
     )
     rows = zip(review.rows_of("Ada"), again.rows_of("Ada"), strict=False)
-    place = next(n for n, (was, now) in enumerate(rows) if was.digest != now.digest)
+    place = next(n for n, (was, now) in enumerate(rows) if review.digest(was) != again.digest(now))
     client = TestClient(review_app(again), base_url=HERE)
     form = form_of(review, place, prompt="keep", contrast="keep")
     answer = client.post("/decide", data=form, follow_redirects=False)
     assert answer.status_code == 409 and again.votes() == {}
     now = again.rows_of("Ada")[place]
-    assert f'name="row" value="{now.digest}"' in answer.text
-    form["row"] = now.digest
+    form["row"] = again.digest(now)
+    assert f'name="row" value="{form["row"]}"' in answer.text
     assert decide(client, form) == 303 and len(again.votes()) == len(now.shown_images)
+
+
+def test_an_image_replaced_while_a_rater_looks_is_shown_before_it_is_decided(
+    client: TestClient, review: Review
+) -> None:
+    form = form_of(review, 0, prompt="keep", contrast="keep")
+    for image in review.rows_of("Ada")[0].images:
+        if image is not None:
+            (review.images.root / image.path).write_bytes(png(77))
+    assert decide(client, form) == 409 and review.votes() == {}
+    assert decide(client, form_of(review, 0, prompt="keep", contrast="keep")) == 303
 
 
 def test_another_file_has_another_address(review: Review, tmp_path: Path) -> None:
@@ -200,7 +211,11 @@ def test_beyond_this_machine_an_address_needs_the_token_once(review: Review) -> 
     client = TestClient(review_app(review, "a-long-enough-token"), base_url="http://box.example")
     assert client.get("/").status_code == 403
     assert client.get("/image/0/x", params={"token": "another"}).status_code == 403
-    assert client.get("/", params={"token": "a-long-enough-token"}).status_code == 200
+    entered = client.get("/", params={"token": "a-long-enough-token"})
+    assert entered.status_code == 200
+    cookie = entered.history[0].headers["set-cookie"].lower()
+    # A strict cookie is not sent after a redirect that began on another site's page, as a link does.
+    assert "httponly" in cookie and "samesite=lax" in cookie
     image = IMAGE.findall(client.get("/review?rater=Ada").text)[0]
     assert client.get(f"/{image}").status_code == 200
 

@@ -173,7 +173,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [("run.json", b"[1"), ("checkpoint.pt", b""), ("checkpoint.pt", b"PK torn"),
-     ("log.jsonl", b"{}\n"), ("log.jsonl", b"torn\n")],
+     ("log.jsonl", b"{}\n"), ("log.jsonl", b"torn\n"), ("log.jsonl", b""),
+     ("log.jsonl", b'{"step": 1, "losses": {"total": 1}}\n')],
 )  # fmt: skip
 def test_a_damaged_file_of_a_run_is_named(name: str, content: bytes, tmp_path: Path) -> None:
     trained(tmp_path / "run")
@@ -181,6 +182,14 @@ def test_a_damaged_file_of_a_run_is_named(name: str, content: bytes, tmp_path: P
     with pytest.raises(SubmitterError) as error:
         trained(tmp_path / "run")
     assert error.value.code == "checkpoint_damaged" and name in error.value.message
+
+
+def test_a_finished_run_without_its_log_is_damaged(tmp_path: Path) -> None:
+    trained(tmp_path / "run")
+    (tmp_path / "run" / "log.jsonl").unlink()
+    with pytest.raises(SubmitterError) as error:
+        trained(tmp_path / "run")
+    assert error.value.code == "checkpoint_damaged"
 
 
 @pytest.mark.parametrize("name", ["run.json", "checkpoint.pt", "log.jsonl"])

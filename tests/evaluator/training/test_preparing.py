@@ -13,6 +13,7 @@ from PIL import Image
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.training.data import contrast_pairs
+from evaluator.training.loop import RunOptions, run_record
 from evaluator.training.preparing import folder_data, open_data, prepare
 from evaluator.training.recipes.dual_encoder import DualEncoder
 from tests.evaluator.training.demo_data import demo_croc, image_folder
@@ -114,6 +115,28 @@ def test_a_folder_is_paired_by_chance_and_on_no_board(tmp_path: Path) -> None:
         ]
 
     assert data.headline(data.evaluate(knows)).value == 1.0
+
+
+@pytest.mark.parametrize("held", [True, False], ids=["held out", "trained on"])
+def test_a_replaced_image_makes_another_run(tmp_path: Path, held: bool) -> None:
+    prompts = [f"{n} red circles" for n in ("two", "three", "four", "five", "six", "ten")]
+    folder = image_folder(tmp_path / "images", prompts)
+    recipe = DualEncoder(DualEncoder.settings_class())
+
+    _, part = folder_data(folder).split(recipe.settings.held_out, seed=0)
+    inside = {one.partition("@")[0] for one in part.questions.images}
+    image = next(f"{n}.png" for n in range(6) if (f"{n}.png" in inside) is held)
+
+    def record() -> dict[str, object]:
+        made = prepare(recipe, folder_data(folder), {}, None, seed=0).prepared
+        return run_record(recipe, made, RunOptions())
+
+    before = record()
+    Image.new("RGB", (8, 8), "pink").save(folder / image)
+    after = record()
+    assert {key for key, value in before.items() if after[key] != value} == {
+        "held_out_images" if held else "data"
+    }
 
 
 def _opened(content: bytes) -> Image.Image:
