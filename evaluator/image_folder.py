@@ -50,6 +50,11 @@ _IMAGE_MISSING = Problem(
     "Paths are relative to the folder of images, or as images were named one by one; the names of "
     f"images end in {', '.join(sorted(ENDINGS))}.",
 )
+_FILES_ALIKE = Problem(
+    "files_alike",
+    "Several files are named by one id and differ in their endings alone",
+    "Remove the stale one, or put several images of a prompt into a folder named by its id.",
+)
 _PAIR_TWICE = Problem(
     "pair_twice",
     "A row names an image with a prompt again",
@@ -162,10 +167,17 @@ def matched(places: Mapping[str, Path], rows: Sequence[PromptRow]) -> MatchedIma
     by_id, known = _by_id(places), {_composed(name): name for name in places}
     pairs: dict[ImagePair, str] = {}
     unmatched, missing, twice = [], [], []
+    alike: dict[str, None] = {}
     for row in rows:
         files = row.files or by_id.get(_composed(row.prompt_id), ())
         if not files:
             unmatched.append(f"{row.where} ({row.prompt_id})")
+        direct = (
+            [] if row.files else [file for file in files if _stem(file) == _composed(row.prompt_id)]
+        )
+        if len(direct) > 1:
+            alike |= dict.fromkeys(direct)
+            files = tuple(file for file in files if file not in direct)
         for file in files:
             name = PurePosixPath(file).as_posix()
             name = name if name in places else known.get(_composed(name), name)
@@ -177,10 +189,11 @@ def matched(places: Mapping[str, Path], rows: Sequence[PromptRow]) -> MatchedIma
             else:
                 pairs[pair] = row.where
     asked = {pair.image for pair in pairs}
-    left = [name for name in places if name not in asked]
+    left = [name for name in places if name not in asked and name not in alike]
     problems = [
         *_at(_PROMPT_UNMATCHED, unmatched),
         *_at(_IMAGE_MISSING, missing),
+        *_at(_FILES_ALIKE, list(alike)),
         *_at(_PAIR_TWICE, twice),
         *_at(_IMAGE_UNMATCHED, left),
     ]
@@ -251,9 +264,13 @@ def _by_id(places: Iterable[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for name in places:
         path = PurePosixPath(name)
-        for prompt_id in {path.with_suffix("").as_posix(), *map(str, path.parents)} - {"."}:
-            found.setdefault(_composed(prompt_id), []).append(name)
+        for prompt_id in {_stem(name), *(_composed(str(up)) for up in path.parents)} - {"."}:
+            found.setdefault(prompt_id, []).append(name)
     return {prompt_id: tuple(names) for prompt_id, names in found.items()}
+
+
+def _stem(name: str) -> str:
+    return _composed(PurePosixPath(name).with_suffix("").as_posix())
 
 
 def _composed(name: str) -> str:

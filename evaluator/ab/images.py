@@ -42,10 +42,18 @@ _FEWER_IMAGES = Problem(
     "Draw the others first: with --batches a prompt counts when all its images are there.",
 )
 _AWAITED = "A held-out prompt waits for another image, as one cannot be scored"
+WITHHELD = "images_withheld"
 _WITHHELD = Problem(
-    "images_withheld",
+    WITHHELD,
+    "A prompt has images that a model's own table withholds: rows without a file, as of a refusal",
+    "Draw them, leave the prompt out, or compare what there is with --partial.",
+)
+_PASSED_OVER = Problem(
+    WITHHELD,
     "A held-out prompt is passed over as missing: the candidate's table says it has no image",
 )
+_OF_FILES = {"image_missing", "files_alike"}
+"""Problems of matching that are told of a model; images of other prompts are none."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +81,9 @@ def model_images(folder: Path, prompts: Sequence[Prompt]) -> ModelImages:
     """
     places = images_below(folder)
     rows = read_rows(folder)
-    withheld = Counter(row.prompt_id for row in rows if row.file is None)
+    known = {one.prompt_id: one.text for one in prompts}
+    withheld = Counter(r.prompt_id for r in rows if r.file is None and r.prompt_id in known)
     if (folder / TABLE).exists():
-        known = {one.prompt_id: one.text for one in prompts}
         drawn: dict[str, list[str]] = {}
         other = []
         for row in rows:
@@ -102,15 +110,16 @@ def model_images(folder: Path, prompts: Sequence[Prompt]) -> ModelImages:
         if pair.image not in bad:
             one = places[pair.image], looked[pair.image][0]
             files[pair.prompt_id] = (*files.get(pair.prompt_id, ()), one)
-    named = {pair.prompt_id for pair in found.pairs}
-    lacking = [f"{folder.name}/{one.prompt_id}" for one in prompts if one.prompt_id not in named]
-    missing = [one for one in found.problems if one.code == "image_missing"]
+    told_of = {pair.prompt_id for pair in found.pairs} | withheld.keys()
+    lacking = [f"{folder.name}/{one.prompt_id}" for one in prompts if one.prompt_id not in told_of]
+    missing = [one for one in found.problems if one.code in _OF_FILES]
     told = [f"{folder.name}/{name}: {why}" for name, why in bad.items()]
     problems = (
         *missing,
         *_at(_UNREADABLE, told),
         *_at(_OTHER_PROMPT, other),
         *_at(_NO_IMAGE, lacking),
+        *_at(_WITHHELD, [f"{folder.name}/{name}" for name in withheld]),
     )
     return ModelImages(folder.name, files, problems, withheld, unreadable)
 
@@ -139,6 +148,7 @@ class DrawnImages:
     digests: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
     places: Mapping[str, Path]  # hash to one of the files that have it
     missing: frozenset[str] = frozenset()  # prompts of which the second model will have no image
+    withheld: tuple[int, int] = (0, 0)  # images of either model that its own table withholds
 
     def only(self, prompts: Sequence[Prompt]) -> DrawnImages:
         """The same of some of the prompts."""
@@ -225,7 +235,8 @@ def drawn_images(
         digests[name] = (there[0] + a, there[1] + b)
     missing = {one.prompt_id for text, one in by_text.items() if text not in not_yet}
     missing -= {name for name, of in digests.items() if of[1]}
-    return DrawnImages(tuple(by_text.values()), digests, places, frozenset(missing))
+    withheld = sum(first.withheld.values()), sum(second.withheld.values())
+    return DrawnImages(tuple(by_text.values()), digests, places, frozenset(missing), withheld)
 
 
 def growing_model(
@@ -251,16 +262,18 @@ def growing_model(
         and whole(one.prompt_id, more)
     }
     missing = frozenset(drawn - more.files.keys())
-    other = [one for one in more.problems if one.code == _OTHER_PROMPT.code]
+    gone = [f"{first.name}/{name}" for name in first.withheld if name not in first.files]
+    other = [one for one in more.problems if one.code in {_OTHER_PROMPT.code, "files_alike"}]
     awaited = [
         replace(one, message=_AWAITED) for one in more.problems if one.code == _UNREADABLE.code
     ]
     return ModelImages(
         first.name,
         {**first.files, **{name: of for name, of in more.files.items() if name in drawn}},
-        (*first.problems, *_at(_FEWER_IMAGES, fewer), *other),
+        (*first.problems, *_at(_NO_IMAGE, gone), *_at(_FEWER_IMAGES, fewer), *other),
+        withheld={**first.withheld, **more.withheld},
         missing=missing,
-        notes=(*awaited, *_at(_WITHHELD, sorted(missing))),
+        notes=(*awaited, *_at(_PASSED_OVER, sorted(missing))),
     )
 
 

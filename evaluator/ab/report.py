@@ -88,6 +88,7 @@ class AbReport:
             "first": found.first,
             "second": found.second,
             "prompts": len(found.drawn.prompts),
+            "withheld": list(found.drawn.withheld),
             "level": LEVEL,
             "margin": found.margin,
             "min_prompts": MIN_PROMPTS,

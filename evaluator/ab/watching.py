@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,14 @@ from benchmarks.arrays import FloatArray
 from benchmarks.errors import AssayError, SubmitterError
 from benchmarks.sources.output import write_whole
 from benchmarks.statistics.better_or_tied import t_interval
-from evaluator.ab.images import DrawnImages, fingerprint, model_images, single_model
+from evaluator.ab.images import (
+    WITHHELD,
+    DrawnImages,
+    ModelImages,
+    fingerprint,
+    model_images,
+    single_model,
+)
 from evaluator.ab.scoring import FolderScorer
 from evaluator.ab.sinks import ScoredCheckpoint
 from evaluator.generation.prompts import Prompt
@@ -68,6 +75,8 @@ class Watcher:
     def whole(self, done: frozenset[str], *, settled: bool = False) -> Iterator[Sample]:
         """Folders that are not done, have an image for every prompt, and did not change since the last look.
 
+        A prompt of which a folder's own table withholds an image counts as missing.
+
         `settled`: do not wait for a second look.
 
         Raises:
@@ -93,10 +102,17 @@ class Watcher:
             except SubmitterError as error:  # it went, or its table is being written
                 self.waiting[place.name] = str(error)
                 continue
-            if found.problems:
-                self.waiting[place.name] = found.problems[0].sentence
+            drawn = self._drawn(found)
+            lacking = [one for one in found.problems if one.code != WITHHELD or not drawn.places]
+            if lacking:
+                self.waiting[place.name] = lacking[0].sentence
                 continue
-            yield Sample(place.name, _step(place.name), single_model(found, self._prompts))
+            yield Sample(place.name, _step(place.name), drawn)
+
+    def _drawn(self, found: ModelImages) -> DrawnImages:
+        texts = {one.text for one in self._prompts if one.prompt_id in found.withheld}
+        without = {one.prompt_id: () for one in self._prompts if one.text in texts}
+        return single_model(replace(found, files={**found.files, **without}), self._prompts)
 
     def scored(self, sample: Sample, scorer: FolderScorer, at: datetime) -> list[dict[str, Any]]:
         """Rows of a checkpoint; none where its folder changed, or went, while it was scored."""

@@ -189,10 +189,17 @@ def ab(
 
 def prompts_of(named: str, data: Path | None, choice: Choice) -> tuple[Prompt, ...]:
     """Prompts of a CSV file, or of a prompt set or benchmark by its name."""
-    if named.endswith(".csv"):
+    suffix = Path(named).suffix.lower()
+    if suffix == ".csv":
         return file_prompts(Path(named), choice).prompts
-    found = find(with_prompt_sets(load_registry(), load_prompt_sets()), named)
-    return benchmark_prompts(found, data, choice).prompts
+    known = with_prompt_sets(load_registry(), load_prompt_sets())
+    if named not in known and (suffix or Path(named).is_file()):
+        raise SubmitterError(
+            "bad_prompts",
+            f"{named} is neither CSV nor the name of a prompt set or benchmark.",
+            "A table is CSV, and its name ends in .csv.",
+        )
+    return benchmark_prompts(find(known, named), data, choice).prompts
 
 
 def _drawn(
@@ -200,6 +207,7 @@ def _drawn(
 ) -> DrawnImages:
     """Images of both folders; `growing`: of the second those at least that screen."""
     from evaluator.ab.images import (  # noqa: PLC0415 (with SciPy)
+        WITHHELD,
         drawn_images,
         growing_model,
         model_images,
@@ -221,8 +229,9 @@ def _drawn(
         candidate = model_images(second, prompts)
     problems = [*baseline.problems, *candidate.problems]
     drawn = drawn_images(baseline, candidate, prompts, growing=growing)
-    if problems and not partial:
-        raise one_error(problems)
+    refused = [one for one in problems if not growing or one.code != WITHHELD]
+    if refused and not partial:
+        raise one_error(refused)
     if not drawn.prompts:
         raise SubmitterError(
             "prompt_unmatched",
@@ -353,6 +362,11 @@ def _print(report: AbReport, out: Path | None) -> None:
             outcome = report.outcome(one)
             head = (f"{outcome:10}", _STYLES.get(outcome, "dim"))
             shown.print(Text.assemble(head, report.sentence(one)))
+    withheld = report.comparison.drawn.withheld
+    if any(withheld):
+        sides = zip((report.comparison.first, report.comparison.second), withheld, strict=True)
+        told = " and ".join(f"{n} of {model}" for model, n in sides)
+        shown.print(Text(f"Left out, as their own tables withhold them: {told} images."))
     if few:
         named = ", ".join(f"{one.skill or 'all prompts'} ({one.n_prompts})" for one in few)
         shown.print(Text(f"Too few prompts to compare, below {MIN_PROMPTS}: {named}."))

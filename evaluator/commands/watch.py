@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from benchmarks.command_line import DataOption, errors
+from benchmarks.errors import PlatformError
 from benchmarks.sources.output import alone_in
 from evaluator.commands.ab import DEFAULT_CACHE, opened, prompts_of
 from evaluator.commands.common import IsolationOption, console, now, stopped_in_words
@@ -42,7 +44,11 @@ def watch(
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 30.0,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Score what is whole now and end; nothing may be writing."),
+        typer.Option(
+            "--once",
+            help="Score what is whole now and end, with exit code 3 if something was not sent; nothing "
+            "may be writing.",
+        ),
     ] = False,
     webhook: Annotated[
         str, typer.Option(help="Address that is sent the rows of each checkpoint as JSON.")
@@ -113,7 +119,7 @@ def watch(
                 if not rows:
                     continue
                 curves.add(rows, len(chosen))
-                means = ", ".join(f"{r['metric']} {r['mean']:.4g}" for r in rows if not r["skill"])
+                means = ", ".join(map(_said, (row for row in rows if not row["skill"])))
                 console().print(f"{sample.name}: {means}", markup=False, highlight=False)
                 news = sent()
             news = news or sent()  # what failed at the last look
@@ -127,3 +133,10 @@ def watch(
             time.sleep(every)
     drawn = f": {out / PAGE}" if curves.done else ""
     console().print(f"{len(curves.done)} checkpoints{drawn}", markup=False, highlight=False)
+    if any(news[sink.address] for sink in sinks):
+        raise typer.Exit(PlatformError.exit_code)
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    missing = f" ({row['n_missing']} prompts without a score)" if row["n_missing"] else ""
+    return f"{row['metric']} {row['mean']:.4g}{missing}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -79,10 +79,11 @@ def _prompts(table: pd.DataFrame, source: str, choice: Choice) -> tuple[Prompt, 
     rows = chosen.iloc[: choice.limit]
     if rows.empty:
         raise SubmitterError("unknown_choice", f"No prompt of {source} is left by this choice.")
-    tags = _column(rows, "skills").astype(str).str.split(";")
     return tuple(
-        Prompt(str(prompt_id), str(text), tuple(tag.strip() for tag in found if tag.strip()))
-        for prompt_id, text, found in zip(rows["prompt_id"], rows["prompt"], tags, strict=True)
+        Prompt(str(prompt_id), str(text), found)
+        for prompt_id, text, found in zip(
+            rows["prompt_id"], rows["prompt"], _tags(rows), strict=True
+        )
     )
 
 
@@ -115,17 +116,23 @@ def _is_text(text: str) -> bool:
 def _with_skills(table: pd.DataFrame, skills: Sequence[str], source: str) -> pd.DataFrame:
     if not skills:
         return table
-    tags = _column(table, "skills").str.split(";")
-    _check_known(skills, tags.explode(), "skill", source)
+    tags = _tags(table)
+    _check_known(skills, (tag for found in tags for tag in found), "skill", source)
     wanted = frozenset(skills)
     return table[[not wanted.isdisjoint(found) for found in tags]]
+
+
+def _tags(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Skills of each row."""
+    cells = _column(table, "skills").astype(str)
+    return [tuple(tag.strip() for tag in cell.split(";") if tag.strip()) for cell in cells]
 
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
     return table[name] if name in table else pd.Series("", index=table.index)
 
 
-def _check_known(names: Sequence[str], column: pd.Series, what: str, source: str) -> None:
+def _check_known(names: Sequence[str], column: Iterable[str], what: str, source: str) -> None:
     known = sorted({str(name) for name in column if name})
     for name in names:
         if name not in known:

@@ -46,10 +46,41 @@ def test_images_go_by_name_or_by_the_table_and_what_is_lacking_is_named(
     named, tabled = model_images(by_name, PROMPTS), model_images(by_table, PROMPTS)
     assert {name: len(files) for name, files in named.files.items()} == {"p1": 1, "p2": 2}
     assert {name: len(files) for name, files in tabled.files.items()} == {"p1": 2, "p2": 1}
-    for model in (named, tabled):
+    for model, code in ((named, "prompt_unmatched"), (tabled, "images_withheld")):
         (problem,) = model.problems
-        assert (problem.code, problem.count) == ("prompt_unmatched", 1)
+        assert (problem.code, problem.count) == (code, 1)
         assert "p3" in problem.sentence
+
+
+def test_an_image_that_the_table_withholds_is_told_though_others_of_the_prompt_are_there(
+    by_table: Path,
+) -> None:
+    with (by_table / "images.jsonl").open("a") as table:
+        for name, seed in (("p2", 2), ("p3", 2), ("zz", 2)):
+            table.write(json.dumps({"prompt_id": name, "seed": seed, "file": None}) + "\n")
+    model = model_images(by_table, PROMPTS)
+    (problem,) = model.problems
+    assert (problem.code, problem.examples) == ("images_withheld", ("drawn/p3", "drawn/p2"))
+    assert drawn_images(model, model, PROMPTS).withheld == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("p1.png", "p1.webp"), None),
+        (("p1.png", "p1.PNG"), None),
+        (("p1.png", "p1/a.png", "p1/a.webp"), 3),
+    ],
+)
+def test_two_files_of_one_id_with_different_endings_are_refused(
+    tmp_path: Path, names: tuple[str, ...], found: int | None
+) -> None:
+    for shade, name in enumerate(names):
+        picture(tmp_path / name, shade)
+    model = model_images(tmp_path, PROMPTS[:1])
+    assert len(model.files.get("p1", ())) == (found or 0)
+    told = [one for one in model.problems if one.code == "files_alike"]
+    assert [one.examples for one in told] == ([] if found else [tuple(sorted(names))])
 
 
 def test_a_table_of_other_prompts_or_without_its_files_is_told(by_table: Path) -> None:
@@ -59,7 +90,7 @@ def test_a_table_of_other_prompts_or_without_its_files_is_told(by_table: Path) -
     table.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (by_table / rows[2]["file"]).unlink()
     codes = {one.code for one in model_images(by_table, PROMPTS).problems}
-    assert codes == {"other_prompt", "image_missing", "prompt_unmatched"}
+    assert codes == {"other_prompt", "image_missing", "images_withheld", "prompt_unmatched"}
 
 
 def test_a_held_out_prompt_is_there_with_as_many_images_as_the_baseline_and_none_unreadable(

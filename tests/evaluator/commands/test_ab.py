@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,51 @@ def test_what_cannot_be_compared_is_told(words: tuple[object, ...], tmp_path: Pa
     assert "p5.png" in refused("image_unreadable", *words)
     assert record(*words, "--partial")["prompts"] == 78
     refused("cannot_write", *words, "--out", tmp_path / "nowhere" / "r.html")
+
+
+def test_images_that_a_table_withholds_are_refused_and_counted_with_partial(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    rows = []
+    for n in range(80):
+        refusals = [2, 3] if n in (4, 5) else []
+        rows.append({"prompt_id": f"p{n}", "seed": 1, "file": None if n == 6 else f"p{n}.png"})
+        rows += [{"prompt_id": f"p{n}", "seed": seed, "file": None} for seed in refusals]
+    table = tmp_path / "next" / "images.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "next/p4" in refused("images_withheld", *words)
+    told = record(*words, "--partial", "--out", tmp_path / "report.html")
+    assert (told["withheld"], told["prompts"]) == ([0, 5], 79)
+    assert "0 images of base and 5 of next" in (tmp_path / "report.html").read_text()
+    assert "5 of next" in said(*words, "--partial")
+    table.write_text(
+        table.read_text().replace('"p6", "seed": 1, "file": null', '"p7", "seed": 2, "file": null')
+    )
+    with table.open("a") as file:
+        file.write(json.dumps({"prompt_id": "p6", "seed": 1, "file": "p6.png"}) + "\n")
+    batched = record(*words, "--journal", tmp_path / "looks.jsonl", "--batches")
+    assert batched["withheld"] == [0, 5], "told, and not refused where no --partial can be said"
+
+
+@pytest.mark.parametrize("name", ["prompts.CSV", "prompts.tsv", "prompts", "nowhere.txt"])
+def test_a_table_of_prompts_is_csv_by_its_name(
+    words: tuple[object, ...], tmp_path: Path, name: str
+) -> None:
+    if not name.startswith("nowhere"):
+        shutil.copy(tmp_path / "prompts.csv", tmp_path / name)
+    given = (*words[:4], tmp_path / name, *words[5:])
+    if name.lower().endswith(".csv"):
+        assert outcomes(record(*given))[None] == "better"
+    else:
+        refused("bad_prompts", *given)
+
+
+def test_skills_with_spaces_between_them_are_chosen(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    table = tmp_path / "prompts.csv"
+    table.write_text(table.read_text().replace(",warm", ",hot ; warm"))
+    assert record(*words, "--skill", "warm")["prompts"] == 40
 
 
 @pytest.mark.slow

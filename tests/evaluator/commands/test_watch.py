@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
+from benchmarks.errors import PlatformError
 from benchmarks.sources.output import alone_in
 from evaluator.ab.watching import Curves, Watcher, mean_interval
 from evaluator.generation.manifest import TABLE
@@ -130,6 +131,39 @@ def test_a_table_that_is_half_written_waits(tmp_path: Path, words: tuple[object,
     assert "1" in watcher.waiting
 
 
+def withheld(folder: Path, of: range) -> None:
+    rows = [
+        {"prompt_id": f"p{n}", "seed": seed, "file": None if n in of and seed == 2 else f"p{n}.png"}
+        for n in range(PROMPTS)
+        for seed in ((1, 2) if n in of else (1,))
+    ]
+    (folder / TABLE).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_prompt_of_which_an_image_is_withheld_counts_as_missing(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    for step, of in ((1, range(0)), (2, range(3)), (3, range(PROMPTS))):
+        drawn(tmp_path / "samples" / str(step), 20)
+        withheld(tmp_path / "samples" / str(step), of)
+    assert "3 prompts without a score" in said(*words)
+    whole = table(tmp_path)[table(tmp_path)["skill"] == ""]
+    assert whole[["checkpoint", "n", "n_missing"]].to_numpy().tolist() == [
+        ["1", PROMPTS, 0], ["2", PROMPTS - 3, 3],
+    ], "of the third nothing is left, so that it waits"  # fmt: skip
+
+
+def test_a_sink_that_was_not_sent_everything_ends_once_with_an_exit_code(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    drawn(tmp_path / "samples" / "1", 20)
+    refused("bad_webhook", *words, "--webhook", "notaurl")
+    assert not (tmp_path / "calls").exists(), "nothing was scored"
+    done = typed(*words, "--webhook", "http://127.0.0.1:1/x")
+    assert done.exit_code == PlatformError.exit_code
+    assert table(tmp_path)["checkpoint"].unique().tolist() == ["1"]
+
+
 @pytest.mark.slow
 def test_a_webhook_that_fails_is_sent_what_it_missed_and_nothing_twice(
     words: tuple[object, ...], tmp_path: Path
@@ -150,8 +184,9 @@ def test_a_webhook_that_fails_is_sent_what_it_missed_and_nothing_twice(
     try:
         for step in (1, 2):
             drawn(tmp_path / "samples" / str(step), 20)
-        for _ in range(3):
-            said(*words, "--webhook", f"http://127.0.0.1:{server.server_port}/x")
+        for code in (PlatformError.exit_code, 0, 0):
+            done = typed(*words, "--webhook", f"http://127.0.0.1:{server.server_port}/x")
+            assert done.exit_code == code, done.output
     finally:
         server.shutdown()
         server.server_close()
