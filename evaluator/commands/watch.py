@@ -119,7 +119,7 @@ def watch(
                 if not rows:
                     continue
                 curves.add(rows, len(chosen))
-                means = ", ".join(map(_said, (row for row in rows if not row["skill"])))
+                means = ", ".join(map(_mean_text, (row for row in rows if not row["skill"])))
                 console().print(f"{sample.name}: {means}", markup=False, highlight=False)
                 news = sent()
             news = news or sent()  # what failed at the last look
@@ -137,6 +137,6 @@ def watch(
         raise typer.Exit(PlatformError.exit_code)
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def _mean_text(row: Mapping[str, Any]) -> str:
     missing = f" ({row['n_missing']} prompts without a score)" if row["n_missing"] else ""
     return f"{row['metric']} {row['mean']:.4g}{missing}"
