@@ -432,7 +432,9 @@ class _Related:
         """Shape (B + 1,), see `_relations`."""
         key = (pair, tested)
         if key not in self._found:
-            self._found[key] = _relations(self.differences[pair], self.draws, tested=tested)
+            d = self.differences[pair]
+            ranked = _rounded(d) if tested else d
+            self._found[key] = _relations(ranked, self.draws, tested=tested)
         return self._found[key]
 
 
@@ -458,6 +460,13 @@ def _relations(differences: FloatArray, draws: FloatArray, *, tested: bool) -> N
     values = found(differences, draws)
     values[0] = (relation if tested else direction)(differences, zero)
     return values
+
+
+def _rounded(differences: FloatArray) -> FloatArray:
+    """As shares of the largest, so that equal ones are ties in the test, as human ones are."""
+    there = np.isfinite(differences)
+    size = np.abs(differences).max(where=there, initial=0.0)
+    return differences if size == 0.0 else np.round(differences / size, _ROUNDING)
 
 
 def _differences(by_model: Mapping[str, FloatArray]) -> dict[ModelPair, FloatArray]:

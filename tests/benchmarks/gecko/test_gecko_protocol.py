@@ -391,6 +391,21 @@ def test_model_pairs_right_go_by_the_majority(
         assert np.isfinite(resamples_of(measured, row)).all()
 
 
+def test_equal_differences_of_a_metric_are_ties_however_they_are_rounded(
+    split: Gecko2kAnswers,
+) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        counts = rng.integers(0, 16, len(split.pairs)).astype(float)
+        told = []
+        for unit in (1.0, 15.0):
+            measured = run(scores_of(split, counted=counts / unit), split, 20)
+            rows = [row for row in measured.rows if row.measure == "model_pairs_right"]
+            found = [row for row in rows if row.metric == "counted" and row.variant == "paper"]
+            told.append([(row.value, *resamples_of(measured, row)) for row in found])
+        assert told[0] and told[0] == told[1]
+
+
 LETTERS = {"A": "aligned", "N": "not_aligned", "U": "unsure"}
 
 
