@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.statistics.better_or_tied import LEVEL, MIN_PROMPTS, Outcome, PairedOutcome
 from evaluator.ab.comparison import Comparison, SkillOutcome
+from evaluator.ab.images import DrawnImages
 from evaluator.ab.journal import Inspection
 from evaluator.generation.prompts import Prompt
 from evaluator.standalone_page import render_page
@@ -29,17 +30,26 @@ class AbReport:
     comparison: Comparison
     look: Inspection | None = None  # where a journal counts the looks
     to_draw: tuple[Prompt, ...] = ()  # prompts that the look asks next, in batches
+    drawn: DrawnImages | None = None  # images of both halves, where a journal counts the looks
 
     def outcome(self, of: SkillOutcome) -> Outcome:
         """Of a skill: confirmed ones alone, where a journal counts."""
         if self.look is None:
             return of.outcome
+        if self._same(of) and not of.too_few:
+            return Outcome.TIED
         hits = [hit for hit in self.look.hits if hit.skill == of.skill]
         said = {hit.outcome for hit in hits} & {Outcome.BETTER, Outcome.WORSE}
         if len(said) == 1 and any(hit.confirmed for hit in hits):
             return said.pop()
         tied = {hit.metric for hit in hits if hit.outcome is Outcome.TIED}
         return Outcome.TIED if tied and tied == set(of.by_metric) else Outcome.UNDECIDED
+
+    def _same(self, of: SkillOutcome) -> bool:
+        """Whether both have the very same images of a skill, on both halves."""
+        whole = self.drawn or self.comparison.drawn
+        members = (one for one in whole.prompts if of.skill is None or of.skill in one.skills)
+        return all(one.same for one in of.by_metric.values()) and whole.same_images(members)
 
     @property
     def outcomes(self) -> Mapping[str | None, Outcome]:
@@ -54,8 +64,8 @@ class AbReport:
         if outcome in (Outcome.BETTER, Outcome.WORSE):
             said = f"{second} is {outcome} than {first}"
         elif outcome is Outcome.TIED:
-            same = all(one.same for one in of.by_metric.values())
-            said = f"{second} and {first} " + ("have the same images" if same else "are tied")
+            said = f"{second} and {first} "
+            said += "have the same images" if self._same(of) else "are tied"
         else:
             said = f"{second} and {first} are not told apart"
         return f"{where}: {said}{self._why(of) if outcome is Outcome.UNDECIDED else ''}."
@@ -109,6 +119,7 @@ class AbReport:
                     "prompts": one.n_prompts,
                     "too_few": one.too_few,
                     "n_to_decide": one.n_to_decide,
+                    "half": None if self.look is None else "screening",  # that `by_metric` is of
                     "by_metric": {name: _figures(of) for name, of in one.by_metric.items()},
                 }
                 for one in found.skills

@@ -174,7 +174,7 @@ def ab(
                 name=names[1],
                 at=now(),
             )
-            report = AbReport(found, made, prompts_to_draw(drawn, made))
+            report = AbReport(found, made, prompts_to_draw(drawn, made), drawn)
     _check(report, partial=partial)
     if out is not None:
         page = report.html
@@ -370,7 +370,8 @@ def _print(report: AbReport, out: Path | None) -> None:
     if few:
         named = ", ".join(f"{one.skill or 'all prompts'} ({one.n_prompts})" for one in few)
         shown.print(Text(f"Too few prompts to compare, below {MIN_PROMPTS}: {named}."))
-    heads = ("skill", "metric", "says", "difference", "95 % interval", "p", "p, tied", "prompts")
+    says = "says" if report.look is None else "screens"
+    heads = ("skill", "metric", says, "difference", "95 % interval", "p", "p, tied", "prompts")
     rows = [
         (
             one.skill or "all prompts",

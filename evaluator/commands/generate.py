@@ -87,6 +87,9 @@ ModelsOption = Annotated[
     list[str] | None,
     typer.Option("--models", help="Likewise; repeatable: each gets a folder under --out."),
 ]
+MoreModels = Annotated[
+    list[str] | None, typer.Argument(metavar="[MODEL]...", help="Further models, after --models.")
+]
 GridOption = Annotated[
     Path | None,
     typer.Option(
@@ -265,6 +268,7 @@ _OF_PIPELINES = (
 def generate(
     ctx: typer.Context,
     out: OutOption,
+    more: MoreModels = None,
     model: ModelOption = None,
     models: ModelsOption = None,
     grid: GridOption = None,
@@ -308,6 +312,9 @@ def generate(
     Example: python -m evaluator generate --model stabilityai/stable-diffusion-xl-base-1.0
     --benchmark gecko_s --seeds 42,3407,5096 --out sdxl --data data
     """
+    if more and not models:
+        raise typer.BadParameter(f"{more[0]!r} stands alone; several models are those of --models")
+    models = [*(models or ()), *(more or ())]
     if [model is not None, bool(models), grid is not None].count(True) != 1:
         raise typer.BadParameter("give one of --model, --models and --grid")
     if grid is not None:
@@ -324,7 +331,7 @@ def generate(
         }  # fmt: skip
         if endpoint:
             _refuse(ctx, _OF_PIPELINES, "it is for pipelines, not for endpoints")
-        requests = _requests([model] if model is not None else models or [], values)
+        requests = _requests([model] if model is not None else models, values)
     choice = Choice(tuple(skill or ()), tuple(split or ()), limit)
     chosen = prompts_of(benchmark, prompts, data, choice)
     wanted = seeds_of(seeds, chosen, SEEDS)

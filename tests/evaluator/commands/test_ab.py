@@ -110,10 +110,25 @@ def test_a_journal_confirms_on_the_other_half(words: tuple[object, ...], tmp_pat
     assert outcomes(told)[None] == "better"
     assert told["look"]["confirmation"] == 1
     cold = next(one for one in told["skills"] if one["skill"] == "cold")
-    assert cold["outcome"] == "undecided" and "images that screen are the same" in cold["sentence"]
+    assert cold["outcome"] == "tied" and "have the same images" in cold["sentence"]
+    assert {one["half"] for one in told["skills"]} == {"screening"}
+    assert {one["half"] for one in record(*words)["skills"]} == {None}
     assert record(*words, "--journal", file) == told
+    shown = said(*words, "--journal", file)
+    assert "screens" in shown and "says" not in shown and "says" in said(*words)
     assert len(file.read_text().splitlines()) == 2
     refused("other_journal", *words, "--skill", "warm", "--journal", file)
+
+
+def test_images_that_are_the_same_on_the_screening_half_alone_are_undecided(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    _, held_out = halves(file_prompts(tmp_path / "prompts.csv", Choice()).prompts)
+    changed = next(one.prompt_id for one in held_out if one.skills == ("cold",))
+    Image.new("RGB", (8, 8), (1, 2, 3)).save(tmp_path / "next" / f"{changed}.png")
+    told = record(*words, "--journal", tmp_path / "looks.jsonl")
+    cold = next(one for one in told["skills"] if one["skill"] == "cold")
+    assert cold["outcome"] == "undecided" and "images that screen are the same" in cold["sentence"]
 
 
 @pytest.mark.slow

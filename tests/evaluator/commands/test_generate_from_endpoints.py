@@ -153,7 +153,7 @@ def test_a_grid_has_a_folder_for_each_model_and_one_page_and_goes_on_after_a_fai
     served: ChatServer, asked: tuple[object, ...], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    models = (*HERE, *(word for one in (PAINTER, "nobody", OTHER) for word in ("--models", one)))
+    models = (*HERE, "--models", PAINTER, "nobody", OTHER)
     said = record(*asked, *models, code=1)
     images = [(one["model"], one["images"], one["wanted"], one["usd"]) for one in said["models"]]
     assert images == [
@@ -227,6 +227,8 @@ def test_pipelines_and_endpoints_stand_in_one_grid_file(
     [
         (),
         ("--model", "a", "--models", "b"),
+        ("--model", "a", "b"),
+        ("a", "b"),
         (*HERE, "--model", PAINTER, "--steps", 3),
         (*HERE, "--model", PAINTER, "--device", "cpu"),
         (*HERE, "--model", PAINTER, "--width", 64),
