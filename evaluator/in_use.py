@@ -36,16 +36,17 @@ def unused(mark: Path) -> Iterator[bool]:
     """Whether nobody uses what the mark stands for; nobody begins to before this is left."""
     fd = _opened(mark)
     try:
-        yield fd is not None and _alone(fd)
+        yield fd is not None and took_lock(fd)
     finally:
         if fd is not None:
             os.close(fd)
 
 
-def _alone(fd: int) -> bool:
+def took_lock(fd: int) -> bool:
+    """Take the lock of a file or folder, unless somebody has it or its file system has no locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # In use, or a file system without such locks: then it is left alone.
+    except OSError:
         return False
     return True
 

@@ -57,16 +57,11 @@ def fair_order(
         turns[whose] += 1
 
     def place(status: Status) -> tuple[bool, bool, float, int]:
-        fills = fills_the_grid(status)
+        fills = status.submission.kind is Kind.GENERATIONS and _again(status)
         turn = turn_of[status.submission.submission_id]
         return _rests(status, now), fills, -worth(status) if fills else 0.0, turn
 
     return tuple(sorted(lined_up, key=place))
-
-
-def fills_the_grid(status: Status) -> bool:
-    """Whether it is generations that have results and wait for further metrics."""
-    return status.submission.kind is Kind.GENERATIONS and _again(status)
 
 
 def typical_s(measured: Iterable[float]) -> float | None:

@@ -210,7 +210,10 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
             few = scored[:, metric].sum() < MIN_IMAGES
             left_out[metric].append(f"{model} ({_reason(few=bool(few))})")
     missing = rated[:, None] & np.isnan(data.scores)
-    gaps = tuple(_gaps(out, int(m)) for out, m in zip(left_out, missing.sum(axis=0), strict=True))
+    gaps = tuple(
+        notes(f"models left out: {', '.join(out)}" if out else "", missing_scores(int(m)))
+        for out, m in zip(left_out, missing.sum(axis=0), strict=True)
+    )
     return {
         name: Estimate(
             mean_of_defined(np.stack(values)),
@@ -269,13 +272,6 @@ def _correlations(data: Aligned, images: IntArray, human: FloatArray) -> dict[st
 
 def _reason(*, few: bool) -> str:
     return f"fewer than {MIN_IMAGES} images" if few else "all scores or all ratings are equal"
-
-
-def _gaps(left_out: Sequence[str], n_missing: int) -> str:
-    return notes(
-        f"models left out: {', '.join(left_out)}" if left_out else "",
-        missing_scores(n_missing),
-    )
 
 
 # Pair-wise agreement.
@@ -341,16 +337,6 @@ VARIANTS: dict[str, _Voters] = {
     "paper_v2": _Voters(("WL", "Likert", "DSGH", "SxS"), tested=True),
     "direction_only": _Voters(("WL", "Likert", "DSGH"), tested=False),
 }
-
-
-def template_relations(data: Aligned, chosen: Mask) -> dict[str, dict[ModelPair, int]]:
-    """Relation of each pair of models (first < second by name) in each template that was used."""
-    return {
-        template: {
-            pair: relation(values, np.zeros_like(values)) for pair, values in of_pairs.items()
-        }
-        for template, of_pairs in _human_differences(data, chosen).items()
-    }
 
 
 def add_model_order(builder: MeasuredBuilder, row: Row, part: Part, data: Aligned) -> None:
@@ -710,7 +696,12 @@ def model_relations(answers: GeckoAnswers) -> pd.DataFrame:
     data = _aligned(answers)
     rows = []
     for part in _splits(answers):
-        found = template_relations(data, part.chosen)
+        found = {
+            template: {
+                pair: relation(values, np.zeros_like(values)) for pair, values in of_pairs.items()
+            }
+            for template, of_pairs in _human_differences(data, part.chosen).items()
+        }
         for a, b in combinations(sorted(set(data.models)), 2):
             votes = {template: of[a, b] for template, of in found.items()}
             absolute = [vote for template, vote in votes.items() if template != "SxS"]

@@ -20,15 +20,7 @@ from benchmarks import prompt_sets
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.prompt_sets.means import add_means
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import (
-    Answers,
-    Benchmark,
-    Card,
-    Frozen,
-    MeasureInfo,
-    Questions,
-    ScoreTable,
-)
+from benchmarks.schema import Answers, Benchmark, Card, Frozen, MeasureInfo, Questions, ScoreTable
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics.resampling import ResamplingPlan
 

@@ -305,7 +305,12 @@ def folder_images(
 
     `remedy`: how to get images that are missing; empty where `fetch` downloads them.
     """
-    there = _files_below(folder)
+    # One walk instead of one question per image.
+    there = frozenset(
+        (Path(base) / file).relative_to(folder).as_posix()
+        for base, _, files in os.walk(folder)
+        for file in files
+    )
     _check_complete(benchmark, folder, names, there, remedy)
     return {image: (folder / name).read_bytes for image, name in names.items()}
 
@@ -316,15 +321,6 @@ def packed_images(
     """Readers of images inside a zip archive or Parquet files; like `folder_images`."""
     _check_complete(benchmark, archive, names, archive.names, "")
     return {image: partial(archive.read, name) for image, name in names.items()}
-
-
-def _files_below(folder: Path) -> frozenset[str]:
-    """Paths of all files below a folder: one walk instead of one question per image."""
-    return frozenset(
-        (Path(base) / file).relative_to(folder).as_posix()
-        for base, _, files in os.walk(folder)
-        for file in files
-    )
 
 
 def _check_complete(

@@ -26,12 +26,7 @@ from rich.progress import (
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.archives import still_unpacked
-from benchmarks.sources.client import (
-    TIMEOUT,
-    get_session,
-    hf_raise_for_status,
-    httpx,
-)
+from benchmarks.sources.client import TIMEOUT, get_session, hf_raise_for_status, httpx
 from benchmarks.sources.folder import DataFile
 from benchmarks.sources.pins import Pin, Pins, git_blob_digest, place_of, sha256_of
 from benchmarks.sources.remote import (
@@ -310,7 +305,12 @@ class Planner:
         if offered.sha256 not in {"", pinned.sha256} or (
             None not in {offered.size, pinned.size} and offered.size != pinned.size
         ):
-            raise _changed_upstream(source, offered, pinned)
+            raise SubmitterError(
+                "download_wrong",
+                f"{source.shown} now has {offered.size} bytes and sha256 {offered.sha256[:16] or 'unknown'}"
+                f"…; {pinned.said_by} has {pinned.size or 'any'} bytes and {pinned.sha256[:16]}….",
+                "Its authors replaced it; results on the new file are not comparable with the old ones.",
+            )
         size = pinned.size if offered.size is None else offered.size
         return replace(item, expected=replace(pinned, size=size))
 
@@ -327,15 +327,6 @@ class Planner:
 def _recorded(pin: Pin, place: Path) -> Expected:
     return Expected(
         pin.size, sha256=pin.sha256, said_by=f"the record of an earlier fetch ({place})"
-    )
-
-
-def _changed_upstream(source: Source, offered: Expected, pinned: Expected) -> SubmitterError:
-    return SubmitterError(
-        "download_wrong",
-        f"{source.shown} now has {offered.size} bytes and sha256 {offered.sha256[:16] or 'unknown'}"
-        f"…; {pinned.said_by} has {pinned.size or 'any'} bytes and {pinned.sha256[:16]}….",
-        "Its authors replaced it; results on the new file are not comparable with the old ones.",
     )
 
 

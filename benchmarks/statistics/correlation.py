@@ -250,11 +250,6 @@ class RunningSums:
         )
 
     @property
-    def has_ties(self) -> bool:
-        """True where two items have one value."""
-        return bool(self.tied.size)
-
-    @property
     def n_rows(self) -> int:
         """Rows of a matrix of sums, s * K."""
         return self.clusters.size
@@ -490,7 +485,7 @@ class _Scores:
         sums = self.runs.sums(drawn.counts, memory.like(drawn.counts, self.runs.n_rows))
         square = self.runs.rank_square(sums, drawn.cubes, drawn.total)
         product = np.zeros(drawn.total.size)
-        tied = self.runs.has_ties
+        tied = bool(self.runs.tied.size)
         for group in drawn.groups:
             rows = np.take(sums, self.ends[group.items], axis=0, mode="clip")
             if tied:

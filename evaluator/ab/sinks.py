@@ -200,9 +200,7 @@ class TensorBoard:
             raise SinkError(str(error)) from error
 
     def _points(self) -> set[tuple[str, int, float]]:
-        from tensorboard.backend.event_processing.event_file_loader import (  # noqa: PLC0415 (an extra)
-            EventFileLoader,
-        )
+        from tensorboard.backend.event_processing.event_file_loader import EventFileLoader  # noqa: PLC0415 (an extra)
 
         return {
             (value.tag, event.step, event.wall_time)

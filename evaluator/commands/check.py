@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +23,6 @@ from evaluator.commands.check_report import (
     Verdict,
     closing_lines,
     examined_lines,
-    examined_record,
     found_blocks,
     found_record,
     plan_lines,
@@ -257,7 +256,7 @@ def _fits(benchmark: Benchmark, method: Method) -> bool:
 
 def _tell_problems(seen: ValidationReport, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(examined_record(seen), indent=1))
+        typer.echo(json.dumps(asdict(seen), indent=1))
         return
     out = console()
     for line in problem_lines(seen.kinds):
@@ -321,7 +320,7 @@ def check_scores(
     """Say what is wrong; True where nothing is."""
     seen, _ = examine_scores_file(path, form, registry, data)
     if as_json:
-        typer.echo(json.dumps(examined_record(seen), indent=1))
+        typer.echo(json.dumps(asdict(seen), indent=1))
         return not seen.problems
     out = console()
     for line in problem_lines(seen.kinds):

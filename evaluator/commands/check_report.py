@@ -372,11 +372,6 @@ def _span(ends: tuple[int, int]) -> str:
     return f"{ends[0]:,}" if ends[0] == ends[1] else f"{ends[0]:,} – {ends[1]:,}"
 
 
-def examined_record(seen: ValidationReport) -> dict[str, Any]:
-    """What was found without running anything."""
-    return asdict(seen)
-
-
 def found_record(
     seen: ValidationReport,
     found: DryRun,
@@ -387,7 +382,7 @@ def found_record(
     """All that a dry run found."""
     failure = found.failure
     return {
-        **examined_record(seen),
+        **asdict(seen),
         "may_rank": verdict.good,
         "verdict": verdict.said,
         "remarks": list(verdict.remarks),

@@ -540,10 +540,7 @@ def _drawn(outline: Outline | EndpointOutline, request: ModelRequest, drawing: D
 
 def draw_outline(outline: Outline, loaded: LoadedPipeline, **how: Any) -> Summary:
     """Draw what is missing of a run, under a bar; `how`: further fields of its `Request`."""
-    from evaluator.generation.run import (  # noqa: PLC0415 (takes seconds to import)
-        Request,
-        generate_images,
-    )
+    from evaluator.generation.run import Request, generate_images  # noqa: PLC0415 (takes seconds to import)
 
     request = Request(
         prompts=outline.prompts,

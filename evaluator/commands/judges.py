@@ -164,10 +164,7 @@ def judging_of(
     prompt_set: str, store: StoreOption, data: Path | None
 ) -> tuple[Judging, ModelReader]:
     """What finds who judges the models of a prompt set in a store, and the models there."""
-    from benchmarks.prompt_sets.prompt_set import (  # noqa: PLC0415
-        find_prompt_set,
-        load_prompt_sets,
-    )
+    from benchmarks.prompt_sets.prompt_set import find_prompt_set, load_prompt_sets  # noqa: PLC0415
     from benchmarks.registry import load_registry  # noqa: PLC0415
     from leaderboard.ledger.judge_pins import read_pins  # noqa: PLC0415
     from leaderboard.models.judges import Judging  # noqa: PLC0415

@@ -294,10 +294,7 @@ def _helpers(
     phrases: PhrasesBy,
 ) -> tuple[Helpers, Provenance]:
     """The models that are named, and what is kept of them with each question."""
-    from evaluator.scorers.questions.loading import (  # noqa: PLC0415 (imports torch)
-        open_entailment,
-        open_text_model,
-    )
+    from evaluator.scorers.questions.loading import open_entailment, open_text_model  # noqa: PLC0415 (imports torch)
 
     written_by = None
     provenance = Provenance(writer=writer, wording=WORDING)

@@ -18,13 +18,7 @@ from leaderboard.governance.operator_actions import checked_reason
 from leaderboard.governance.rights import require_operator
 from leaderboard.publication.changes import BoardPlace, Compared, compared
 from leaderboard.publication.publisher import cards_of
-from leaderboard.publication.requeue import (
-    Outdated,
-    Reevaluation,
-    RequeueRequest,
-    plan,
-    requeue,
-)
+from leaderboard.publication.requeue import Outdated, Reevaluation, RequeueRequest, plan, requeue
 from leaderboard.records import Submission
 
 Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]

@@ -30,7 +30,6 @@ from evaluator.commands.status import (
 from evaluator.worker.handoff import stored_margins
 from leaderboard.ledger.editions import Edition, is_current
 from leaderboard.ledger.private_records import results_folder
-from leaderboard.publication.entries import RankCount, count_ranked
 from leaderboard.publication.results import DECIMALS
 from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
@@ -152,8 +151,7 @@ def standing_lines(snapshot: Snapshot, submission: Submission, benchmark: str) -
     for metric in submission.metrics:
         entry_id = f"{submission.submission_id}/{metric}"
         for cell in _headlines(board, entry_id):
-            among = count_ranked(board.slice(cell.selector, None), snapshot.entries)
-            yield f"{metric}, {_of_what(cell)}: {_rank(cell, among)}"
+            yield f"{metric}, {_of_what(cell)}: {_rank(cell, len(board.slice(cell.selector, None)))}"
 
 
 def about_run(result: RunResult) -> Iterator[str]:
@@ -203,10 +201,10 @@ def _of_what(cell: Cell) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _rank(cell: Cell, among: RankCount) -> str:
+def _rank(cell: Cell, n_entries: int) -> str:
     if cell.rank is None:
         return "no rank"
-    where = f"rank {cell.rank} of {among}"
+    where = f"rank {cell.rank} of {n_entries}"
     if cell.rank_low is None or cell.rank_high is None:
         return where
     return f"{where}, rank range {cell.rank_low} to {cell.rank_high}"

@@ -184,7 +184,21 @@ def score(
                 content = _as_csv(pairs) if out.suffix == ".csv" else _as_jsonl(pairs)
                 write_whole(out, lambda place: place.write_text(content, encoding="utf-8"))
     if as_json:
-        typer.echo(json.dumps(_record(known, pairs, column, trust), ensure_ascii=False))
+        typer.echo(
+            json.dumps(
+                {
+                    "metric": known.name,
+                    "low": known.low,
+                    "high": known.high,
+                    "higher_is_better": known.higher_is_better,
+                    "pairs": [pair.to_json() for pair in pairs],
+                    "environment": dict(column.environment),
+                    "own_weights": known.own_weights,
+                    "trust": [one.to_json() for one in trust],
+                },
+                ensure_ascii=False,
+            )
+        )
     else:
         _report(known, pairs, column, trust, out)
     if not column.verdict.scored:
@@ -316,24 +330,6 @@ def scored_pairs(
             )
         )
     return scored
-
-
-def _record(
-    known: MetricSource,
-    pairs: Sequence[ScoredPair],
-    column: ScoreColumn,
-    trust: Sequence[SkillTrust],
-) -> dict[str, Any]:
-    return {
-        "metric": known.name,
-        "low": known.low,
-        "high": known.high,
-        "higher_is_better": known.higher_is_better,
-        "pairs": [pair.to_json() for pair in pairs],
-        "environment": dict(column.environment),
-        "own_weights": known.own_weights,
-        "trust": [one.to_json() for one in trust],
-    }
 
 
 _COLUMNS = ("image", "prompt_id", "prompt", "score", "problem")

@@ -78,13 +78,7 @@ def watch(
     Example: python -m evaluator watch samples --prompts prompts.csv --metric clipscore-hessel --out curves
     """
     from evaluator.ab.scoring import FolderScorer, judging_metrics  # noqa: PLC0415 (with SciPy)
-    from evaluator.ab.sinks import (  # noqa: PLC0415 (as above)
-        Deliveries,
-        Sink,
-        TensorBoard,
-        Webhook,
-        WeightsAndBiases,
-    )
+    from evaluator.ab.sinks import Deliveries, Sink, TensorBoard, Webhook, WeightsAndBiases  # noqa: PLC0415 (as above)
     from evaluator.ab.watching import PAGE, Curves, Watcher  # noqa: PLC0415 (as above)
 
     if wandb and not _RUN.fullmatch(wandb):

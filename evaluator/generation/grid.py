@@ -13,12 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import replace_durably
-from evaluator.generation.folder import (
-    CONTACT_SHEET,
-    RunFolder,
-    default_name,
-    spread,
-)
+from evaluator.generation.folder import CONTACT_SHEET, RunFolder, default_name, spread
 from evaluator.generation.manifest import ImageRow, Scalar
 from evaluator.generation.prompts import ChosenPrompts, Prompt
 from evaluator.generation.recipes import Overrides

@@ -103,7 +103,12 @@ class Containers:
         try:
             running(box)
             if box.known.cgroup is None:
-                raise _not_here()
+                raise PlatformError(
+                    "box_not_started",
+                    "A container started, but its processes cannot be seen from here.",
+                    "Run the worker on the engine's own machine, with the host's process ids (--pid host) "
+                    "where it is in a container itself.",
+                )
             session.await_box()
             if box.pipes is not None:
                 box.pipes.settle()
@@ -210,15 +215,6 @@ def _filter_file(folder: Path, *, gpu: bool) -> Path:
 def _slot() -> Slot:
     """A user for one box; an engine without root maps it to one of the worker's own."""
     return take_slot(LOCKS if os.geteuid() == 0 else marks_folder().parent / "users")
-
-
-def _not_here() -> PlatformError:
-    return PlatformError(
-        "box_not_started",
-        "A container started, but its processes cannot be seen from here.",
-        "Run the worker on the engine's own machine, with the host's process ids (--pid host) "
-        "where it is in a container itself.",
-    )
 
 
 _WITHIN_S = 60.0
@@ -399,7 +395,11 @@ def start_folder(place: Path | None = None) -> Iterator[Path]:
 def sweep_folders(place: Path | None = None) -> int:
     """Remove the `start_folder`s of this user's workers that live no longer; how many there were."""
     listed = (place or Path(tempfile.gettempdir())).glob(f"{_PREFIX}*")
-    left = [folder for folder in listed if _is_own_folder(folder) and _has_no_worker(folder)]
+    left = [
+        folder
+        for folder in listed
+        if _is_own_folder(folder) and _is_gone(folder.name.removeprefix(_PREFIX).rpartition("-")[0])
+    ]
     for folder in left:
         shutil.rmtree(folder, ignore_errors=True)  # another worker may sweep as well
     return len(left)
@@ -420,10 +420,6 @@ def _is_orphaned(engine: Engine, name: str) -> bool:
     except EngineError:  # gone since it was listed
         return False
     return _is_gone(told.partition(" ")[2])
-
-
-def _has_no_worker(folder: Path) -> bool:
-    return _is_gone(folder.name.removeprefix(_PREFIX).rpartition("-")[0])
 
 
 def _is_own_folder(path: Path) -> bool:

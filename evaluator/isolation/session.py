@@ -61,7 +61,7 @@ class ScorerSession:
         self._bounds_data = bounds_data
         self._clock = clock
         self._channel = Channel(box.request_fd, box.reply_fd, clock)
-        self._log = LogDrain(box.log_fd, limits.log_bytes)
+        self._log = LogDrain(_fd(box.process.stderr), limits.log_bytes)
         self._watchdog = Watchdog(box, limits)
         self._job_ends = float("inf")
         self._seq = 0
@@ -451,16 +451,17 @@ def plain_text(data: bytes) -> str:
     """Readable text without terminal sequences, control, bidirectional or invisible characters."""
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     text = _TERMINAL_SEQUENCE.sub("", text)
-    return "".join(c for c in text if c in _KEPT_CONTROLS or _is_visible(c))
+    return "".join(
+        c
+        for c in text
+        if c in _KEPT_CONTROLS
+        or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    )
 
 
 def one_line(data: bytes) -> str:
     """The same on a single line."""
     return " ".join(plain_text(data).split())
-
-
-def _is_visible(character: str) -> bool:
-    return unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 KILLED = 128 + signal.SIGKILL
@@ -483,11 +484,6 @@ class Sandbox(ABC):
     def reply_fd(self) -> int:
         """Where replies are read."""
         return _fd(self.process.stdout)
-
-    @property
-    def log_fd(self) -> int:
-        """Where output is read."""
-        return _fd(self.process.stderr)
 
     @property
     def counts_processes(self) -> bool:

@@ -27,6 +27,7 @@ PREFIX = "job-"
 """Of the names of workers within jobs."""
 STORE_LABEL, SUBMISSION_LABEL, WORKER_LABEL = "assay-store", "assay-submission", "assay-worker"
 
+# One elsewhere has further parts in its name, and may be on a machine called `job-7`.
 _JOB_WORKER = re.compile(re.escape(PREFIX) + "[0-9a-z]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
@@ -94,14 +95,6 @@ class JobRequest:
             SUBMISSION_LABEL: self.submission_id,
             WORKER_LABEL: self.worker,
         }
-
-
-def works_in_job(worker: str) -> bool:
-    """Whether a worker of this name is one within a job.
-
-    One elsewhere has further parts in its name, and may be on a machine called `job-7`.
-    """
-    return _JOB_WORKER.fullmatch(worker) is not None
 
 
 def store_label(settings: JobSettings) -> dict[str, str]:
@@ -239,6 +232,6 @@ def _precedence(by_id: dict[str, Status], job: SeenJob) -> tuple[bool, datetime,
 
 def _lost(statuses: Iterable[Status], live: set[str], now: datetime) -> Iterable[Status]:
     for status in statuses:
-        ours = status.state in _WITH_WORKER and works_in_job(status.by)
+        ours = status.state in _WITH_WORKER and _JOB_WORKER.fullmatch(status.by) is not None
         if ours and status.by not in live and now - status.since > NOT_LISTED_YET:
             yield status

@@ -232,10 +232,6 @@ class MeasuredTimes:
     # by family, seconds for each pair until the measures were there
     measuring: Mapping[str, float] = field(default_factory=dict)
 
-    def measures_s(self, family: str) -> float:
-        """Seconds for each pair; of a family that was not asked, the most that was seen."""
-        return self.measuring.get(family, max(self.measuring.values(), default=0.0))
-
 
 @dataclass(frozen=True, slots=True)
 class Projection:
@@ -292,7 +288,7 @@ def span_s(
     most = (
         high * pace.hindered[1]
         + max(reading[1], pace.waiting) * size.images[1]
-        + pace.measures_s(family) * size.pairs[1]
+        + pace.measuring.get(family, max(pace.measuring.values(), default=0.0)) * size.pairs[1]
     )
     return least, most
 

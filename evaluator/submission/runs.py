@@ -24,14 +24,7 @@ from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.sandbox import StartedSandboxes
 from evaluator.trust import Trial, order_figures, sampled, trials
-from leaderboard.records import (
-    Cost,
-    FindingExample,
-    Findings,
-    JudgeRun,
-    OutputReport,
-    Submission,
-)
+from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, OutputReport, Submission
 from leaderboard.trust import TrustReport
 
 MOST_EXAMPLES = 50

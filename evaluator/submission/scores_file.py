@@ -53,7 +53,7 @@ def read_scores_file(
             problems.extend(problems_of(error))
             return otherwise
 
-    name = tried(lambda: _name(path, form), "")
+    name = tried(lambda: check_metric_name(form.name) if form.name else name_from(path.stem), "")
     version = tried(lambda: checked_version(form.version), "")
     description = tried(lambda: checked_description(form.description), "")
     read = tried(lambda: _table(path, form, name or "score", registry, data), None)
@@ -88,10 +88,6 @@ def examine_scores_file(
         ),
     )
     return seen, found
-
-
-def _name(path: Path, form: ScoresForm) -> str:
-    return check_metric_name(form.name) if form.name else name_from(path.stem)
 
 
 def _table(

@@ -24,12 +24,7 @@ from evaluator.scorers.fitting import WeightsLookup
 from evaluator.scorers.registry import ScorerRow, find_row, load_rows
 from evaluator.submission.archives.archive import Content
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.builtin import (
-    BuiltinManifest,
-    ExaminedBuiltin,
-    examine,
-    source_of,
-)
+from evaluator.submission.builtin import BuiltinManifest, ExaminedBuiltin, examine, source_of
 from evaluator.submission.generations.archive import SUFFIX
 from evaluator.submission.generations.extraction import PromptSets
 from evaluator.submission.generations.intake import (

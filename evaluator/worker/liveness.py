@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import random
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.errors import TransientError
+from evaluator.in_use import took_lock
 from evaluator.scoring.progress import Progress
 from evaluator.worker.tasks import Setting
 from leaderboard.ledger.ledger import Batch, Ledger
@@ -123,7 +123,7 @@ class ProcessLock:
             yield False
             return
         try:
-            yield _taken(fd) and self._is_file(fd, name) and _of_this_start(fd)
+            yield took_lock(fd) and self._is_file(fd, name) and _of_this_start(fd)
         finally:
             os.close(fd)
 
@@ -136,7 +136,7 @@ class ProcessLock:
         for _ in range(_TRIES):
             fd = os.open(self._file(self._name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                if _taken(fd) and self._is_file(fd, self._name):
+                if took_lock(fd) and self._is_file(fd, self._name):
                     os.ftruncate(fd, 0)
                     os.write(fd, _this_start().encode())
                     return fd
@@ -156,15 +156,6 @@ class ProcessLock:
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.lock"
-
-
-def _taken(fd: int) -> bool:
-    """Take the lock of a file, unless somebody has it."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _of_this_start(fd: int) -> bool:

@@ -31,6 +31,8 @@ from leaderboard.publication.reader import View, known_group
 from leaderboard.service.bodies import HANG_UP, body_of
 from leaderboard.tables import Table
 from leaderboard.text import clean
+from leaderboard.views.boards import BoardQuery
+from leaderboard.views.compare_query import CompareQuery
 
 if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
@@ -95,9 +97,7 @@ class McpApp:
             await self._answer(scope, _again(content), send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        from mcp.server.streamable_http_manager import (  # noqa: PLC0415
-            StreamableHTTPSessionManager,
-        )
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
 
         manager = StreamableHTTPSessionManager(self._server, json_response=True, stateless=True)
         async with manager.run():
@@ -211,7 +211,7 @@ class Tools:
             measure: name of a measure; empty: the headline.
             limit: rows to return, at most 100.
         """
-        query = boards.BoardParameters(skill=(skill,), measure=measure)
+        query = BoardQuery(skill=skill, measure=measure)
         return _answer(boards.board(self.source, benchmark, query), min(limit, MOST_ROWS))
 
     def compare(self, benchmark: str, a: str, b: str, skill: str = "", measure: str = "") -> Answer:
@@ -224,9 +224,7 @@ class Tools:
             skill: key of a skill; empty: all skills together.
             measure: name of a measure; empty: the headline.
         """
-        query = comparisons.CompareParameters(
-            benchmark=benchmark, skill=(skill,), measure=measure, a=a, b=b
-        )
+        query = CompareQuery(benchmark=benchmark, skill=skill, measure=measure, a=a, b=b)
         return _answer(comparisons.compare(self.source, query), MOST_ROWS)
 
     def metrics_for_skill(self, skill: str, ratings: str = "") -> Answer:
@@ -268,7 +266,7 @@ class Tools:
         looked_at, left = list(having)[:_MOST_BOARDS], list(having)[_MOST_BOARDS:]
         remarks = [f"Not looked at: {', '.join(left)}. Ask `board` for them."] if left else []
         for name in looked_at:
-            query = boards.RankingParameters()
+            query = BoardQuery()
             found = boards.chosen(self.source, name, query)
             many = len(found.choice.entry_ids())
             if many > boards.MOST_IN_SKILLS:

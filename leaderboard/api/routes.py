@@ -12,33 +12,17 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.api.exports import router as exports
-from leaderboard.api.replies import (
-    HANDLERS,
-    NO_STORE,
-    SHARED,
-    Body,
-    refusal,
-)
+from leaderboard.api.replies import HANDLERS, NO_STORE, SHARED, Body, refusal
 from leaderboard.api.serving import TableServer, json_body, server_of
 from leaderboard.api.source import Source
-from leaderboard.api.tables import (
-    activity,
-    best_of_n,
-    boards,
-    catalogue,
-    comparisons,
-    drift,
-    items,
-    models,
-    votes,
-)
+from leaderboard.api.tables import activity, boards, catalogue, comparisons, items, models, votes
 from leaderboard.service.bodies import HANG_UP
 
 PATH = "/v1"
 VERSION = "1.0.0"
 """The last number moves with what is added; names and meanings change with the first, and its
 address."""
-_TABLES = (catalogue, best_of_n, drift, boards, comparisons, models, votes, items, activity)
+_TABLES = (catalogue, boards, comparisons, models, votes, items, activity)
 _METHODS = "GET, HEAD, OPTIONS"
 _PREFLIGHT = {
     "Allow": _METHODS,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from leaderboard.publication.reader import GROUPS, SIMULATED
 from leaderboard.tables import Type, Value
+from leaderboard.views.parameters import parameters
 
 LONGEST_QUERY = 8192  # Characters; a page with all the columns it can have stays below
 MOST_PER_PAGE = 1000
@@ -26,20 +34,6 @@ class Format(StrEnum):
     PARQUET = "parquet"
     MARKDOWN = "markdown"
     LATEX = "latex"
-
-
-def text(meaning: str, *examples: str, options: Iterable[str] = (), alias: str = "") -> Any:
-    """A field for a text, which is empty where the query does not give it.
-
-    Options are documented here and checked where a page's query is resolved: once for both.
-    """
-    return Field(
-        alias=alias or None,
-        default_factory=str,
-        description=meaning,
-        examples=list(examples) or None,
-        json_schema_extra={"enum": list(options)} if options else None,
-    )
 
 
 class Parameters(BaseModel):
@@ -59,25 +53,22 @@ class Parameters(BaseModel):
     @classmethod
     def names(cls) -> list[str]:
         """All that a query may say."""
-        return [field.alias or name for name, field in cls.model_fields.items()]
+        return list(cls.model_fields)
 
     def to_params(self) -> dict[str, str]:
         """The same as a page's address has it: a name that came several times is joined once."""
-        given = self.model_dump(by_alias=True, exclude={"format", "only"})
+        given = self.model_dump(exclude={"format", "only"})
         return {
             name: ",".join(filter(None, value)) if isinstance(value, tuple) else str(value)
             for name, value in given.items()
         }
 
 
-class Rated(Parameters):
-    """Parameters of tables over boards: all of people's ratings, those of a kind, or simulated ones."""
-
-    ratings: str = text(
-        f"`preference` or `quality`: the boards of these alone; `{SIMULATED}`: those of simulated "
-        "ratings, which stand apart. Without it, means are over the boards of alignment.",
-        options=GROUPS[1:],
-    )
+def model_of(query: type, *names: str, **own: Any) -> type[Parameters]:
+    """The parameters of a route: those named of a page's query; `own` are fields of the route's own."""
+    known = parameters(query) | {name: (str, field) for name, field in own.items()}
+    taken: dict[str, Any] = {name: known[name] for name in names}
+    return create_model(query.__name__, __base__=Parameters, **taken)
 
 
 class Paged(Parameters):

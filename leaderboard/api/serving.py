@@ -74,22 +74,28 @@ class TableRouter(APIRouter):
     """Routes of tables."""
 
     def table(
-        self, path: str, *, name: str = "", of_snapshot: bool = True
+        self,
+        path: str,
+        *,
+        name: str = "",
+        of_snapshot: bool = True,
+        takes: type[Parameters] | None = None,
     ) -> Callable[[_Answer], _Answer]:
         """Serves a function at a path.
 
         Its first argument is the source, the last may be the query, and the others are parts of the
         path. Its docstring says in the document what it answers, and its name how it is called there
-        unless another is given.
+        unless another is given. `takes` are its parameters where the query is a page's.
         """
 
         def add(answer: _Answer) -> _Answer:
             hints = get_type_hints(answer, include_extras=True)
             summary = " ".join((answer.__doc__ or "").partition("Raises:")[0].split())
-            check = _check_of(hints.get("query", Parameters).names())
+            taken = takes or hints.get("query", Parameters)
             self.add_api_route(
-                path, _endpoint(answer, hints, of_snapshot=of_snapshot), methods=["GET"],
-                dependencies=[Depends(check)], operation_id=name or answer.__name__, summary=summary,
+                path, _endpoint(answer, hints, taken, of_snapshot=of_snapshot), methods=["GET"],
+                dependencies=[Depends(_check_of(taken.names()))],
+                operation_id=name or answer.__name__, summary=summary,
                 response_model=schemas.Table, response_description=summary, responses=_RESPONSES,
             )  # fmt: skip
             return answer
@@ -162,14 +168,20 @@ def json_body(content: object) -> Body:
 
 
 def _endpoint(
-    answer: Callable[..., Table], hints: dict[str, Any], *, of_snapshot: bool
+    answer: Callable[..., Table],
+    hints: dict[str, Any],
+    taken: type[Parameters],
+    *,
+    of_snapshot: bool,
 ) -> Callable[..., Any]:
     """The function as FastAPI calls it: with the request for the source, and with a query."""
 
     @wraps(answer)
     async def served(request: Request, query: Parameters, **path: str) -> Response:
         server = server_of(request)
-        given = {**path, "query": query} if "query" in hints else path
+        given: dict[str, Any] = {**path}
+        if of := hints.get("query"):
+            given["query"] = query if of is taken else of.from_params(query.to_params())
         make = partial(_body_of, partial(answer, server.source, **given), query)
         if of_snapshot:
             named = answer.__qualname__, path, query
@@ -179,7 +191,7 @@ def _endpoint(
     served.__doc__ = None  # FastAPI would take it for a description beside the summary.
     _, *asked = inspect.signature(answer).parameters
     read = {"request": Request, **{name: hints[name] for name in asked}}
-    read["query"] = Annotated[hints.get("query", Parameters), Query()]
+    read["query"] = Annotated[taken, Query()]
     served.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, annotation=of)

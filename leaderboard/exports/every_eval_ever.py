@@ -95,7 +95,11 @@ def model_record(results: ModelResults, origin: Origin) -> EvalRecord:
     }  # fmt: skip
     if samples:
         # Only of images, whose scores make the means over all prompts: those of a skill are some of them.
-        n_missing = _n_missing(results)
+        n_missing = sum(
+            not math.isfinite(score)
+            for image in results.images()
+            for score in image.scores.values()
+        )
         content["detailed_evaluation_results"] = _detailed(
             identity.path, samples, {"of": "the results over all prompts", "n_missing": n_missing}
         )
@@ -407,13 +411,6 @@ def _image_sample(
             "judge": one.judge.entry_id,
         }),
     }  # fmt: skip
-
-
-def _n_missing(results: ModelResults) -> int:
-    """Scores of images that the metrics over all prompts lack."""
-    return sum(
-        not math.isfinite(score) for image in results.images() for score in image.scores.values()
-    )
 
 
 def _attribution(value: str, method: str) -> dict[str, Any]:

@@ -31,13 +31,7 @@ from leaderboard.ledger.policy import (
 from leaderboard.ledger.private_records import submission_file
 from leaderboard.ledger.versions import Further, restoring, superseding
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.results import (
-    AT,
-    Published,
-    held_results,
-    read_results,
-    with_draws,
-)
+from leaderboard.publication.results import AT, Published, held_results, read_results, with_draws
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.states import CLEARED, WAITING, State
 from leaderboard.store.interface import Changes, Store, transact

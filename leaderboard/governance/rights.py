@@ -100,7 +100,11 @@ def require(action: Action, status: Status, account: Account | None) -> None:
     if action in OPERATORS_ONLY:
         require_operator(account, f"{action} a submission")
     elif not (owns(status, account) if action is Action.PUBLISH else roles(status, account)):
-        raise _not_yours(status, action)
+        raise SubmitterError(
+            "not_yours",
+            f"{status.submission.submission_id} was not submitted by you, so you cannot {action} it.",
+            "Sign in with the account that submitted it.",
+        )
     possibly = f"You may {' or '.join(possible)} it." if possible else "Nothing can be done now."
     raise SubmitterError(
         "not_now",
@@ -120,14 +124,6 @@ def require_operator(account: Account | None, what: str) -> None:
             f"Only an operator may {what}; {account.key} is none.",
             "Ask an operator of this installation.",
         )
-
-
-def _not_yours(status: Status, action: Action) -> SubmitterError:
-    return SubmitterError(
-        "not_yours",
-        f"{status.submission.submission_id} was not submitted by you, so you cannot {action} it.",
-        "Sign in with the account that submitted it.",
-    )
 
 
 class Own:

@@ -189,9 +189,15 @@ class ItemReader:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._cases: MemoryCache[CaseSet | None] = MemoryCache(_case_bytes, CASES_KEPT_BYTES)
-        self._rated: MemoryCache[RatedSet | None] = MemoryCache(_rated_bytes, RATINGS_KEPT_BYTES)
-        self._scores: MemoryCache[FloatArray] = MemoryCache(_score_bytes, SCORES_KEPT_BYTES)
+        self._cases: MemoryCache[CaseSet | None] = MemoryCache(
+            lambda cases: cases.bytes if cases else 0, CASES_KEPT_BYTES
+        )
+        self._rated: MemoryCache[RatedSet | None] = MemoryCache(
+            lambda rated: rated.bytes if rated else 0, RATINGS_KEPT_BYTES
+        )
+        self._scores: MemoryCache[FloatArray] = MemoryCache(
+            lambda scores: scores.nbytes, SCORES_KEPT_BYTES
+        )
 
     def cases(self, card: Card, texts: Mapping[str, str] | None = None) -> CaseSet | None:
         """The cases of a benchmark; None where none are published or its answers are withheld."""
@@ -257,18 +263,6 @@ class ItemReader:
         except NotFoundError:
             found = {}
         return np.array([found.get(pair, np.nan) for pair in pairs], np.float64)
-
-
-def _case_bytes(cases: CaseSet | None) -> int:
-    return cases.bytes if cases else 0
-
-
-def _rated_bytes(rated: RatedSet | None) -> int:
-    return rated.bytes if rated else 0
-
-
-def _score_bytes(scores: FloatArray) -> int:
-    return scores.nbytes
 
 
 def _with_prompts(cases: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:

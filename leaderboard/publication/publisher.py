@@ -169,7 +169,6 @@ class DrawsCache:
         self._store = store
         self._memory = MemoryCache[RunDraws](lambda draws: draws.nbytes, budget=Budget(in_memory))
         self._disk = None if folder is None else DiskCache(folder, on_disk, largest=on_disk)
-        self.read_from_store = 0  # Runs whose draws were read from the store, for reports
 
     def draws(
         self, card: Card, submission_id: str, origin: RunOrigin, cells: Sequence[Cell]
@@ -179,7 +178,6 @@ class DrawsCache:
         found = self._memory.get(key) or self._from_disk(key)
         if found is None:
             found = RunDraws.of(read_draws(self._store, card, cells), cells, card)
-            self.read_from_store += 1
             if found.resamples.size:  # Else there are none yet, which is nothing to remember.
                 self._to_disk(key, found)
         if found.resamples.size:

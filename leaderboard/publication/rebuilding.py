@@ -121,13 +121,11 @@ def _of_records(
             yield Difference(name, f"in {where}, though no event put it there")
         elif record != right[name]:
             fields = [
-                f for f in type(record).model_fields if _field(record, f) != _field(right[name], f)
+                f
+                for f in type(record).model_fields
+                if getattr(record, f) != getattr(right[name], f)
             ]
             yield Difference(name, f"in {where} with another {', '.join(fields)}")
-
-
-def _field(record: Any, name: str) -> object:
-    return getattr(record, name)
 
 
 def _of_boards(shown: Snapshot, right: Snapshot) -> Iterator[Difference]:
@@ -150,7 +148,7 @@ def _of_cells(name: str, shown: Board, right: Board) -> Iterator[Difference]:
         if other is None:
             yield Difference(name, f"lacks {_label(cell)}")
         elif wrong := [f for f in Cell.model_fields if not _same(other, cell, f)]:
-            told = "; ".join(f"{f} {_field(other, f)} should be {_field(cell, f)}" for f in wrong)
+            told = "; ".join(f"{f} {getattr(other, f)} should be {getattr(cell, f)}" for f in wrong)
             yield Difference(name, f"{_label(cell)}: {told}")
     for cell in found.values():
         yield Difference(name, f"has {_label(cell)}, which no result has")
@@ -169,12 +167,12 @@ def _by_place(board: Board) -> dict[tuple[object, ...], Cell]:
 
 
 def _same(one: Cell, other: Cell, name: str) -> bool:
-    a, b = _field(one, name), _field(other, name)
+    a, b = getattr(one, name), getattr(other, name)
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE) or (
             math.isnan(a) and math.isnan(b)
         )
-    return a == b
+    return bool(a == b)
 
 
 def _label(cell: Cell) -> str:

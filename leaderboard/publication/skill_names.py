@@ -78,7 +78,7 @@ def skills_of(boards: Mapping[str, BoardIndex]) -> dict[str, Skill]:
                 # Sub-skills that no common name takes are on their boards: they rest on few items.
                 if ":" in skill:
                     continue
-                key = own_key(board.card, skill)
+                key = _NOT_IN_A_KEY.sub("-", f"{board.card.family}.{skill}")
                 titles[key] = f"{skill_title(board.card, skill)} ({short[name]})"
             parts.setdefault(key, []).append(Part(name, skill))
     known = common_names()
@@ -100,11 +100,6 @@ def common_key(card: Card, skill: str) -> str | None:
             return key
     stranger = all(card.family not in name.keys for name in names.values())
     return skill if stranger and skill in names else None
-
-
-def own_key(card: Card, skill: str) -> str:
-    """The key of a skill that stands for itself, fit for a link."""
-    return _NOT_IN_A_KEY.sub("-", f"{card.family}.{skill}")
 
 
 def found_by(asked: str, skills: Mapping[str, Skill]) -> Skill | None:

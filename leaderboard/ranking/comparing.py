@@ -156,7 +156,16 @@ def _compared(
     )
     uncounted = why_uncounted(match.cells, names)
     if uncounted:
-        shown = _without_units(shown, uncounted)
+        shown = replace(
+            shown,
+            n_better_a=None,
+            n_tied=None,
+            n_better_b=None,
+            uncounted=uncounted,
+            effect=math.nan,
+            effect_low=math.nan,
+            effect_high=math.nan,
+        )
     untested = why_untested(match.cells, names)
     if not untested and math.isnan(flips.p_value[row]):
         stepping = any(IN_STEPS in cell.note for cell in match.cells)
@@ -177,17 +186,4 @@ def _compared(
         t_p=float(units.t_p[row]),
         wilcoxon_w=float(units.wilcoxon_w[row]),
         wilcoxon_p=float(units.wilcoxon_p[row]),
-    )
-
-
-def _without_units(shown: Compared, why: str) -> Compared:
-    return replace(
-        shown,
-        n_better_a=None,
-        n_tied=None,
-        n_better_b=None,
-        uncounted=why,
-        effect=math.nan,
-        effect_low=math.nan,
-        effect_high=math.nan,
     )

@@ -60,15 +60,6 @@ class Draws:
         return self.resamples.nbytes + self.contributions.nbytes
 
 
-def draws_repository(store: Store, card: Card) -> Repository:
-    """Where the draws of a benchmark are kept.
-
-    A thousand resamples with a public seed are a thousand equations for the values of the
-    clusters, so they are as private as the answers.
-    """
-    return store.public if card.answers_public else store.private
-
-
 def draws_files(
     stem: str, resamples: NDArray[np.floating], contributions: FloatArray
 ) -> dict[str, bytes]:
@@ -106,7 +97,9 @@ def stacked_draws(rows: Sequence[RowDraws]) -> Draws:
 
 def read_rows(store: Store, card: Card, values: Sequence[Value]) -> list[RowDraws]:
     """The draws of each value, each run's files read once and several at a time."""
-    repository = draws_repository(store, card)
+    # A thousand resamples with a public seed are a thousand equations for the values of the
+    # clusters, so they are as private as the answers.
+    repository = store.public if card.answers_public else store.private
     wanted: dict[str, list[int]] = {}
     for value in values:
         wanted.setdefault(value.entry_id.rpartition("/")[0], []).append(value.row)

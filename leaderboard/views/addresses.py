@@ -68,9 +68,9 @@ def record_address(benchmark: str, entry_id: str) -> str:
     return f"./v1/exports/metrics/{named}/every-eval-ever.json"
 
 
-def submission_address(submission_id: str, *, kind: str = "") -> str:
-    """One submission beside the forms, of which `kind` is open."""
-    return address("submit", kind=kind, id=submission_id)
+def submission_address(submission_id: str) -> str:
+    """One submission beside the forms."""
+    return address("submit", id=submission_id)
 
 
 def board_address(benchmark: str, *, skill: str = "", measure: str = "") -> str:
@@ -98,12 +98,9 @@ def items_address(
     )  # fmt: skip
 
 
-def skills_address(
-    skill: str = "", weights: Mapping[str, float] | None = None, *, ratings: str = ""
-) -> str:
-    """The tab of a skill, or of all skills, also with a visitor's weights."""
-    given = ",".join(f"{name}:{weight:g}" for name, weight in (weights or {}).items())
-    return address("", tab=f"skill:{skill}", w=given, ratings=ratings)
+def skills_address(skill: str = "", *, ratings: str = "") -> str:
+    """The tab of a skill, or of all skills."""
+    return address("", tab=f"skill:{skill}", ratings=ratings)
 
 
 def compare_address(benchmark: str, *entries: str, skill: str = "", measure: str = "") -> str:
@@ -122,11 +119,9 @@ def model_address(submission_id: str, *, skill: str = "", judge: str = "") -> st
     return address("model", id=submission_id, skill=skill, judge=judge)
 
 
-def model_pair_address(
-    prompt_set: str, a: str = "", b: str = "", *, skill: str = "", judge: str = ""
-) -> str:
+def model_pair_address(prompt_set: str, a: str = "", b: str = "", *, skill: str = "") -> str:
     """Two models compared; `a` and `b` are submission ids."""
-    return models_address(prompt_set, view="two", skill=skill, judge=judge, a=a, b=b)
+    return models_address(prompt_set, view="two", skill=skill, a=a, b=b)
 
 
 def prompt_address(prompt_set: str, prompt_id: str, *, judge: str = "", skill: str = "") -> str:

@@ -24,6 +24,7 @@ from leaderboard.records import Cost, Kind
 from leaderboard.text import clean
 from leaderboard.views.addresses import ROWS_PAGE, items_address, page_number, query_of
 from leaderboard.views.figures import in_words, named
+from leaderboard.views.parameters import parameter
 from leaderboard.views.skills import GIGA
 
 MOST_PINS = 4  # As many as the page that compares takes
@@ -39,9 +40,15 @@ _DOWN = "-"  # Before the key of a sorted column: the worst first
 class Arrangement:
     """A layout; without arguments it is the plain ranking."""
 
-    columns: tuple[str, ...] = ()  # keys of further columns (see `columns.Column`), in order
+    columns: tuple[str, ...] = parameter(
+        "Further columns by key, joined by commas: a token, then @ and a skill where it is of one; "
+        "or cost:pairs_per_s, cost:seconds, cost:gflops_declared, cost:memory_gib, "
+        "cost:usd_per_1000_pairs; "
+        "or meta:version, meta:submitter, meta:kind, meta:published.",
+        default=(),
+    )
     pins: tuple[str, ...] = ()  # entry ids held on top
-    sort: str = ""  # key of a column, after `-` where the worst come first; empty means by rank
+    sort: str = parameter("Key of a column, after - where the worst come first. Without: by rank.")
     page: int = 1  # of the rows, from 1
     opened: tuple[str, ...] = ()  # entry ids whose details are unfolded
 
@@ -271,14 +278,18 @@ YES = "1"  # How a link says so; anything else is no
 class Filters:
     """A choice among the entries of a board; without arguments it keeps all of them."""
 
-    # text in names of metrics, submitters or accounts; of several parted by commas, any
-    search: str = ""
-    kind: str = ""  # a key of `KINDS`; empty means all
-    # leave out entries whose author declares this benchmark as training data
-    untrained: bool = False
-    # rank and test those that are kept among themselves. That is chosen after seeing the
-    # data, so ranks, tiers and p-values are the whole board's without it
-    within: bool = False
+    search: str = parameter("Only metrics or submitters with one of these texts, parted by commas.")
+    kind: str = parameter("Only entries of this kind.", Kind.METRIC.value, options=KINDS)
+    untrained: bool = parameter(
+        "1: without those trained on the benchmark.", YES, options=(YES,), default=False
+    )
+    within: bool = parameter(
+        "1: rank and test only the entries that are kept, among themselves. That is chosen after "
+        "seeing the data. Without: ranks, tiers and p-values of all entries.",
+        YES,
+        options=(YES,),
+        default=False,
+    )
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> Filters:
@@ -358,17 +369,18 @@ TAB = "benchmark:"  # Before the name of a benchmark, where it is a tab of the f
 BETWEEN_SKILLS = ","
 """Joins the skills of a link; a parameter `skill` may come several times as well."""
 _MOST_NAMED = 3
+MEASURE = "A measure, or a token as /v1/benchmarks/{benchmark} lists them."
+SKILLS = "Skills by key, joined by commas: their mean. Without: all skills."
 
 
 @dataclass(frozen=True)
 class BoardQuery:
     """The state of the boards page. Everything is as asked for, and may not exist."""
 
-    benchmark: str = ""  # registry name; empty means the first one with results
-    skill: str = ""  # skill keys joined by commas; empty means all skills
-    # `measures.token` of a selector, or the bare name of a measure; empty means the
-    # headline
-    measure: str = ""
+    # registry name; a page shows the first with results where it is empty
+    benchmark: str = parameter("That of the address.", "demo_croc")
+    skill: str = parameter(SKILLS, several=True)
+    measure: str = parameter(MEASURE)
     filters: Filters = field(default_factory=Filters)  # which entries are shown
     # further columns, pinned rows, sorting and page
     arranged: Arrangement = field(default_factory=Arrangement)

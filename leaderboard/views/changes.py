@@ -9,19 +9,15 @@ from typing import Any, Protocol
 from benchmarks.schema import Card, Selector
 from leaderboard.ledger.editions import Edition
 from leaderboard.publication.changes import Movement, Ranking, movement, standing
-from leaderboard.publication.earlier_boards import (
-    EarlierBoards,
-    Progress,
-    progress,
-    without,
-)
+from leaderboard.publication.earlier_boards import EarlierBoards, Progress, progress, without
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import in_order, nearest, token
 from leaderboard.publication.reader import BoardIndex, Reader, View
 from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.addresses import board_address, query_of, with_state
-from leaderboard.views.boards import BoardQuery, benchmark_of
+from leaderboard.views.boards import MEASURE, BoardQuery, benchmark_of
+from leaderboard.views.parameters import parameter
 
 CHANGES, EARLIER = "changes", "earlier"
 VIEWS = (CHANGES, EARLIER)
@@ -33,11 +29,11 @@ Tags = Callable[[Card], tuple[str, ...]]
 class ChangesQuery:
     """Which revisions are compared. Everything is as asked for, and may not exist."""
 
-    benchmark: str = ""  # registry name; empty: the first with an earlier board
-    since: str = ""  # tag of the earlier board; empty: the latest that is kept
-    until: str = ""  # tag of the later one; empty: the current one
-    skill: str = ""  # one skill; empty: all
-    measure: str = ""  # `measures.token` of a selector; empty: the headline
+    benchmark: str = parameter("Without: the first with an earlier board.", "demo_croc")
+    since: str = parameter("Edition; without: the latest that is kept.", name="from")
+    until: str = parameter("Edition; without: the one of now.", name="to")
+    skill: str = parameter("Key of a skill. Without: all skills.")
+    measure: str = parameter(MEASURE)
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ChangesQuery:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from leaderboard.views.addresses import address, page_number, query_of
-from leaderboard.views.boards import BoardQuery
+from leaderboard.views.boards import MEASURE, SKILLS, BoardQuery
+from leaderboard.views.parameters import parameter
 
 ViewName = Literal["differences", "examples", "pairs", "skills"]
 VIEWS: tuple[ViewName, ...] = get_args(ViewName)
+Show = Literal["failures", "disagreements", "all"]
 SIDES = ("a", "b", "c", "d")
 MODELS = "models"  # The value of `of` in an address that compares models
 _LONGEST = 8192  # As long as a query of the API may be
@@ -24,18 +26,18 @@ class CompareQuery:
 
     view: ViewName = "differences"  # which tab
     of: str = ""  # `metrics` or `models`; empty means metrics
-    benchmark: str = ""  # registry name; empty means the first with results
-    a: str = ""  # entry id of the first metric; empty means the best that is not another
-    b: str = ""  # of the second; empty likewise, and none among the examples
-    c: str = ""  # of a third; empty for none
-    d: str = ""  # of a fourth; empty for none
-    skill: str = ""  # skill keys joined by commas; empty for all
-    measure: str = ""  # as in `BoardQuery`
-    split: str = ""  # key of a split, among the examples
-    show: str = (
-        ""  # which examples, as `views.examples.Show`; empty: failures, of two disagreements
-    )
-    case: str = ""  # id of the one example that is looked at
+    # of what follows, examples take the benchmark, one skill, a, b, split, show and case
+    benchmark: str = parameter("Whose board; without: the first with results.", "demo_croc")
+    a: str = parameter("Entry id; without: the best that is not b.")
+    b: str = parameter("Entry id; without: the best that is not a.")
+    c: str = parameter("Entry id of a third.")
+    d: str = parameter("Entry id of a fourth.")
+    skill: str = parameter(SKILLS, several=True)
+    measure: str = parameter(MEASURE)
+    split: str = parameter("Key of a split; without: all.")
+    # empty: failures, of two metrics disagreements
+    show: str = parameter("Which cases.", "failures", options=get_args(Show))
+    case: str = parameter("Id of the one case to list.")
     page: int = 1  # of the examples, from 1
     # benchmark of the form that asks: where it is another one, metrics are sought anew
     before: str = ""

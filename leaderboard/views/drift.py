@@ -18,12 +18,7 @@ import numpy as np
 from benchmarks.comparison import p_words
 from benchmarks.generators import Generator, find_generator
 from benchmarks.schema import BY_GENERATOR, Card, Kind
-from benchmarks.statistics.meta_regression import (
-    Slope,
-    share_errors,
-    slope_over_time,
-    why_no_slope,
-)
+from benchmarks.statistics.meta_regression import Slope, share_errors, slope_over_time, why_no_slope
 from benchmarks.statistics.multiplicity import holm
 from leaderboard.publication.entries import Entry, Identity, entries_of_each
 from leaderboard.publication.index import rescaled

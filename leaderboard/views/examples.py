@@ -20,10 +20,9 @@ from leaderboard.publication.skill_names import common_key
 from leaderboard.records import Status
 from leaderboard.tables import Column, Table, Type, Value
 from leaderboard.views.addresses import paged
-from leaderboard.views.compare_query import CompareQuery
+from leaderboard.views.compare_query import CompareQuery, Show
 from leaderboard.views.figures import named
 
-Show = Literal["failures", "disagreements", "all"]
 SHOWS: tuple[Show, ...] = get_args(Show)
 PER_PAGE = 12
 ALL_SPLITS = "all"  # In a link from a board; it means the same as none

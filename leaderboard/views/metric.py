@@ -17,8 +17,6 @@ from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.publication.entries import (
     Entry,
     Identity,
-    RankCount,
-    count_ranked,
     flags_of,
     is_trained_on,
     latest_cells,
@@ -33,12 +31,7 @@ from leaderboard.publication.metric_facts import (
     metric_name,
     verification_of,
 )
-from leaderboard.publication.reader import (
-    SIMULATED,
-    BoardIndex,
-    View,
-    headline_cells,
-)
+from leaderboard.publication.reader import SIMULATED, BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import common_key, common_names, skills_of
 from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
 from leaderboard.ranking.index import Interval
@@ -56,13 +49,7 @@ from leaderboard.views.addresses import (
 from leaderboard.views.citation import NOWHERE, CitedAt, benchmark_bibtex, metric_citation
 from leaderboard.views.figures import estimate, rank_range
 from leaderboard.views.hub_results import metric_hub_results
-from leaderboard.views.skills import (
-    DECLARED,
-    GIGA,
-    NOT_DECLARED,
-    gigaflops_text,
-    scale_of,
-)
+from leaderboard.views.skills import DECLARED, GIGA, NOT_DECLARED, gigaflops_text, scale_of
 
 MOST_FOUND = 60
 _LONGEST_QUERY = 400
@@ -170,7 +157,7 @@ class OnBoard:
     # metric where that has none here
     entry_id: str
     headline: Cell | None  # the cell the board ranks by; None where there is none
-    ranked: RankCount  # how many have a rank there
+    ranked: int  # metrics with a rank beside it
     skills: tuple[Cell, ...]  # one cell for each skill, by the measure nearest to the headline
     cells: tuple[Cell, ...]  # all, headline and whole before skills, in the card's order
 
@@ -206,8 +193,7 @@ def on_boards(shown: MetricOnBoards, view: View) -> tuple[OnBoard, ...]:
         there = {cell.entry_id for cell in cells}
         whose = next((e.entry_id for e in (shown.entry, *order) if e.entry_id in there), None)
         if whose is not None:
-            own = [c for c in cells if c.entry_id == whose]
-            found.append(_on_board(board, whose, own, view.entries))
+            found.append(_on_board(board, whose, [c for c in cells if c.entry_id == whose]))
     return tuple(found)
 
 
@@ -224,9 +210,7 @@ def profile(found: Iterable[OnBoard], view: View) -> tuple[ProfileRow, ...]:
     return tuple(row for _, row in sorted(rows, key=lambda pair: (pair[0], pair[1].skill)))
 
 
-def _on_board(
-    board: BoardIndex, entry_id: str, cells: Sequence[Cell], entries: Mapping[str, Entry]
-) -> OnBoard:
+def _on_board(board: BoardIndex, entry_id: str, cells: Sequence[Cell]) -> OnBoard:
     ranking = headline_cells(board)
     headline = next((cell for cell in ranking if cell.entry_id == entry_id), None)
     by_key = {(cell.selector, cell.skill): cell for cell in cells}
@@ -241,7 +225,7 @@ def _on_board(
         board,
         entry_id,
         headline,
-        count_ranked(ranking, entries),
+        sum(cell.rank is not None for cell in ranking),
         tuple(skills),
         _in_order(board, tuple(by_key.values())),
     )
@@ -454,7 +438,7 @@ def _verdict(entry: Entry, boards: Sequence[OnBoard]) -> str:
     """What tests say of a metric where most others stand beside it, on two benchmarks at most."""
     name = metric_in_words(entry)
     told = [one for one in boards if one.headline is not None and one.headline.tier is not None]
-    told.sort(key=lambda one: (one.card.simulated, -one.ranked.metrics))
+    told.sort(key=lambda one: (one.card.simulated, -one.ranked))
     parts = [_in_tier(one) for one in told[:2]]
     if parts:
         return f"{name} {'; '.join(parts)}."
@@ -463,7 +447,7 @@ def _verdict(entry: Entry, boards: Sequence[OnBoard]) -> str:
         return f"{name} has no results on the current boards."
     if one.headline.rank is None:
         return f"{name} has no rank on {one.card.title}: {one.headline.why_unranked}."
-    if one.ranked.metrics < 2:
+    if one.ranked < 2:
         return f"{name} is the only metric with a rank on {one.card.title}."
     return f"{name} was not tested against others on {one.card.title}."
 
@@ -474,13 +458,13 @@ def _in_tier(one: OnBoard) -> str:
     where = f"on {one.card.title}{' (simulated ratings)' if one.card.simulated else ''}"
     if cell_beats_chance(one.card, cell) is False:
         return f"is not significantly above chance {where}"
-    if cell_beats_chance(one.card, cell, one.ranked.entries) is False:
-        among = f"when corrected for all {one.ranked.entries} that are ranked"
+    if cell_beats_chance(one.card, cell, one.ranked) is False:
+        among = f"when corrected for all {one.ranked} ranked metrics"
         return f"is not significantly above chance {where} {among}"
     if cell.tier == 1 and cell.rank == 1:
-        return f"is highest of {count(one.ranked.metrics, 'metric')} {where}"
+        return f"is highest of {count(one.ranked, 'metric')} {where}"
     if cell.tier == 1:
-        return f"is not significantly worse than the best of {count(one.ranked.metrics, 'metric')} {where}"
+        return f"is not significantly worse than the best of {count(one.ranked, 'metric')} {where}"
     above = (cell.tier or 2) - 1
     return f"is significantly worse than a metric of tier {above} {where}"
 
@@ -523,7 +507,7 @@ def _row(one: OnBoard, cell: Cell) -> dict[str, Any]:
         "cell": cell,
         "chance": chance_of(card, cell.measure),
         "above_chance": cell_beats_chance(card, cell),
-        "ranked": one.ranked if headline and one.ranked.entries else None,
+        "ranked": one.ranked if headline else 0,
         "board": board_address(card.name, skill=cell.skill or "", measure=token(cell.selector)),
         "examples": items_address(
             card.name, skill=cell.skill or "", split=cell.split or "", a=one.entry_id,

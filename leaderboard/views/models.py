@@ -23,6 +23,7 @@ from leaderboard.publication.reader import View
 from leaderboard.text import clean, one_line
 from leaderboard.views.addresses import address, page_number, query_of, texts_of
 from leaderboard.views.figures import named
+from leaderboard.views.parameters import parameter
 from leaderboard.votes.revisions import sets_with_revisions
 
 MOST_NAMED = 60  # Models that a link may name
@@ -36,13 +37,18 @@ class ModelsQuery:
     """The state of a view of a prompt set. Everything is as asked for, and may not exist."""
 
     prompt_set: str = ""  # its name; empty: the first of `sets_in_order`
-    skill: str = ""  # key of the one skill whose sub-skills are shown; empty: all skills
-    split: str = ""  # only prompts of this split
-    words: str = ""  # only prompts that hold all these words
-    judge: str = ""  # entry id of the one metric to judge by; empty: the qualified ones
-    # place, from 1, of the one seed of each model that counts; empty: the mean of all
-    seed: str = ""
-    models: tuple[str, ...] = ()  # submission ids of the only models that are compared; none: all
+    skill: str = parameter("Key of a skill, to have it and its sub-skills. Without: all skills.")
+    split: str = parameter("Only prompts of this split.")
+    words: str = parameter("Only prompts that hold all these words.")
+    judge: str = parameter(
+        "Entry id of the one metric to judge by. Without: the qualified metrics."
+    )
+    seed: str = parameter(
+        "Place, from 1, of the one seed of each model that counts. Without: their mean."
+    )
+    models: tuple[str, ...] = parameter(
+        "Submission ids of the only models to compare, joined by commas.", default=()
+    )
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ModelsQuery:
@@ -286,8 +292,9 @@ class PlaceQuery:
     # empty: the order of the board
     sort: str = ""
     prompt: str = ""  # id of the one prompt
-    a: str = ""  # submission id of the first of two models; empty: the first of the board
-    b: str = ""  # of the second; empty: the one after it
+    # a page begins with the first two of the board
+    a: str = parameter("Submission id of a model; with b.")
+    b: str = parameter("Submission id of the other.")
     page: int = 1  # of the gallery, from 1
     # whether the chosen models are tested among themselves; tests, tiers and ranks are
     # those of the whole board by default, whichever of its models are shown

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.schema import Card, Scale, Selector
 from leaderboard.cache import MemoryCache
-from leaderboard.publication.entries import (
-    Entry,
-    Identity,
-    latest_cells,
-)
+from leaderboard.publication.entries import Entry, Identity, latest_cells
 from leaderboard.publication.index import (
     INSIDE,
     Scaled,
@@ -30,6 +26,7 @@ from leaderboard.publication.index import (
 )
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.reader import (
+    GROUPS,
     SIMULATED,
     BoardIndex,
     View,
@@ -44,6 +41,7 @@ from leaderboard.tables import Column, Table, Type, Value, columns_of
 from leaderboard.views.addresses import query_of
 from leaderboard.views.figures import in_words, named
 from leaderboard.views.index import HEAVIEST, WEIGHT, few, plain
+from leaderboard.views.parameters import parameter
 
 NO_SCALE = "its card states no chance level and bound of this measure"
 NOBODY = "no metric has a rank on it"
@@ -260,17 +258,22 @@ COSTS = {
 MOST_SKILLS = 6  # Asked for at once
 MOST_BUDGET = 1e12
 _MOST_PARTS = 100
+RATINGS = (
+    f"`preference` or `quality`: the boards of these alone; `{SIMULATED}`: those of simulated "
+    "ratings, which stand apart. Without it, means are over the boards of alignment."
+)
 
 
 @dataclass(frozen=True)
 class SkillsQuery:
     """The state of the page. Everything is as asked for, and may not exist."""
 
-    skill: str = ""  # keys or words, joined by commas; empty: none is chosen
-    weights: str = ""  # `counting:2,gecko:0`, of skills and of benchmarks
-    cost: str = ""  # one of `COSTS`; empty: seconds
-    budget: str = ""  # most that may be spent, in the unit of the cost; empty: no matter
-    ratings: str = ""  # the group of boards, a key of `GROUPS`
+    skill: str = parameter("Keys or names of skills, joined by commas.", "counting")
+    weights: str = parameter("Weights of skills and benchmarks, as `counting:2,gecko:0`.", name="w")
+    cost: str = parameter("What `on_front` goes by; without: seconds.", options=COSTS)
+    # in the unit of the cost
+    budget: str = parameter("Most that may be spent; it changes no row.")
+    ratings: str = parameter(RATINGS, options=GROUPS[1:])
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> SkillsQuery:

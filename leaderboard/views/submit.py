@@ -206,7 +206,14 @@ def _chosen(
     moment: Moment,
 ) -> SubmissionView | None:
     status = next((s for s in whole if s.submission.submission_id == submission_id), None)
-    earlier = _earlier(sources, submission_id)
+    earlier = tuple(
+        Earlier(
+            tag,
+            tuple(_earlier_board(sources, name, tag) for name in names),
+            f"python -m evaluator report {submission_id} --revision {tag}",
+        )
+        for tag, names in sources.earlier.old_results(submission_id).items()
+    )
     if account is None or status is None or not roles(status, account):
         every = sources.reader.statuses()
         status = next((s for s in every if s.submission.submission_id == submission_id), None)
@@ -241,17 +248,6 @@ def _log(live: Live, submission_id: str) -> str | None:
         return live.log_end(submission_id)
     except (OSError, AssayError):
         return None
-
-
-def _earlier(sources: Sources, submission_id: str) -> tuple[Earlier, ...]:
-    return tuple(
-        Earlier(
-            tag,
-            tuple(_earlier_board(sources, name, tag) for name in names),
-            f"python -m evaluator report {submission_id} --revision {tag}",
-        )
-        for tag, names in sources.earlier.old_results(submission_id).items()
-    )
 
 
 def _earlier_board(sources: Sources, name: str, tag: str) -> tuple[str, str]:

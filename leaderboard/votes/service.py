@@ -147,7 +147,11 @@ class VotingService:
         """
         self._check_ban(account)
         journal = self._journal(poll.prompt_set)
-        able = self._models_for(account)
+        able = {
+            name: one
+            for name, one in self._models.track().entries.items()
+            if one.pictures and one.account != account.key
+        }
         with journal.alone():
             waiting = [
                 one
@@ -306,14 +310,6 @@ class VotingService:
             return self._pictures(image.submission_id, f"{image.prompt_id}/{image.seed}")
         except FileNotFoundError:  # A file of the store that is missing, which the log says.
             return None
-
-    def _models_for(self, account: Account) -> dict[str, ModelEntry]:
-        """The models on the boards with their pictures, but those of the account itself."""
-        return {
-            name: one
-            for name, one in self._models.track().entries.items()
-            if one.pictures and one.account != account.key
-        }
 
     def _candidates(self, poll: Poll, able: Mapping[str, ModelEntry]) -> Candidates:
         of_gold = (image.submission_id for one in poll.gold for image in one.images)

@@ -213,7 +213,7 @@ def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[tuple
     """The programs that read a ranking, each with its title; the table is `board` in the end."""
     whole = f"{site}{data.removeprefix('./')}"
     parquet = with_state(whole, format="parquet")
-    frame = f"import pandas as pd\n\nboard = pd.read_parquet({_string(parquet)})"
+    frame = f"import pandas as pd\n\nboard = pd.read_parquet({parquet!a})"
     return (
         ("pandas", frame),
         ("gradio_client", _client(choice, site)),
@@ -228,14 +228,14 @@ def _client(choice: Choice, site: str) -> str:
         "skill": query.skill, "measure": query.measure, "kind": filters.kind,
         "search": filters.search, "columns": laid_out["columns"], "sort": laid_out["sort"],
     }  # fmt: skip
-    arguments = [f"    {_string(query.benchmark)},"]
-    arguments += [f"    {name}={_string(value)}," for name, value in given.items() if value]
+    arguments = [f"    {query.benchmark!a},"]
+    arguments += [f"    {name}={value!a}," for name, value in given.items() if value]
     arguments += ["    untrained=True,"] if filters.untrained else []
     arguments += ["    within=True,"] if filters.within else []
     lines = "\n".join([*arguments, '    api_name="/board",'])
     return (
         "import pandas as pd\nfrom gradio_client import Client\n\n"
-        f"found = Client({_string(site)}).predict(\n{lines}\n)\n"
+        f"found = Client({site!a}).predict(\n{lines}\n)\n"
         'board = pd.DataFrame(found["rows"])'
     )
 
@@ -251,7 +251,7 @@ def _dataset(choice: Choice, parquet: str, hub: str) -> str:
         # Not `load_dataset`: for an address it needs packages that may not be there.
         return (
             "import pandas as pd\nfrom datasets import Dataset\n\n"
-            f"found = Dataset.from_pandas(pd.read_parquet({_string(parquet)}))\n"
+            f"found = Dataset.from_pandas(pd.read_parquet({parquet!a}))\n"
             "board = found.to_pandas()"
         )
     wanted = {
@@ -260,21 +260,16 @@ def _dataset(choice: Choice, parquet: str, hub: str) -> str:
         "skill": choice.skill,
     }
     lines = "\n".join(
-        f"    {_string(name)}: {_string(value) if value is not None else None},"
+        f"    {name!a}: {ascii(value) if value is not None else None},"
         for name, value in wanted.items()
     )
     return (
         "from datasets import load_dataset\n\n"
-        f'found = load_dataset({_string(f"{hub}-results")}, "boards", split="train")\n'
+        f'found = load_dataset({f"{hub}-results"!a}, "boards", split="train")\n'
         f"wanted = {{\n{lines}\n}}\n"
         "found = found.filter(lambda row: all(row[name] == wanted[name] for name in wanted))\n"
         "board = found.to_pandas()"
     )
-
-
-def _string(value: object) -> str:
-    """A string of Python that means exactly this, in characters of ASCII."""
-    return ascii(value)
 
 
 MOST_METRICS = 60

@@ -23,11 +23,7 @@ from leaderboard.views.addresses import (
     params_of,
     query_string,
 )
-from leaderboard.views.board_tables import (
-    Pair,
-    pairs,
-    tested_places,
-)
+from leaderboard.views.board_tables import Pair, pairs, tested_places
 from leaderboard.views.boards import Choice
 from leaderboard.views.compare import (
     ComparedMetric,
@@ -50,19 +46,8 @@ from leaderboard.views.compare import (
     verdict_of,
 )
 from leaderboard.views.compare_query import MODELS, SIDES, VIEWS, CompareQuery, ViewName
-from leaderboard.views.comparison import (
-    Agreement,
-    Behind,
-    Opponents,
-    agreement,
-    compare_clusters,
-)
-from leaderboard.views.examples import (
-    BINS,
-    ExampleList,
-    list_examples,
-    seek_failures,
-)
+from leaderboard.views.comparison import Agreement, Behind, Opponents, agreement, compare_clusters
+from leaderboard.views.examples import BINS, ExampleList, list_examples, seek_failures
 from leaderboard.views.examples import Choice as ExampleChoice
 from leaderboard.views.figures import Option, in_words
 from leaderboard.web.components import (

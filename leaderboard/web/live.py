@@ -132,7 +132,9 @@ class KeptAnswers:
 
     def __init__(self, reader: Reader, most_bytes: int = 24 << 20) -> None:
         self._reader = reader
-        self._kept: MemoryCache[LiveContent] = MemoryCache(_bytes_of, most_bytes)
+        self._kept: MemoryCache[LiveContent] = MemoryCache(
+            lambda shown: sys.getsizeof(shown.html) + _OF_ONE, most_bytes
+        )
 
     def of(self, params: QueryParams, make: Callable[[], LiveContent], *more: str) -> LiveContent:
         """The answer of an address."""
@@ -140,7 +142,3 @@ class KeptAnswers:
         if not head or self._reader.trouble or len(query) > _LONGEST_KEPT:
             return make()
         return self._kept.of((head, query, *more), make)
-
-
-def _bytes_of(shown: LiveContent) -> int:
-    return sys.getsizeof(shown.html) + _OF_ONE

@@ -41,13 +41,7 @@ from leaderboard.views.addresses import (
 from leaderboard.views.badges import Tag
 from leaderboard.views.figures import rank_range
 from leaderboard.views.model_verdict import DIGITS, differs, no_order
-from leaderboard.views.models import (
-    Drawn,
-    PlaceQuery,
-    lead_mean,
-    models_in_order,
-    plain_name,
-)
+from leaderboard.views.models import Drawn, PlaceQuery, lead_mean, models_in_order, plain_name
 from leaderboard.web.components import (
     Column,
     HeatCell,

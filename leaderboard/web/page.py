@@ -63,7 +63,7 @@ class Page:
     title: str  # name in the navigation
     path: str  # address below the root; empty for the first page
     order: int  # place in the navigation
-    build: Callable[[Context], None]  # makes its components and events, inside a Blocks context
+    build: Callable[[Context], object]  # makes its components and events, inside a Blocks context
     in_navigation: bool = True  # False where other pages link to it and the navigation need not
 
 

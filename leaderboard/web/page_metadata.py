@@ -205,8 +205,8 @@ def _changes(params: Mapping[str, str], source: Source) -> PageMetadata | None:
 
 def _index(query: MetricsQuery, source: Source) -> PageMetadata | None:
     """Of the index under the weights of a query."""
-    params = {"w": query.weights, "ratings": query.ratings}
-    table = comparisons.index(source, comparisons.IndexParameters(**_stated(params)))
+    asked = comparisons.IndexParameters(w=query.weights, ratings=query.ratings)
+    table = comparisons.index(source, asked)
     rows = [row for row in table.rows if row["benchmark"] == INDEX]
     if not rows:
         return None
@@ -225,10 +225,11 @@ def _skills(query: MetricsQuery, source: Source) -> PageMetadata | None:
     params = {
         "skill": query.named, "w": query.weights, "ratings": query.ratings, "cost": query.by
     }  # fmt: skip
-    choice = resolve_skills(SkillsQuery.from_params(params), view.boards)
+    asked = SkillsQuery.from_params(params)
+    choice = resolve_skills(asked, view.boards)
     if choice.remarks or not choice.skills:
         return None
-    table = comparisons.skills(source, comparisons.SkillsParameters(**_stated(params)))
+    table = comparisons.skills(source, asked)
     lines = tuple(_of_row(row, "mean") for row in table.rows[:MOST_LINES])
     note = _note(choice.of_benchmarks or (), view)
     said = _sentences(
@@ -362,10 +363,6 @@ def _note(benchmarks: Iterable[str], view: View) -> str:
     simulated = any(view.boards[name].card.simulated for name in benchmarks)
     as_of = f"As of {view.built_at:%Y-%m-%d %H:%M} UTC." if view.built_at else ""
     return _sentences("Ratings are simulated." if simulated else "", as_of)
-
-
-def _stated(params: Mapping[str, str]) -> dict[str, Any]:
-    return {name: value for name, value in params.items() if value}
 
 
 def _cells(choice: Choice) -> tuple[Cell, ...]:

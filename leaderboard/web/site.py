@@ -19,7 +19,7 @@ from leaderboard.api.tables import boards, catalogue
 from leaderboard.publication.reader import Reader
 from leaderboard.rendering import render
 from leaderboard.tables import Table, to_json
-from leaderboard.views.boards import YES
+from leaderboard.views.boards import YES, BoardQuery
 from leaderboard.web.assets import asset_routes, names_route
 from leaderboard.web.link_previews import Described, share_route
 from leaderboard.web.middleware import OnlyKnownUpload, Redirects, UnknownAddresses
@@ -169,11 +169,11 @@ def add_endpoints(source: Source) -> None:
         within: bool = False,
     ) -> dict[str, Any]:
         _check(benchmark, skill, measure, kind, search, columns, sort)
-        query = boards.BoardParameters(
-            skill=(skill,), measure=measure, kind=kind, untrained=YES if untrained else "",
-            within=YES if within else "",
-            search=search, columns=columns, sort=sort,
-        )  # fmt: skip
+        query = BoardQuery.from_params({
+            "skill": skill, "measure": measure, "kind": kind, "search": search,
+            "untrained": YES if untrained else "", "within": YES if within else "",
+            "columns": columns, "sort": sort,
+        })  # fmt: skip
         return _answer(lambda: boards.board(source, benchmark, query))
 
     def entry(entry_id: str) -> dict[str, Any]:

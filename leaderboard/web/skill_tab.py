@@ -20,14 +20,7 @@ from leaderboard.views.addresses import board_address, items_address, metric_add
 from leaderboard.views.badges import Tag
 from leaderboard.views.figures import Option, estimate, rank_range
 from leaderboard.views.metric_table import P_BEST
-from leaderboard.views.metrics import (
-    NAME,
-    SKILL,
-    MetricsQuery,
-    SkillView,
-    fails_at,
-    skill_view,
-)
+from leaderboard.views.metrics import NAME, SKILL, MetricsQuery, SkillView, fails_at, skill_view
 from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words
 from leaderboard.views.skills import (
     COSTS,
@@ -40,16 +33,7 @@ from leaderboard.views.skills import (
     RunCost,
     SkillData,
 )
-from leaderboard.web.components import (
-    Column,
-    Link,
-    Row,
-    Scale,
-    TextCell,
-    Tier,
-    ValueCell,
-    Values,
-)
+from leaderboard.web.components import Column, Link, Row, Scale, TextCell, Tier, ValueCell, Values
 from leaderboard.web.live import LiveContent
 from leaderboard.web.metric_parts import (
     PAID,
@@ -248,7 +232,7 @@ def _tags(placed: Placed, found: SkillData) -> tuple[Tag, ...]:
 
 
 def _results(placed: Placed, drawn: _Drawn, place: Place) -> list[tuple[str, str]]:
-    found = [("Weighted mean", place_words(place, drawn.ranking.n_ranked))]
+    found = [("Weighted mean", place_words(place, len(drawn.ranking.ranked)))]
     for one in drawn.found.base.measured.values():
         cell = one.able.get(placed.who)
         if cell is None:

@@ -220,11 +220,6 @@ def name_kind(name: str) -> Problem | None:
     return _refusal(name, kind)
 
 
-def content_kind(name: str, head: bytes) -> Problem | None:
-    """Why a file that begins so is not taken, if it is not."""
-    return None if name.lower().endswith(WEIGHTS) else _refusal(name, _kind(head))
-
-
 def looks_like_pickle(head: bytes) -> bool:
     """Whether bytes begin as a pickle does, or a file of torch.save."""
     return _kind(head) in (_PICKLE, _TORCH, _JOBLIB)
@@ -423,7 +418,9 @@ class Intake:
         if problem is None and not entry.is_folder:
             target = self._folder / entry.name
             n_bytes, head = self._written(entry, target)
-            problem = content_kind(entry.name, head)
+            problem = (
+                None if entry.name.lower().endswith(WEIGHTS) else _refusal(entry.name, _kind(head))
+            )
             if problem is None:
                 self._sizes[entry.name] = n_bytes
             else:

@@ -148,7 +148,15 @@ def take(
     except SubmitterError as error:
         return _refused([*problems, *problems_of(error)], given)
     if given.benchmark_revision not in ("", found.revision):
-        problems.append(_other_revision(given, found))
+        problems.append(
+            Problem(
+                "other_revision",
+                f"The images were drawn for revision {given.benchmark_revision[:80]} of {found.name}, "
+                f"and here it is at {found.revision}.",
+                "Draw the prompts that changed, then name the new revision.",
+                file=FILE,
+            )
+        )
     manifest = given.model_copy(
         update={
             "images": TABLE,
@@ -232,16 +240,6 @@ def _requested(
     wanted = RequestedImages(texts, tuple(sorted(set(seeds))), found.least_side, found.most_side)
     wanted.check_number(most)
     return wanted
-
-
-def _other_revision(manifest: GenerationsManifest, found: Target) -> Problem:
-    return Problem(
-        "other_revision",
-        f"The images were drawn for revision {manifest.benchmark_revision[:80]} of {found.name}, "
-        f"and here it is at {found.revision}.",
-        "Draw the prompts that changed, then name the new revision.",
-        file=FILE,
-    )
 
 
 def _listed(report: GenerationsReport) -> Iterator[Problem]:

@@ -25,7 +25,7 @@ from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.source import PREFIX, Fetched, HubSource, fetched
 from evaluator.scoring.progress import Listener, Progress
 from evaluator.submission.archives.entries import ArchiveLimits
-from evaluator.submission.generations.checking import Hashes, Key, RequestedImages
+from evaluator.submission.generations.checking import Hashes, RequestedImages
 from evaluator.submission.generations.extraction import AcceptedImages, Resolve, take
 from evaluator.submission.generations.images import ALIKE, NAME
 from evaluator.submission.generations.sources import GenerationsLimits, Source, opened_source
@@ -119,7 +119,7 @@ def shared_images(
         several = alike.sum() >= max(LEAST_IMAGES, LEAST_SHARE * len(alike))
         same = alike | equal if several else equal
         if same.any():
-            examples = tuple(_keys(hashes.places[same][:_EXAMPLES], wanted))
+            examples = tuple(wanted.key(int(place)) for place in hashes.places[same][:_EXAMPLES])
             found.append(
                 SharedImages(
                     submission_id=other.submission_id,
@@ -128,10 +128,6 @@ def shared_images(
                 )
             )
     return tuple(sorted(found, key=lambda one: (-one.n_images, one.submission_id)))
-
-
-def _keys(places: Numbers, wanted: RequestedImages) -> Iterable[Key]:
-    return (wanted.key(int(place)) for place in places)
 
 
 def _alike(

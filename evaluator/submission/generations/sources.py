@@ -111,11 +111,6 @@ class Source(Protocol):
         """The images, in the order in which they are read best, and the files that nobody named."""
 
 
-def is_stray(file: str) -> bool:
-    """Whether a file that no row names is one of images; others may lie beside them."""
-    return file.startswith(f"{IMAGES}/")
-
-
 def stray(file: str) -> Problem:
     """A file of images that no row names."""
     return Problem("extra", file, "no row names this file")
@@ -288,7 +283,7 @@ class ArchiveSource:
             file = entry.name.removeprefix(head.prefix)
             place = files.get(file)
             if place is None or place in seen:
-                if is_stray(file):
+                if file.startswith(f"{IMAGES}/"):  # Others may lie beside the images
                     again = Problem("extra", file, "the archive holds two files of this name")
                     yield stray(file) if place is None else again
             elif place >= 0:

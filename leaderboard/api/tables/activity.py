@@ -6,13 +6,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from leaderboard.api.schemas import MOST_PER_PAGE, Paged, text
+from leaderboard.api.schemas import MOST_PER_PAGE, Paged
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.audit_log import PER_PAGE, LedgerQuery
+from leaderboard.views.parameters import text
 from leaderboard.views.submissions import QueueEstimate, in_turn, measured_s, outlooks
 
 NOT_LISTED = frozenset({State.HIDDEN, State.HELD})

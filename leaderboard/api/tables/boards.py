@@ -9,17 +9,12 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import Path
-from pydantic import Field, WithJsonSchema
 
 from benchmarks.errata import errata
 from benchmarks.published import PublishedCell, papers
 from benchmarks.statistics.multiplicity import holm_of_pairs
-from leaderboard.api.replies import (
-    RefusedError,
-    bad_query,
-    not_found,
-)
-from leaderboard.api.schemas import Parameters, text
+from leaderboard.api.replies import RefusedError, bad_query, not_found
+from leaderboard.api.schemas import model_of
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.publication.entries import Entry
@@ -41,7 +36,7 @@ from leaderboard.views.benchmark_board import (
     skill_columns,
 )
 from leaderboard.views.board_tables import Pair, board_table, pairs, pairs_table, table_name
-from leaderboard.views.boards import KINDS, YES, BoardQuery, Choice, layout_of, resolve
+from leaderboard.views.boards import BoardQuery, Choice, layout_of, resolve
 
 MOST_RANKED = 300
 """Entries that are ranked and tested for a request; more only as they stand in the snapshot."""
@@ -94,46 +89,9 @@ Benchmark = Annotated[
 ]
 
 
-class Slice(Parameters):
-    """Parameters of what is ranked."""
-
-    skill: Annotated[tuple[str, ...], WithJsonSchema({"type": "string"})] = Field(
-        default_factory=tuple,
-        description="Skills by key, joined by commas: their mean. Without: all skills.",
-    )
-    measure: str = text("A measure, or a token as /v1/benchmarks/{benchmark} lists them.")
-
-
-class BoardSlice(Slice):
-    """Parameters of what is ranked at the address of a board."""
-
-    benchmark: str = text("That of the address.", "demo_croc")
-
-
-class RankingParameters(BoardSlice):
-    """Parameters of a ranking and of its tests."""
-
-    kind: str = text("Only entries of this kind.", "metric", options=KINDS)
-    untrained: str = text("1: without those trained on the benchmark.", YES, options=(YES,))
-    search: str = text("Only metrics or submitters with one of these texts, parted by commas.")
-    within: str = text(
-        "1: rank and test only the entries that are kept, among themselves. That is chosen after "
-        "seeing the data. Without: ranks, tiers and p-values of all entries.",
-        YES,
-        options=(YES,),
-    )
-
-
-class BoardParameters(RankingParameters):
-    """Parameters of a ranking with its further columns."""
-
-    columns: str = text(
-        "Further columns by key, joined by commas: a token, then @ and a skill where it is of one; "
-        "or cost:pairs_per_s, cost:seconds, cost:gflops_declared, cost:memory_gib, "
-        "cost:usd_per_1000_pairs; "
-        "or meta:version, meta:submitter, meta:kind, meta:published."
-    )
-    sort: str = text("Key of a column, after - where the worst come first. Without: by rank.")
+_SLICE = ("skill", "measure", "benchmark")
+_RANKING = (*_SLICE, "kind", "untrained", "search", "within")
+RankingParameters = model_of(BoardQuery, *_RANKING)
 
 
 @dataclass(frozen=True)
@@ -193,14 +151,13 @@ def of_benchmark(view: View, name: str) -> BoardIndex:
     return view.boards[name]
 
 
-def chosen(source: Source, benchmark: str, query: BoardSlice) -> Chosen:
+def chosen(source: Source, benchmark: str, query: BoardQuery) -> Chosen:
     """What a request asks for: all of it, or an error."""
     view = source.reader.view()
     of_benchmark(view, benchmark)
     if query.benchmark not in {"", benchmark}:
         raise bad_query("The query names another benchmark than the address.")
-    of_page = BoardQuery.from_params(query.to_params())
-    choice = resolve(replace(of_page, benchmark=benchmark), view.boards)
+    choice = resolve(replace(query, benchmark=benchmark), view.boards)
     refuse(choice.remarks)
     everyone = choice.entry_ids()
     return Chosen(view, choice, choice.filters.kept(everyone, view.entries, choice.board.card))
@@ -212,8 +169,8 @@ def refuse(remarks: Collection[str]) -> None:
         raise bad_query(" ".join(remarks), "See /v1/benchmarks/{benchmark} for what there is.")
 
 
-@router.table("/boards/{benchmark}")
-def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table:
+@router.table("/boards/{benchmark}", takes=model_of(BoardQuery, *_RANKING, "columns", "sort"))
+def board(source: Source, benchmark: Benchmark, query: BoardQuery) -> Table:
     """The ranking of a benchmark by one measure, best first, with intervals and rank ranges."""
     found = chosen(source, benchmark, query)
     layout = layout_of(found.choice, found.view)
@@ -226,8 +183,8 @@ def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table
     return board_table(cells, found.view.entries, found.choice.board, about, further, places=places)
 
 
-@router.table("/boards/{benchmark}/pairs")
-def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
+@router.table("/boards/{benchmark}/pairs", takes=RankingParameters)
+def board_pairs(source: Source, benchmark: Benchmark, query: BoardQuery) -> Table:
     """Every test between two metrics of a ranking, with corrected p-values."""
     found = chosen(source, benchmark, query)
     every = _pairs(source, found)
@@ -239,8 +196,8 @@ def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) 
     return pairs_table(tests, found.view.entries, name, about)
 
 
-@router.table("/boards/{benchmark}/skills")
-def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
+@router.table("/boards/{benchmark}/skills", takes=RankingParameters)
+def board_skills(source: Source, benchmark: Benchmark, query: BoardQuery) -> Table:
     """One measure of every metric by skill, and which may be the best of a skill."""
     found = chosen(source, benchmark, query)
     choice, view = found.choice, found.view
@@ -252,8 +209,8 @@ def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters)
         return heat_table(choice, view, shown, found.about(), within=choice.filters.within)
 
 
-@router.table("/boards/{benchmark}/published")
-def board_published(source: Source, benchmark: Benchmark, query: BoardSlice) -> Table:
+@router.table("/boards/{benchmark}/published", takes=model_of(BoardQuery, *_SLICE))
+def board_published(source: Source, benchmark: Benchmark, query: BoardQuery) -> Table:
     """What papers print for a ranking; not computed here and in no ranking."""
     found = chosen(source, benchmark, query)
     choice, card = found.choice, found.choice.board.card

@@ -1,4 +1,4 @@
-"""Catalogue: benchmarks with their measures, and entries with all of their results."""
+"""Catalogue: benchmarks with their measures, entries with all of their results, gains and drift."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from pydantic import Field, WithJsonSchema
 from benchmarks.schema import KINDS, Selector
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.api.replies import bad_query
-from leaderboard.api.schemas import Paged, Parameters, text
+from leaderboard.api.schemas import Paged, Parameters
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import Benchmark, EntryId, as_of, entry_of, of_benchmark
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import in_order, info, skill_title, title, token
+from leaderboard.publication.metric_facts import metric_in_words
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.addresses import metric_address
+from leaderboard.views.best_of_n import best_of_n as gains_of
+from leaderboard.views.best_of_n import best_of_n_table
+from leaderboard.views.drift import drift_of, drift_sentence, drift_table
 from leaderboard.views.metric import MetricOnBoards, on_boards, others_of
+from leaderboard.views.parameters import text
 
 _BENCHMARKS = (
     "name", "title", "family", "kind", "summary", "revision", "protocol", "simulated",
@@ -206,3 +211,41 @@ def _result(cell: Cell, board: BoardIndex, entry: Entry) -> dict[str, Value]:
         "tier_holm_5_percent": cell.tier,
         "why_unranked": cell.why_unranked if cell.rank is None else "",
     }
+
+
+@router.table("/best-of-n/{entry_id:path}", of_snapshot=False)
+def best_of_n(source: Source, entry_id: EntryId) -> Table:
+    """What choosing the best of n images by one metric gains; `about.sentences` says it in words.
+
+    Under people's ratings, on every benchmark that publishes those of several images of a prompt,
+    and under the other qualified metrics, on the images of every prompt set.
+    """
+    view, statuses = source.reader.view(), source.reader.statuses()
+    entry = entry_of(view, entry_id)
+    shown = MetricOnBoards(entry, None, others_of(entry, view))
+    with source.turn():
+        found = gains_of(
+            shown, view, items=source.items, models=source.model_reader, here=source.cards,
+            statuses=statuses,
+        )  # fmt: skip
+    about = {"as_of": as_of(view), "entry_id": entry_id, "page": metric_address(entry_id)}
+    return best_of_n_table(found, about)
+
+
+@router.table("/drift/{entry_id:path}")
+def drift(source: Source, entry_id: EntryId) -> Table:
+    """Validity of one metric against the release date of generators; `about.sentence` says it in words.
+
+    The headline on the images of each generator, a slope over their dates for each benchmark, and one
+    over benchmarks with the p-value corrected for all metrics.
+    """
+    view = source.reader.view()
+    entry = entry_of(view, entry_id)
+    found = drift_of(view, entry)
+    about = {
+        "as_of": as_of(view),
+        "entry_id": entry_id,
+        "page": f"{metric_address(entry_id)}#drift",
+        "sentence": drift_sentence(found, metric_in_words(entry)),
+    }
+    return drift_table(found, about)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
 
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.api.replies import bad_query, not_found
-from leaderboard.api.schemas import Parameters, Rated, text
+from leaderboard.api.schemas import Parameters, model_of
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.boards import Slice, as_of, bounded, refuse
+from leaderboard.api.tables.boards import as_of, bounded, refuse
 from leaderboard.publication.entries import Entry
-from leaderboard.publication.reader import View
+from leaderboard.publication.reader import GROUPS
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.boards import Choice
 from leaderboard.views.changes import ChangesQuery, comparison, moved_table
-from leaderboard.views.compare_query import CompareQuery
+from leaderboard.views.compare_query import SIDES, CompareQuery
 from leaderboard.views.comparison import COLUMNS, ComparisonPage, comparison_page, opponents
 from leaderboard.views.index import index_table, resolve_index
-from leaderboard.views.skills import (
-    COSTS,
-    SkillsQuery,
-    found_for,
-    skills_table,
-)
+from leaderboard.views.parameters import parameters, text
+from leaderboard.views.skills import RATINGS, SkillsQuery, found_for, skills_table
 from leaderboard.views.skills import resolve as resolve_skills
 
 _TYPES = {
@@ -49,53 +44,24 @@ _MEANINGS = {
 router = TableRouter()
 
 
-class CompareParameters(Slice):
-    """Parameters of a comparison of metrics."""
-
-    benchmark: str = text("Whose board; without: the first with results.", "demo_croc")
-    a: str = text("Entry id; without: the best that is not b.")
-    b: str = text("Entry id; without: the best that is not a.")
-    c: str = text("Entry id of a third.")
-    d: str = text("Entry id of a fourth.")
-
-
-class IndexParameters(Rated):
+class IndexParameters(Parameters):
     """Parameters of the index."""
 
+    ratings: str = text(RATINGS, options=GROUPS[1:])
     w: str = text("Weights, as `croc:1,ts2:2`; without: those to begin with.")
     order: str = text("`index`, `borda`, `name` or a benchmark.", "index")
 
 
-class MovedParameters(Parameters):
-    """Parameters of what moved."""
-
-    benchmark: str = text("Without: the first with an earlier board.", "demo_croc")
-    since: str = text("Edition; without: the latest that is kept.", alias="from")
-    until: str = text("Edition; without: the one of now.", alias="to")
-    skill: str = text("Key of a skill. Without: all skills.")
-    measure: str = text("A measure, or a token as /v1/benchmarks/{benchmark} lists them.")
-
-
-class SkillsParameters(Rated):
-    """Parameters of the skill explorer."""
-
-    skill: str = text("Keys or names of skills, joined by commas.", "counting")
-    w: str = text("Weights of skills and benchmarks, as `counting:2,gecko:0`.")
-    cost: str = text("What `on_front` goes by; without: seconds.", options=COSTS)
-    budget: str = text("Most that may be spent; it changes no row.")
-
-
-@router.table("/compare")
-def compare(source: Source, query: CompareParameters) -> Table:
+@router.table("/compare", takes=model_of(CompareQuery, "skill", "measure", "benchmark", *SIDES))
+def compare(source: Source, query: CompareQuery) -> Table:
     """Two to four metrics of a board against each other: overall, by skill, by other measures."""
     view = source.reader.view()
-    pair = opponents(CompareQuery.from_params(query.to_params()), view)
+    pair = opponents(query, view)
     refuse(pair.remarks)
     if pair.choice.selector is None or pair.a is None or pair.b is None:
         raise bad_query("There are no two metrics to compare by this.", "See /v1/entries.")
-    further = [one for one in (query.c, query.d) if one]
-    named = [pair.a, pair.b, *further]
-    absent = [one for one in further if one not in pair.options]
+    named = [pair.a, pair.b, *query.named]
+    absent = [one for one in query.named if one not in pair.options]
     if absent or len(set(named)) < len(named):
         why = "has no result by this measure" if absent else "is named more than once"
         raise bad_query(f"One of the metrics {why}.", "Give entry ids, as /v1/entries lists them.")
@@ -131,25 +97,28 @@ def _rows(
 @router.table("/index")
 def index(source: Source, query: IndexParameters) -> Table:
     """The index over benchmarks: its row of every metric, then one for each."""
+    if query.ratings not in GROUPS:
+        raise bad_query("There is no such group of ratings.", f"Known: {', '.join(GROUPS[1:])}.")
     view = source.reader.view().group(query.ratings)
     with source.turn():
         base = source.prepared.of(view)
         choice = resolve_index(query.w, base.boards, base.left_out, query.order)
         refuse(choice.remarks)
-        about = _about_index(view, choice.weights, base.left_out)
+        about = {
+            "as_of": as_of(view),
+            "weights": dict(choice.weights),
+            "left_out": dict(base.left_out),
+        }
         return index_table(base, choice, view.entries, about)
 
 
-def _about_index(
-    view: View, weights: Mapping[str, float], left_out: Mapping[str, str]
-) -> dict[str, Any]:
-    return {"as_of": as_of(view), "weights": dict(weights), "left_out": dict(left_out)}
-
-
-@router.table("/moved", name="moved", of_snapshot=False)
-def board_changes(source: Source, query: MovedParameters) -> Table:
+@router.table(
+    "/moved", name="moved", of_snapshot=False,
+    takes=model_of(ChangesQuery, *parameters(ChangesQuery)),
+)  # fmt: skip
+def board_changes(source: Source, query: ChangesQuery) -> Table:
     """What moved between two revisions of a benchmark."""
-    found = comparison(source, ChangesQuery.from_params(query.to_params()))
+    found = comparison(source, query)
     if found is None:
         raise not_found(
             "no_earlier_board", "No board of an earlier revision of it is kept.",
@@ -168,14 +137,14 @@ def board_changes(source: Source, query: MovedParameters) -> Table:
     return moved_table(found, about)
 
 
-@router.table("/skills")
-def skills(source: Source, query: SkillsParameters) -> Table:
+@router.table("/skills", takes=model_of(SkillsQuery, "ratings", "skill", "w", "cost", "budget"))
+def skills(source: Source, query: SkillsQuery) -> Table:
     """Metrics for one skill or several, best first, and whether each may be recommended.
 
     Without a skill, which there are.
     """
     view = source.reader.view()
-    choice = resolve_skills(SkillsQuery.from_params(query.to_params()), view.boards)
+    choice = resolve_skills(query, view.boards)
     refuse(choice.remarks)
     about = {"as_of": as_of(view), "known": {key: one.title for key, one in choice.known.items()}}
     if not choice.skills:

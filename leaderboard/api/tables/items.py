@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 from leaderboard.api.replies import bad_query, not_found
-from leaderboard.api.schemas import Parameters, text
+from leaderboard.api.schemas import model_of
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of, refuse
@@ -15,7 +15,6 @@ from leaderboard.tables import Table
 from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.examples import (
     Choice,
-    Show,
     answers_are_public,
     board_of,
     look,
@@ -23,33 +22,31 @@ from leaderboard.views.examples import (
     resolve,
     table_of,
 )
+from leaderboard.views.parameters import text
 
 router = TableRouter()
 
 
-class ItemsParameters(Parameters):
-    """Parameters of the items of a benchmark."""
-
-    benchmark: str = text("Whose cases; without: the first with results.", "demo_croc")
-    skill: str = text("Key of a skill; without: all.")
-    split: str = text("Key of a split; without: all.")
-    a: str = text("Entry id; without: the metric that ranks first.")
-    b: str = text("Entry id of a metric to hold against it; without: none.")
-    show: str = text("Which cases.", "failures", options=get_args(Show))
-    case: str = text("Id of the one case to list.")
-
-
-@router.table("/items", of_snapshot=False)
-def items(source: Source, query: ItemsParameters) -> Table:
+@router.table(
+    "/items",
+    of_snapshot=False,
+    takes=model_of(
+        CompareQuery, "benchmark", "skill", "split", "a", "b", "show", "case",
+        benchmark=text("Whose cases; without: the first with results.", "demo_croc"),
+        skill=text("Key of a skill; without: all."),
+        a=text("Entry id; without: the metric that ranks first."),
+        b=text("Entry id of a metric to hold against it; without: none."),
+    ),
+)  # fmt: skip
+def items(source: Source, query: CompareQuery) -> Table:
     """The cases of a benchmark whose answers are public, and how one or two metrics order them."""
     view = source.reader.view()
-    of_page = CompareQuery.from_params(query.to_params())
-    board, remark = board_of(of_page, view)
+    board, remark = board_of(query, view)
     if board is None:
         raise bad_query("This installation has no benchmarks.")
     refuse([remark] if remark else [])
     cases = _cases(source, board)
-    choice = resolve(of_page, board, cases)
+    choice = resolve(query, board, cases)
     refuse(choice.remarks)
     with source.turn():
         lower = lower_is_better(source.reader.statuses())

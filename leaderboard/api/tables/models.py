@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from fastapi import Path
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from leaderboard.api.replies import bad_query, not_found
-from leaderboard.api.schemas import Parameters, text
+from leaderboard.api.schemas import Parameters, model_of
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of
@@ -43,6 +44,7 @@ from leaderboard.views.models import (
     judges_of,
     resolve,
 )
+from leaderboard.views.parameters import text
 from leaderboard.views.validation_age import ValidationAge, release_date, validation_age
 
 _MODELS = (
@@ -139,25 +141,11 @@ class ModelsParameters(Parameters):
     prompt_set: str = text("Only those that drew it.", "demo_prompts")
 
 
-class PromptParameters(Parameters):
-    """Parameters of one prompt: who judges, and which models."""
-
-    judge: str = text("Entry id of the one metric to judge by. Without: the qualified metrics.")
-    models: str = text("Submission ids of the only models to compare, joined by commas.")
+_OF_PROMPT = ("judge", "models")
+_OF_BOARD = (*_OF_PROMPT, "skill", "split", "words", "seed")
 
 
-class ModelBoardParameters(PromptParameters):
-    """Parameters of a board of models."""
-
-    skill: str = text("Key of a skill, to have it and its sub-skills. Without: all skills.")
-    split: str = text("Only prompts of this split.")
-    words: str = text("Only prompts that hold all these words.")
-    seed: str = text(
-        "Place, from 1, of the one seed of each model that counts. Without: their mean."
-    )
-
-
-class RankedModelsParameters(ModelBoardParameters):
+class RankedModelsParameters(model_of(ModelsQuery, *_OF_BOARD)):  # type: ignore[misc]
     """Parameters of the ranks of models."""
 
     among: str = text(
@@ -166,13 +154,6 @@ class RankedModelsParameters(ModelBoardParameters):
         _ALL,
         options=(_ALL,),
     )
-
-
-class ModelPairsParameters(ModelBoardParameters):
-    """Parameters of the tests between models."""
-
-    a: str = text("Submission id of a model; with b.")
-    b: str = text("Submission id of the other.")
 
 
 def reader_of(source: Source, prompt_set: str = "") -> ModelReader:
@@ -211,7 +192,7 @@ def model_board(source: Source, prompt_set: PromptSet, query: RankedModelsParame
     `about.disagreements` has the models that trusted metrics order in opposite ways, and
     `about.validation` those that are newer than all that a judge was tested on.
     """
-    choice = chosen(source, prompt_set, query)
+    choice = chosen(source, prompt_set, ModelsQuery.from_params(query.to_params()))
     if query.among not in {"", _ALL}:
         raise bad_query(f"“among” is {_ALL} or left out.", "Leave it out to test `models` alone.")
     listed, tested = choice.query.models, choice.of_all_models() if query.among else choice
@@ -233,10 +214,13 @@ def model_board(source: Source, prompt_set: PromptSet, query: RankedModelsParame
     return Table(name, columns_of(_BOARD, _TYPES, _MEANINGS), rows, about)
 
 
-@router.table("/models/{prompt_set}/pairs", of_snapshot=False)
-def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParameters) -> Table:
+@router.table(
+    "/models/{prompt_set}/pairs", of_snapshot=False,
+    takes=model_of(PlaceQuery, *_OF_BOARD, "a", "b"),
+)  # fmt: skip
+def model_pairs(source: Source, prompt_set: PromptSet, query: PlaceQuery) -> Table:
     """Two models by every metric on every skill; without them each two models on one skill."""
-    choice = chosen(source, prompt_set, query)
+    choice = chosen(source, prompt_set, query.of)
     a, b = query.a, query.b
     known = set(choice.query.models) or {one.submission_id for one in choice.entries}
     if bool(a) != bool(b) or (a and (a not in known or b not in known or a == b)):
@@ -252,7 +236,10 @@ def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParamete
         return Table(name, columns, _of_all(choice), about)
 
 
-@router.table("/models/{prompt_set}/prompts/{prompt_id:path}", of_snapshot=False)
+@router.table(
+    "/models/{prompt_set}/prompts/{prompt_id:path}", of_snapshot=False,
+    takes=model_of(ModelsQuery, *_OF_PROMPT),
+)  # fmt: skip
 def model_prompt(
     source: Source,
     prompt_set: PromptSet,
@@ -260,7 +247,7 @@ def model_prompt(
         str,
         Path(description="Of a prompt; a slash may stand as it is.", examples=["color_simple_1"]),
     ],
-    query: PromptParameters,
+    query: ModelsQuery,
 ) -> Table:
     """What every model drew of a prompt, with the scores of one metric."""
     choice = chosen(source, prompt_set, query)
@@ -285,10 +272,10 @@ def model_prompt(
     return Table(f"{choice.card.name}-prompt", columns, rows, about)
 
 
-def chosen(source: Source, prompt_set: str, query: PromptParameters) -> Choice:
+def chosen(source: Source, prompt_set: str, query: ModelsQuery) -> Choice:
     """What a request asks for: all of it, or an error."""
-    of_page = ModelsQuery.from_params(query.to_params() | {"set": prompt_set})
-    choice = resolve(of_page, reader_of(source, prompt_set), source.reader.view())
+    asked = replace(query, prompt_set=prompt_set)
+    choice = resolve(asked, reader_of(source, prompt_set), source.reader.view())
     assert choice is not None  # It has a prompt set.
     if choice.remarks:
         raise bad_query(choice.remarks[0], "See /v1/models and the board without a query.")

@@ -255,7 +255,7 @@ class RelayLive:
         if kind not in self._troubles:
             self._troubles.add(kind)
             hint = getattr(error, "hint", "")
-            log.warning("%s: %s %s Work goes on.", what, _short(error), hint)
+            log.warning("%s: %s %s Work goes on.", what, " ".join(str(error).split())[:300], hint)
 
 
 def _put_back(waiting: dict[str, _T], before: Mapping[str, _T], most: int) -> None:
@@ -272,10 +272,6 @@ def _report(pulses: Mapping[str, Heartbeat], logs: Mapping[str, str | None]) -> 
         logs=tuple(RunningLog(submission_id=name, text=text) for name, text in kept.items()),
         forgotten=tuple(name for name in logs if name not in kept),
     )
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
 
 
 def checked_address(address: str) -> str:

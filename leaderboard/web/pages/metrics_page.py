@@ -7,11 +7,7 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.rendering import render
 from leaderboard.service.address import root_of
-from leaderboard.views.metrics import (
-    BENCHMARK,
-    SKILL,
-    MetricsQuery,
-)
+from leaderboard.views.metrics import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
 from leaderboard.web.live import KeptAnswers, LiveContent, live_view
 from leaderboard.web.metrics_tab import activity_part, metrics_tab

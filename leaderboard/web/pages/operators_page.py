@@ -160,8 +160,4 @@ def _builtin_form(metric: str | None, machine: str | None, questions: str | None
     return BuiltinForm(metric or "", machine or "", questions=file)
 
 
-def _build(context: Context) -> None:
-    _OperatorsPage(context)
-
-
-PAGE = Page("Operators", "operators", 26, _build, in_navigation=False)
+PAGE = Page("Operators", "operators", 26, _OperatorsPage, in_navigation=False)

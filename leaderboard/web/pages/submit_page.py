@@ -273,8 +273,4 @@ def _telling() -> Tell:
     return tell
 
 
-def _build(context: Context) -> None:
-    _SubmitPage(context)
-
-
-PAGE = Page("Submit", "submit", 20, _build)
+PAGE = Page("Submit", "submit", 20, _SubmitPage)

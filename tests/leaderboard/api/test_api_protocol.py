@@ -184,6 +184,7 @@ def test_nothing_can_be_written_at_any_address(api: Asking, method: str) -> None
         ("/v1/compare?a=nothing", 400, "bad_query"),
         ("/v1/compare?benchmark=ratings&c=nothing", 400, "bad_query"),
         ("/v1/index?w=nothing:1", 400, "bad_query"),
+        ("/v1/index?ratings=nothing", 400, "bad_query"),
         ("/v1/queue?state=nothing", 400, "bad_query"),
         ("/v1/entries?benchmark=nothing", 400, "bad_query"),
         (f"{BOARD}?search={'x' * 9000}", 414, "query_too_long"),

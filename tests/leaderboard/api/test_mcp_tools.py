@@ -15,7 +15,8 @@ from mcp.client.streamable_http import streamablehttp_client
 
 from leaderboard.api.mcp import MOST_BYTES, Tools, routes
 from leaderboard.api.replies import RefusedError
-from leaderboard.api.tables.boards import RankingParameters, board_skills
+from leaderboard.api.tables.boards import board_skills
+from leaderboard.views.boards import BoardQuery
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.service.serving import serving
 
@@ -102,7 +103,7 @@ def test_of_very_many_metrics_the_best_are_told(
 ) -> None:
     monkeypatch.setattr("leaderboard.api.tables.boards.MOST_IN_SKILLS", 5)
     with pytest.raises(RefusedError, match="too many"):
-        board_skills(api.source, "ratings", RankingParameters())
+        board_skills(api.source, "ratings", BoardQuery())
     found = Tools(api.source).metrics_for_skill("counting", "simulated")
     (said,) = found["about"]["remarks"]
     assert said.startswith("ratings has 12 metrics")
