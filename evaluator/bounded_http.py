@@ -20,7 +20,6 @@ from benchmarks.sources.client import httpx
 LARGEST_ERROR = 1 << 16
 """Bytes of the body of anything but a success; the rest is not read."""
 _LAST_PORT = 65535
-_MOST_REDIRECTS = 5
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -38,7 +37,6 @@ def exchange(
     *,
     seconds: float,
     most: int,
-    follow_redirects: bool = False,
     **options: Any,
 ) -> httpx.Response:
     """The response to a request, read and decoded.
@@ -48,7 +46,6 @@ def exchange(
         address: where to.
         seconds: from the look-up of the name to the last byte.
         most: bytes of the body of a success, decoded; 0: no body is read.
-        follow_redirects: whether to go where redirects lead; their bodies are not read.
         options: of the client's `build_request`.
 
     Raises:
@@ -57,12 +54,11 @@ def exchange(
         httpx.InvalidURL: the address is not valid.
     """
     there = web_address(address)
-    redirects = _MOST_REDIRECTS if follow_redirects else 0
 
     async def run() -> httpx.Response:
         async with httpx.AsyncClient(verify=_trusted(), timeout=None) as client:
             request = client.build_request(method, there, **options)
-            return await _exchange(client, request, seconds, most, redirects)
+            return await _exchange(client, request, seconds, most)
 
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(run())
@@ -119,11 +115,11 @@ def _look_up(host: Any, port: Any, **options: Any) -> Future[list[Any]]:
 
 
 async def _exchange(
-    client: httpx.AsyncClient, request: httpx.Request, seconds: float, most: int, redirects: int
+    client: httpx.AsyncClient, request: httpx.Request, seconds: float, most: int
 ) -> httpx.Response:
     response, content = None, bytearray()
     try:
-        async with asyncio.timeout(seconds), _sent(client, request, redirects) as response:
+        async with asyncio.timeout(seconds), _sent(client, request) as response:
             limit = most if response.is_success else min(most, LARGEST_ERROR)
             if most:
                 async for part in response.aiter_bytes():
@@ -149,23 +145,13 @@ async def _exchange(
 
 
 @asynccontextmanager
-async def _sent(
-    client: httpx.AsyncClient, request: httpx.Request, redirects: int
-) -> AsyncIterator[httpx.Response]:
-    """The response where the redirects end, its body not read."""
-    for left in range(redirects, -1, -1):
-        response = await client.send(request, stream=True, follow_redirects=False)
-        try:
-            following = response.next_request
-            if following is None or not redirects:
-                yield response
-                return
-        finally:
-            await response.aclose()
-        if not left:
-            raise httpx.TooManyRedirects("it leads on and on", request=request)
-        web_address(following.url)
-        request = following
+async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> AsyncIterator[httpx.Response]:
+    """The response, its body not read; no redirect is followed."""
+    response = await client.send(request, stream=True, follow_redirects=False)
+    try:
+        yield response
+    finally:
+        await response.aclose()
 
 
 @lru_cache(maxsize=1)

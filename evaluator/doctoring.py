@@ -300,7 +300,9 @@ def _scoped(scopes: object, owner: str, repositories: tuple[str, ...]) -> bool |
     return owner in open_to or set(repositories) <= open_to
 
 
-def _whose(api: HfApi, repositories: tuple[str, ...]) -> tuple[Mapping[str, Any], str, bool | None]:
+def _identify(
+    api: HfApi, repositories: tuple[str, ...]
+) -> tuple[Mapping[str, Any], str, bool | None]:
     """What the Hub tells of a token; in it, whose it is, and whether it may write."""
     try:
         told = api.whoami()
@@ -322,7 +324,7 @@ def _token(parts: HubParts) -> tuple[Row, Mapping[str, Any]]:
     names = tuple(parts.name.of(part) for part in Part)
     try:
         asked = HubRequest("ask whose token this is", names[0])
-        told, who, writes = parts.client.call(asked, lambda api: _whose(api, names), ())
+        told, who, writes = parts.client.call(asked, lambda api: _identify(api, names), ())
     except AssayError as error:
         advice = "set HF_TOKEN to a token that may write the store's repositories"
         if error.code == _NO_HUB:

@@ -24,7 +24,8 @@ A further number on the line counts up to a colon, which ends the next label.
 _NEXT_LABEL = re.compile(r"\s*[,;|]\s*[A-Z][A-Za-z -]{0,40}\(([^()]{1,20})\)\s*:")
 """With its scale, whose numbers are not a further one: `, Style Score (1-5):`."""
 _CONCLUDING = r"(?:(?:therefore|thus|hence|so|overall|in conclusion|in summary) ?, ?)?"
-_END_OF_VERDICT = r"(?: than [^.,;!?\n]{1,30})?(?: (?:because|since) (?:(?!\bbut\b)[^.;!?\n]){1,300}+)?[ \"']*+(?:[.!\n]|$)"
+_BECAUSE = r"(?:,? (?:because|since|as) (?:(?!\bbut\b)[^.;!?\n]){1,300}+)?"
+_END_OF_VERDICT = rf"(?: overall)?(?: than [^.,;!?\n]{{1,30}})?{_BECAUSE}[ \"']*+(?:[.!\n]|$)"
 """What may follow a verdict in its sentence: more would qualify it, or take it back."""
 _DASH = r"(?:-[ \t]{1,8})?"
 _START = r"(?<!\w)(?<!\w-)"
