@@ -20,6 +20,7 @@ from benchmarks.schema import Benchmark, Card, Selector
 from benchmarks.scores import parse_scores
 from benchmarks.settings.model import value_of
 from leaderboard.accounts import ASSAY
+from leaderboard.publication.entries import count_ranked
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.ranking.cells import Cell
@@ -137,7 +138,7 @@ def _on_boards(
         cells = [cell for cell in board.cells if _as_headline(board.card, cell.selector)]
         for cell in cells:
             if cell.entry_id in wanted and cell.value is not None and not cell.distrust:
-                among = sum(_same(cell, other) and other.rank is not None for other in cells)
+                among = count_ranked([one for one in cells if _same(cell, one)], shown.entries)
                 place = "" if cell.rank is None else f"{cell.rank_low}-{cell.rank_high} of {among}"
                 yield SkillTrust(
                     _part(board.card, cell.skill, cell.split),

@@ -30,6 +30,7 @@ from evaluator.commands.status import (
 from evaluator.worker.handoff import stored_margins
 from leaderboard.ledger.editions import Edition, is_current
 from leaderboard.ledger.private_records import results_folder
+from leaderboard.publication.entries import RankCount, count_ranked
 from leaderboard.publication.results import DECIMALS
 from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
@@ -151,7 +152,8 @@ def standing_lines(snapshot: Snapshot, submission: Submission, benchmark: str) -
     for metric in submission.metrics:
         entry_id = f"{submission.submission_id}/{metric}"
         for cell in _headlines(board, entry_id):
-            yield f"{metric}, {_of_what(cell)}: {_rank(cell, len(board.slice(cell.selector, None)))}"
+            among = count_ranked(board.slice(cell.selector, None), snapshot.entries)
+            yield f"{metric}, {_of_what(cell)}: {_rank(cell, among)}"
 
 
 def about_run(result: RunResult) -> Iterator[str]:
@@ -201,10 +203,10 @@ def _of_what(cell: Cell) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _rank(cell: Cell, n_entries: int) -> str:
+def _rank(cell: Cell, among: RankCount) -> str:
     if cell.rank is None:
         return "no rank"
-    where = f"rank {cell.rank} of {n_entries}"
+    where = f"rank {cell.rank} of {among}"
     if cell.rank_low is None or cell.rank_high is None:
         return where
     return f"{where}, rank range {cell.rank_low} to {cell.rank_high}"

@@ -297,3 +297,19 @@ def latest_cells(cells: Iterable[Cell], entries: Mapping[str, Entry]) -> dict[Id
     """The cells of one slice by metric; of several of one metric the latest published."""
     by_age = sorted(cells, key=lambda cell: entries[cell.entry_id].published_at)
     return {Identity.of(entries[cell.entry_id]): cell for cell in by_age}
+
+
+class RankCount(NamedTuple):
+    """How many have a rank in one ranking; as text what a rank is of: `19`, or `20 entries`."""
+
+    metrics: int  # each by its latest published entry
+    entries: int  # more where a metric was sent several times: each entry has a rank of its own
+
+    def __str__(self) -> str:
+        return f"{self.entries:,}" + (" entries" if self.entries != self.metrics else "")
+
+
+def count_ranked(cells: Sequence[Cell], entries: Mapping[str, Entry]) -> RankCount:
+    """How many of the cells of one slice have a rank."""
+    latest = latest_cells(cells, entries).values()
+    return RankCount(*(sum(cell.rank is not None for cell in of) for of in (latest, cells)))

@@ -17,6 +17,8 @@ from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.publication.entries import (
     Entry,
     Identity,
+    RankCount,
+    count_ranked,
     flags_of,
     is_trained_on,
     latest_cells,
@@ -157,7 +159,7 @@ class OnBoard:
     # metric where that has none here
     entry_id: str
     headline: Cell | None  # the cell the board ranks by; None where there is none
-    ranked: int  # metrics with a rank beside it
+    ranked: RankCount  # how many have a rank there
     skills: tuple[Cell, ...]  # one cell for each skill, by the measure nearest to the headline
     cells: tuple[Cell, ...]  # all, headline and whole before skills, in the card's order
 
@@ -193,7 +195,8 @@ def on_boards(shown: MetricOnBoards, view: View) -> tuple[OnBoard, ...]:
         there = {cell.entry_id for cell in cells}
         whose = next((e.entry_id for e in (shown.entry, *order) if e.entry_id in there), None)
         if whose is not None:
-            found.append(_on_board(board, whose, [c for c in cells if c.entry_id == whose]))
+            own = [c for c in cells if c.entry_id == whose]
+            found.append(_on_board(board, whose, own, view.entries))
     return tuple(found)
 
 
@@ -210,7 +213,9 @@ def profile(found: Iterable[OnBoard], view: View) -> tuple[ProfileRow, ...]:
     return tuple(row for _, row in sorted(rows, key=lambda pair: (pair[0], pair[1].skill)))
 
 
-def _on_board(board: BoardIndex, entry_id: str, cells: Sequence[Cell]) -> OnBoard:
+def _on_board(
+    board: BoardIndex, entry_id: str, cells: Sequence[Cell], entries: Mapping[str, Entry]
+) -> OnBoard:
     ranking = headline_cells(board)
     headline = next((cell for cell in ranking if cell.entry_id == entry_id), None)
     by_key = {(cell.selector, cell.skill): cell for cell in cells}
@@ -225,7 +230,7 @@ def _on_board(board: BoardIndex, entry_id: str, cells: Sequence[Cell]) -> OnBoar
         board,
         entry_id,
         headline,
-        sum(cell.rank is not None for cell in ranking),
+        count_ranked(ranking, entries),
         tuple(skills),
         _in_order(board, tuple(by_key.values())),
     )
@@ -438,7 +443,7 @@ def _verdict(entry: Entry, boards: Sequence[OnBoard]) -> str:
     """What tests say of a metric where most others stand beside it, on two benchmarks at most."""
     name = metric_in_words(entry)
     told = [one for one in boards if one.headline is not None and one.headline.tier is not None]
-    told.sort(key=lambda one: (one.card.simulated, -one.ranked))
+    told.sort(key=lambda one: (one.card.simulated, -one.ranked.metrics))
     parts = [_in_tier(one) for one in told[:2]]
     if parts:
         return f"{name} {'; '.join(parts)}."
@@ -447,7 +452,7 @@ def _verdict(entry: Entry, boards: Sequence[OnBoard]) -> str:
         return f"{name} has no results on the current boards."
     if one.headline.rank is None:
         return f"{name} has no rank on {one.card.title}: {one.headline.why_unranked}."
-    if one.ranked < 2:
+    if one.ranked.metrics < 2:
         return f"{name} is the only metric with a rank on {one.card.title}."
     return f"{name} was not tested against others on {one.card.title}."
 
@@ -458,13 +463,13 @@ def _in_tier(one: OnBoard) -> str:
     where = f"on {one.card.title}{' (simulated ratings)' if one.card.simulated else ''}"
     if cell_beats_chance(one.card, cell) is False:
         return f"is not significantly above chance {where}"
-    if cell_beats_chance(one.card, cell, one.ranked) is False:
-        among = f"when corrected for all {one.ranked} ranked metrics"
+    if cell_beats_chance(one.card, cell, one.ranked.entries) is False:
+        among = f"when corrected for all {one.ranked.entries} that are ranked"
         return f"is not significantly above chance {where} {among}"
     if cell.tier == 1 and cell.rank == 1:
-        return f"is highest of {count(one.ranked, 'metric')} {where}"
+        return f"is highest of {count(one.ranked.metrics, 'metric')} {where}"
     if cell.tier == 1:
-        return f"is not significantly worse than the best of {count(one.ranked, 'metric')} {where}"
+        return f"is not significantly worse than the best of {count(one.ranked.metrics, 'metric')} {where}"
     above = (cell.tier or 2) - 1
     return f"is significantly worse than a metric of tier {above} {where}"
 
@@ -507,7 +512,7 @@ def _row(one: OnBoard, cell: Cell) -> dict[str, Any]:
         "cell": cell,
         "chance": chance_of(card, cell.measure),
         "above_chance": cell_beats_chance(card, cell),
-        "ranked": one.ranked if headline else 0,
+        "ranked": one.ranked if headline and one.ranked.entries else None,
         "board": board_address(card.name, skill=cell.skill or "", measure=token(cell.selector)),
         "examples": items_address(
             card.name, skill=cell.skill or "", split=cell.split or "", a=one.entry_id,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.publication.entries import Entry, Identity, is_trained_on
+from leaderboard.publication.entries import Entry, Identity, RankCount, is_trained_on
 from leaderboard.publication.index import IndexBase, Ranked, is_recommended, leading_cells, nobody
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.metric_facts import facts_of, metric_in_words
@@ -104,6 +104,11 @@ class Ranking:
         """The places of `by_metric` that have a rank, best first."""
         latest = self.by_metric
         return tuple(one for one in self.ranked if latest[one.who] is one)
+
+    @property
+    def n_ranked(self) -> RankCount:
+        """How many have a rank."""
+        return RankCount(len(self.ranked_metrics), len(self.ranked))
 
     @property
     def leading(self) -> tuple[Place, ...]:
@@ -290,7 +295,7 @@ def _beside(ranking: Ranking, best: Place, cheapest: tuple[Place, str] | None) -
 
 def _rests_on(ranking: Ranking, best: Place) -> str:
     over = f" over {ranking.unit}" if ranking.unit else ""
-    return f"{ranking.measure} {best.figure}{over}, rank {best.range} of {len(ranking.ranked):,}."
+    return f"{ranking.measure} {best.figure}{over}, rank {best.range} of {ranking.n_ranked}."
 
 
 def _nobody(ranking: Ranking) -> str:

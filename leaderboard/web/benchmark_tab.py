@@ -10,6 +10,7 @@ from benchmarks.errors import TransientError
 from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Card
 from leaderboard.publication.earlier_boards import Progress
+from leaderboard.publication.entries import count_ranked
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import SIMULATED, View
@@ -122,7 +123,7 @@ def board_html(choice: Choice, view: View, earlier: Values | None = None) -> str
     table = board_table(
         ranking.shown, view.entries, card, measure, f"{card.title}: {name}, {choice.title}",
         layout=layout, places=ranking.places,
-        ranked=sum(cell.rank is not None for cell in ranking.cells),
+        ranked=count_ranked(ranking.cells, view.entries),
     )  # fmt: skip
     entries = [view.entries[cell.entry_id] for cell in ranking.shown]
     return render(

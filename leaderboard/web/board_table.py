@@ -9,6 +9,8 @@ from benchmarks.schema import Card, MeasureInfo
 from leaderboard.publication.entries import (
     MEANINGS,
     Entry,
+    RankCount,
+    count_ranked,
     flags_of,
     is_trained_on,
     origin,
@@ -62,13 +64,13 @@ def board_table(
     *,
     layout: Layout | None = None,
     places: Mapping[str, int] | None = None,
-    ranked: int | None = None,
+    ranked: RankCount | None = None,
 ) -> Printed:
     """The table of a ranking."""
     layout, places = layout or Layout(), places or {}
     found = window(cells, layout)
     if ranked is None:
-        ranked = sum(cell.rank is not None for cell in cells)
+        ranked = count_ranked(cells, entries)
     rows = _Rows(cells, entries, card, layout, places=places, ranked=ranked)
     parts = [(label, [rows.row(cell) for cell in of]) for label, of in found.parts]
     chosen = chosen_columns(layout)
@@ -129,7 +131,7 @@ class _Rows:
         layout: Layout,
         *,
         places: Mapping[str, int],
-        ranked: int,
+        ranked: RankCount,
     ) -> None:
         chance = chance_of(card, cells[0].measure) if cells else None
         self.entries, self.card, self.layout = entries, card, layout

@@ -392,14 +392,14 @@ def _results(row: MetricRow, shared: _Shared) -> list[tuple[str, str]]:
     if (place := shared.index.get(row.who)) is not None and shared.view.weighing:
         standing = shared.view.weighing.standings[row.who]
         lacks = [shared.view.weighing.base.titles[name] for name in standing.missing]
-        said = place_words(place, len(shared.view.weighing.ranking.ranked))
+        said = place_words(place, shared.view.weighing.ranking.n_ranked)
         if lacks:
             said = f"{number(place.value)} without {', '.join(lacks)}: not compared with others"
         found.append(("Index", said))
     for name in shared.view.table.benchmarks:
         if (place := shared.places[name].get(row.who)) is not None:
             ranking = shared.view.table.ranking(name)
-            said = f"{ranking.measure} {place_words(place, len(ranking.ranked))}"
+            said = f"{ranking.measure} {place_words(place, ranking.n_ranked)}"
             found.append((ranking.title, said))
     return found
 

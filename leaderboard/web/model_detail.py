@@ -145,8 +145,9 @@ def _summary(entry: ModelEntry, choice: Choice, board: ModelBoard | None) -> str
     if standing.rank_low is None:
         return f"{said} No rank: {standing.unranked}"
     judges = count(len(overall.trusted), "qualified metric")
+    n_ranked = sum(one.rank_low is not None for one in overall.standings.values())
     return (
-        f"Rank {rank_range(standing)} of {len(overall.standings)} models over all prompts by "
+        f"Rank {rank_range(standing)} of {n_ranked} models over all prompts by "
         f"{judges}: significantly better than {len(standing.better_than)}, significantly worse "
         f"than {len(standing.worse_than)}. {said}"
     )

@@ -232,7 +232,7 @@ def _tags(placed: Placed, found: SkillData) -> tuple[Tag, ...]:
 
 
 def _results(placed: Placed, drawn: _Drawn, place: Place) -> list[tuple[str, str]]:
-    found = [("Weighted mean", place_words(place, len(drawn.ranking.ranked)))]
+    found = [("Weighted mean", place_words(place, drawn.ranking.n_ranked))]
     for one in drawn.found.base.measured.values():
         cell = one.able.get(placed.who)
         if cell is None:

@@ -14,8 +14,9 @@ from benchmarks.schema import Benchmark
 from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
+from leaderboard.publication.entries import RankCount, count_ranked
 from leaderboard.publication.metric_facts import facts_of, metric_in_words, metric_name
-from leaderboard.publication.reader import SIMULATED, BoardIndex, View
+from leaderboard.publication.reader import SIMULATED, BoardIndex, View, headline_cells
 from leaderboard.publication.results import Published
 from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.cells import Cell
@@ -24,12 +25,12 @@ from leaderboard.records import RunResult
 from leaderboard.text import clean, number
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.compare import entry_options, named_metric
-from leaderboard.views.metric import MetricQuery
+from leaderboard.views.metric import MetricOnBoards, MetricQuery, on_boards
 from leaderboard.views.metric_table import MetricTable, metric_rows
 from leaderboard.views.metrics import PAGE_ROWS, MetricsQuery, metrics_view
 from leaderboard.views.rankings import board_ranking, flops_text, picks, verdict
 from leaderboard.web.benchmark_tab import board_html
-from leaderboard.web.metric_parts import MOST_POINTS, cost_chart
+from leaderboard.web.metric_parts import MOST_POINTS, cost_chart, place_words
 from leaderboard.web.metrics_tab import board_of, legend_of, metrics_tab
 from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import metric_html
@@ -38,7 +39,7 @@ from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web import index_fixture, skills_fixture, synthetic
 from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, index_view_of
 from tests.leaderboard.web.parsed import Node, parse, read
-from tests.leaderboard.web.synthetic import NOW, cards, publish, site_of, submission
+from tests.leaderboard.web.synthetic import NOW, cards, publish, site_of, submission, view_over
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
 ZERO = ",".join(f"{name}:0" for name in REAL)
@@ -222,6 +223,20 @@ def test_a_metric_that_was_sent_twice_counts_once() -> None:
     some = shown(site_of(store, cards_=index_fixture.cards()), "q=a, b, c, d")
     within = [cell(some, name, "Rank in filter").text for name in ranked]
     assert sorted(within) == ["1", "2", "3", "4"]
+    # Each of its entries has a rank of its own, so a rank is of more than there are metrics.
+    view = view_over(store, index_fixture.cards(), runs)
+    ranking = board_ranking(view.boards["graphs"], view.entries)
+    assert ranking.n_ranked == RankCount(4, 5)
+    assert count_ranked(headline_cells(view.boards["graphs"]), view.entries) == ranking.n_ranked
+    first = place_words(ranking.ranked_metrics[0], ranking.n_ranked)
+    assert f"rank {ranking.ranked_metrics[0].range} of 5 entries" in first
+    (on,) = on_boards(MetricOnBoards(ranking.places[0].entry, None, ()), view)
+    assert on.ranked == ranking.n_ranked
+
+
+@pytest.mark.parametrize(("count", "text"), [((19, 19), "19"), ((19, 20), "20 entries")])
+def test_what_a_rank_is_of_says_what_it_counts(count: tuple[int, int], text: str) -> None:
+    assert str(RankCount(*count)) == text
 
 
 def test_metrics_with_every_benchmark_of_the_index_come_first_the_best_on_top(
