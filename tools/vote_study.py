@@ -23,7 +23,7 @@ from scipy.special import expit, roots_hermitenorm
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.bradley_terry import Posterior, posterior, win_matrix
-from benchmarks.statistics.vote_sampling import UNIFORM_SHARE, pair_chances, prompt_chances
+from benchmarks.statistics.vote_sampling import UNIFORM_SHARE, pair_chances
 from benchmarks.statistics.votes import Rate, Votes, assisted_rate, hajek_rate, vote_board
 
 N_MODELS = 12
@@ -114,6 +114,26 @@ class Population:
             calibrated(known),
             calibrated(share * (share * own + rest * second)),
         )
+
+
+def prompt_chances(predicted: FloatArray, uniform: float = UNIFORM_SHARE) -> FloatArray:
+    """Chance of each prompt in one draw for a pair of models: the larger, the less a metric is sure.
+
+    (1 - e) h + e / K with h in proportion to √(q (1 - q)), the best choice where q is calibrated
+    (Neyman's allocation). n draws with replacement include a prompt n times that often.
+
+    `predicted` q (K,), chance that the first model's image is preferred, 0..1, by a metric;
+    `uniform` e: share that all prompts have alike; below 0.2 a wrong metric costs much precision.
+    Returns: shape (K,), summing to 1.
+    Raises: ValueError for predictions that are missing or outside 0..1.
+    """
+    if not predicted.size or not ((predicted >= 0.0) & (predicted <= 1.0)).all():
+        raise ValueError("prompts are drawn by predicted win rates in 0..1, one of each prompt")
+    spread = np.sqrt(predicted * (1.0 - predicted))
+    total = spread.sum()
+    shares = spread / total if total > 0.0 else np.full(len(spread), 1.0 / len(spread))
+    chances: FloatArray = (1.0 - uniform) * shares + uniform / len(spread)
+    return chances
 
 
 def win_rates(population: Population, rng: np.random.Generator) -> dict[str, Rate]:

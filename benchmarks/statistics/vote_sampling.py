@@ -1,4 +1,4 @@
-"""Draw of the pair of models and of the prompts that the next votes are about, with their chances.
+"""Draw of the pair of models that the next votes are about, with its chances.
 
 A draw that depends on earlier votes alone leaves the likelihood as it is, so Bradley-Terry strengths
 need no weights for pairs; a mean over prompts does need the chance of each prompt.
@@ -67,23 +67,3 @@ def draw_pair(
     place = int(rng.choice(chances.size, p=chances.ravel()))
     first, second = divmod(place, len(chances))
     return PairDraw(first, second, float(chances[first, second]))
-
-
-def prompt_chances(predicted: FloatArray, uniform: float = UNIFORM_SHARE) -> FloatArray:
-    """Chance of each prompt in one draw for a pair of models: the larger, the less a metric is sure.
-
-    (1 - e) h + e / K with h in proportion to √(q (1 - q)), the best choice where q is calibrated
-    (Neyman's allocation). n draws with replacement include a prompt n times that often.
-
-    `predicted` q (K,), chance that the first model's image is preferred, 0..1, by a metric;
-    `uniform` e: share that all prompts have alike; below 0.2 a wrong metric costs much precision.
-    Returns: shape (K,), summing to 1.
-    Raises: ValueError for predictions that are missing or outside 0..1.
-    """
-    if not predicted.size or not ((predicted >= 0.0) & (predicted <= 1.0)).all():
-        raise ValueError("prompts are drawn by predicted win rates in 0..1, one of each prompt")
-    spread = np.sqrt(predicted * (1.0 - predicted))
-    total = spread.sum()
-    shares = spread / total if total > 0.0 else np.full(len(spread), 1.0 / len(spread))
-    chances: FloatArray = (1.0 - uniform) * shares + uniform / len(spread)
-    return chances

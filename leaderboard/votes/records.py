@@ -157,13 +157,6 @@ class Ballot(Frozen):
     issued_at: AwareDatetime
     """When, by the clock of the store."""
 
-    @property
-    def inclusion_probability(self) -> float | None:
-        """Chance of its models and its prompt together, given the purpose."""
-        if self.pair_probability is None or self.prompt_probability is None:
-            return None
-        return self.pair_probability * self.prompt_probability
-
 
 class Answer(Frozen):
     """What a voter said of a ballot. The first one stands."""

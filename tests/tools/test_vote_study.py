@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from benchmarks.arrays import FloatArray
 from benchmarks.statistics.bradley_terry import posterior
+from benchmarks.statistics.vote_sampling import UNIFORM_SHARE
 from tools.vote_study import (
     LOOKS,
     N_PROMPTS,
@@ -26,6 +27,7 @@ from tools.vote_study import (
     board_coverage,
     false_stops,
     ordering,
+    prompt_chances,
     rule_chances,
     tables,
     win_rates,
@@ -226,3 +228,21 @@ def test_looks_at_a_model_that_joins_late_do_not_find_what_is_not_there() -> Non
 def test_the_study_prints_its_tables() -> None:
     made = list(tables(1, 0))
     assert [table.row_count for table in made] == [3, 8, 8, len(TASTES), 2]
+
+
+@pytest.mark.parametrize("uniform", [UNIFORM_SHARE, 0.5, 1.0])
+def test_prompts_are_drawn_where_the_metric_is_unsure_and_none_is_left_out(uniform: float) -> None:
+    predicted = np.array([0.5, 0.9, 0.1, 1.0])
+    spread = np.array([0.5, 0.3, 0.3, 0.0])
+    expected = (1 - uniform) * spread / 1.1 + uniform / 4
+    assert prompt_chances(predicted, uniform) == pytest.approx(expected)
+
+
+def test_prompts_that_a_metric_is_sure_of_are_drawn_alike() -> None:
+    assert prompt_chances(np.array([0.0, 1.0])) == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("predicted", [[], [0.5, np.nan], [1.1], [-0.1, 0.5]])
+def test_predictions_must_be_there_and_be_rates(predicted: list[float]) -> None:
+    with pytest.raises(ValueError, match="predicted win rates"):
+        prompt_chances(np.array(predicted))

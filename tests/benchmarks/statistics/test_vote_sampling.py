@@ -10,10 +10,8 @@ import scipy
 
 from benchmarks.statistics.bradley_terry import Posterior, posterior
 from benchmarks.statistics.vote_sampling import (
-    UNIFORM_SHARE,
     draw_pair,
     pair_chances,
-    prompt_chances,
 )
 
 
@@ -77,21 +75,3 @@ def test_drawn_pairs_come_as_often_as_their_chances_and_from_the_callers_generat
     assert scipy.stats.chisquare(counts[above], n * chances[above]).pvalue > 1e-3
     again = np.random.default_rng(3)
     assert [draw_pair(found, again) for _ in range(20)] == draws[:20]
-
-
-@pytest.mark.parametrize("uniform", [UNIFORM_SHARE, 0.5, 1.0])
-def test_prompts_are_drawn_where_the_metric_is_unsure_and_none_is_left_out(uniform: float) -> None:
-    predicted = np.array([0.5, 0.9, 0.1, 1.0])
-    spread = np.array([0.5, 0.3, 0.3, 0.0])
-    expected = (1 - uniform) * spread / 1.1 + uniform / 4
-    assert prompt_chances(predicted, uniform) == pytest.approx(expected)
-
-
-def test_prompts_that_a_metric_is_sure_of_are_drawn_alike() -> None:
-    assert prompt_chances(np.array([0.0, 1.0])) == pytest.approx([0.5, 0.5])
-
-
-@pytest.mark.parametrize("predicted", [[], [0.5, np.nan], [1.1], [-0.1, 0.5]])
-def test_predictions_must_be_there_and_be_rates(predicted: list[float]) -> None:
-    with pytest.raises(ValueError, match="predicted win rates"):
-        prompt_chances(np.array(predicted))

@@ -67,7 +67,7 @@ def test_pairs_prompts_and_places_are_drawn_by_the_seed_and_their_chances_are_ke
         same = again.vote(ADA, Choice.EQUAL)
         named = {"ballot_id", "issued_at"}
         assert same.model_dump(exclude=named) == one.model_dump(exclude=named)
-    assert all(one.purpose is Purpose.RANK and one.inclusion_probability for one in ballots)
+    assert all(one.purpose is Purpose.RANK and one.prompt_probability for one in ballots)
     assert sum((one.pair_probability or 0) >= 0.2 / 3 - 1e-12 for one in ballots) == 120
     assert ballots[0].pair_probability == pytest.approx(1 / 3)
     # No account sees the same prompt of two models twice before it saw all of them.
@@ -449,7 +449,8 @@ def test_gold_repetitions_and_failures_come_by_their_shares_and_carry_no_chance(
         if one.purpose is Purpose.FAILURE:
             assert int(one.prompt_id[1:]) < 40
         drawn = one.purpose in {Purpose.RANK, Purpose.FAILURE}
-        assert (one.inclusion_probability is not None) is drawn
+        assert (one.pair_probability is not None) is drawn
+        assert (one.prompt_probability is not None) is drawn
 
 
 def test_prompts_on_which_metrics_disagree_rank_as_often_as_others(tmp_path: Path) -> None:
