@@ -18,6 +18,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.parsing import parse_json
 from benchmarks.sources.pins import sha256_of
 from benchmarks.sources.remote import Hub, translate_errors
+from benchmarks.tables import read_table
 
 MOST_ROWS = 2000
 _LARGEST_FILE = 1 << 30
@@ -70,8 +71,7 @@ def sample_file(place: str) -> SampledTable:
             whole = pd.read_excel(path, engine="calamine", dtype=object)
             rows, n = whole.head(MOST_ROWS), len(whole)
         else:
-            separator = "\t" if form == "tsv" else ","
-            whole = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
+            whole = read_table(path, separator="\t" if form == "tsv" else ",")
             rows, n = whole.head(MOST_ROWS).replace("", None), len(whole)
     except (ValueError, KeyError, AttributeError, CalamineError, pa.ArrowException) as error:
         raise _no_table(place, f"cannot be read: {str(error).splitlines()[0][:200]}") from error

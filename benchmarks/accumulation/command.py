@@ -27,30 +27,8 @@ from benchmarks.accumulation.question_scores import (
 )
 from benchmarks.arrays import BoolArray
 from benchmarks.command_line import ForceOption, errors
-from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import check_output, write_whole
-
-
-def read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Read a CSV file, all cells as text; empty cells are empty."""
-    if not path.is_file():
-        raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (ValueError, OSError) as error:  # not CSV, not UTF-8, or empty
-        raise SubmitterError(
-            "unreadable_file",
-            f"{path} cannot be read as CSV: {str(error).splitlines()[0]}.",
-            "Save it as CSV in UTF-8, with a header line.",
-        ) from error
-    missing = [name for name in columns if name not in table]
-    if missing:
-        raise SubmitterError(
-            "missing_columns",
-            f"{path} has no column {', '.join(missing)}; it has {', '.join(table.columns)}.",
-            f"Needed are {', '.join(columns)}.",
-        )
-    return table
+from benchmarks.tables import read_table
 
 
 def write_scores(path: Path, scores: pd.Series) -> None:
@@ -169,17 +147,15 @@ def _load(
     unparsable: Unparsable,
 ) -> AnsweredQuestions:
     needs_parents = () if rule == "mean" else ("parents",)
-    asked = read_columns(
+    asked = read_table(
         questions, ("text_id", "question_id", *needs_parents, *_QUESTION_COLUMNS[chosen.correct])
     )
     needs_text = () if pairs else ("text_id",)
-    given = read_columns(
+    given = read_table(
         answers, ("pair_id", "question_id", *needs_text, *_ANSWER_COLUMNS[chosen.correct])
     )
     images = (
-        read_columns(pairs, ("pair_id", "text_id"))
-        if pairs
-        else pairs_of(given, source=str(answers))
+        read_table(pairs, ("pair_id", "text_id")) if pairs else pairs_of(given, source=str(answers))
     )
     graph = QuestionGraph.of(
         asked if needs_parents else asked[["text_id", "question_id"]],

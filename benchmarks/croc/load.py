@@ -21,6 +21,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.schema import Answers, Card, Pair, Questions
 from benchmarks.sources.folder import DataFolder, data_row, folder_images
 from benchmarks.sources.output import check_output, write_whole
+from benchmarks.tables import read_table
 
 
 @dataclass(frozen=True)
@@ -329,14 +330,7 @@ _NO_SCORE = frozenset({"", "nan", "NaN", "NA", "N/A", "null", "NULL", "None", "n
 
 def read_score_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """A tab-separated file of the authors' runner, all cells as text."""
-    try:
-        table = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
-    except ValueError as error:
-        raise _unreadable(path, f"cannot be read: {error}") from error
-    missing = [name for name in columns if name not in table]
-    if missing:
-        raise _unreadable(path, f"has no column {', '.join(missing)}")
-    return table
+    return read_table(path, columns, separator="\t")
 
 
 def pair_scores(
@@ -413,14 +407,6 @@ def _numbers(path: Path, cells: pd.Series) -> np.ndarray:
             "Leave a cell empty where the metric gave no score.",
         )
     return values
-
-
-def _unreadable(path: Path, what: str) -> SubmitterError:
-    return SubmitterError(
-        "unreadable_scores",
-        f"{path} {what}.",
-        "Expected a tab-separated file as the CROC authors' runner writes it.",
-    )
 
 
 _FILE = re.compile(r"(?P<category>.+)_(?P<kind>prompt|contrast)_img_scores\.tsv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from benchmarks.statistics.intervals import percentile
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.paired import paired_many, rounded_wilcoxon
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
+from benchmarks.tables import read_table
 
 KEYS = ("metric", "model", "seed", "prompt_id")
 REQUIRED = (*KEYS, "score")
@@ -48,40 +48,7 @@ class MetricScores:
 
 def read_generations(path: Path) -> tuple[MetricScores, ...]:
     """Read a CSV file of scored generations."""
-    if not path.is_file():
-        raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
-    try:
-        _check_lines(path)
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (ValueError, OSError, csv.Error) as error:
-        raise SubmitterError(
-            "file_unreadable",
-            f"{path.name} is not a CSV file: {error}.",
-            f"Write a header with the columns {', '.join(REQUIRED)} and one line per score.",
-        ) from error
-    return tabulate(frame)
-
-
-def _check_lines(path: Path) -> None:
-    """Refuse what pandas lets pass: a column twice, short lines, long lines."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file)
-        header = next(lines, [])
-        twice = [name for i, name in enumerate(header) if name in header[:i]]
-        if twice:
-            raise SubmitterError(
-                "duplicate_columns",
-                f"The column {twice[0]!r} occurs more than once.",
-                "Keep one of them.",
-            )
-        for cells in lines:
-            if cells and len(cells) != len(header):
-                raise SubmitterError(
-                    "uneven_lines",
-                    f"Line {lines.line_num} has {len(cells)} cells, the header {len(header)}.",
-                    "Write one cell per column, empty where the metric gave no score; quote names "
-                    "that contain a comma.",
-                )
+    return tabulate(read_table(path))
 
 
 def tabulate(frame: pd.DataFrame) -> tuple[MetricScores, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from benchmarks.parsing import parse_json
 from benchmarks.sources.archives import ZipImages
 from benchmarks.sources.parquet_images import ParquetImages
 from benchmarks.sources.pins import Pin, Pins, sha256_of
+from benchmarks.tables import read_table
 
 Role = Literal["answers", "prompts", "images"]
 
@@ -135,19 +135,11 @@ class DataFolder:
 
         `quotes`: whether cells may stand in quotes.
         """
-        quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+        place = self.path(path)
         try:
-            table = pd.read_csv(
-                self.path(path), sep=separator, dtype=str, keep_default_na=False, quoting=quoting
-            )
-        except ValueError as error:  # not CSV, not UTF-8, or empty
-            raise self.malformed(path, f"cannot be read: {_first_line(error)}") from error
-        missing = [name for name in columns if name not in table]
-        if missing:
-            raise self.malformed(
-                path, f"has no column {', '.join(missing)}; expected {', '.join(columns)}"
-            )
-        return table
+            return read_table(place, columns, separator=separator, quotes=quotes)
+        except SubmitterError as error:
+            raise self.malformed(path, f"cannot be used: {error.message.rstrip('.')}") from error
 
     def read_json(self, path: str) -> Any:
         """The content of a declared JSON file."""

@@ -29,6 +29,7 @@ from benchmarks.released.verification import (
     share_text,
 )
 from benchmarks.schema import Benchmark
+from benchmarks.tables import read_table
 from evaluator.commands.common import console, now, table
 from evaluator.commands.scorer_options import (
     ActorsOption,
@@ -160,7 +161,7 @@ def _table_of(path: Path) -> pd.DataFrame:
     try:
         if path.suffix == ".parquet":
             return parquet_frame(path.read_bytes())
-        return pd.read_csv(path, dtype={"pair_id": str})
+        return read_table(path)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise SubmitterError(
             "released_malformed",

@@ -25,6 +25,7 @@ from benchmarks.statistics.resampling import (
     mean_of_defined,
     resampled_mean,
 )
+from benchmarks.tables import read_table
 from evaluator.croc.agreement import Alpha, alpha_of
 
 COLUMNS = ("setup", "item", "rater", "intended", "chosen")
@@ -108,15 +109,9 @@ def read_human_check(path: Path, n_resamples: int = DEFAULT_RESAMPLES) -> HumanC
 
 
 def _read(path: Path) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise _bad(path, [f"it cannot be read: {error}"]) from error
-    lacking = [name for name in COLUMNS if name not in table]
-    if lacking or table.empty:
-        raise _bad(
-            path, [f"it has no column {', '.join(lacking)}" if lacking else "it has no rows"]
-        )
+    table = read_table(path, COLUMNS)
+    if table.empty:
+        raise _bad(path, ["it has no rows"])
     if "planted" not in table:
         table["planted"] = "no"
     sides = set(CHOICES)

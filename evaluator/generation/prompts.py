@@ -12,6 +12,7 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, image_file
 from benchmarks.schema import Benchmark
+from benchmarks.tables import read_table
 from evaluator.generation.manifest import SeedMode
 
 
@@ -52,21 +53,7 @@ def benchmark_prompts(benchmark: Benchmark, data: Path | None, choice: Choice) -
 
 def file_prompts(path: Path, choice: Choice) -> ChosenPrompts:
     """Prompts of a CSV file with the columns `prompt_id` and `prompt`; `split`, `skills` may be."""
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (OSError, ValueError) as error:  # pandas' own parser errors are ValueErrors
-        raise SubmitterError(
-            "bad_prompts",
-            f"{path} cannot be read as CSV: {error}.",
-            "Its columns are prompt_id and prompt; `python -m benchmarks prompts` writes such.",
-        ) from error
-    missing = [name for name in ("prompt_id", "prompt") if name not in table]
-    if missing:
-        raise SubmitterError(
-            "bad_prompts",
-            f"{path} has no column {' and no '.join(missing)}; it has {', '.join(map(str, table.columns))[:200]}.",
-            "The columns are prompt_id and prompt.",
-        )
+    table = read_table(path, ("prompt_id", "prompt"))
     return ChosenPrompts(_prompts(table, str(path), choice))
 
 

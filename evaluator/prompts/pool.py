@@ -19,6 +19,7 @@ from scipy.cluster.vq import ClusterError, kmeans2
 
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import Problem, one_error
+from benchmarks.tables import read_table
 from evaluator.prompts.selection import Dimension
 
 SEPARATOR = ";"
@@ -120,7 +121,7 @@ def _table(file: Path) -> pd.DataFrame:
             return pd.read_parquet(file)
         if file.suffix in {".jsonl", ".json"}:
             return pd.read_json(file, lines=True, dtype=False)
-        return pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        return read_table(file)
     except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are ValueErrors
         raise SubmitterError(
             "bad_prompts", f"{file.name} cannot be read: {error}.", COLUMNS

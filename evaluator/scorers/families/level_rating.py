@@ -14,9 +14,9 @@ import numpy as np
 from PIL import Image
 from pydantic import model_validator
 
-from benchmarks.accumulation.command import read_columns
 from benchmarks.arrays import FloatArray
 from benchmarks.sources.pins import sha256_of
+from benchmarks.tables import read_table
 from evaluator.scorers.answering import (
     AnswerModel,
     Candidate,
@@ -127,7 +127,7 @@ def load_level_table(path: Path, options: Options) -> TableLevels:
     `image` is a path relative to the file's folder, or a pixel hash.
     """
     levels = list(options.levels)
-    table = read_columns(path, ("image", *levels))
+    table = read_table(path, ("image", *levels))
     table = table.assign(question=options.question, logit=table[levels].agg(" ".join, axis=1))
     found = by_image(path, table, "question", "logit")
     return TableLevels(

@@ -8,9 +8,9 @@ from typing import Any
 
 from PIL import Image
 
-from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.pins import sha256_of
+from benchmarks.tables import read_table
 from evaluator.scorers.answering import SharedImageScorer, pixel_hash
 from evaluator.scorers.questions.table import by_image, finite_number, table_of
 from evaluator.scorers.registry import Family, Frozen, Loaded, Runtime, ScorerRow
@@ -51,7 +51,7 @@ def load_table_scores(path: Path) -> TableScores:
     `image` is a path relative to the file's folder, or a pixel hash; see
     `evaluator.scorers.questions.table`. Rows with an empty score are left out.
     """
-    table = read_columns(path, ("image", "prompt", "score"))
+    table = read_table(path, ("image", "prompt", "score"))
     found = by_image(path, table, "prompt", "score")
     return TableScores(
         {key: finite_number(cell, path) for key, cell in found.items() if cell.strip()}

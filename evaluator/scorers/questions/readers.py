@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import ValidationError
 
-from benchmarks.accumulation.command import read_columns
 from benchmarks.accumulation.question_scores import parse_parents
 from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse.load import parse_element_key
 from benchmarks.parsing import parse_json
+from benchmarks.tables import read_table
 from evaluator.scorers.questions.files import (
     Line,
     Problem,
@@ -70,7 +69,7 @@ def with_prompts(released: Released, prompts: dict[str, str]) -> Released:
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file with the number of each, from 2 (quoted line breaks count for one)."""
-    table: pd.DataFrame = read_columns(path, columns)
+    table = read_table(path, columns)
     rows = table.itertuples(index=False, name=None)
     return [(n, dict(zip(table.columns, row, strict=True))) for n, row in enumerate(rows, start=2)]
 

@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.pins import sha256_of
+from benchmarks.tables import read_table
 from evaluator.scorers.answering import Candidate, pixel_hash
 from evaluator.scorers.registry import Runtime, ScorerRow
 from evaluator.scoring.images import ImageError, canonical_png
@@ -78,7 +78,7 @@ class TableAnswers:
 
 def load_table_answers(path: Path) -> TableAnswers:
     """Read a table of answers."""
-    table = read_columns(path, ("image", "question", "answer"))
+    table = read_table(path, ("image", "question", "answer"))
     found = by_image(path, table, "question", "answer")
     return TableAnswers(found, {"answers": f"{path.name} sha256:{sha256_of(path)}"})
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
+from benchmarks.tables import read_table
 from evaluator.scorers.questions.files import (
     NoQuestions,
     Provenance,
@@ -163,7 +163,7 @@ def prompts_of_benchmark(name: str, data: Path | None) -> list[Prompt]:
 
 
 def _of_csv(path: Path) -> list[Prompt]:
-    table = read_columns(path, ())
+    table = read_table(path)
     text = next((name for name in TEXT_COLUMNS if name in table), None)
     if text is None:
         raise SubmitterError(

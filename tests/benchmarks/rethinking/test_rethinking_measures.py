@@ -116,8 +116,8 @@ class TestReading:
         [
             (",score,score", "m,A,1,p,0.5,0.7", "duplicate_columns", ["score"]),
             (",score", "m,A,1,p,0.5,0.7", "uneven_lines", ["6 cells", "5"]),
-            (",score", "m,A,1,p,0.5\nm,B,1,p", "uneven_lines", ["Line 3"]),
-            (",score", "m,A,1,p,1\nm,B,1,p,1,1", "uneven_lines", ["Line 3"]),
+            (",score", "m,A,1,p,0.5\nm,B,1,p", "uneven_lines", ["line 3"]),
+            (",score", "m,A,1,p,1\nm,B,1,p,1,1", "uneven_lines", ["line 3"]),
         ],
     )
     def test_a_column_twice_and_lines_of_another_length_are_refused(
@@ -133,7 +133,7 @@ class TestReading:
         with refused("file_missing", "scores.csv"):
             read_generations(path)
         path.write_bytes(b"")
-        with refused("file_unreadable"):
+        with refused("unreadable_file"):
             read_generations(path)
         path.write_text(f"{','.join(KEYS)},score\nm,A,1,p,0.5\n", encoding="utf-8-sig")
         assert read_generations(path)[0].scores.item() == 0.5

@@ -386,9 +386,9 @@ def test_labels_that_cannot_be_read_are_told_row_by_row(
     with refused("bad_labels", *says):
         read_human_check(labels(tmp_path, rows))
     (tmp_path / "labels.csv").write_text("setup,item\n1,a\n")
-    with refused("bad_labels", "rater, intended, chosen"):
+    with refused("missing_columns", "rater, intended, chosen"):
         read_human_check(tmp_path / "labels.csv")
-    with refused("bad_labels", "cannot be read"):
+    with refused("file_missing", "absent.csv"):
         read_human_check(tmp_path / "absent.csv")
 
 

@@ -63,16 +63,19 @@ def test_a_file_of_prompts_is_read_as_text_and_skills_splits_and_a_limit_choose(
 
 
 @pytest.mark.parametrize(
-    ("content", "named"),
+    ("content", "code", "named"),
     [
-        ("id,prompt\n1,a", "column prompt_id"), ("prompt_id,prompt\n1,a\n1,b\n", "twice: '1'"),
-        ("prompt_id,prompt\n1,\n2,  \n", "word: '1', '2'"),
-        ("prompt_id,prompt\n,a\n", "prompt_id: 'a'"), ("", "CSV"),
+        ("id,prompt\n1,a", "missing_columns", "column prompt_id"),
+        ("prompt_id,prompt\n1,a\n1,b\n", "bad_prompts", "twice: '1'"),
+        ("prompt_id,prompt\n1,\n2,  \n", "bad_prompts", "word: '1', '2'"),
+        ("prompt_id,prompt\n,a\n", "bad_prompts", "prompt_id: 'a'"),
+        ("", "unreadable_file", "CSV"),
+        ("prompt_id,prompt\np1,a red, shiny cat\n", "uneven_lines", "line 2"),
     ],
-)  # fmt: skip
-def test_a_bad_file_says_what_is_wrong(path: Path, content: str, named: str) -> None:
+)
+def test_a_bad_file_says_what_is_wrong(path: Path, content: str, code: str, named: str) -> None:
     path.write_text(content, encoding="utf-8")
-    with refusal("bad_prompts", named):
+    with refusal(code, named):
         file_prompts(path, Choice())
 
 

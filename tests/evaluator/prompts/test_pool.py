@@ -153,7 +153,7 @@ def test_no_cluster_is_empty(tmp_path: Path) -> None:
 
 
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
-    for name, content in (("a.parquet", b"x"), ("a.jsonl", b"{"), ("a.csv", b"\xff\xfe\x00")):
+    for name, content in (("a.parquet", b"x"), ("a.jsonl", b"{")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(SubmitterError) as caught:
             read_pool(tmp_path / name, ("k",))
