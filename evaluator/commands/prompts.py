@@ -193,7 +193,7 @@ def classify(
         errors().print(f"{name}: {fault}", markup=False, highlight=False)
     console().print(
         f"{out}: {found.written} prompts labelled, {found.kept} were there, "
-        f"{len(found.failed)} have no labels.",
+        f"{len(found.failed)} have no labels; {found.changed} labels of changed prompts were dropped.",
         markup=False,
         highlight=False,
     )
@@ -264,8 +264,19 @@ def _save(path: Path, vectors: NDArray[np.float32]) -> None:
 
 
 def _csv(pool: Pool, places: list[int]) -> bytes:
-    rows = ((pool.ids[one], pool.texts[one], ";".join(pool.skills(one))) for one in places)
-    return _table(("prompt_id", "prompt", "skills"), rows)
+    from evaluator.prompts.pool import SKILLS  # noqa: PLC0415 (as above)
+
+    others = {name: cells for name, cells in pool.others.items() if name != SKILLS}
+    rows = (
+        (
+            pool.ids[one],
+            pool.texts[one],
+            ";".join(pool.skills(one)),
+            *(cells[one] for cells in others.values()),
+        )
+        for one in places
+    )
+    return _table(("prompt_id", "prompt", SKILLS, *others), rows)
 
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> bytes:

@@ -115,6 +115,7 @@ class Classified:
 
     written: int = 0  # prompts that were labelled now
     kept: int = 0  # prompts that an earlier run had labelled
+    changed: int = 0  # lines of earlier runs whose prompt has another text now; they are taken out
     # prompt ids without labels, with what was wrong; the next run tries again
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -135,7 +136,8 @@ def classify(
         dimensions: what is asked of each.
         model: answers.
         out: JSON Lines to write, or to go on with: `prompt_id`, `prompt`, a list of labels for each
-            dimension, and `labelled_by`. Lines of other prompts than these are taken out.
+            dimension, and `labelled_by`. At the end its lines are in the order of the prompts, with
+            those of other prompts after them.
         by: names model, commit and wording in `labelled_by`, to which a hash of the dimensions is
             added.
         listener: is told how far it is.
@@ -146,9 +148,9 @@ def classify(
     """
     asked = json.dumps([one.model_dump(mode="json") for one in dimensions], sort_keys=True)
     by = f"{by}, {hashlib.sha256(asked.encode()).hexdigest()[:8]}"
-    there = _there(out, prompts, dimensions, by)
+    there, changed = _there(out, prompts, dimensions, by)
     left = [(name, text) for name, text in prompts.items() if name not in there]
-    result = Classified(kept=len(prompts) - len(left))
+    result = Classified(kept=len(prompts) - len(left), changed=changed)
     tracker = Tracker(len(prompts), listener, already_done=result.kept, stage="classifying")
     for start in range(0, len(left), _BATCH):
         batch = left[start : start + _BATCH]
@@ -166,6 +168,8 @@ def classify(
         tracker.advance(len(batch))
         if not (result.written or result.kept) and start // _BATCH + 1 == _HOPELESS:
             raise nothing_labelled(next(iter(result.failed.values())))
+    if result.written or result.kept:
+        _put_in_order(out, prompts)
     return result
 
 
@@ -246,14 +250,15 @@ def _instruction_for(prompt: str, dimensions: Sequence[Categories]) -> str:
 
 def _there(
     out: Path, prompts: Mapping[str, str], dimensions: Sequence[Categories], by: str
-) -> set[str]:
-    """Ids of the prompts that the file has labels of; all its other lines are taken out."""
+) -> tuple[set[str], int]:
+    """Ids that the file has labels of, and how many lines of changed prompts were taken out."""
     if not out.exists():
-        return set()
+        return set(), 0
     content = out.read_bytes()
     end = content.rfind(b"\n") + 1
     wanted = {*RESERVED, *(one.name for one in dimensions)}
     found: dict[str, bytes] = {}
+    changed = 0
     lines = content[:end].splitlines()
     for number, (line, text) in enumerate(zip(_records(out, lines), lines, strict=True), start=1):
         if set(line) != wanted or line["labelled_by"] != by:
@@ -262,14 +267,28 @@ def _there(
                 f"{out.name}, line {number}: this prompt was not labelled by {by} in these dimensions.",
                 "Write to another file.",
             )
-        if prompts.get(str(line["prompt_id"])) == line["prompt"]:
-            found[str(line["prompt_id"])] = text
+        name = str(line["prompt_id"])
+        if prompts.get(name, line["prompt"]) == line["prompt"]:
+            found[name] = text
+        else:
+            changed += 1
     if end < len(content) and not lines and not content.startswith(b'{"prompt_id": '):
         raise SubmitterError("bad_labels", f"{out.name} is no file of labels.", "Name another.")
     kept = b"".join(text + b"\n" for text in found.values())
     if kept != content:
         write_whole(out, lambda path: path.write_bytes(kept))
-    return set(found)
+    return set(found), changed
+
+
+def _put_in_order(out: Path, prompts: Mapping[str, str]) -> None:
+    """The lines in the order of the prompts, as vectors made of these are; the others at the end."""
+    places = {name: place for place, name in enumerate(prompts)}
+    lines = out.read_bytes().splitlines(keepends=True)
+    names = [str(line["prompt_id"]) for line in _records(out, lines)]
+    order = sorted(range(len(lines)), key=lambda n: places.get(names[n], len(places)))
+    if order != list(range(len(lines))):
+        content = b"".join(lines[n] for n in order)
+        write_whole(out, lambda path: path.write_bytes(content))
 
 
 def _records(out: Path, lines: Sequence[bytes]) -> Iterator[dict[str, object]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_scalar
 from scipy.cluster.vq import ClusterError, kmeans2
 
+from benchmarks.arrays import unit_of
 from benchmarks.errors import SubmitterError
 from benchmarks.problems import Problem, one_error
 from benchmarks.tables import read_table
@@ -27,6 +29,8 @@ SEPARATOR = ";"
 COLUMNS = "Its columns are prompt, prompt_id if there are ids, and one for each dimension."
 CLUSTER = "cluster"
 """Dimension of the embeddings."""
+SKILLS = "skills"
+"""Column, or dimension, whose labels are skills as they are."""
 MOST_CATEGORIES = 500
 """Of a dimension; a column with more is none of labels."""
 _ID_DIGITS = 12
@@ -41,6 +45,8 @@ class Pool:
         ids: of the prompts, each once.
         texts: the prompts, in the order of the file.
         dimensions: what they are told apart by.
+        others: the cells of each other column of the file as text, those of the dimensions included;
+            `skills` only where it is no dimension.
         rows: of the file.
         empty: rows without a prompt, which are left out.
         repeated: rows whose prompt was there before but for case and spaces, likewise.
@@ -49,16 +55,21 @@ class Pool:
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     dimensions: tuple[Dimension, ...]
+    others: Mapping[str, tuple[str, ...]]
     rows: int
     empty: int
     repeated: int
 
     def skills(self, place: int) -> tuple[str, ...]:
-        """What a prompt is labelled with, as `dimension:category`."""
-        return tuple(
-            f"{one.name}:{one.categories[found]}"
+        """What a prompt is labelled with: its skills, and `dimension:category` of other dimensions."""
+        labels = (
+            one.categories[found] if one.name == SKILLS else f"{one.name}:{one.categories[found]}"
             for one in self.dimensions
             for found in np.flatnonzero(one.labels[place])
+        )
+        return (
+            *filter(None, [self.others[SKILLS][place]] if SKILLS in self.others else ()),
+            *labels,
         )
 
 
@@ -101,6 +112,11 @@ def read_pool(
         _ids(table, texts, kept),
         tuple(texts.iloc[kept]),
         tuple(found),
+        {
+            str(name): tuple(map(_text, table[name].iloc[kept]))
+            for name in table
+            if name not in {"prompt_id", "prompt"} and not (name == SKILLS and SKILLS in dimensions)
+        },
         rows=len(table),
         empty=int((~filled).sum()),
         repeated=int(filled.sum()) - len(kept),
@@ -217,6 +233,16 @@ def _parts(cell: Any) -> Iterable[Any]:
     return cell if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
 
 
+def _text(cell: Any) -> str:
+    """A cell of CSV: labels with `;` between them, what is deeper as JSON."""
+    if isinstance(cell, str):
+        return cell
+    parts = list(_parts(cell))
+    if all(map(is_scalar, parts)):
+        return SEPARATOR.join(map(_label, parts))
+    return json.dumps(cell, ensure_ascii=False, default=list)
+
+
 def _label(one: Any) -> str:
     """One of them as text, empty where it is none."""
     return "" if not is_scalar(one) or pd.isna(one) else str(one).strip()
@@ -227,6 +253,7 @@ def _clusters(vectors: NDArray[np.float64], count: int, seed: int) -> Dimension:
 
     A start that leaves one empty is drawn anew; of the last, the empty ones are no categories.
     """
+    vectors = vectors / unit_of(vectors)  # so that squares of distances are within doubles
     draw = np.random.default_rng(seed)
     for _ in range(_STARTS):
         with suppress(ClusterError):

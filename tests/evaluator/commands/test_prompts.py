@@ -103,6 +103,8 @@ def test_synthetic_prompts_are_a_table_that_can_be_drawn_and_chosen_from(tmp_pat
         "prompts", "build", file, "--n", 30, "--out", tmp_path / "set", "--dimension", "skills"
     )
     assert {one["chosen"] for one in told["dimensions"]["skills"].values()} == {5}
+    chosen = pd.read_csv(tmp_path / "set" / "prompts.csv", keep_default_na=False)
+    assert chosen.equals(table.set_index("prompt_id").loc[chosen["prompt_id"]].reset_index())
     refused("file_exists", *words)
     before = file.read_bytes()
     said(*words, "--force")

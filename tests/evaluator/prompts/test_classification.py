@@ -88,13 +88,25 @@ def test_what_is_labelled_is_kept_and_the_rest_asked_about_by_the_next_run(tmp_p
     assert [one.labels.sum() for one in pool.dimensions] == [20, 1]
 
 
-def test_lines_of_prompts_that_changed_or_went_are_taken_out(tmp_path: Path) -> None:
+def test_lines_of_prompts_that_changed_are_taken_out_and_those_of_others_kept(
+    tmp_path: Path,
+) -> None:
     out = tmp_path / "labels.jsonl"
     classify({"p": "text", "q": "more", "r": "gone"}, KINDS, CannedText(*[GOOD] * 3), out, by="m")
     told = classify({"p": "text", "q": "less"}, KINDS, CannedText(GOOD), out, by="m")
-    assert (told.written, told.kept) == (1, 1)
+    assert (told.written, told.kept, told.changed) == (1, 1, 1)
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [(line["prompt_id"], line["prompt"]) for line in lines] == [("p", "text"), ("q", "less")]
+    assert [(line["prompt_id"], line["prompt"]) for line in lines] == [
+        ("p", "text"), ("q", "less"), ("r", "gone"),
+    ]  # fmt: skip
+
+
+def test_labels_stand_in_the_order_of_the_prompts_whenever_they_were_made(tmp_path: Path) -> None:
+    out, prompts = tmp_path / "labels.jsonl", {"p": "text", "q": "more", "r": "last"}
+    first = classify(prompts, KINDS, CannedText(GOOD, "", GOOD), out, by="m")
+    assert set(first.failed) == {"q"}
+    classify(prompts, KINDS, CannedText(GOOD), out, by="m")
+    assert [json.loads(line)["prompt_id"] for line in out.read_text().splitlines()] == [*prompts]
 
 
 OTHER_WORDS = (Categories(name="subject", asks="x", categories=("Persons", "Food")), KINDS[1])

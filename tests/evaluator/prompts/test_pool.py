@@ -152,6 +152,29 @@ def test_no_cluster_is_empty(tmp_path: Path) -> None:
         assert cluster.labels.sum(axis=1).tolist() == [1] * 30
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1.0, 1e160, 1e300])
+def test_clusters_do_not_depend_on_the_unit_of_the_embeddings(tmp_path: Path, unit: float) -> None:
+    file = tmp_path / "pool.csv"
+    pd.DataFrame({"prompt": [f"p{n}" for n in range(30)]}).to_csv(file, index=False)
+    vectors = np.random.default_rng(0).random((30, 3)) + np.repeat([[0], [5], [9]], 10, axis=0)
+    (cluster,) = read_pool(file, (), vectors * unit, clusters=3).dimensions
+    assert cluster.labels.sum(axis=0).tolist() == [10, 10, 10]
+
+
+def test_other_columns_are_kept_as_text(tmp_path: Path) -> None:
+    file = tmp_path / "pool.jsonl"
+    rows: list[dict[str, Any]] = [
+        {"prompt": "x", "skills": ["count", "colour"], "elements": ["2 cups", "red"], "n": 3},
+        {"prompt": "y", "skills": "", "elements": [{"a": 1}], "n": None},
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    pool = read_pool(file, ())
+    assert {name: pool.others[name] for name in ("skills", "elements")} == {
+        "skills": ("count;colour", ""), "elements": ("2 cups;red", '[{"a": 1}]'),
+    }  # fmt: skip
+    assert [pool.skills(place) for place in (0, 1)] == [("count;colour",), ()]
+
+
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     for name, content in (("a.parquet", b"x"), ("a.jsonl", b"{")):
         (tmp_path / name).write_bytes(content)
