@@ -1,10 +1,13 @@
-"""JSON that a plain reader would change, drop or fail on, refused with its place; lines of TOML keys."""
+"""JSON that a plain reader would change, drop or fail on, refused with its place; lines of TOML keys;
+what texts are compared by.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +25,11 @@ class _Odd:
     """Stands for a number that is refused, until it is known where it stands."""
 
     text: str
+
+
+def folded(text: str) -> str:
+    """What texts share that differ in capitals, spacing or Unicode form (NFKC) only."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def parse_json(content: bytes) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.errors import SubmitterError
+from benchmarks.parsing import folded
 from benchmarks.schema import Answers, Element, Pair, Questions
 from benchmarks.sources.archives import ZipImages
 from benchmarks.sources.folder import DataFolder, Reader, folder_images, packed_images
@@ -274,7 +274,7 @@ def text_id(text: str) -> str:
 
 def prompt_key(text: str) -> str:
     """An id that texts share if they differ in capitals, spacing or Unicode form only."""
-    return text_id(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+    return text_id(folded(text))
 
 
 def held_out(types: Mapping[str, str]) -> frozenset[str]:

@@ -10,11 +10,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
+import unicodedata
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from benchmarks.parsing import folded
 from evaluator.croc.instructions import CONTRAST, PROMPT, VARIED
 
 Reason = Literal[
@@ -33,6 +36,10 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 LONGEST_KEPT = 40_000
 """Characters of a reply that are kept: its end, where the object is."""
 _LONGEST_OBJECT = 20_000
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
+"""Thai, Lao, Burmese, Khmer, kana and Han: no spaces stand between their words."""
 _MOST_OPEN = 30
 """Braces that are never closed; after so many, nothing more is looked for."""
 
@@ -47,13 +54,16 @@ class WrittenPair:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What two pairs share that differ in case and spaces alone."""
-        return folded(self.prompt), folded(self.contrast)
+        """What two pairs share that look the same but for case and spaces."""
+        return _key(self.prompt), _key(self.contrast)
 
 
-def folded(text: str) -> str:
-    """A text without what does not tell: case, and how many spaces."""
-    return " ".join(text.split()).casefold()
+def _key(text: str) -> str:
+    return folded("".join(sign for sign in text if unicodedata.category(sign) != "Cf"))
+
+
+def _count_words(text: str) -> int:
+    return len(_UNSPACED.sub(" x ", text).split())
 
 
 def encodable(text: str) -> str:
@@ -73,7 +83,8 @@ def bounded(reply: str) -> str:
 def read_pair(reply: str, most_words: int, *, cut: bool = False) -> WrittenPair | Reason:
     """The prompt pair of a reply, or why there is none.
 
-    `most_words`: of either prompt, as spaces divide it; `cut`: whether the model was stopped for its
+    `most_words`: of either prompt, as spaces divide it, and one for each character of a script that
+    has none; `cut`: whether the model was stopped for its
     length, which is the reason then.
     """
     told = last_object(reply)
@@ -95,11 +106,11 @@ def read_pair(reply: str, most_words: int, *, cut: bool = False) -> WrittenPair 
 def _fault(prompt: str, contrast: str, most_words: int) -> Reason | None:
     if encodable(prompt + contrast) != prompt + contrast:
         return "unreadable"
-    if not prompt or not contrast:
+    if not _key(prompt) or not _key(contrast):
         return "blank"
-    if folded(prompt) == folded(contrast):
+    if _key(prompt) == _key(contrast):
         return "same"
-    if max(len(prompt.split()), len(contrast.split())) > most_words:
+    if max(map(_count_words, (prompt, contrast))) > most_words:
         return "too_long"
     return None
 

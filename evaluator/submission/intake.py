@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.parsing import folded
 from benchmarks.scores import RESERVED_NAMES
 from evaluator.isolation.session import plain_text
 from leaderboard.accounts import ASSAY, Account
@@ -58,7 +58,7 @@ def checked_signature(signature: str, account: Account, shown: Iterable[Submissi
             "The submitter's name is too long or holds odd characters.",
             f"Use letters, digits, spaces and . _ @ ' + - (at most {MAX_SUBMITTER}).",
         )
-    if _alike(name) == _alike(OWN_NAME):
+    if folded(name) == folded(OWN_NAME):
         raise SubmitterError(
             "reserved_submitter",
             f"The submitter's name {name!r} stands for what is part of {OWN_NAME} itself.",
@@ -69,14 +69,14 @@ def checked_signature(signature: str, account: Account, shown: Iterable[Submissi
 
 
 def _check_not_anothers(name: str, account: Account, shown: tuple[Submission, ...]) -> None:
-    own = {_alike(s.submitter) for s in shown if s.account == account.key}
-    if _alike(name) in {_alike(account.name), *own}:
+    own = {folded(s.submitter) for s in shown if s.account == account.key}
+    if folded(name) in {folded(account.name), *own}:
         return
     for other in shown:
         # Older than accounts: nobody can say whose signature that is.
         if other.account in ("", account.key):
             continue
-        if _alike(name) in (_alike(other.submitter), _alike(other.account.partition(":")[2])):
+        if folded(name) in (folded(other.submitter), folded(other.account.partition(":")[2])):
             raise SubmitterError(
                 "signature_taken",
                 f"The submitter's name {name!r} is that of another account.",
@@ -128,11 +128,6 @@ def name_from(stem: str) -> str:
     """A name made from a file's, which nobody chose with our rules in mind."""
     name = re.sub(r"[^A-Za-z0-9._+-]+", "-", stem).strip("-._+")[:64]
     return "scores" if not name or name in RESERVED_NAMES else name
-
-
-def _alike(name: str) -> str:
-    """Names that look the same on the boards are the same here: letters of other widths too."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ Leiter et al. 2025, CROC, and the script in its repository's history.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 from benchmarks.croc.load import TEXTS, CrocAnswers, pair_id
 from benchmarks.croc_syn.load import PROPERTIES, CrocSynAnswers
 from benchmarks.errors import SubmitterError
+from benchmarks.parsing import folded
 from benchmarks.schema import Answers, Pair, Questions
 
 _PLACEMENT, _VARIATION = "entity_placement", "entity_variation"
@@ -63,7 +63,7 @@ class RowChoice:
         seen: set[str] = set()
         kept: dict[str, list[Caption]] = {}
         for caption in captions:
-            key = " ".join(unicodedata.normalize("NFKC", caption.text).casefold().split())
+            key = folded(caption.text)
             if not key:
                 dropped["blank caption"] += 1
             elif not (caption.matching and caption.contrast):
