@@ -1,6 +1,4 @@
-"""JSON that a plain reader would change, drop or fail on, refused with its place; lines of TOML keys;
-what texts are compared by.
-"""
+"""JSON that a plain reader would change, drop or fail on; lines of TOML keys; texts as they are compared."""
 
 from __future__ import annotations
 
