@@ -11,7 +11,8 @@ import pandas as pd
 
 from benchmarks.errors import SubmitterError
 
-csv.field_size_limit(1 << 30)  # a cell may list all images of a prompt
+_LONGEST_CELL = 1 << 30
+"""Characters; a cell may list all images of a prompt."""
 
 
 def read_table(
@@ -59,6 +60,7 @@ def read_table(
 
 def _check_lines(path: Path, separator: str, quoting: Literal[0, 3]) -> None:
     """Refuse what pandas lets pass: a column twice, short lines, long lines."""
+    csv.field_size_limit(_LONGEST_CELL)
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file, delimiter=separator, quoting=quoting)
         header = next(filter(None, lines), [])

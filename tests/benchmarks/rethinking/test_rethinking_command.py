@@ -125,7 +125,7 @@ def test_what_cannot_be_used_is_refused_with_its_line(run: Rethinking) -> None:
     assert run.read([*board(), "m,M0,0,p9,0.5"]) == 1
     assert run.out == ""
     assert "[uneven_lines]" in run.err
-    assert "Line 26" in run.err
+    assert "line 26" in run.err
 
 
 def test_a_constant_gain_is_infinite_and_becomes_null_in_json(run: Rethinking) -> None:
