@@ -139,7 +139,9 @@ class DataFolder:
         try:
             return read_table(place, columns, separator=separator, quotes=quotes)
         except SubmitterError as error:
-            raise self.malformed(path, f"cannot be used: {error.message.rstrip('.')}") from error
+            said = error.message.removeprefix(str(place)).rstrip(".")
+            what = f"cannot be read{said}" if said.startswith(":") else said.strip()
+            raise self.malformed(path, what) from error
 
     def read_json(self, path: str) -> Any:
         """The content of a declared JSON file."""
