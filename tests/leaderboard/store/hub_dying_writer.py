@@ -26,7 +26,7 @@ from tests.leaderboard.memory_store import memory_store
 
 
 def run(what: str, last: int, folder: str, name: str, hub: tuple[str, str]) -> None:
-    """Do something to a store, and die before request number `last`."""
+    """Do something to a store, and die before request number `last`; below 0, of commits alone."""
     _die_before(last)
     endpoint, token = hub
     parts = HubParts(name, Path(folder), endpoint=endpoint, token=token)
@@ -65,8 +65,8 @@ def _die_before(last: int) -> None:
 
     def send(client: Any, request: Any, **options: Any) -> Any:
         nonlocal sent
-        sent += 1
-        if sent >= last:
+        sent += last > 0 or "/commit/" in request.url.path
+        if sent >= abs(last):
             os.kill(os.getpid(), signal.SIGKILL)
         return whole(client, request, **options)
 
