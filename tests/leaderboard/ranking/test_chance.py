@@ -10,6 +10,7 @@ import pytest
 from benchmarks.schema import Card, MeasureInfo, Scale
 from leaderboard.ranking.cells import (
     beats_chance,
+    cell_at_or_below_chance,
     cell_beats_chance,
     chance_of,
     is_at_or_below_chance,
@@ -54,18 +55,22 @@ def test_the_chance_level_of_the_headline_is_that_of_its_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "measure", "low", "above"),
+    ("own", "measure", "low", "above", "below"),
     [
-        (card(0.1, 0.4), "other", 0.2, True), (card(0.1, 0.4), "srcc", 0.2, False),
-        (card(0.5, None, rises=False), "srcc", 0.2, True), (card(0.1, None), "srcc", None, False),
-        (card(None, None), "srcc", 0.2, None),  # without a chance level nothing is known
+        (card(0.1, 0.4), "other", 0.2, True, False),
+        (card(0.1, 0.4), "srcc", 0.2, False, True),
+        (card(0.5, None, rises=False), "srcc", 0.2, True, False),
+        (card(0.5, None, rises=False), "srcc", 0.6, False, True),
+        (card(0.1, None), "srcc", None, False, False),
+        (card(None, None), "srcc", 0.2, None, False),  # without a chance level nothing is known
     ],
-)  # fmt: skip
+)
 def test_a_cell_is_held_against_the_chance_level_of_its_measure(
-    own: Card, measure: str, low: float | None, above: bool | None
+    own: Card, measure: str, low: float | None, above: bool | None, below: bool
 ) -> None:
     one = cell(measure=measure, ci_low=low, ci_high=low and low + 0.1)
     assert cell_beats_chance(own, one) is above
+    assert cell_at_or_below_chance(own, one) is below
 
 
 @pytest.mark.parametrize(
