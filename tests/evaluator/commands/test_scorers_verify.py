@@ -184,19 +184,20 @@ def test_everything_that_is_missing_is_told_at_once(data: Path, tmp_path: Path) 
 def test_what_cannot_be_compared_is_refused(data: Path, tmp_path: Path) -> None:
     assert METRIC in refused("unknown_scorer", "clipscore-hesel")
     assert METRIC in refused("no_released_scores", "bvqa")
-    for content, named in (
-        ("pair_id,score\na,1\n", COLUMN),
-        (f"id,{COLUMN}\na,1\n", "pair_id"),
-        (f"pair_id,{COLUMN}\na,1\na,2\n", "'a' twice"),
-        ("", "released.csv"),
+    malformed = "released_malformed"
+    for content, code, named in (
+        ("pair_id,score\na,1\n", malformed, COLUMN),
+        (f"id,{COLUMN}\na,1\n", malformed, "pair_id"),
+        (f"pair_id,{COLUMN}\na,1\na,2\n", malformed, "'a' twice"),
+        ("", "unreadable_file", "released.csv"),
     ):
         path = tmp_path / "released.csv"
         path.write_text(content)
         given = ("--data", data, "--released", path)
-        assert named in refused("released_malformed", METRIC, *given)
+        assert named in refused(code, METRIC, *given)
     (tmp_path / "released.parquet").write_bytes(b"no table")
-    for name in ("released.parquet", "gone.csv"):
-        assert name in refused("released_malformed", METRIC, "--released", tmp_path / name)
+    for name, code in (("released.parquet", malformed), ("gone.csv", "file_missing")):
+        assert name in refused(code, METRIC, "--released", tmp_path / name)
 
 
 @pytest.mark.parametrize(
