@@ -9,9 +9,8 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import AsyncIterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack
 from functools import lru_cache
 from typing import Any
 
@@ -119,7 +118,9 @@ async def _exchange(
 ) -> httpx.Response:
     response, content = None, bytearray()
     try:
-        async with asyncio.timeout(seconds), _sent(client, request) as response:
+        async with asyncio.timeout(seconds), AsyncExitStack() as stack:
+            response = await client.send(request, stream=True, follow_redirects=False)
+            stack.push_async_callback(response.aclose)
             limit = most if response.is_success else min(most, LARGEST_ERROR)
             if most:
                 async for part in response.aiter_bytes():
@@ -142,16 +143,6 @@ async def _exchange(
         content=bytes(content[:limit]),
         request=response.request,
     )
-
-
-@asynccontextmanager
-async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> AsyncIterator[httpx.Response]:
-    """The response, its body not read; no redirect is followed."""
-    response = await client.send(request, stream=True, follow_redirects=False)
-    try:
-        yield response
-    finally:
-        await response.aclose()
 
 
 @lru_cache(maxsize=1)

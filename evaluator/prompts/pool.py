@@ -62,15 +62,13 @@ class Pool:
 
     def skills(self, place: int) -> tuple[str, ...]:
         """What a prompt is labelled with: its skills, and `dimension:category` of other dimensions."""
-        labels = (
+        own = self.others[SKILLS][place] if SKILLS in self.others else ""
+        labels = [
             one.categories[found] if one.name == SKILLS else f"{one.name}:{one.categories[found]}"
             for one in self.dimensions
             for found in np.flatnonzero(one.labels[place])
-        )
-        return (
-            *filter(None, [self.others[SKILLS][place]] if SKILLS in self.others else ()),
-            *labels,
-        )
+        ]
+        return (own, *labels) if own else (*labels,)
 
 
 def read_pool(
