@@ -41,7 +41,7 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, every_key, resolve
 from leaderboard.web.benchmark_tab import board_html
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 
 N_MODELS, N_SKILLS = 50, 12
 JUDGES = ("vqa/vqa", "clip/clip", "dsg/dsg")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import typer.main
 from hypothesis import settings
 
 from evaluator.isolation.bubblewrap import Bubblewrap
+from tests.kit.hub.server import HubServer, running_hub
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -44,6 +46,13 @@ def assay_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no benchmark data: {folder} does not exist (set ASSAY_DATA)")
     return folder
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    """An empty Hub on this machine; starting and stopping it takes some 10 ms."""
+    with running_hub() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,8 @@ from benchmarks.schema import Answers, Benchmark
 from benchmarks.sources.folder import DataFile
 from benchmarks.sources.remote import Hub
 from tests.benchmarks.sources.fetching import REPO, Remote, on_hub
-from tests.benchmarks.toy import Toy
-from tests.hub.server import HubServer, running_hub
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.toy import Toy
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ANSWERS = b'pair_id,prompt\na,"a cat, sitting"\nb,ein gro\xc3\x9fer Hund\n'

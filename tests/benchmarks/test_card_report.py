@@ -17,8 +17,8 @@ from benchmarks.card_report import CardReport, report_of
 from benchmarks.published import PublishedCell
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks.checks import Command
 from tests.benchmarks.families.cards import LABELS, RATED, benchmark_of, with_keys, write_card
+from tests.kit.checks import Command
 
 N = 60
 VOTES: dict[str, Any] = {

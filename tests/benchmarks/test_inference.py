@@ -20,7 +20,7 @@ from benchmarks.schema import Answers, Benchmark, ScoreTable
 from benchmarks.statistics.intervals import PerturbedPlan, percentile
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from benchmarks.statistics.sign_flips import flip_tests
-from tests.benchmarks.toy import Toy
+from tests.kit.toy import Toy
 
 AT_HAND = ("demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko")
 FROM_DATA = ("ts2", "genai_527", "tifa160")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,9 @@ from benchmarks.named_cards import card_at, named_benchmarks
 from benchmarks.problems import ProblemsError
 from benchmarks.registry import load_registry
 from benchmarks.sources.remote import Hub
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import LABELS, RATED, with_keys, write_card
-from tests.hub.server import HubServer, running_hub
+from tests.kit.checks import refused
+from tests.kit.hub.server import HubServer
 
 REPO = "somebody/cards"
 
@@ -99,12 +99,6 @@ def test_several_cards_are_not_one(tmp_path: Path) -> None:
 
 
 # A repository of the Hub.
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with running_hub() as server:
-        yield server
 
 
 @pytest.fixture

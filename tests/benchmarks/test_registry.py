@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
+import tests.kit.toy
 from benchmarks.croc.load import CATEGORIES
 from benchmarks.croc_syn.load import NODES
 from benchmarks.errors import PlatformError, SubmitterError
@@ -32,13 +33,13 @@ from benchmarks.schema import Benchmark, Card, MeasureInfo, Scale, ScoreTable
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from benchmarks.statistics.raters import one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-from tests.benchmarks.checks import refused
-from tests.benchmarks.toy import PAIRS, Toy
+from tests.kit.checks import refused
+from tests.kit.toy import PAIRS, Toy
 from tools.index_chance import guessed, headlines
 
 REGISTRY = load_registry()
 GENAI = tuple(GENAI_1600.card.skills)
-TOY = (Path(__file__).parent / "toy.py").read_text() + "\n\nBENCHMARKS = (Toy(),)\n"
+TOY = Path(tests.kit.toy.__file__).read_text() + "\n\nBENCHMARKS = (Toy(),)\n"
 FROM_DEMO = {
     "croc_hum": "demo_croc", "evalmuse": "demo_evalmuse", "evalmuse_ntire": "demo_evalmuse",
     "gecko": "demo_gecko", "genai_1600": "genai_1600",

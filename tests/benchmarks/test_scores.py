@@ -21,7 +21,7 @@ from benchmarks.parquet import SCHEMA, read_overall, write_stored
 from benchmarks.problems import Problem, ProblemsError, one_error, problem_kinds, problems_of
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import check_metric_name, parse_scores, read_scores, write_scores
-from tests.benchmarks.toy import PAIRS, Toy
+from tests.kit.toy import PAIRS, Toy
 
 GOOD = "a,1\nb,2\nc,3\n"
 DOUBLED = "a,1,9\nb,2,9\nc,3,9\n"

@@ -23,7 +23,7 @@ from leaderboard.web.guides import guides
 from supply.locks import LOCKS
 from tests.conftest import REPOSITORY
 from tests.docs.markdown_text import project_files
-from tests.processes import finished
+from tests.kit.processes import finished
 
 GUIDES = ".data/data/share/doc/assay/"
 OURS = ("app.py", "benchmarks/", "evaluator/", "leaderboard/")

@@ -25,8 +25,8 @@ from leaderboard.store.hub.maintenance import create
 from leaderboard.store.opening import StoreName
 from supply.locks import read_lock
 from tests.deploy.rig import ROOT, USER, for_user
-from tests.hub.server import HubServer, running_hub
-from tests.processes import PATIENCE_S, await_answer, free_port, running
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.processes import PATIENCE_S, await_answer, free_port, running
 
 STORE = "hub:org/assay"
 # https://huggingface.co/docs/hub/spaces-config-reference

@@ -21,9 +21,9 @@ import pytest
 
 from tests.docs.markdown_text import REPOSITORY, Document, Fence, project_files, run_documents
 from tests.end_to_end.commands import environment as without_settings
-from tests.hub.server import running_hub
-from tests.processes import await_answer, free_port, running
-from tests.tiers import all_slow_but_one
+from tests.kit.hub.server import running_hub
+from tests.kit.processes import await_answer, free_port, running
+from tests.kit.tiers import all_slow_but_one
 
 NEEDS = frozenset({"data", "hub", "store", "server", "tree"})
 """What a document may say that it is run with."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.running_documents import Supplies, copy_of_project, plain_environment
-from tests.processes import finished
+from tests.kit.processes import finished
 
 pytestmark = pytest.mark.slow
 

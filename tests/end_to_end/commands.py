@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.processes import finished
+from tests.kit.processes import finished
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.end_to_end.commands import REPOSITORY, environment
-from tests.processes import await_answer, free_port, running
+from tests.kit.processes import await_answer, free_port, running
 
 
 @contextmanager

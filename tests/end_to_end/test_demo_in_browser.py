@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.end_to_end.commands import REPOSITORY
 from tests.end_to_end.serving import served
-from tests.processes import answers
+from tests.kit.processes import answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.isolation, pytest.mark.slow]
 

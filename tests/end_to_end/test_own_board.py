@@ -19,7 +19,7 @@ from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.pages.docs_page import benchmark_html
 from tests.benchmarks.families.cards import write_card
 from tests.end_to_end.commands import evaluator
-from tests.leaderboard.web.parsed import harmless
+from tests.kit.html import harmless
 
 HTML = "<img src=x onerror=alert(1)>${alert(2)}{{7*7}}"
 MARKDOWN = "[click](javascript:alert(1)) **bold** <script>alert(3)</script>"

@@ -20,7 +20,7 @@ from evaluator.worker.tasks import MAX_LOST
 from leaderboard.store.interface import Store
 from tests.endurance.stages import Board, Stage
 from tests.endurance.worker_process import WHERE_IT_IS, Given
-from tests.processes import running
+from tests.kit.processes import running
 
 ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = {

@@ -26,8 +26,8 @@ from tests.endurance.verdict import (
     check_published,
 )
 from tests.endurance.worker_process import NAME, Given, hub_store_of
-from tests.evaluator.rig import stock
-from tests.hub.server import HubServer, running_hub
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.worker import stock
 
 
 @dataclass

@@ -20,7 +20,7 @@ from benchmarks.schema import Answers, Pair, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from evaluator.isolation.backend import Probe
 from evaluator.isolation.inside.wire_protocol import Capability
-from tests.benchmarks.toy import Toy, _picture
+from tests.kit.toy import Toy, _picture
 
 IMAGES = tuple(f"i{n:02d}" for n in range(6))
 TEXTS = ("one grey pixel", "two grey pixels")

@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.endurance.stages import Board
 from tests.endurance.worker_process import Given, made, run, store_of
-from tests.evaluator.rig import stock
+from tests.kit.worker import stock
 
 _DIE_WITH_PARENT = 1  # `PR_SET_PDEATHSIG`: a test run that is cut off leaves no worker behind
 

@@ -10,7 +10,7 @@ from leaderboard.ledger.ledger import Ledger
 from tests.endurance.crew import Launcher
 from tests.endurance.ground import ground
 from tests.endurance.verdict import ACCOUNTS, Undisturbed
-from tests.hub.faults import Weather
+from tests.kit.hub.faults import Weather
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from leaderboard.ledger.ledger import Ledger
 from tests.endurance.crew import Launcher
 from tests.endurance.ground import Ground, ground
 from tests.endurance.verdict import ACCOUNTS, Undisturbed
-from tests.processes import finished
+from tests.kit.processes import finished
 
 pytestmark = pytest.mark.slow
 

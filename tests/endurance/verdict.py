@@ -23,7 +23,7 @@ from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Store
 from tests.endurance.ladder import PAIRS, Asked, CallLog, Ladder, asked_of_runs
 from tests.endurance.worker_process import BATCH_PAIRS, Given, made, store_of
-from tests.evaluator.rig import results, stock
+from tests.kit.worker import results, stock
 
 REGISTRY = {"toy": Ladder()}
 ACCOUNTS = tuple(f"hub:u{n}" for n in range(12))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluator.rig import Rig
 from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.scorers.tiny_models import save_clip
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
+from tests.kit.worker import Rig
 
 
 @pytest.fixture

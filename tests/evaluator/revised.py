@@ -11,8 +11,8 @@ from benchmarks.statistics.resampling import ResamplingPlan
 from evaluator.reevaluating import reevaluate_at_start
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.requeue import Reevaluation
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import Rig, named
+from tests.kit.toy import Toy
+from tests.kit.worker import Rig, named
 
 
 class Revised(Toy):

@@ -37,8 +37,8 @@ from evaluator.scoring.contract import Verdict
 from evaluator.trust import tried
 from leaderboard.trust import CHANGES, ChangeName, PromptControl, TrustReport
 from leaderboard.views.controls import prompt_figures
-from tests.benchmarks.toy import Toy
 from tests.evaluator.test_trust import Batch, FakeClient, Judge, opened, picture
+from tests.kit.toy import Toy
 
 N_PAIRS = SIZE * SIZE
 

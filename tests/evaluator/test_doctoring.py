@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +14,16 @@ from evaluator.isolation.bubblewrap import Bubblewrap
 from leaderboard.publication.publisher import table_schemas
 from leaderboard.store.hub.maintenance import write_cards
 from leaderboard.store.interface import transact
-from tests.hub.accounts import Account
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.house import CARDS
-from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+from tests.kit.governed import CARDS
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, created, parts_of
 from tests.leaderboard.store.old_hub_store import add_old_store
 
 # A store on the Hub ---------------------------------------------------------------------------
 
 PARTS = {part: f"{NAME}-{part}" for part in ("requests", "submissions", "results")}
 SCORED = {"results/x/y.json": b"{}"}
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with running_hub() as server:
-        yield server
 
 
 def rows(hub: HubServer, folder: Path, token: str | None = None) -> dict[str, Row]:

@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.in_use import in_use, unused
 from tests.conftest import REPOSITORY
-from tests.processes import running
+from tests.kit.processes import running
 
 HOLD = """
 import sys

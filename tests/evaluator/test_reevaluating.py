@@ -29,9 +29,10 @@ from leaderboard.publication.requeue import RequeueAction, RequeueRequest, plan,
 from leaderboard.publication.results import old_results, old_tags
 from leaderboard.records import Status
 from leaderboard.states import State
-from tests.benchmarks.toy import Toy
 from tests.evaluator.revised import Revised, publish, start
-from tests.evaluator.rig import (
+from tests.kit.tiers import all_slow_but_one
+from tests.kit.toy import Toy
+from tests.kit.worker import (
     ADA,
     BOB,
     ROOT,
@@ -43,7 +44,6 @@ from tests.evaluator.rig import (
     paths_read,
     raising,
 )
-from tests.tiers import all_slow_but_one
 
 
 def values(rig: Rig) -> dict[str, float | None]:

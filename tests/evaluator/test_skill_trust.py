@@ -15,7 +15,7 @@ from evaluator.scorers.registry import load_rows
 from evaluator.skill_trust import NAMES, _names, boards_at, trust_of
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.store.opening import StoreName
-from tests.evaluator.rig import desk_of
+from tests.kit.worker import desk_of
 
 
 def test_every_name_is_a_row_and_is_printed_or_released_under_it() -> None:

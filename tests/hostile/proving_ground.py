@@ -35,12 +35,12 @@ from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.records import Event, Status
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import Clock
 from tests.hostile.case import QUICK, Case
 from tests.hostile.corpus.texts import honest
 from tests.hostile.decoys import Decoys, decoys
 from tests.hostile.leftovers import Trace, trace_of
+from tests.kit.toy import Toy
+from tests.kit.worker import Clock
 
 BENCHMARK = "toy"
 AUTHOR = "mallory"

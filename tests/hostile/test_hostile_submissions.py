@@ -19,7 +19,7 @@ from tests.hostile.judgement import (
 )
 from tests.hostile.leftovers import holdings, settled
 from tests.hostile.proving_ground import BENCHMARK, Ground
-from tests.tiers import all_slow_but_one
+from tests.kit.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.isolation
 

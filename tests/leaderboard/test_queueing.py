@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from leaderboard.queueing import expected_wait, fair_order, fair_share, typical_s
 from leaderboard.records import Status
 from leaderboard.states import TO_JUDGE, State
-from tests.leaderboard.made_records import T0, a_submission
+from tests.kit.records import T0, a_submission
 
 NOW = T0 + timedelta(days=1)
 LATE = T0 + timedelta(hours=1)

@@ -22,9 +22,9 @@ from leaderboard.states import (
     State,
     allowed,
 )  # fmt: skip
+from tests.kit.records import T0, an_event
+from tests.kit.store import memory_store
 from tests.leaderboard.governance.test_quota import SCORED, a_status
-from tests.leaderboard.made_records import T0, an_event
-from tests.leaderboard.memory_store import memory_store
 
 
 @pytest.mark.parametrize(

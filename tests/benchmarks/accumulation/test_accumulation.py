@@ -31,7 +31,7 @@ from benchmarks.published import PublishedCell, published
 from benchmarks.scores import read_scores
 from benchmarks.statistics.correlation import kendall, spearman
 from benchmarks.tifa160.protocol import LIKERT, MODEL_NAMES, TIFA160
-from tests.benchmarks.checks import Command, refused
+from tests.kit.checks import Command, refused
 
 RULES: tuple[Rule, ...] = ("mean", "dsg", "recursive")
 Question = tuple[str, str, str]

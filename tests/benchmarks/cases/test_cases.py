@@ -26,11 +26,11 @@ from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.load import Ts2Answers
 from benchmarks.ts2.protocol import Ts2, graph_values
-from tests.benchmarks.checks import agreement, refused, trial_card
 from tests.benchmarks.croc_syn import syn_tree
 from tests.benchmarks.evalmuse.evalmuse_tree import labelled_list, write_json
 from tests.benchmarks.gecko import gecko_tree
 from tests.benchmarks.genai_ranking import test_genai_ranking as ranking
+from tests.kit.checks import agreement, refused, trial_card
 
 NAN = float("nan")
 Pair = tuple[str, str, str, float]

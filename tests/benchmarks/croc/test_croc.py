@@ -30,7 +30,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks.checks import refused, row_of, trial_card
+from tests.kit.checks import refused, row_of, trial_card
 
 Table = pd.DataFrame
 Change = Callable[[Table], Table]

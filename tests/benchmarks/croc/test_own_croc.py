@@ -16,8 +16,8 @@ from benchmarks.croc_syn import protocol as own_syn
 from benchmarks.croc_syn.protocol import CARD as SYN
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.checks import Command, refused
 from tests.benchmarks.croc_syn.syn_tree import EV, PV, line
+from tests.kit.checks import Command, refused
 
 TABLE = "croc_hum_metadata.tsv"
 SKILLS = {"cup": "Cups", "cup_colour": "Colours of cups"}

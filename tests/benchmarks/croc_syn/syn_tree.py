@@ -12,7 +12,7 @@ import pandas as pd
 from benchmarks.croc_syn.load import CrocSynAnswers
 from benchmarks.croc_syn.protocol import CARD, CrocSyn
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.checks import trial_card
+from tests.kit.checks import trial_card
 
 FILES = [(image, text) for image in ("flux", "sd") for text in ("ds", "qwen")]
 PV = "subject_property|||Wild_Animals|||Red"

@@ -31,7 +31,6 @@ from benchmarks.rows import ONE_CLUSTER, Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import read_scores
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks.checks import refused, row_of
 from tests.benchmarks.croc_syn.syn_tree import (
     EP,
     EV,
@@ -45,6 +44,7 @@ from tests.benchmarks.croc_syn.syn_tree import (
     table_of,
     write,
 )
+from tests.kit.checks import refused, row_of
 
 
 def test_prompt_pairs_become_groups_of_both_image_models_in_one_cluster(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from benchmarks.evalmuse.load import (
 from benchmarks.evalmuse.protocol import CARD, EvalMuse, EvalMuseNtire
 from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
-from tests.benchmarks.checks import refused, row_of, trial_card
 from tests.benchmarks.evalmuse.evalmuse_tree import (
     Record,
     image_bytes,
@@ -35,6 +34,7 @@ from tests.benchmarks.evalmuse.evalmuse_tree import (
     write_json,
     write_parts,
 )
+from tests.kit.checks import refused, row_of, trial_card
 
 LIST, NTIRE_LIST, RANKING = "train_list.json", "eval.json", "prompt_t2i.json"
 

@@ -24,7 +24,7 @@ from benchmarks.statistics import logistic
 from benchmarks.statistics.concordance import competition_ranks
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.statistics.thresholds import best_threshold, deal_folds
-from tests.benchmarks.checks import check_pools, row_of
+from tests.kit.checks import check_pools, row_of
 
 FloatArray = NDArray[np.float64]
 ACCURACY = "element_accuracy"

@@ -19,7 +19,7 @@ from benchmarks.evalmuse_structure.protocol import CARD, EvalMuseStructure, auc
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import parse_scores
-from tests.benchmarks.checks import refused, trial_card
+from tests.kit.checks import refused, trial_card
 
 Question = tuple[str, str, bool]  # image, category, yes
 Problem = tuple[str, str]  # image, skill

@@ -36,7 +36,7 @@ from benchmarks.evalmuse_track2.load import (
 from benchmarks.evalmuse_track2.protocol import BENCHMARKS, EvalMuseTrack2
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import parse_scores, read_scores, write_scores
-from tests.benchmarks.checks import refused
+from tests.kit.checks import refused
 
 TRACK2 = EvalMuseTrack2()
 

@@ -39,7 +39,7 @@ from benchmarks.evalmuse_track2.protocol import (
 )
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.checks import check_pools
+from tests.kit.checks import check_pools
 
 BLANK = np.zeros((SIZE, SIZE), bool)
 

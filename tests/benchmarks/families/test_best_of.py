@@ -16,8 +16,8 @@ from benchmarks.families.best_of import BestOfBenchmark, RatedGroups
 from benchmarks.families.controls import run_controls
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.kit.checks import refused
 
 NAN = math.nan
 N_PROMPTS, SIZE = 6, 4

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.families import load_card
 from benchmarks.families.card import with_named_group
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import LABELS, RATED, benchmark_of, with_keys, write_card
+from tests.kit.checks import refused
 
 TABLE = RATED["tables"][0]
 

@@ -21,8 +21,8 @@ from benchmarks.families.element import MEASURES, WHOLE, ElementAnswers, Element
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.detection import average_precision, expected_average_precision
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.kit.checks import refused
 
 NAN = math.nan
 COLUMNS = {

@@ -19,8 +19,8 @@ from benchmarks.families.group import GroupAnswers, GroupBenchmark
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.orders import chance_of_order
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.kit.checks import refused
 
 NAN = math.nan
 OWN = {

@@ -16,7 +16,7 @@ from benchmarks.families.controls import run_controls
 from benchmarks.families.group import GroupAnswers, GroupBenchmark
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.checks import refused
+from tests.kit.checks import refused
 
 REGISTRY = load_registry()
 CHANGES = (

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.families.items import Items
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.kit.checks import refused
 
 PREFERENCE = {"gold": None, "family": "preference", "headline": {"facet": None}}
 SIDES = {"image": ["x", "y"], "model": ["mx", "my"]}

@@ -18,8 +18,8 @@ from benchmarks.families.comparisons import BAD, TIE, A, B
 from benchmarks.families.preference import MEASURES, PreferenceAnswers, PreferenceBenchmark
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import BETWEEN_TEXTS, ScoreTable
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.kit.checks import refused
 
 NAN = math.nan
 LABEL = {"label": "label", "values": {"a": "x", "b": "y", "tie": "t", "bad": "0"}}

@@ -17,7 +17,7 @@ from benchmarks.families.preference import PreferenceAnswers, PreferenceBenchmar
 from benchmarks.registry import BUILT_IN, load_registry
 from benchmarks.released.bundle import released_table
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.checks import refused
+from tests.kit.checks import refused
 
 REGISTRY = load_registry()
 BOARDS = ("genai_arena", "hpdv2", "hpdv3", "imagereward", "mj_bench", "mmrb2", "pickapic",

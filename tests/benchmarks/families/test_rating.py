@@ -21,9 +21,9 @@ from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics import logistic
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
-from tests.benchmarks.checks import check_pools, refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
-from tests.tiers import all_slow_but_one
+from tests.kit.checks import check_pools, refused
+from tests.kit.tiers import all_slow_but_one
 
 NAN = math.nan
 ALL_TIES = ["calibrated", "equal", "ignore"]

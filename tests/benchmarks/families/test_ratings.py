@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.families.rating import RatingAnswers, RatingBenchmark
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.kit.checks import refused
 
 NAN = math.nan
 Rows = Sequence[Mapping[str, Any]]

@@ -28,8 +28,8 @@ from benchmarks.registry import load_registry
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics import systems
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys, write_card
+from tests.kit.checks import refused
 
 NAN = math.nan
 # The example of Thompson et al. in the specification: three models on six prompts.

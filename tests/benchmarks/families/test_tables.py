@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.families.tables import JoinedTable, filled, read_tables
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.kit.checks import refused
 
 ROWS = [
     {"image": "a_1.png", "prompt": "a cat", "mean": 1.5, "yes": "y", "tags": ["x", "y"],

@@ -14,8 +14,8 @@ import pytest
 from benchmarks.families import load_card
 from benchmarks.families.untrusted import FILL_IN
 from benchmarks.problems import ProblemsError
-from tests.benchmarks.checks import refused
 from tests.benchmarks.families.cards import LABELS, RATED, with_keys, write_card
+from tests.kit.checks import refused
 
 FILE = RATED["files"][0]
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.gecko.load import COLUMNS, MODELS
 from benchmarks.gecko.protocol import CARD, Gecko
-from tests.benchmarks.checks import trial_card
+from tests.kit.checks import trial_card
 
 FLAG = "max_disagreement_less_0.5"
 S_IDS = ("att/color:stroop", "rel/action:action_rev/2", "ne/landmarks:landmarks")

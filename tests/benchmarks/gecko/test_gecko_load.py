@@ -24,7 +24,6 @@ from benchmarks.gecko.load import (
     template_scores,
 )
 from benchmarks.gecko.protocol import CARD, Gecko
-from tests.benchmarks.checks import refused
 from tests.benchmarks.gecko.gecko_tree import (
     FLAG,
     N_PROMPTS,
@@ -33,6 +32,7 @@ from tests.benchmarks.gecko.gecko_tree import (
     ratings_table,
     write_tree,
 )
+from tests.kit.checks import refused
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 OTHER_FLAG = "v1_max_disagreement_less_0.45"

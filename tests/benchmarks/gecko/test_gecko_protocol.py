@@ -38,8 +38,8 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics.ordering import direction, majority_relation, relation
 from benchmarks.statistics.raters import krippendorff_alpha
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks import checks
 from tests.benchmarks.gecko.gecko_tree import gecko, prompts_table, ratings_table, write_tree
+from tests.kit import checks
 
 NAN = float("nan")
 Plain = GeckoAnswers

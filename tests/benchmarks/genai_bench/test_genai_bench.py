@@ -27,7 +27,7 @@ from benchmarks.statistics.pairwise_accuracy import (
     tie_calibrated,
 )
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks.checks import check_pools, refused, row_of, trial_card
+from tests.kit.checks import check_pools, refused, row_of, trial_card
 
 N_PROMPTS = 4
 SKILLS = tuple(GENAI_1600.card.skills)

@@ -20,7 +20,7 @@ from benchmarks.genai_ranking.protocol import GENAI_RANKING, GenAiRanking
 from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
-from tests.benchmarks.checks import refused, row_of, trial_card
+from tests.kit.checks import refused, row_of, trial_card
 
 Json = Any
 Change = Callable[[Json, Json], object]

@@ -15,7 +15,7 @@ from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTempla
 from benchmarks.prompt_sets.prompt_set import Drawing, load_prompt_sets
 from evaluator.generation.manifest import parse_generations, parse_rows
 from leaderboard.records import ModelCard
-from tests.benchmarks.checks import Command
+from tests.kit.checks import Command
 
 SETS = load_prompt_sets()
 DEMO = SETS["demo_prompts"]

@@ -53,8 +53,8 @@ from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.benchmarks.checks import refused, trial_card
 from tests.conftest import data_folder
+from tests.kit.checks import refused, trial_card
 
 SETS = load_prompt_sets()
 BENCHMARKS = load_registry()

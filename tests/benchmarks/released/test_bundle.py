@@ -23,7 +23,7 @@ from benchmarks.scores import read_scores
 from benchmarks.sources.pins import sha256_of
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
-from tests.benchmarks.checks import refused
+from tests.kit.checks import refused
 from tools.make_released import MAKERS, changed_originals
 
 BUNDLED = {"ts2": Ts2(), "tifa160": TIFA160, "genai_1600": GENAI_1600}

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from benchmarks.commands.common import Listing, packed, print_blocks, table_or_lines
 from benchmarks.rethinking.__main__ import main
-from tests.benchmarks.checks import Command
+from tests.kit.checks import Command
 
 Capture = pytest.CaptureFixture[str]
 HEADER = "metric,model,seed,prompt_id,score,perturbed_score\n"

@@ -14,8 +14,8 @@ from benchmarks.schema import Answers
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.sources.remote import Hub
 from benchmarks.sources.transfer import Meter
-from tests.benchmarks.toy import Toy
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
+from tests.kit.toy import Toy
 
 REPO = "authors/data"
 

@@ -23,11 +23,11 @@ from benchmarks.sources.folder import DataFile, DataFolder, data_row, folder_ima
 from benchmarks.sources.output import check_output, write_whole
 from benchmarks.sources.remote import Hub, in_short
 from benchmarks.sources.transfer import Bar, Lines, meter_for
-from tests.benchmarks.checks import refused
 from tests.benchmarks.sources.fetching import REPO, RecordedMeter, Remote, get, on_hub
-from tests.hub.accounts import Account
-from tests.hub.server import HubServer
-from tests.processes import running
+from tests.kit.checks import refused
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.server import HubServer
+from tests.kit.processes import running
 
 BIG = random.Random(1).randbytes(3_000_000)
 SMALL = b"pair_id,prompt\n1,a cat\n"

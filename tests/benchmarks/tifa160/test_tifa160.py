@@ -19,7 +19,7 @@ from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.tifa160.protocol import HUMAN, IMAGES, LIKERT, MODEL_NAMES, TIFA160, Tifa160
-from tests.benchmarks.checks import check_pools, refused, trial_card
+from tests.kit.checks import check_pools, refused, trial_card
 
 Change = Callable[[Any], Any]
 FIRST = "coco_1_mini_dalle"

@@ -17,7 +17,7 @@ from benchmarks.ts2.load import Ts2Answers, split_of
 from benchmarks.ts2.measures import KEYS, MEASURES, Graph, MeasureKey
 from benchmarks.ts2.protocol import CARD, Ts2, graph_values, printed_delta, printed_deltas
 from benchmarks_perf.ts2_protocol import plain_evaluation, random_answers, random_scores
-from tests.benchmarks.checks import refused, trial_card
+from tests.kit.checks import refused, trial_card
 
 Change = Callable[[pd.DataFrame], pd.DataFrame | bytes]
 N_GRAPHS, N_IMAGES = CARD.counts["graphs"], CARD.counts["images"]

@@ -20,9 +20,9 @@ from tests.end_to_end.trial.ground import STORE, Ground, clean_ground, fetched, 
 from tests.end_to_end.trial.submissions import MODEL, NAMES, write_all
 from tests.end_to_end.trial.traces import public_answers
 from tests.hostile.decoys import Decoys, decoys
-from tests.hub.accounts import Account
-from tests.hub.server import HubServer, running_hub
-from tests.processes import free_port
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.processes import free_port
 
 WORKERS = ("first", "second")
 WAIT_MS = 60_000

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.end_to_end.commands import REPOSITORY, environment
-from tests.processes import finished, running
+from tests.kit.processes import finished, running
 
 ORDINARY = 64123
 """An ordinary user whom no machine knows by name, as in many containers."""

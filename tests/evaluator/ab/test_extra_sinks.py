@@ -14,7 +14,7 @@ import pytest
 
 from evaluator.ab.sinks import RECORD
 from tests.conftest import REPOSITORY
-from tests.processes import finished
+from tests.kit.processes import finished
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ import pytest
 
 from benchmarks.schema import Benchmark
 from evaluator.__main__ import main
-from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.rated import PAIRS, SCORES, Rated
 from tests.evaluator.commands.submitting import Ended, Run
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.store.hub_rig import as_the_hub
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import as_the_hub
+from tests.kit.toy import Toy
 
 
 @pytest.fixture
@@ -67,13 +66,12 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+def hub(hub: HubServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> HubServer:
     """Named by the environment; nobody rests between two tries."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("leaderboard.store.hub.client.random.uniform", lambda *_: 0.0)
-    with running_hub() as server:
-        as_the_hub(server, monkeypatch)
-        yield server
+    as_the_hub(hub, monkeypatch)
+    return hub
 
 
 @pytest.fixture

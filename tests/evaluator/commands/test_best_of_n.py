@@ -11,11 +11,11 @@ from rich.console import Console
 from evaluator.commands.best_of_n import gains_table
 from leaderboard.models.choosing import NoGain, Reason
 from leaderboard.store.folder import folder_store
-from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import Run
+from tests.kit.boards import cards, keep
+from tests.kit.toy import Toy
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.test_best_of_n import models_gain, of_site
-from tests.leaderboard.web.synthetic import cards, keep
 
 NOISY = example_fixture.entry_id(example_fixture.NOISY)
 

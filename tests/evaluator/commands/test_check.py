@@ -34,11 +34,11 @@ from leaderboard.records import RunResult, Status
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from tests.evaluator.commands.submitting import code_of, record, typed
-from tests.evaluator.rig import ADA, desk_of, module_folder
 from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.submission.generations.made_images import encoded, made_of_demo, picture
-from tests.leaderboard.memory_store import memory_store
-from tests.tiers import all_slow_but_one
+from tests.kit.store import memory_store
+from tests.kit.tiers import all_slow_but_one
+from tests.kit.worker import ADA, desk_of, module_folder
 
 NAME = "demo_ts2"
 SMALL = ("--benchmark", NAME, "--pairs", "20")

@@ -10,13 +10,13 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 
 from leaderboard.store.folder import folder_store
-from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import Run
-from tests.hub.server import HubServer
+from tests.kit.boards import keep
+from tests.kit.hub.server import HubServer
+from tests.kit.toy import Toy
 from tests.leaderboard.exports.made_up import faults
 from tests.leaderboard.views.model_track import IDS, SET, filled, prompt_sets
 from tests.leaderboard.web.skills_fixture import cards
-from tests.leaderboard.web.synthetic import keep
 
 FILE = f".eval_results/assay-{SET}-{IDS[0]}.yaml"
 DATASET = ("--dataset", "someone/prompts")

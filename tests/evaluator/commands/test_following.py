@@ -26,8 +26,9 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import MemoryLive
 from tests.evaluator.commands.submitting import Run, id_of, sent
-from tests.leaderboard.house import House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, NOW
+from tests.kit.governed import House
+from tests.kit.store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import (
     QUEUED,
@@ -38,7 +39,6 @@ from tests.leaderboard.web.own_submissions import (
     give,
     run_one,
 )
-from tests.leaderboard.web.synthetic import NASTY, NOW
 
 ADA = Account(origin=Origin.LOCAL, name="ada")
 

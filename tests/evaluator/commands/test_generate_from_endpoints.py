@@ -31,7 +31,7 @@ from tests.evaluator.generation.image_server import (
 )
 from tests.evaluator.scorers.chat_server import KEY, ChatServer
 from tests.evaluator.scorers.common import refusal
-from tests.leaderboard.web.parsed import named, read
+from tests.kit.html import named, read
 
 OTHER = "sketcher"
 PROMPTS = (Prompt("a", "two red cubes"), Prompt("b", "a <b>blue</b> ball"))

@@ -19,8 +19,8 @@ from rich.console import Console
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from evaluator.commands.meta import NO_REASON, report
-from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import Ended, Run
+from tests.kit.toy import Toy
 
 DIRECTIONS = ("forward_text", "forward_image", "inverse_text", "inverse_image")
 TEMPLATES = ("WL", "Likert", "DSG(H)")

@@ -24,7 +24,7 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
 from tests.evaluator.revised import Revised, publish
-from tests.evaluator.rig import Rig
+from tests.kit.worker import Rig
 from tests.leaderboard.models.made_up_models import World, prompt_set, prompts_of, trusting
 
 

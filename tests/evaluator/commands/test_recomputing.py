@@ -19,8 +19,8 @@ from leaderboard.records import Status
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from leaderboard.views.metric import commands_for
-from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent
+from tests.kit.toy import PAIRS, Toy
 
 MAGIC = b"RAISED"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluator.commands.report import standing_lines
 from leaderboard.publication.snapshot import read_snapshot
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 from tests.leaderboard.web import index_fixture
 
 

@@ -29,9 +29,9 @@ from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.submission.scores_file import examine_scores_file
 from leaderboard.records import Cost
 from leaderboard.submission_service import ScoresForm
-from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import Run, code_of, typed
 from tests.evaluator.scorers.tiny_models import save_clip
+from tests.kit.toy import PAIRS, Toy
 
 SCORER, BENCHMARK = "clipscore-hessel", "demo_croc"
 LIMIT = 24

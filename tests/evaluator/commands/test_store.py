@@ -22,8 +22,8 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
 from tests.evaluator.commands.submitting import SCORES, Ended, Run, submit_words
-from tests.hub.accounts import Account
-from tests.hub.server import HubServer
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.server import HubServer
 from tests.leaderboard.store.old_hub_store import add_old_store
 from tests.leaderboard.web import index_fixture
 

@@ -17,7 +17,6 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from tests.evaluator.commands.submitting import Run
-from tests.evaluator.rig import ADA, ROOT, Rig
 from tests.evaluator.scorers.questions.fakes import yes_no
 from tests.evaluator.submission.builtins import (
     BLIP2,
@@ -33,7 +32,8 @@ from tests.evaluator.submission.builtins import (
     use,
 )
 from tests.evaluator.submission.desks import refusing
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
+from tests.kit.worker import ADA, ROOT, Rig
 
 PICKLED, ASKING, OWN, LARGE = "imagereward", "dsg-blip2", "score-table", "viescore-sc"
 SMALL = Capacity("a small machine", 1e9)

@@ -29,12 +29,12 @@ from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
 from leaderboard.submission_service import ScoresForm
-from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
-from tests.evaluator.rig import ADA, desk_of
-from tests.hub.server import HubServer
-from tests.leaderboard.store.hub_rig import NAME, created, parts_of
-from tests.processes import free_port
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, created, parts_of
+from tests.kit.processes import free_port
+from tests.kit.toy import Toy
+from tests.kit.worker import ADA, desk_of
 
 SECRET = "a-secret-that-is-long-enough"
 HUB_STORE = f"hub:{NAME}"

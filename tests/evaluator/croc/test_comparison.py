@@ -27,9 +27,9 @@ from evaluator.__main__ import command_line
 from evaluator.croc.boards import PROPERTY_GROUPS, CrocBoard, Values, board_of
 from evaluator.croc.comparison import BoardComparison, ComparisonReport, compare_boards, tau_of
 from evaluator.croc.human_check import read_human_check
-from tests.benchmarks.checks import refused
 from tests.benchmarks.croc_syn import syn_tree
 from tests.evaluator.croc.folders import decide_all, hum_folder, review_of, syn_folder
+from tests.kit.checks import refused
 
 METRICS = ("m1", "m2", "m3", "m4")
 LEAVES = ("Left-of", "Above", "Geometric", "Organic", "Red")

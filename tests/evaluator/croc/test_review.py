@@ -27,7 +27,6 @@ from evaluator.croc.decisions import DecisionLog, decided
 from evaluator.croc.review import FARTHEST, NEAREST
 from evaluator.croc.review_export import Rule, fate_of, kept_images
 from evaluator.croc.review_set import categories_of, read_review_set
-from tests.benchmarks.checks import refused
 from tests.benchmarks.croc_syn.syn_tree import line
 from tests.evaluator.croc.folders import (
     PAIRS,
@@ -39,6 +38,7 @@ from tests.evaluator.croc.folders import (
     review_of,
     syn_folder,
 )
+from tests.kit.checks import refused
 
 # What is looked through.
 

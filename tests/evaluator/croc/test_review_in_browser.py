@@ -18,8 +18,8 @@ from evaluator.croc.review import Review
 from evaluator.croc.review_set import read_review_set
 from tests.conftest import REPOSITORY
 from tests.evaluator.croc.folders import hum_folder
+from tests.kit.processes import await_answer, free_port, running
 from tests.leaderboard.web.browser.test_every_page import broken_rules
-from tests.processes import await_answer, free_port, running
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

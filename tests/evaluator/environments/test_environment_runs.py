@@ -27,7 +27,7 @@ from evaluator.worker.worker import Worker
 from leaderboard.states import State
 from tests.evaluator.environments.wheels import Wheel, locked, pillow, wheel
 from tests.evaluator.isolation.boxes import png
-from tests.evaluator.rig import Rig, module_folder, submission
+from tests.kit.worker import Rig, module_folder, submission
 
 SCORER = b"""
 import sys

@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.hub.source import Fetched, HubSource, fetched
 from tests.evaluator.scorers.common import refusal
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
 
 REPO = "ada/metric"
 FILES = {

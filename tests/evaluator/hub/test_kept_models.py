@@ -21,8 +21,8 @@ from evaluator.isolation.job import Job, Limits
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.scorers.common import refusal
 from tests.evaluator.scorers.model_repositories import REPO
-from tests.hub.faults import Fault
-from tests.hub.server import HubServer
+from tests.kit.hub.faults import Fault
+from tests.kit.hub.server import HubServer
 
 FILES = {
     "config.json": b"{}",

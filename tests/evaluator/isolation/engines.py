@@ -17,7 +17,7 @@ import pytest
 
 from evaluator.isolation.container_engine import Engine, EngineError
 from evaluator.isolation.processes import PROC, pids_where
-from tests.processes import running
+from tests.kit.processes import running
 
 STARTS_WITHIN_S = 60.0
 ENDS_WITHIN_S = 20.0

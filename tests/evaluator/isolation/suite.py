@@ -47,7 +47,7 @@ from tests.evaluator.isolation.conformance_scorers import (
     THREADING,
 )
 from tests.evaluator.isolation.inquiry import REPOSITORY
-from tests.processes import running
+from tests.kit.processes import running
 
 AT_ONCE = 3
 LARGE = png(size=(512, 512))

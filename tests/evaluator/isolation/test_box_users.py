@@ -32,7 +32,7 @@ from evaluator.isolation.users import (
     take_slot,
 )
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Submit, box_of, png
-from tests.processes import finished, running
+from tests.kit.processes import finished, running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 NOBODY = 65534

@@ -28,7 +28,7 @@ from evaluator.isolation.cgroups import (
 )
 from evaluator.isolation.job import MIB, Job, Limits
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Submit, box_of, png
-from tests.processes import finished
+from tests.kit.processes import finished
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LIMITS = Limits(memory_bytes=300 * MIB, processes=20, threads=2)

@@ -18,7 +18,7 @@ from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation.asking import boxes_known_to
 from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment
-from tests.processes import open_files
+from tests.kit.processes import open_files
 
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 

@@ -34,7 +34,7 @@ from evaluator.isolation.containers import (
     this_supervisor,
 )
 from tests.evaluator.isolation.inquiry import REPOSITORY
-from tests.processes import open_files
+from tests.kit.processes import open_files
 
 
 def test_pipes_have_no_names_once_a_box_runs_and_tell_when_nobody_reads(tmp_path: Path) -> None:

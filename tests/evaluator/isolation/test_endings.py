@@ -23,7 +23,7 @@ from evaluator.isolation.job import MIB, Job
 from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation.asking import remains, soon
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Open, Submit, box_of
-from tests.processes import running
+from tests.kit.processes import running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TRIES = 25

@@ -13,7 +13,7 @@ import pytest
 from evaluator.isolation.bubblewrap import Bubblewrap
 from tests.evaluator.isolation import as_another_user
 from tests.evaluator.isolation.inquiry import REPOSITORY
-from tests.processes import finished
+from tests.kit.processes import finished
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Job
 from tests.evaluator.isolation.asking import keep_namespace
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
-from tests.processes import open_files
+from tests.kit.processes import open_files
 
 pytestmark = pytest.mark.isolation
 

@@ -12,10 +12,10 @@ from evaluator.submission.builtin import LAYERS, source_of
 from leaderboard.records import Event
 from leaderboard.states import State
 from tests.evaluator.launching.test_job_launcher import HubTime, launcher, once, scoring, started
-from tests.evaluator.rig import ROOT, Rig, submission
 from tests.evaluator.submission.builtins import ROWS, add_clip, form, models_hub
-from tests.hub.jobs import Job
-from tests.hub.server import HubServer
+from tests.kit.hub.jobs import Job
+from tests.kit.hub.server import HubServer
+from tests.kit.worker import ROOT, Rig, submission
 
 LARGE = "viescore-sc"
 

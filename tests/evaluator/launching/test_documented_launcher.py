@@ -24,12 +24,12 @@ from leaderboard.store.hub import maintenance
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import Store
 from tests.conftest import REPOSITORY
-from tests.evaluator.rig import ADA, LENGTHS, desk_of, module_folder
-from tests.hub.accounts import Account
-from tests.hub.client import api_of
-from tests.hub.jobs import AsProcess, Job
-from tests.hub.server import HubServer, running_hub
-from tests.processes import finished
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.client import api_of
+from tests.kit.hub.jobs import AsProcess, Job
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.processes import finished
+from tests.kit.worker import ADA, LENGTHS, desk_of, module_folder
 
 NAME = "lab/board"
 JOB_TOKEN = "hf_for_jobs"

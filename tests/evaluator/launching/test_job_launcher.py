@@ -19,13 +19,13 @@ from evaluator.worker.tasks import WorkerRole
 from leaderboard.records import Event, Status
 from leaderboard.replay import attempts_of
 from leaderboard.states import State
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, BOB, Clock, Rig, Secret, named, wait_for
-from tests.hub.accounts import Account
-from tests.hub.client import api_of
-from tests.hub.faults import Weather
-from tests.hub.jobs import Job
-from tests.hub.server import HubServer, running_hub
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.client import api_of
+from tests.kit.hub.faults import Weather
+from tests.kit.hub.jobs import Job
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.toy import Toy
+from tests.kit.worker import ADA, BOB, Clock, Rig, Secret, named, wait_for
 
 JOBS = "/api/jobs/lab"
 SECRET = "hf_for_jobs_only"

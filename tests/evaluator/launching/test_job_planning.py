@@ -17,8 +17,8 @@ from leaderboard.records import Event, Kind, Status
 from leaderboard.replay import fold
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.opening import StoreName
-from tests.evaluator.rig import submission
 from tests.evaluator.scorers.common import refusal
+from tests.kit.worker import submission
 
 T0 = datetime(2031, 1, 1, tzinfo=UTC)
 

@@ -13,9 +13,9 @@ import pytest
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.registry import ScorerRow
 from tests.evaluator.scorers.tiny_models import row
-from tests.hub.answers import hub
-from tests.hub.messages import Reply, Request
-from tests.hub.server import HubServer, running_hub
+from tests.kit.hub.answers import hub
+from tests.kit.hub.messages import Reply, Request
+from tests.kit.hub.server import HubServer, running_hub
 
 REPO = "authors/model"
 
@@ -30,7 +30,7 @@ def hub_of_models(patch: pytest.MonkeyPatch) -> Iterator[HubServer]:
             target = f"/datasets{target}"
         return hub(state, dataclasses.replace(request, target=target))
 
-    patch.setattr("tests.hub.server.hub", models)
+    patch.setattr("tests.kit.hub.server.hub", models)
     with running_hub() as state:
         yield state
 

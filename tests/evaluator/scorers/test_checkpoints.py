@@ -15,7 +15,7 @@ from evaluator.scorers.registry import Runtime
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.model_repositories import REPO, row_of, store
 from tests.evaluator.scorers.tiny_models import here
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
 
 loading = later("evaluator.scorers.loading")
 

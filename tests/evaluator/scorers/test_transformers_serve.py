@@ -17,7 +17,7 @@ from evaluator.scorers.registry import Runtime, ScorerRow, load_scorer
 from evaluator.scoring.contract import Verdict
 from tests.evaluator.scorers.chat_server import endpoints_file
 from tests.evaluator.scorers.common import refusal
-from tests.processes import await_answer, free_port, running
+from tests.kit.processes import await_answer, free_port, running
 
 pytestmark = pytest.mark.slow
 

@@ -26,10 +26,10 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from tests.conftest import REPOSITORY
-from tests.evaluator.rig import ADA, LENGTHS, desk_of, module_folder
 from tests.evaluator.scorers.tiny_models import save_clip
 from tests.evaluator.scoring.ray_clients import AccidentSource, pids
-from tests.processes import finished, free_port, running
+from tests.kit.processes import finished, free_port, running
+from tests.kit.worker import ADA, LENGTHS, desk_of, module_folder
 
 _OWN_PORTS = ("dashboard-agent-grpc-port", "dashboard-agent-listen-port", "metrics-export-port")
 _PATIENCE_S = 120.0

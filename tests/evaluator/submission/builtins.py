@@ -16,7 +16,7 @@ from evaluator.scorers.registry import ScorerRow, load_rows
 from leaderboard.submission_service import BuiltinForm
 from tests.evaluator.scorers.model_repositories import hub_of_models, store
 from tests.evaluator.scorers.tiny_models import blip2_t5, save_clip, saved
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
 
 DUAL, VLM = "clipscore-hessel", "vqascore-instructblip-xl"
 ROWS = load_rows()

@@ -12,8 +12,8 @@ from leaderboard.governance.operator_actions import OperatorActions
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
 from leaderboard.states import State
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import MODULE, Files, Rig
+from tests.kit.toy import Toy
+from tests.kit.worker import MODULE, Files, Rig
 
 SCORES = "pair_id,score\na,1\nb,2\nc,3\n"
 

@@ -15,8 +15,8 @@ from leaderboard.ledger.policy import Policy, Quota, read_policy
 from leaderboard.ledger.private_records import BANNED
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
-from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Files, Rig
 from tests.evaluator.submission.desks import SCORES, acts, happen, module, overtaken, refusing
+from tests.kit.worker import ADA, BOB, MODULE, ROOT, Files, Rig
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 

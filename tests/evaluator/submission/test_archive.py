@@ -17,7 +17,6 @@ from benchmarks.errors import PlatformError, TransientError
 from evaluator.submission.archives.archive import content_hash, taken_in
 from evaluator.submission.archives.entries import ArchiveLimits, Entry, folder_entries
 from evaluator.submission.validate import examine_source
-from tests.benchmarks.toy import Toy
 from tests.evaluator.submission.archives import (
     FILES,
     MIB,
@@ -30,7 +29,8 @@ from tests.evaluator.submission.archives import (
     within,
     zipped,
 )
-from tests.processes import open_files
+from tests.kit.processes import open_files
+from tests.kit.toy import Toy
 
 HASH = "c6ea794fd5a724642372a3c43090ad19ca31edfab67fe3b014b0a7578b21de43"
 """Of FILES; submissions in stores are named by it."""

@@ -28,8 +28,6 @@ from leaderboard.submission_service import (
     ScoresForm,
     SubmissionReceipt,
 )
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Rig
 from tests.evaluator.submission.desks import (
     SCORES,
     acts,
@@ -39,7 +37,9 @@ from tests.evaluator.submission.desks import (
     overtaken,
     refusing,
 )
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
+from tests.kit.toy import Toy
+from tests.kit.worker import ADA, BOB, MODULE, ROOT, Rig
 
 OTHER = SCORES.replace("3", "4")
 FAILED = (State.CLAIMED, State.FAILED)

@@ -14,7 +14,6 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Submission
 from leaderboard.submission_service import UNNAMED, CheckProgress, ManifestOverrides
-from tests.evaluator.rig import ADA, BOB, ROOT, Rig
 from tests.evaluator.submission.desks import acts, refusing
 from tests.evaluator.submission.generations.made_images import (
     SET,
@@ -24,7 +23,8 @@ from tests.evaluator.submission.generations.made_images import (
     made,
     picture,
 )
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
+from tests.kit.worker import ADA, BOB, ROOT, Rig
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from benchmarks.problems import problem_kinds, problems_of
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.submission_service import ScoresForm
 from tests.evaluator.commands.submitting import typed
-from tests.evaluator.rig import ADA, SCORES, Rig
-from tests.leaderboard.refusing import refused
+from tests.kit.refusals import refused
+from tests.kit.worker import ADA, SCORES, Rig
 
 WRONG = "pair_id,m\na,two\na,1\nd,3\n"
 FORM = ScoresForm("toy", version="a b\n")

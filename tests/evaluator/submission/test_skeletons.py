@@ -30,11 +30,11 @@ from evaluator.templates.wrapped.picture_files import PictureFiles
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import ranked_metrics
 from leaderboard.publication.snapshot import read_snapshot
-from tests.benchmarks.toy import Toy
 from tests.evaluator.isolation.boxes import png
-from tests.evaluator.rig import ADA, Rig
 from tests.evaluator.scorers.tiny_models import blip2_t5, qwen2_vl, saved, t5_tokenizer
 from tests.evaluator.submission.archives import folder_of
+from tests.kit.toy import Toy
+from tests.kit.worker import ADA, Rig
 
 MODULES = [kind for kind in SkeletonKind if kind is not SkeletonKind.GENERATIONS]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -14,8 +14,8 @@ from benchmarks.registry import load_registry
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.validate import examine_source, validated, validated_source
-from tests.benchmarks.toy import Toy
 from tests.evaluator.submission.archives import folder_of, zipped
+from tests.kit.toy import Toy
 
 REGISTRY = {"toy": Toy()}
 SCORER = b"class Scorer: ..."

@@ -12,9 +12,9 @@ import pytest
 from benchmarks.errors import TransientError
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.states import State
-from tests.evaluator.rig import ASKED, Killed, Rig, Switch, breaking, published_once, results, stock
-from tests.leaderboard.memory_store import memory_store
-from tests.tiers import all_slow_but_one
+from tests.kit.store import memory_store
+from tests.kit.tiers import all_slow_but_one
+from tests.kit.worker import ASKED, Killed, Rig, Switch, breaking, published_once, results, stock
 
 PARTS = 4
 """The calls are dealt out to so many tests, which may run beside one another."""

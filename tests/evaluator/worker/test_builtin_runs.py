@@ -32,7 +32,6 @@ from leaderboard.models.grid import ranked_metrics
 from leaderboard.records import Kind, RunResult
 from leaderboard.states import State
 from tests.evaluator.environments.wheels import operator_environments
-from tests.evaluator.rig import ROOT, Killed, Rig
 from tests.evaluator.submission.builtins import (
     CLIP,
     DUAL,
@@ -47,7 +46,8 @@ from tests.evaluator.submission.builtins import (
     use,
 )
 from tests.evaluator.worker.test_generations_run import ModelRig, drawn
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
+from tests.kit.worker import ROOT, Killed, Rig
 
 DEMO = "demo_gecko"
 

@@ -24,7 +24,8 @@ from leaderboard.states import IN_WORK, State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Heartbeat
-from tests.evaluator.rig import (
+from tests.kit.store import memory_store
+from tests.kit.worker import (
     ADA,
     ASKED,
     BOB,
@@ -39,7 +40,6 @@ from tests.evaluator.rig import (
     raising,
     stock,
 )
-from tests.leaderboard.memory_store import memory_store
 
 
 def rig_of(folder: Path, known_s: float | None = None, jobs: int = 8) -> Rig:

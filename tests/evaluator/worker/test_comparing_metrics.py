@@ -27,9 +27,9 @@ from evaluator.trust import order_figures
 from evaluator.worker.handoff import cached_scores
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.records import OrderFigures
-from tests.benchmarks import toy
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import MODULE, FakeBackend, FakeSession, Rig, results
+from tests.kit import toy
+from tests.kit.toy import Toy
+from tests.kit.worker import MODULE, FakeBackend, FakeSession, Rig, results
 
 COMPARING = {**MODULE, "assay.toml": b'name = "grey"\nmethod = "compare"'}
 Margin = Callable[[int, int], float]

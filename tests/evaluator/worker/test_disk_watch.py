@@ -17,7 +17,7 @@ from evaluator.hub.model_cache import ModelCache
 from evaluator.in_use import in_use
 from evaluator.worker.disk import DiskPlaces, DiskWatch, free_bytes
 from leaderboard.states import State
-from tests.evaluator.rig import Rig, wait_for
+from tests.kit.worker import Rig, wait_for
 
 NOW = 1_000_000.0
 LONG_AGO = NOW - 7200.0

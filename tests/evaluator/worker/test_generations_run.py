@@ -32,7 +32,7 @@ from leaderboard.publication.results import read_result
 from leaderboard.records import Event, ImagesSeen, Kind, ModelCard, RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import transact
-from tests.evaluator.rig import ADA, BOB, ROOT, FakeBackend, Killed, Rig, raising, submission
+from tests.kit.worker import ADA, BOB, ROOT, FakeBackend, Killed, Rig, raising, submission
 
 OTHER = {
     "assay.toml": b'name = "other"\ndirection = "lower_is_better"',

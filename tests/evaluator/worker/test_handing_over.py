@@ -31,8 +31,9 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.views.submissions import Moment, row_of
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import (
+from tests.kit.store import memory_store
+from tests.kit.toy import Toy
+from tests.kit.worker import (
     ADA,
     ROOT,
     SCORES,
@@ -45,7 +46,6 @@ from tests.evaluator.rig import (
     results,
     submission,
 )
-from tests.leaderboard.memory_store import memory_store
 
 
 def not_for_c(n: int, _: str) -> float:

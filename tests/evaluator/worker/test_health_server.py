@@ -18,7 +18,7 @@ from evaluator.worker.health_server import MOST_AT_ONCE, HealthServer
 from leaderboard.service.health import DiskSpace
 from leaderboard.service.polling import HealthWatch
 from leaderboard.service.webhooks import HEADER, MOST_BYTES, Webhook
-from tests.leaderboard.house import House
+from tests.kit.governed import House
 
 SECRET = "a-secret-that-is-long-enough"
 SIGNED = {HEADER: SECRET}

@@ -13,8 +13,8 @@ from leaderboard.publication.publisher import table_schemas
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create, write_cards
 from leaderboard.store.live.interface import FolderLive
-from tests.evaluator.rig import BOB, SCORES, Rig
-from tests.hub.server import running_hub
+from tests.kit.hub.server import running_hub
+from tests.kit.worker import BOB, SCORES, Rig
 
 NAME = "lab/assay"
 COMMITS = {"requests": 2, "results": 1, "submissions": 1}

@@ -24,8 +24,8 @@ from leaderboard.records import RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.live.interface import Heartbeat
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import (
+from tests.kit.toy import Toy
+from tests.kit.worker import (
     ADA,
     BOB,
     ROOT,

@@ -33,7 +33,8 @@ from leaderboard.replay import attempts_of
 from leaderboard.states import State
 from leaderboard.store import interface
 from leaderboard.store.live.interface import Heartbeat, MemoryLive
-from tests.evaluator.rig import (
+from tests.kit.store import memory_store
+from tests.kit.worker import (
     FakeBackend,
     Killed,
     Outage,
@@ -45,7 +46,6 @@ from tests.evaluator.rig import (
     stock,
     wait_for,
 )
-from tests.leaderboard.memory_store import memory_store
 
 
 def at_work(rig: Rig) -> Status:

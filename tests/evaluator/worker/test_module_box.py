@@ -30,8 +30,9 @@ from evaluator.worker.scorer_role import OWN_CODE, PackedModule, Sandboxes, Scor
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from leaderboard.records import Submission
 from leaderboard.states import State
-from tests.benchmarks import toy
-from tests.evaluator.rig import (
+from tests.evaluator.submission.archives import FILES, folder_of, zipped
+from tests.kit import toy
+from tests.kit.worker import (
     BOB,
     MODULE,
     SCORES,
@@ -41,7 +42,6 @@ from tests.evaluator.rig import (
     named,
     submission,
 )
-from tests.evaluator.submission.archives import FILES, folder_of, zipped
 
 NOTHING = IsolationStatus(
     None, (("bubblewrap", Probe(ok=False, reason="Not here.", remedy="Do.")),)

@@ -31,7 +31,10 @@ from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, NotFoundError
 from leaderboard.store.live.interface import FolderLive
-from tests.evaluator.rig import (
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.store import memory_store
+from tests.kit.worker import (
     ADA,
     ASKED,
     BOB,
@@ -52,9 +55,6 @@ from tests.evaluator.rig import (
     stock,
     wait_for,
 )
-from tests.hub.accounts import Account
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.memory_store import memory_store
 
 DEFECT = ZeroDivisionError("a defect of ours")
 

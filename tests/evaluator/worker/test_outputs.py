@@ -33,9 +33,13 @@ from leaderboard.models.grid import ranked_metrics
 from leaderboard.records import RunResult
 from leaderboard.states import State
 from leaderboard.trust import TrustReport
-from tests.benchmarks import toy
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import (
+from tests.evaluator.scoring.fakes import picture
+from tests.evaluator.worker.test_builtin_runs import DemoRig
+from tests.evaluator.worker.test_comparing_metrics import brightness
+from tests.evaluator.worker.test_generations_run import ModelRig, drawn
+from tests.kit import toy
+from tests.kit.toy import Toy
+from tests.kit.worker import (
     ADA,
     ASKED,
     BOB,
@@ -48,10 +52,6 @@ from tests.evaluator.rig import (
     named,
     results,
 )
-from tests.evaluator.scoring.fakes import picture
-from tests.evaluator.worker.test_builtin_runs import DemoRig
-from tests.evaluator.worker.test_comparing_metrics import brightness
-from tests.evaluator.worker.test_generations_run import ModelRig, drawn
 
 TWO = {
     **MODULE,

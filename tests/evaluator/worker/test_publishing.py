@@ -14,9 +14,9 @@ from leaderboard.publication.rebuilding import differences, rebuilt
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult
 from leaderboard.states import State
-from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.revised import Revised
-from tests.evaluator.rig import ADA, BOB, ROOT, Rig, Secret, named, on_commit, paths_read, raising
+from tests.kit.toy import PAIRS, Toy
+from tests.kit.worker import ADA, BOB, ROOT, Rig, Secret, named, on_commit, paths_read, raising
 from tests.leaderboard.publication.test_case_files import Looked
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"

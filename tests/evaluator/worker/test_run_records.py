@@ -23,7 +23,7 @@ from leaderboard.publication.results import scores_sha256
 from leaderboard.records import Cost, Receipt, Status
 from leaderboard.states import State
 from leaderboard.submission_service import SubmissionReceipt
-from tests.evaluator.rig import ADA, Rig
+from tests.kit.worker import ADA, Rig
 
 
 def column_of(findings: list[Finding]) -> ScoreColumn:

@@ -16,7 +16,7 @@ from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
-from tests.evaluator.rig import (
+from tests.kit.worker import (
     ADA,
     ASKED,
     BOB,

@@ -26,9 +26,10 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import MemoryLive, new_lines
-from tests.benchmarks import toy
 from tests.evaluator.revised import Revised
-from tests.evaluator.rig import (
+from tests.kit import toy
+from tests.kit.processes import running
+from tests.kit.worker import (
     FakeBackend,
     FakeSession,
     Killed,
@@ -38,7 +39,6 @@ from tests.evaluator.rig import (
     results,
     stock,
 )
-from tests.processes import running
 
 N = 200
 BATCH = 64

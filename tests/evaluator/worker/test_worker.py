@@ -25,8 +25,8 @@ from leaderboard.records import Kind, RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
 from leaderboard.submission_service import ScoresForm
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, ROOT, FakeBackend, Rig, Secret, on_commit, raising
+from tests.kit.toy import Toy
+from tests.kit.worker import ADA, ROOT, FakeBackend, Rig, Secret, on_commit, raising
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
 SCORER_RAISED = SubmitterError("scorer_raised", "ValueError at scorer.py:3.", "Mend it.")

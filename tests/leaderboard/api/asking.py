@@ -17,8 +17,8 @@ from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.compare_query import CompareQuery
 from leaderboard.web.page import Context
 from leaderboard.web.pages.compare_page import compare_place
+from tests.kit.boards import NOW, StubDesk, cards
 from tests.leaderboard.views.example_fixture import filled
-from tests.leaderboard.web.synthetic import NOW, StubDesk, cards
 
 OPERATIONS: dict[str, dict[str, Any]] = {
     path: methods["get"] for path, methods in application().openapi()["paths"].items()

@@ -36,13 +36,13 @@ from leaderboard.views.skills import SkillsQuery, found_for, resolve
 from leaderboard.views.submissions import Moment, queue_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.metrics_tab import metrics_tab
+from tests.kit.boards import METRICS, NOW, cards, site_of
+from tests.kit.governed import ADA, CARDS, House
+from tests.kit.store import memory_store
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
-from tests.leaderboard.house import ADA, CARDS, House
-from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 from tests.leaderboard.web import index_fixture
 from tests.leaderboard.web.moved_fixture import BEFORE, fill_moved
-from tests.leaderboard.web.synthetic import METRICS, NOW, cards, site_of
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"

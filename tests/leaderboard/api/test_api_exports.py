@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.kit.boards import NOW, cards
 from tests.leaderboard.api.asking import Asking, asking, asking_of
 from tests.leaderboard.exports.made_up import faults
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.model_track import IDS, SET, filled, source_of
-from tests.leaderboard.web.synthetic import NOW, cards
 
 MODEL = f"/v1/exports/models/{IDS[0]}"
 RIGHT = example_fixture.entry_id(example_fixture.RIGHT)

@@ -14,6 +14,8 @@ from benchmarks.schema import KINDS
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.pages.docs_page import benchmark_html
+from tests.kit.html import harmless, parse
+from tests.kit.tiers import all_slow_but_one
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.web.families_fixture import (
     FAMILIES,
@@ -23,8 +25,6 @@ from tests.leaderboard.web.families_fixture import (
     site_store,
     small,
 )
-from tests.leaderboard.web.parsed import harmless, parse
-from tests.tiers import all_slow_but_one
 
 BUNDLED = bundled()
 EVERY = pytest.mark.parametrize(

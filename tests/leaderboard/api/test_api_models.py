@@ -21,9 +21,10 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.store.interface import Store
 from leaderboard.votes.results import VoteResults
 from leaderboard.votes.revisions import revision_folder
+from tests.kit.boards import keep
+from tests.kit.store import memory_store
 from tests.leaderboard.api.asking import Asking, asking_of
 from tests.leaderboard.golden.samples import VOTE_RESULTS
-from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,
@@ -43,7 +44,6 @@ from tests.leaderboard.views.model_track import (
     source_of,
 )  # fmt: skip
 from tests.leaderboard.web.skills_fixture import fill
-from tests.leaderboard.web.synthetic import keep
 
 BOARD = f"/v1/models/{SET}"
 PAIR = f"{BOARD}/pairs?a={IDS[0]}"

@@ -14,10 +14,10 @@ from benchmarks.cases import cases_path, image_cases, of_five, write_cases
 from benchmarks.parquet import write_stored
 from benchmarks.schema import ScoreTable
 from leaderboard.api.routes import DOCUMENTS
+from tests.kit.governed import ADA, BOB, CARDS, CLOSED, OLGA, OPEN, House
+from tests.kit.site import session_of
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
-from tests.leaderboard.house import ADA, BOB, CARDS, CLOSED, OLGA, OPEN, House
 from tests.leaderboard.web.oauth_provider import CLIENT_SECRET
-from tests.leaderboard.web.serving import session_of
 
 OPEN_METRIC = "openmetric"
 FORMATS = ("json", "csv", "parquet")

@@ -34,10 +34,10 @@ from leaderboard.publication.results import public_result
 from leaderboard.publication.snapshot import PATH
 from leaderboard.service.pictures import Pictures
 from leaderboard.tables import Column, Table, Type
+from tests.kit.boards import cards, fill, publish, runs_of
+from tests.kit.store import memory_store
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
-from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.synthetic import cards, fill, publish, runs_of
 
 BOARD, ITEMS = "/v1/boards/ratings", "/v1/items?benchmark=ratings"
 ENTRY = "made-up-0002/VQAScore"

@@ -29,8 +29,8 @@ from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.citation import CitedAt
 from leaderboard.web.benchmark_below import below_of, snippets
 from leaderboard.web.site import create_app, launch_options
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import fill, site_of
+from tests.kit.boards import fill, site_of
+from tests.kit.store import memory_store
 
 pytestmark = pytest.mark.slow
 

@@ -16,9 +16,9 @@ from leaderboard.exports.exporter import Exporter
 from leaderboard.exports.model_results import ModelResults
 from leaderboard.models.reading import ModelReader
 from leaderboard.store.interface import Store
+from tests.kit.boards import cards, source_over
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.model_track import filled, prompt_sets, prompts, source_of
-from tests.leaderboard.web.synthetic import cards, source_over
 
 SITE = "https://assay.example/"
 KEPT_AT = "https://huggingface.co/datasets/lab/assay-results/tree/" + "c" * 40

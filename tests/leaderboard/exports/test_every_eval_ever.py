@@ -17,6 +17,7 @@ from leaderboard.api.source import Source
 from leaderboard.exports.every_eval_ever import SCHEMA_VERSION, EvalRecord, model_record
 from leaderboard.exports.exporter import Exporter
 from leaderboard.text import portable_name
+from tests.kit.boards import NOW, cards, keep, source_over
 from tests.leaderboard.api.asking import asking, asking_of
 from tests.leaderboard.exports.made_up import (
     SITE,
@@ -29,7 +30,6 @@ from tests.leaderboard.exports.made_up import (
 )
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.model_track import IDS, JUDGES, SET, filled, source_of
-from tests.leaderboard.web.synthetic import NOW, cards, keep, source_over
 
 UUID4 = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 RIGHT = example_fixture.entry_id(example_fixture.RIGHT)

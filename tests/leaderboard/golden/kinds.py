@@ -38,8 +38,8 @@ from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.votes.records import Poll, Vote, poll_path, votes_path
 from leaderboard.votes.results import VoteResults
 from leaderboard.votes.storing import poll_of, read_votes, vote_lines
+from tests.kit.store import MemoryRepository, memory_store
 from tests.leaderboard.golden import samples
-from tests.leaderboard.memory_store import MemoryRepository, memory_store
 
 FOLDER = Path(__file__).parent / "records"
 FIELDS = Path(__file__).parent / "fields.json"

@@ -19,8 +19,8 @@ from leaderboard.ledger.private_records import read_marks
 from leaderboard.publication.results import read_results
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
+from tests.kit.governed import ADA, BOB, OLGA, House, Ticking
 from tests.leaderboard.golden.kinds import FIELDS, KINDS, golden_files
-from tests.leaderboard.house import ADA, BOB, OLGA, House, Ticking
 
 RECORDED = json.loads(FIELDS.read_text())
 EVERY = [(kind, path) for kind in KINDS for path in golden_files(kind)]

@@ -24,9 +24,9 @@ from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
 from leaderboard.trust import Check, TrustReport
-from tests.leaderboard.house import ADA, BOB, CARDS, OLGA, OPEN, House
-from tests.leaderboard.made_records import an_event
-from tests.leaderboard.refusing import refused
+from tests.kit.governed import ADA, BOB, CARDS, OLGA, OPEN, House
+from tests.kit.records import an_event
+from tests.kit.refusals import refused
 
 
 @pytest.fixture

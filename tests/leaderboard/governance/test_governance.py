@@ -17,7 +17,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import read_bans
 from leaderboard.ledger.versions import standing_over
 from leaderboard.states import IN_WORK, State
-from tests.leaderboard.house import ADA, BOB, OLGA, House
+from tests.kit.governed import ADA, BOB, OLGA, House
 
 ACCOUNTS = st.sampled_from([ADA, BOB, OLGA])
 AUTHORS = st.sampled_from([ADA, ADA, BOB])

@@ -14,8 +14,8 @@ from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Status
 from leaderboard.replay import fold
 from leaderboard.states import TRANSITIONS, State
-from tests.leaderboard.house import ADA, BOB, OLGA, House
-from tests.leaderboard.made_records import T0, a_submission, an_event
+from tests.kit.governed import ADA, BOB, OLGA, House
+from tests.kit.records import T0, a_submission, an_event
 
 POLICY = Policy(
     period_days=7,

@@ -10,9 +10,9 @@ from leaderboard.governance.operator_actions import MOST_CHARS, checked_reason
 from leaderboard.governance.rights import ACTIONS, Action, Own, Role, actions, require
 from leaderboard.records import Status
 from leaderboard.states import State, allowed
-from tests.leaderboard.house import ADA, BOB, OLGA, House
-from tests.leaderboard.made_records import T0, a_submission
-from tests.leaderboard.refusing import refused
+from tests.kit.governed import ADA, BOB, OLGA, House
+from tests.kit.records import T0, a_submission
+from tests.kit.refusals import refused
 
 CELLS: dict[State, tuple[str, str]] = {
     State.RECEIVED: ("withdraw", "withdraw"),

@@ -11,8 +11,8 @@ from leaderboard.ledger import audit_log
 from leaderboard.ledger.audit_log import last_hash, read_lines, segments, verify
 from leaderboard.ledger.policy import Policy, bans_file
 from leaderboard.store.interface import Repository
-from tests.leaderboard.house import ADA, BOB, OLGA, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import ADA, BOB, OLGA, House
+from tests.kit.store import memory_store
 from tests.leaderboard.publication.counting import counted
 
 

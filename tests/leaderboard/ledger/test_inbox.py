@@ -17,10 +17,10 @@ from leaderboard.states import State
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store
-from tests.hub.accounts import Account
-from tests.hub.server import running_hub
-from tests.leaderboard.house import ADA, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import ADA, House
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.server import running_hub
+from tests.kit.store import memory_store
 
 
 def scarce() -> Store:

@@ -17,9 +17,9 @@ from leaderboard.ledger.private_records import PRIVATE_ID
 from leaderboard.ledger.versions import standing_over
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Changes, Repository, Store
-from tests.leaderboard.house import ADA, OLGA, House
-from tests.leaderboard.memory_store import memory_store
-from tests.tiers import all_slow_but_one
+from tests.kit.governed import ADA, OLGA, House
+from tests.kit.store import memory_store
+from tests.kit.tiers import all_slow_but_one
 
 Names = Mapping[str, str]  # `old` and `new` to the ids of two versions of one thing
 

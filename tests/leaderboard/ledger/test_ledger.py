@@ -14,9 +14,9 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.replay import fold
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store, transact
-from tests.leaderboard.house import ADA, House
-from tests.leaderboard.made_records import T0, a_submission, an_event
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import ADA, House
+from tests.kit.records import T0, a_submission, an_event
+from tests.kit.store import memory_store
 
 OWN = a_submission(submission_id="grey-00001")
 QUEUED = [an_event(State.RECEIVED), an_event(State.QUEUED)]

@@ -23,8 +23,8 @@ from leaderboard.ledger.private_records import (
 from leaderboard.records import ImagesSeen, ModelCard, Receipt, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
-from tests.leaderboard.house import ADA, OLGA, T0, House, everything
-from tests.leaderboard.made_records import an_event
+from tests.kit.governed import ADA, OLGA, T0, House, everything
+from tests.kit.records import an_event
 
 SECRETS: dict[str, object] = {
     "name": "secretmetric",

@@ -31,10 +31,10 @@ from leaderboard.ledger.queue_file import (
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store
-from tests.leaderboard.house import ADA, BOB, OLGA, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import ADA, BOB, OLGA, House
+from tests.kit.refusals import refused
+from tests.kit.store import memory_store
 from tests.leaderboard.publication.counting import counted
-from tests.leaderboard.refusing import refused
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.records import ImagesSeen, JudgeRun, Kind
 from leaderboard.store.interface import Store, transact
 from leaderboard.trust import PromptControl, TrustReport
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 
 VQA, CLIP, DSG = "vqa/vqa", "clip/clip", "dsg/dsg"
 QUERY = BoardQuery("drawn")

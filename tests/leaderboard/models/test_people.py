@@ -37,7 +37,7 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.store.interface import transact
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 from tests.leaderboard.models.made_up_models import (
     CLIP,
     QUERY,

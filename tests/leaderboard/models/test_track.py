@@ -36,7 +36,7 @@ from leaderboard.publication.model_entries import (
 from leaderboard.records import ImagesSeen, Kind, Submission
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store, transact
-from tests.leaderboard.memory_store import MemoryRepository, memory_store
+from tests.kit.store import MemoryRepository, memory_store
 from tests.leaderboard.models.made_up_models import judge_run
 from tests.leaderboard.web.failing_store import Switch, failing
 

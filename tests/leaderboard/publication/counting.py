@@ -18,8 +18,8 @@ from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Submission
 from leaderboard.store.interface import Repository, Store
-from tests.leaderboard import house as houses
-from tests.leaderboard.house import CARDS, House
+from tests.kit import governed as houses
+from tests.kit.governed import CARDS, House
 
 _DRAWS, _BLOCKS = 40, 20
 

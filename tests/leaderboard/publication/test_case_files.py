@@ -14,8 +14,8 @@ from benchmarks.rated_images import RatedImages, ratings_path
 from benchmarks.schema import Answers
 from leaderboard.publication.item_scores import CaseFiles
 from leaderboard.publication.results import scores_sha256
-from tests.benchmarks.toy import PAIRS, Toy
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
+from tests.kit.toy import PAIRS, Toy
 
 
 class Looked(Toy):

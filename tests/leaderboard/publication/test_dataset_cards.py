@@ -35,10 +35,10 @@ from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.maintenance import create, write_cards
 from leaderboard.store.interface import transact
-from tests.hub.repositories import StoredFile
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.house import ADA, BOB, CARDS, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import ADA, BOB, CARDS, House
+from tests.kit.hub.repositories import StoredFile
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.store import memory_store
 from tests.leaderboard.publication.counting import noisy_house
 from tests.leaderboard.publication.loading import loaded
 

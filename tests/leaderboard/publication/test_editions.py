@@ -21,11 +21,11 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files
 from leaderboard.records import Cost, Kind, RunResult
 from leaderboard.store.interface import Store, check_path
-from tests.benchmarks.toy import Toy
+from tests.kit.boards import NOW, cards, runs_of
+from tests.kit.records import T0, an_event
+from tests.kit.store import memory_store
+from tests.kit.toy import Toy
 from tests.leaderboard.governance.test_quota import PUBLISHED
-from tests.leaderboard.made_records import T0, an_event
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import NOW, cards, runs_of
 
 CARD = Toy.card
 

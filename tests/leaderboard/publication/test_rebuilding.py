@@ -25,8 +25,8 @@ from leaderboard.publication.snapshot import PATH, Board, Snapshot, read_snapsho
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import transact
-from tests.leaderboard.house import ADA, BOB, CARDS, OPEN, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import ADA, BOB, CARDS, OPEN, House
+from tests.kit.store import memory_store
 from tests.leaderboard.publication.counting import counted, noisy_house, shown_of, wrong_in
 
 

@@ -36,11 +36,11 @@ from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Kind, RunResult
 from leaderboard.trust import Check, TrustReport
-from tests.benchmarks.toy import Toy
-from tests.leaderboard.made_records import a_submission
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.web.synthetic import cards, snapshot
+from tests.kit.boards import cards, snapshot
+from tests.kit.records import a_submission
+from tests.kit.refusals import refused
+from tests.kit.store import memory_store
+from tests.kit.toy import Toy
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CARD: Card = Toy.card

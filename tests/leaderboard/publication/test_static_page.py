@@ -21,12 +21,12 @@ from leaderboard.publication.snapshot import PATH, Board, Snapshot, snapshot_byt
 from leaderboard.publication.static_page import MOST_ROWS, STATIC_PATH, static_page
 from leaderboard.rendering import render
 from leaderboard.store.interface import Store
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import METRICS, NOW, cards, keep, snapshot, source_over
+from tests.kit.html import harmless, read
+from tests.kit.site import app_of, served
+from tests.kit.store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.index_fixture import index_view_of
-from tests.leaderboard.web.parsed import harmless, read
-from tests.leaderboard.web.serving import app_of, served
-from tests.leaderboard.web.synthetic import METRICS, NOW, cards, keep, snapshot, source_over
 
 
 def test_it_shows_headlines_as_of_the_snapshot_and_nothing_in_it_runs_or_is_fetched() -> None:

@@ -21,8 +21,8 @@ from leaderboard.ranking import pairs
 from leaderboard.records import Status
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.interface import transact
-from tests.leaderboard.house import ADA, BOB, CARDS, OLGA, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import ADA, BOB, CARDS, OLGA, House
+from tests.kit.store import memory_store
 from tests.leaderboard.publication.counting import counted, noisy_house, shown_of, wrong_in
 
 ON_OPEN: dict[str, Any] = {"benchmarks": ("open",)}

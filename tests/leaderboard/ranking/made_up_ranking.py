@@ -7,7 +7,7 @@ import numpy as np
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.slices import Ranked, Slice, ranked
-from tests.leaderboard.web.synthetic import METRICS, cards
+from tests.kit.boards import METRICS, cards
 
 CARD = cards()["ratings"]
 

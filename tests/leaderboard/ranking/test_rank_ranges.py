@@ -23,7 +23,7 @@ from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.pairs import Pairs, pairs_path, read_pairs
 from leaderboard.ranking.rank_ranges import RankRange, draw_ranks, ordering, rank_ranges
 from leaderboard.ranking.slices import Slice, mean_over_skills
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 from tests.leaderboard.models.made_up_models import cell
 from tests.leaderboard.publication.test_snapshot import CARD, NOW, run
 

@@ -19,7 +19,7 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 from tests.leaderboard.models.made_up_models import cell, metric_card
 
 SKILLS = (None, "count", "color")

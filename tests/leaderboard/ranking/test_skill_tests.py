@@ -14,9 +14,9 @@ from leaderboard.ranking import skill_tests
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.skill_tests import SkillTests
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.synthetic import cards, fill, keep, snapshot
+from tests.kit import boards as synthetic
+from tests.kit.boards import cards, fill, keep, snapshot
+from tests.kit.store import memory_store
 
 CARD = cards()["ratings"]
 

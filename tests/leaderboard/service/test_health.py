@@ -24,8 +24,8 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from leaderboard.store.live.interface import Heartbeat, MemoryLive
-from tests.leaderboard.house import OLGA, T0, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import OLGA, T0, House
+from tests.kit.store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 
 ROOMY = DiskSpace(free_bytes=100 << 30, total_bytes=200 << 30)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,23 +17,17 @@ from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.polling import HealthWatch
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.house import House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import House
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, created, parts_of
+from tests.kit.store import memory_store
 from tests.leaderboard.service.serving import serving
-from tests.leaderboard.store.hub_rig import NAME, created, parts_of
 
 ROOMY = DiskSpace(free_bytes=100 << 30, total_bytes=200 << 30)
 
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with running_hub() as server:
-        yield server
 
 
 @pytest.fixture

@@ -35,8 +35,8 @@ from leaderboard.store.live.wire import (
     SECRET_HEADER,
     checked_secret,
 )
+from tests.kit.processes import free_port
 from tests.leaderboard.service.serving import serving
-from tests.processes import free_port
 
 SECRET = "a-secret-of-the-house"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

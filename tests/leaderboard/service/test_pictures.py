@@ -22,7 +22,7 @@ from benchmarks.sources.client import httpx
 from leaderboard.api import picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.thumbnails import MOST_PIXELS, thumbnail, width_for
-from tests.leaderboard.web.synthetic import cards
+from tests.kit.boards import cards
 
 SECRET = "taken at 48.2082 N"
 

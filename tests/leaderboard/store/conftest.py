@@ -14,16 +14,10 @@ from huggingface_hub.utils import _http
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.repository import HubRepository
-from tests.hub.server import HubServer, running_hub
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, created
+from tests.kit.processes import running
 from tests.leaderboard.store.hub_killing import Dies, dying_writers
-from tests.leaderboard.store.hub_rig import NAME, created
-from tests.processes import running
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with running_hub() as server:
-        yield server
 
 
 @pytest.fixture
@@ -41,7 +35,7 @@ def private(parts: HubParts) -> HubRepository:
 @pytest.fixture
 def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
     """A new store on a Hub in a process of its own, so that its memory is not counted here."""
-    command = [sys.executable, "-m", "tests.hub.server", "--port", "0"]
+    command = [sys.executable, "-m", "tests.kit.hub.server", "--port", "0"]
     root = Path(__file__).resolve().parents[3]
     with running(command, cwd=root, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

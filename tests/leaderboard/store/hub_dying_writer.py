@@ -21,8 +21,8 @@ from leaderboard.store.hub import migration
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes
-from tests.leaderboard.house import House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import House
+from tests.kit.store import memory_store
 
 
 def run(what: str, last: int, folder: str, name: str, hub: tuple[str, str]) -> None:

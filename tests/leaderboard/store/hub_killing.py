@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.hub.server import HubServer
-from tests.leaderboard.store.hub_rig import NAME
-from tests.processes import running
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME
+from tests.kit.processes import running
 
 ROOT = Path(__file__).resolve().parents[3]
 Dies = Callable[[str, int], int]

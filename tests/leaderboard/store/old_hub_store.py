@@ -11,9 +11,9 @@ import zipfile
 from pathlib import Path
 
 from leaderboard.store.hub.multi_repository import PINS
-from tests.hub.repositories import StoredFile, belongs_to_lfs
-from tests.hub.server import HubServer
-from tests.leaderboard.store.hub_rig import NAME
+from tests.kit.hub.repositories import StoredFile, belongs_to_lfs
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME
 
 _ZIP = Path(__file__).parents[1] / "golden" / "stores" / "hub-0.1.0.zip"
 _PARTS = ("scores", "results", "requests", "submissions")

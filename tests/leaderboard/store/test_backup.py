@@ -19,10 +19,10 @@ from leaderboard.store.copying import copy_store
 from leaderboard.store.folder import folder_store
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Repository, Store
-from tests.hub.server import HubServer
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, contents, created, put
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, contents, created, put
+from tests.kit.refusals import refused
+from tests.kit.store import memory_store
 
 Member = tuple[tarfile.TarInfo, bytes]
 Change = Callable[[list[Member]], list[Member]]

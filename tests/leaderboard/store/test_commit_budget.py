@@ -20,9 +20,9 @@ from benchmarks.errors import TransientError
 from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import ConflictError, Store, transact
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, PRIVATE, created, parts_of, put
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.hub_store import NAME, PRIVATE, created, parts_of, put
+from tests.kit.refusals import refused
 
 
 class Seconds:

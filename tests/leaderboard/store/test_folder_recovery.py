@@ -18,8 +18,8 @@ from benchmarks.sources.output import DRAFT, replace_durably
 from leaderboard.store import folder
 from leaderboard.store.folder import FolderRepository, folder_store
 from leaderboard.store.interface import NotFoundError, transact
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import contents, put
+from tests.kit.hub_store import contents, put
+from tests.kit.refusals import refused
 
 OLD = {"one": b"old", "two": b"old"}
 NEW = {"one": b"new", "two": b"new"}

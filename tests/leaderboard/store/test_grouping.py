@@ -24,10 +24,10 @@ from leaderboard.store.interface import (
     transact,
     transact_alone,
 )
-from tests.hub.server import HubServer
-from tests.leaderboard.memory_store import MemoryRepository
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import created, parts_of, put
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import created, parts_of, put
+from tests.kit.refusals import refused
+from tests.kit.store import MemoryRepository
 
 Change = Callable[[], Changes]
 

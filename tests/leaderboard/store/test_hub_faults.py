@@ -21,10 +21,10 @@ from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import NotFoundError, Repository, transact
-from tests.hub.faults import Fault, Weather
-from tests.hub.server import HubServer
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, PRIVATE, created, parts_of, put
+from tests.kit.hub.faults import Fault, Weather
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, PRIVATE, created, parts_of, put
+from tests.kit.refusals import refused
 
 pytestmark = pytest.mark.usefixtures("no_rests")
 LARGE = bytes(range(256)) * 8000

@@ -14,10 +14,10 @@ from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.multi_repository import PINS
 from leaderboard.store.hub.uploads import Operation
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
-from tests.hub.repositories import StoredFile
-from tests.hub.server import HubServer
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, NOWHERE, contents, created, parts_of, put
+from tests.kit.hub.repositories import StoredFile
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, NOWHERE, contents, created, parts_of, put
+from tests.kit.refusals import refused
 
 FILES: dict[str, bytes] = {
     "queue.json": b"q",

@@ -16,11 +16,11 @@ from leaderboard.states import State
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes, Repository, Store
-from tests.hub.server import HubServer
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import contents, parts_of, put
+from tests.kit.store import memory_store
 from tests.leaderboard.store import hub_dying_writer
 from tests.leaderboard.store.hub_killing import KILLED, Dies
-from tests.leaderboard.store.hub_rig import contents, parts_of, put
 
 pytestmark = pytest.mark.slow
 

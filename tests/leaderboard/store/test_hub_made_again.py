@@ -12,11 +12,11 @@ from leaderboard.publication.reader import Reader
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import ConflictError, Store, transact
-from tests.hub.server import HubServer
-from tests.leaderboard.house import House
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, NOWHERE, contents, created, parts_of
+from tests.kit.governed import House
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, NOWHERE, contents, created, parts_of
+from tests.kit.refusals import refused
+from tests.kit.store import memory_store
 
 RESULTS = f"{NAME}-results"
 

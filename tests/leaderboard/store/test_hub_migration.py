@@ -17,12 +17,12 @@ from leaderboard.store.hub.migration import migrate
 from leaderboard.store.hub.multi_repository import PINS
 from leaderboard.store.interface import ConflictError, transact
 from leaderboard.store.opening import StoreName
-from tests.hub.faults import Weather
-from tests.hub.repositories import StoredFile
-from tests.hub.server import HubServer
-from tests.leaderboard.refusing import refused
+from tests.kit.hub.faults import Weather
+from tests.kit.hub.repositories import StoredFile
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, NOWHERE, as_the_hub, contents, parts_of, put
+from tests.kit.refusals import refused
 from tests.leaderboard.store.hub_killing import KILLED, Dies
-from tests.leaderboard.store.hub_rig import NAME, NOWHERE, as_the_hub, contents, parts_of, put
 from tests.leaderboard.store.old_hub_store import add_old_store
 
 SCORES = f"{NAME}-scores"

@@ -26,10 +26,10 @@ from leaderboard.store.hub.uploads import (
 )
 from leaderboard.store.interface import Groups
 from leaderboard.store.opening import StoreName
-from tests.hub.server import HubServer
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, as_the_hub, parts_of, put
-from tests.processes import open_files
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, as_the_hub, parts_of, put
+from tests.kit.processes import open_files
+from tests.kit.refusals import refused
 
 # What was read before
 

@@ -13,11 +13,11 @@ from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import NotFoundError
-from tests.hub.accounts import Account
-from tests.hub.client import api_of
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, PRIVATE, contents, parts_of, put
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.client import api_of
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.hub_store import NAME, PRIVATE, contents, parts_of, put
+from tests.kit.refusals import refused
 
 pytestmark = pytest.mark.usefixtures("no_rests")
 

@@ -13,9 +13,9 @@ from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes, ConflictError, Repository, transact
-from tests.hub.server import HubServer
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, NOWHERE, PRIVATE, contents, parts_of, put
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, NOWHERE, PRIVATE, contents, parts_of, put
+from tests.kit.refusals import refused
 
 
 @pytest.fixture

@@ -24,10 +24,10 @@ from leaderboard.store.interface import (
 )  # fmt: skip
 from leaderboard.store.live.interface import Heartbeat
 from leaderboard.store.pending_changes import PendingChanges
-from tests.hub.server import HubServer
-from tests.leaderboard.memory_store import MemoryRepository, memory_store
-from tests.leaderboard.refusing import refused
-from tests.leaderboard.store.hub_rig import NAME, contents, created, put
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, contents, created, put
+from tests.kit.refusals import refused
+from tests.kit.store import MemoryRepository, memory_store
 
 
 @pytest.fixture(params=["memory", "grouping", "folder", "hub", "hub_joined"])

@@ -11,8 +11,7 @@ from benchmarks.schema import BY_GENERATOR, Card, MeasureInfo, Scale, Selector
 from leaderboard.publication.reader import View
 from leaderboard.publication.results import Published
 from leaderboard.store.interface import Store
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import (
+from tests.kit.boards import (
     NASTY_NAME,
     card_of,
     measured,
@@ -21,6 +20,7 @@ from tests.leaderboard.web.synthetic import (
     submission,
     view_over,
 )
+from tests.kit.store import memory_store
 
 SLOPES = {"Falls": -0.12, "Level": 0.0, "Rises": 0.12}
 """Metric to the change of its correlation a year."""

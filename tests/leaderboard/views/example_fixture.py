@@ -20,9 +20,7 @@ from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.comparison import Behind, ClusterReader, PairScoreReader
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.page import Context
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.parsed import Node, harmless, read
-from tests.leaderboard.web.synthetic import (
+from tests.kit.boards import (
     METRICS,
     NASTY,
     REVISION,
@@ -32,6 +30,8 @@ from tests.leaderboard.web.synthetic import (
     keep,
     site_of,
 )
+from tests.kit.html import Node, harmless, read
+from tests.kit.store import memory_store
 
 __all__ = ["REVISION"]
 N_PROMPTS, N_IMAGES = 30, 4

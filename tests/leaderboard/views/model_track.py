@@ -33,9 +33,9 @@ from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, 
 from leaderboard.records import Cost, ImagesSeen, JudgeRun, ModelCard, SharedImages
 from leaderboard.store.interface import Store
 from leaderboard.web.page import Context
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import card_of, keep, site_of, source_over
+from tests.kit.store import memory_store
 from tests.leaderboard.web.skills_fixture import NASTY, NOW, cards, fill
-from tests.leaderboard.web.synthetic import card_of, keep, site_of, source_over
 
 SET, EMPTY = "made_up_prompts", "unused_prompts"
 TITLES = {"count": "Counting", "count:few": "Counting: few", "count:many": "Counting: many",

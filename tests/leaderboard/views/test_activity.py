@@ -12,10 +12,10 @@ from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
 from leaderboard.rendering import render
 from leaderboard.views.audit_log import Activity, recent_activity
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.parsed import harmless, read
-from tests.leaderboard.web.synthetic import NASTY, NOW, cards
+from tests.kit import boards as synthetic
+from tests.kit.boards import NASTY, NOW, cards
+from tests.kit.html import harmless, read
+from tests.kit.store import memory_store
 
 
 @pytest.fixture(scope="module")

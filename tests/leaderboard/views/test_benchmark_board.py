@@ -25,8 +25,8 @@ from leaderboard.views.benchmark_board import (
 )
 from leaderboard.views.board_tables import pairs
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
-from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.synthetic import SKILLS, chosen, entry_of
+from tests.kit import boards as synthetic
+from tests.kit.boards import SKILLS, chosen, entry_of
 
 LOW_THREE = "tifa,dsg,siglip"
 

@@ -30,11 +30,11 @@ from leaderboard.views.best_of_n import (
     shown_places,
 )
 from leaderboard.views.metric import MetricOnBoards
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import cards, keep, site_of
+from tests.kit.store import memory_store
 from tests.leaderboard.models.made_up_models import CLIP, VQA, metric_card, metric_entry, world
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
-from tests.leaderboard.web.synthetic import cards, keep, site_of
 
 PROMPTS, IMAGES, RATERS = 80, 8, 4
 CARD = metric_card()

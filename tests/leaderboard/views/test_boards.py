@@ -32,9 +32,9 @@ from leaderboard.views.boards import (
     resolve,
     values_of,
 )
-from tests.leaderboard.web import synthetic
+from tests.kit import boards as synthetic
+from tests.kit.boards import METRICS, NASTY, cards, chosen, entry_of
 from tests.leaderboard.web.skills_fixture import PRICE, skills_view_of
-from tests.leaderboard.web.synthetic import METRICS, NASTY, cards, chosen, entry_of
 
 PLCC, SECONDS = "plcc~paper", "cost:seconds"
 KEYS = st.text(st.sampled_from("ab,:@~/ %&=+é“"), min_size=1, max_size=12)

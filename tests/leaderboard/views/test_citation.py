@@ -11,8 +11,8 @@ import yaml
 from leaderboard.publication.reader import Revision
 from leaderboard.views.citation import Citation, CitedAt, model_board_citation, model_citation
 from leaderboard.views.models import ModelsQuery, resolve
+from tests.kit.boards import NASTY
 from tests.leaderboard.views.model_track import IDS, SET, filled, source_of
-from tests.leaderboard.web.synthetic import NASTY
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 COMMIT, KEPT = "c" * 40, "https://huggingface.co/datasets/lab/assay-results/tree/" + "d" * 40

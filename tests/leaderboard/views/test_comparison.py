@@ -47,7 +47,8 @@ from leaderboard.views.comparison import (
     opponents,
     sampled,
 )
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import METRICS, cards, keep, snapshot
+from tests.kit.store import memory_store
 from tests.leaderboard.publication.counting import Counting
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import (
@@ -60,7 +61,6 @@ from tests.leaderboard.views.example_fixture import (
     filled,
     withheld,
 )
-from tests.leaderboard.web.synthetic import METRICS, cards, keep, snapshot
 
 FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
 LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))

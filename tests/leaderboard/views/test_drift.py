@@ -24,12 +24,7 @@ from leaderboard.views.drift import (
 )
 from leaderboard.views.metric import MetricOnBoards, on_boards
 from leaderboard.web.drift import drift_html
-from tests.leaderboard.api.asking import asking_of
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.views.drift_fixture import IDS, MANY, SLOPES, cards, filled, view
-from tests.leaderboard.web.parsed import harmless
-from tests.leaderboard.web.skills_fixture import skills_view_of
-from tests.leaderboard.web.synthetic import (
+from tests.kit.boards import (
     card_of,
     measured,
     publish,
@@ -38,6 +33,11 @@ from tests.leaderboard.web.synthetic import (
     submission,
     view_over,
 )
+from tests.kit.html import harmless
+from tests.kit.store import memory_store
+from tests.leaderboard.api.asking import asking_of
+from tests.leaderboard.views.drift_fixture import IDS, MANY, SLOPES, cards, filled, view
+from tests.leaderboard.web.skills_fixture import skills_view_of
 
 WHOLE = view()
 

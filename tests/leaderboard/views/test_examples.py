@@ -38,7 +38,8 @@ from leaderboard.views.examples import (
     table_of,
 )
 from leaderboard.web.page import Context
-from tests.benchmarks.checks import agreement
+from tests.kit.boards import REVISION, cards, keep, site_of
+from tests.kit.checks import agreement
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.publication.counting import Counting
 from tests.leaderboard.slow_making import Slow
@@ -58,7 +59,6 @@ from tests.leaderboard.views.example_fixture import (
     scores_of,
     withheld,
 )
-from tests.leaderboard.web.synthetic import REVISION, cards, keep, site_of
 
 AT_ONCE = 6
 

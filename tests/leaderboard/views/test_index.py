@@ -31,9 +31,9 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.tables import to_csv
 from leaderboard.text import clean
 from leaderboard.views.index import HEAVIEST, INDEX, IndexChoice, index_table, resolve_index
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import publish, view_over
+from tests.kit.store import memory_store
 from tests.leaderboard.web.index_fixture import NASTY, NOW, REAL, cards, index_view_of, runs_of
-from tests.leaderboard.web.synthetic import publish, view_over
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
 

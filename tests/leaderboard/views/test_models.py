@@ -30,7 +30,7 @@ from leaderboard.views.models import (
 )
 from leaderboard.web.model_place import DECIDING, by_score, part_of, telling
 from leaderboard.web.page import Context
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 from tests.leaderboard.models.made_up_ratings import rated_set
 from tests.leaderboard.views.model_track import (
     EMPTY,

@@ -41,7 +41,7 @@ from leaderboard.views.skills import (
     spent,
 )
 from leaderboard.web.skill_tab import answers_of
-from tests.leaderboard.web import synthetic
+from tests.kit import boards as synthetic
 from tests.leaderboard.web.skills_fixture import FLOPS, PRICE, cards, skills_view_of
 
 

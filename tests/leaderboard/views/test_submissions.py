@@ -31,7 +31,8 @@ from leaderboard.views.submissions import (
 )
 from leaderboard.views.submit import MOST_OWN, SubmitQuery, place_of, wait_words
 from leaderboard.web.page import Context
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, NOW, event, fill, pulse, site_of, submission
+from tests.kit.store import memory_store
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,
@@ -48,7 +49,6 @@ from tests.leaderboard.web.own_submissions import (
     give,
     run_one,
 )
-from tests.leaderboard.web.synthetic import NASTY, NOW, event, fill, pulse, site_of, submission
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from leaderboard.store.interface import Store, transact
 from leaderboard.votes.polls import open_poll
 from leaderboard.votes.records import Ballot, Choice, DrawnImage, GoldPair, Purpose, Shares
 from leaderboard.votes.service import VoteLimits, VotingService
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 from tests.leaderboard.models.made_up_models import NOW, prompt_set, prompts_of
 
 SET = "drawn"

@@ -36,7 +36,7 @@ from leaderboard.votes.revisions import (
     revisions,
 )
 from leaderboard.votes.storing import poll_of, read_votes
-from tests.leaderboard.refusing import refused
+from tests.kit.refusals import refused
 from tests.leaderboard.votes.made_up_polls import (
     OLGA,
     SET,

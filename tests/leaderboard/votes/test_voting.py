@@ -28,8 +28,8 @@ from leaderboard.votes.polls import close_poll
 from leaderboard.votes.records import Ballot, Choice, JournalLine, Purpose, Shares, votes_path
 from leaderboard.votes.service import AHEAD, SIDE, Side, VoteLimits, VotingService
 from leaderboard.votes.storing import read_votes, store_votes, write_poll
+from tests.kit.refusals import refused
 from tests.leaderboard.models.made_up_models import CLIP, VQA, world
-from tests.leaderboard.refusing import refused
 from tests.leaderboard.votes.made_up_polls import OLGA, SET, Booth, Clock, gold_pair, picture, voter
 from tests.leaderboard.web.failing_store import Switch, failing
 

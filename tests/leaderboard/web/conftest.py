@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.leaderboard.web.serving import served
+from tests.kit.site import served
 from tests.leaderboard.web.sites import SITES, App
 
 PATIENCE_MS = 30_000

@@ -19,8 +19,8 @@ from leaderboard.ranking.draws import Draws
 from leaderboard.records import RunResult
 from leaderboard.store.interface import Store
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import NOW, publish, submission
+from tests.kit.boards import NOW, publish, submission
+from tests.kit.store import memory_store
 
 HTML = "<img src=x onerror=alert(1)>"
 METRICS = ("follows people", "noisy", "silent at times", "always alike")

@@ -11,8 +11,7 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.results import Published
 from leaderboard.records import Submission
 from leaderboard.store.interface import Store
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import (
+from tests.kit.boards import (
     NASTY_NAME,
     NOW,
     card_of,
@@ -22,6 +21,7 @@ from tests.leaderboard.web.synthetic import (
     submission,
     view_over,
 )
+from tests.kit.store import memory_store
 
 __all__ = ["METRICS", "NASTY", "NOW", "REAL", "cards", "fill", "index_view_of", "runs_of"]
 NASTY = NASTY_NAME

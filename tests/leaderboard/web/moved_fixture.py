@@ -23,8 +23,7 @@ from leaderboard.records import Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.web.page import Context
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import (
+from tests.kit.boards import (
     METRICS,
     NOW,
     cards,
@@ -36,6 +35,7 @@ from tests.leaderboard.web.synthetic import (
     submission,
     way_to,
 )
+from tests.kit.store import memory_store
 
 BEFORE = "2023-06-01"
 DONE, CAME, LEFT, TOLD = 8, 11, 40, 9

@@ -12,7 +12,7 @@ from leaderboard.ledger.private_records import results_folder
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from tests.leaderboard.web.synthetic import (
+from tests.kit.boards import (
     NASTY,
     NOW,
     event,

@@ -9,7 +9,9 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account, Origin
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import cards, fill
+from tests.kit.site import app_of
+from tests.kit.store import memory_store
 from tests.leaderboard.views import example_fixture, model_track
 from tests.leaderboard.web import (
     families_fixture,
@@ -18,8 +20,6 @@ from tests.leaderboard.web import (
     own_submissions,
     skills_fixture,
 )
-from tests.leaderboard.web.serving import app_of
-from tests.leaderboard.web.synthetic import cards, fill
 
 App = tuple[gr.Blocks, dict[str, Any]]
 ADA = Account(origin=Origin.LOCAL, name="ada")

@@ -9,8 +9,7 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.results import Published
 from leaderboard.records import Cost, Kind, Submission
 from leaderboard.store.interface import Store
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web.synthetic import (
+from tests.kit.boards import (
     NASTY_NAME,
     NOW,
     card_of,
@@ -20,7 +19,8 @@ from tests.leaderboard.web.synthetic import (
     trust,
     view_over,
 )
-from tests.leaderboard.web.synthetic import submission as any_submission
+from tests.kit.boards import submission as any_submission
+from tests.kit.store import memory_store
 
 __all__ = ["NASTY", "NOW", "cards", "fill", "skills_view_of", "submission"]
 NASTY = NASTY_NAME

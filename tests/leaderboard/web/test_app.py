@@ -20,8 +20,8 @@ from leaderboard.store.live.wire import SECRET_HEADER
 from leaderboard.store.opening import StoreName
 from leaderboard.votes.service import VOTES
 from leaderboard.votes.storing import read_votes
+from tests.kit.site import running_app
 from tests.leaderboard.votes.made_up_polls import SET, Booth, voter
-from tests.leaderboard.web.serving import running_app
 
 FIRST, SECOND = "the-first-secret-of-all", "the-second-secret-of-all"
 

@@ -15,10 +15,10 @@ from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store
 from leaderboard.views.audit_log import PER_PAGE, VERIFY_EVERY, AuditLogReader, LedgerQuery, page_of
 from leaderboard.web.pages.status_page import audit_log
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, NOW, event, fill, keep
+from tests.kit.html import Node, parse
+from tests.kit.store import memory_store
 from tests.leaderboard.web.own_submissions import ADA, HELD, NEW, QUEUED, give
-from tests.leaderboard.web.parsed import Node, parse
-from tests.leaderboard.web.synthetic import NASTY, NOW, event, fill, keep
 
 VERIFY = "leaderboard.views.audit_log.verify"
 

@@ -34,12 +34,12 @@ from leaderboard.web.benchmark_below import (
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.components import Values
 from leaderboard.web.pages.docs_page import errata_view
+from tests.kit import boards as synthetic
+from tests.kit.boards import SKILLS
+from tests.kit.html import Node, named, read
+from tests.kit.store import memory_store
 from tests.leaderboard.api.asking import asking
-from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.ranking.made_up_ranking import ranking_of
-from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.parsed import Node, named, read
-from tests.leaderboard.web.synthetic import SKILLS
 
 SITE = "http://localhost/"
 

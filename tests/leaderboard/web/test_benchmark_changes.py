@@ -23,9 +23,9 @@ from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab, changes_html
 from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import submit_parts
+from tests.kit.boards import METRICS, NASTY, NOW, event, keep
+from tests.kit.html import Node, named, parse, read
 from tests.leaderboard.web.moved_fixture import BEFORE, DONE, moved_site, own
-from tests.leaderboard.web.parsed import Node, named, parse, read
-from tests.leaderboard.web.synthetic import METRICS, NASTY, NOW, event, keep
 
 CHANGES = f"./?tab=benchmark:ratings&view=changes&from={BEFORE}"
 EARLIER = CHANGES.replace("changes", "earlier")

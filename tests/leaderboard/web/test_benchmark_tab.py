@@ -31,11 +31,8 @@ from leaderboard.web.board_table import board_table, legend
 from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.metric_parts import share as share_text
 from leaderboard.web.page import Context
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
-from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.parsed import Node, harmless, named, parse, read
-from tests.leaderboard.web.synthetic import (
+from tests.kit import boards as synthetic
+from tests.kit.boards import (
     METRICS,
     NASTY,
     cards,
@@ -45,6 +42,9 @@ from tests.leaderboard.web.synthetic import (
     keep,
     snapshot,
 )
+from tests.kit.html import Node, harmless, named, parse, read
+from tests.kit.store import memory_store
+from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
 
 CARD = cards()["ratings"]
 PLCC, COUNTING, SECONDS = "plcc~paper", "srcc~assay@counting", "cost:seconds"

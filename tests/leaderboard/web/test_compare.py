@@ -24,7 +24,9 @@ from leaderboard.views.compare_query import VIEWS, CompareQuery
 from leaderboard.views.comparison import Opponents, comparison_page, opponents
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, cards, keep, site_of, snapshot
+from tests.kit.html import Node, named, read
+from tests.kit.store import memory_store
 from tests.leaderboard.views.example_fixture import (
     LACKS,
     NOISY,
@@ -40,8 +42,6 @@ from tests.leaderboard.views.example_fixture import (
     scores_of,
     withheld,
 )
-from tests.leaderboard.web.parsed import Node, named, read
-from tests.leaderboard.web.synthetic import NASTY, cards, keep, site_of, snapshot
 
 FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
 LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))

@@ -18,8 +18,8 @@ from leaderboard.store.live.interface import Heartbeat
 from leaderboard.web.guides import FIGURES, FIRST, Guide, figure, guides, slug
 from leaderboard.web.pages.docs_page import benchmark_html, errata_view, guide_html, methods_view
 from leaderboard.web.pages.status_page import MOST_WORKERS, status_view
-from tests.leaderboard.web.parsed import Node, parse, read
-from tests.leaderboard.web.synthetic import NASTY, NOW, cards, pulse
+from tests.kit.boards import NASTY, NOW, cards, pulse
+from tests.kit.html import Node, parse, read
 
 DISK = DiskSpace(free_bytes=50 << 30, total_bytes=100 << 30)
 

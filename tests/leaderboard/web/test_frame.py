@@ -26,12 +26,12 @@ from leaderboard.web.middleware import (
 )
 from leaderboard.web.page import PLACES, all_pages, navigation, place_of
 from tests.conftest import REPOSITORY
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, NOW, cards, fill, source_over
+from tests.kit.html import Node, harmless, read
+from tests.kit.site import app_of, served
+from tests.kit.store import memory_store
 from tests.leaderboard.views import model_track
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.parsed import Node, harmless, read
-from tests.leaderboard.web.serving import app_of, served
-from tests.leaderboard.web.synthetic import NASTY, NOW, cards, fill, source_over
 from tests.leaderboard.web.test_rendering import HOSTILE
 
 PAGES = all_pages()

@@ -10,12 +10,12 @@ import pytest
 
 from leaderboard.governance.authentication import Authentication, AuthenticationMethod, read_sign_in
 from leaderboard.store.interface import Store
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import StubDesk, cards, fill
+from tests.kit.site import Caller, Endpoint, app_of, endpoints, session_of
+from tests.kit.site import served as served_app
+from tests.kit.store import memory_store
 from tests.leaderboard.web.oauth_provider import CLIENT_ID, CLIENT_SECRET
 from tests.leaderboard.web.own_submissions import ADA, HELD, QUEUED, give
-from tests.leaderboard.web.serving import Caller, Endpoint, app_of, endpoints, session_of
-from tests.leaderboard.web.serving import served as served_app
-from tests.leaderboard.web.synthetic import StubDesk, cards, fill
 
 pytestmark = [
     # Gradio looks for a package that only a Space has.

@@ -17,9 +17,9 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.web.live import LiveContent, live_view
 from leaderboard.web.pages.metrics_page import MetricsPlace
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import fill, keep, site_of
+from tests.kit.store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.synthetic import fill, keep, site_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PATIENCE_MS = 30_000

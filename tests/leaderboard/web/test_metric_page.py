@@ -54,12 +54,13 @@ from leaderboard.views.skills import gigaflops_text
 from leaderboard.web.best_of_n import best_of_n_html
 from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import below_html, metric_html, people_html
+from tests.kit import boards as synthetic
+from tests.kit.boards import event, publish, site_of
+from tests.kit.html import Node, harmless, named, read
+from tests.kit.store import memory_store
 from tests.leaderboard.api.asking import asking, asking_of
-from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.views import example_fixture, model_track
 from tests.leaderboard.views.test_best_of_n import models_gain
-from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.parsed import Node, harmless, named, read
 from tests.leaderboard.web.skills_fixture import (
     FLOPS,
     NASTY,
@@ -71,7 +72,6 @@ from tests.leaderboard.web.skills_fixture import (
     runs_of,
     submission,
 )
-from tests.leaderboard.web.synthetic import event, publish, site_of
 
 GOLDEN = Path(__file__).with_name("golden")
 SIGLIP, WITHDRAWN = "made-up-0002/SigLIP-2", "made-up-0040/Withdrawn-1"

@@ -35,11 +35,12 @@ from leaderboard.web.metrics_tab import board_of, legend_of, metrics_tab
 from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import metric_html
 from leaderboard.web.skill_tab import skill_tab
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.web import index_fixture, skills_fixture, synthetic
+from tests.kit import boards as synthetic
+from tests.kit.boards import NOW, cards, publish, site_of, submission, view_over
+from tests.kit.html import Node, parse, read
+from tests.kit.store import memory_store
+from tests.leaderboard.web import index_fixture, skills_fixture
 from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, index_view_of
-from tests.leaderboard.web.parsed import Node, parse, read
-from tests.leaderboard.web.synthetic import NOW, cards, publish, site_of, submission, view_over
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
 ZERO = ",".join(f"{name}:0" for name in REAL)

@@ -58,8 +58,10 @@ from leaderboard.web.model_parts import (
 from leaderboard.web.model_place import DECIDING, place_html
 from leaderboard.web.page import Context, all_pages
 from leaderboard.web.page_metadata import PageMetadata, metadata_of
+from tests.kit.boards import keep
+from tests.kit.html import Node, named, parse
+from tests.kit.store import memory_store
 from tests.leaderboard.golden.samples import VOTE_RESULTS
-from tests.leaderboard.memory_store import memory_store
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,
@@ -84,9 +86,7 @@ from tests.leaderboard.views.model_track import (
     prompt_sets,
     source_of,
 )
-from tests.leaderboard.web.parsed import Node, named, parse
 from tests.leaderboard.web.skills_fixture import NASTY, fill
-from tests.leaderboard.web.synthetic import keep
 
 MEANS = {"low": 2.0, "middle": 3.0, "high": 4.0}
 

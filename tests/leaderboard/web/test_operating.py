@@ -36,7 +36,10 @@ from leaderboard.web.submitting import (
     queue_builtin,
     set_policy,
 )
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, StubDesk, cards, fill, site_of
+from tests.kit.html import Node, parse, read
+from tests.kit.site import Caller, app_of, endpoints, served
+from tests.kit.store import memory_store
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,
@@ -48,9 +51,6 @@ from tests.leaderboard.web.own_submissions import (
     QUEUED,
     give,
 )
-from tests.leaderboard.web.parsed import Node, parse, read
-from tests.leaderboard.web.serving import Caller, app_of, endpoints, served
-from tests.leaderboard.web.synthetic import NASTY, StubDesk, cards, fill, site_of
 
 
 @pytest.fixture

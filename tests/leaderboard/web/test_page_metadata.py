@@ -46,11 +46,11 @@ from leaderboard.web.page_metadata import (
     metadata_of,
     own_metadata,
 )
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, NOW, cards, fill, source_over, submission
+from tests.kit.html import harmless, read
+from tests.kit.site import app_of, served
+from tests.kit.store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.parsed import harmless, read
-from tests.leaderboard.web.serving import app_of, served
-from tests.leaderboard.web.synthetic import NASTY, NOW, cards, fill, source_over, submission
 
 PAGES = {page.path: page for page in all_pages()}
 FIRST, SECOND = "made-up-0000/CLIPScore", "made-up-0001/BLIP2-ITM"

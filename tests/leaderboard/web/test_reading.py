@@ -18,9 +18,9 @@ from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store, transact
-from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.house import CARDS, House
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.governed import CARDS, House
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.store import memory_store
 from tests.leaderboard.publication.counting import Counting, counted, noisy_house
 
 NAME = "lab/board"

@@ -41,7 +41,7 @@ from leaderboard.web.components import (
     ValueCell,
 )
 from tests.conftest import REPOSITORY
-from tests.leaderboard.web.parsed import Node, harmless, named, parse, read
+from tests.kit.html import Node, harmless, named, parse, read
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\"'`\u202eabc\u2066\x00\x1b{{7*7}}{%x%}${y}&amp;"

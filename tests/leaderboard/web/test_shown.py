@@ -40,12 +40,8 @@ from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.model_parts import signature
-from tests.leaderboard.memory_store import memory_store
-from tests.leaderboard.views.example_fixture import place_of
-from tests.leaderboard.views.model_track import entry
-from tests.leaderboard.web import synthetic
-from tests.leaderboard.web.parsed import Node, read
-from tests.leaderboard.web.synthetic import (
+from tests.kit import boards as synthetic
+from tests.kit.boards import (
     ACCOUNTS,
     COPIED,
     METRICS,
@@ -55,6 +51,10 @@ from tests.leaderboard.web.synthetic import (
     cards,
     submission,
 )
+from tests.kit.html import Node, read
+from tests.kit.store import memory_store
+from tests.leaderboard.views.example_fixture import place_of
+from tests.leaderboard.views.model_track import entry
 
 LOOSE = "unsandboxed"
 MET = {SAME_CONTENT: COPIED, SAME_SCORES: SAME, LOOSE: UNSANDBOXED}

@@ -21,11 +21,11 @@ from leaderboard.governance.rights import Action
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.web.submitting import act_on
 from leaderboard.web.widgets import band, or_as_before, or_unread
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NOW, cards, fill, site_of
+from tests.kit.site import REPOSITORY, Caller, app_of, endpoints, served
+from tests.kit.store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import NEW, QUEUED, give
-from tests.leaderboard.web.serving import REPOSITORY, Caller, app_of, endpoints, served
-from tests.leaderboard.web.synthetic import NOW, cards, fill, site_of
 
 HERE = Authentication(AuthenticationMethod.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
@@ -38,7 +38,7 @@ def test_neither_the_site_nor_the_app_imports_torch_or_makes_a_store(
     tmp_path: Path, app: bool
 ) -> None:
     site = (
-        "from tests.leaderboard.web.serving import *; from tests.leaderboard.web.synthetic"
+        "from tests.kit.site import *; from tests.kit.boards"
         " import *; app_of(fill(memory_store()), cards())"
     )
     code = f"import sys; {'import app' if app else site}; assert 'torch' not in sys.modules"

@@ -10,11 +10,11 @@ from leaderboard.views.metrics import MetricsQuery, skill_view
 from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.page import Context
 from leaderboard.web.skill_tab import skill_parts, skill_tab
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import site_of
+from tests.kit.html import Node, named, parse, read
+from tests.kit.store import memory_store
 from tests.leaderboard.web import skills_fixture
-from tests.leaderboard.web.parsed import Node, named, parse, read
 from tests.leaderboard.web.skills_fixture import NASTY
-from tests.leaderboard.web.synthetic import site_of
 
 
 @pytest.fixture(scope="module")

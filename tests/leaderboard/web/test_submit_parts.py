@@ -20,7 +20,9 @@ from leaderboard.web.submission_controls import (
     submit_parts,
 )
 from leaderboard.web.submitting import ModuleForm, send
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NASTY, NOW, StubDesk, fill, site_of
+from tests.kit.html import Node, harmless, read
+from tests.kit.store import memory_store
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,
@@ -36,8 +38,6 @@ from tests.leaderboard.web.own_submissions import (
     give,
     run_one,
 )
-from tests.leaderboard.web.parsed import Node, harmless, read
-from tests.leaderboard.web.synthetic import NASTY, NOW, StubDesk, fill, site_of
 
 SECRET_WORDS = ("batch 59", "careful")
 OWN, CHOSEN, QUEUE, QUOTA = range(4)

@@ -35,9 +35,9 @@ from leaderboard.web.submitting import (
     may_send,
     send,
 )
+from tests.kit.boards import NASTY, StubDesk, ban, site_of
+from tests.kit.html import Node, harmless, parse, read
 from tests.leaderboard.web.own_submissions import ADA, give
-from tests.leaderboard.web.parsed import Node, harmless, parse, read
-from tests.leaderboard.web.synthetic import NASTY, StubDesk, ban, site_of
 
 NAMED = "ada/grey@main"
 COMMIT = f"hub:ada/grey@{'0' * 40}"

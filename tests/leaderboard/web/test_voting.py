@@ -18,7 +18,7 @@ from leaderboard.votes.records import Choice
 from leaderboard.votes.service import VoteLimits
 from leaderboard.web.page import all_pages
 from leaderboard.web.voting import answer_of, routes
-from tests.leaderboard.refusing import refused
+from tests.kit.refusals import refused
 from tests.leaderboard.votes.made_up_polls import OLGA, SET, Booth, voter
 
 HUB = Authentication(AuthenticationMethod.HUB)

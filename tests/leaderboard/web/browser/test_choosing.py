@@ -12,12 +12,12 @@ from playwright.sync_api import Browser, expect
 from benchmarks.registry import load_registry
 from leaderboard.publication.item_scores import CaseFiles
 from leaderboard.service.pictures import Pictures
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import keep
+from tests.kit.site import app_of
+from tests.kit.store import memory_store
 from tests.leaderboard.views.example_fixture import NOISY, RIGHT, entry_id
 from tests.leaderboard.web.conftest import Opener, Serve
 from tests.leaderboard.web.moved_fixture import BEFORE, DONE
-from tests.leaderboard.web.serving import app_of
-from tests.leaderboard.web.synthetic import keep
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Sites = Callable[[str], str]

@@ -21,12 +21,12 @@ from leaderboard.views.addresses import (
     prompt_address,
 )
 from leaderboard.web.page import all_pages
+from tests.kit.tiers import all_slow_but_one
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
 from tests.leaderboard.views.model_track import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.leaderboard.web.conftest import Opener
 from tests.leaderboard.web.families_fixture import FAMILIES
 from tests.leaderboard.web.skills_fixture import NASTY
-from tests.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.browser
 Sites = Callable[[str], str]

@@ -18,12 +18,12 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.submission_service import SandboxAvailability
 from tests.evaluator.submission.generations.made_images import SET, SETS, made
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.boards import NOW, cards, fill
+from tests.kit.site import app_of
+from tests.kit.store import memory_store
 from tests.leaderboard.web.conftest import Serve
 from tests.leaderboard.web.failing_store import Switch, failing
 from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, RUNNING, SAID, give, run_one
-from tests.leaderboard.web.serving import app_of
-from tests.leaderboard.web.synthetic import NOW, cards, fill
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HERE = Authentication(AuthenticationMethod.LOCAL, local="root")

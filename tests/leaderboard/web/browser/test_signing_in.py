@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from leaderboard.ledger.audit_log import read_lines, verify
 from leaderboard.store.folder import folder_store
+from tests.kit.site import running_app
 from tests.leaderboard.web.oauth_provider import Provider, provider
-from tests.leaderboard.web.serving import running_app
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MANIFEST = (

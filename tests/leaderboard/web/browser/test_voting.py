@@ -14,11 +14,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from leaderboard.votes.records import Choice
 from leaderboard.web.page import all_pages
 from leaderboard.web.voting import routes
+from tests.kit.boards import cards
+from tests.kit.site import LOCAL, app_of, served
 from tests.leaderboard.views.model_track import reader_of
 from tests.leaderboard.votes.made_up_polls import SET, Booth
 from tests.leaderboard.web.browser.test_every_page import broken_rules
-from tests.leaderboard.web.serving import LOCAL, app_of, served
-from tests.leaderboard.web.synthetic import cards
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tests.hub.clock import ServerClock, told
-from tests.processes import end, running
+from tests.kit.hub.clock import ServerClock, told
+from tests.kit.processes import end, running
 
 ENDED = {"COMPLETED", "CANCELED", "ERROR", "DELETED"}
 

@@ -15,7 +15,7 @@ from huggingface_hub import (
 )
 from huggingface_hub.utils._http import hf_raise_for_status
 
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
 
 NAME = "lab/board"
 

@@ -26,11 +26,11 @@ from leaderboard.models.pictures import ModelPictures
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.web.site import create_app, launch_options
+from tests.kit.boards import StubDesk, site_of
+from tests.kit.processes import await_answer, free_port, running
 from tests.leaderboard.web.oauth_provider import CLIENT_SECRET
-from tests.leaderboard.web.synthetic import StubDesk, site_of
-from tests.processes import await_answer, free_port, running
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 LOCAL = Authentication(AuthenticationMethod.LOCAL, local="ada")
 _AT = {"server_name": "127.0.0.1", "prevent_thread_lock": True, "quiet": True}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-from tests.hub.messages import Reply, error
+from tests.kit.hub.messages import Reply, error
 
 
 class ServerClock:

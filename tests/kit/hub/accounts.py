@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.hub.messages import Reply, Request, error
-from tests.hub.repositories import Repository
+from tests.kit.hub.messages import Reply, Request, error
+from tests.kit.hub.repositories import Repository
 
 _WRITERS = {"write", "admin"}
 

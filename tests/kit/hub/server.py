@@ -4,7 +4,7 @@ It answers what `huggingface_hub` 2.4 asks when it reads and writes repositories
 with the same paths, headers and error codes. Large files are kept behind a second port, as the Hub
 keeps them in its content network, so that the client has to drop its token on the way.
 
-To try things by hand: `python -m tests.hub.server --port 8700`, and HF_ENDPOINT as it says.
+To try things by hand: `python -m tests.kit.hub.server --port 8700`, and HF_ENDPOINT as it says.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
-from tests.hub.accounts import Account
-from tests.hub.answers import content_network, hub
-from tests.hub.clock import Limit, ServerClock, Tally, commit_limit, request_limit
-from tests.hub.faults import Fault, Faults
-from tests.hub.jobs import Jobs
-from tests.hub.messages import Reply, Request, error
-from tests.hub.repositories import LargeFiles, Repository, StoredFile
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.answers import content_network, hub
+from tests.kit.hub.clock import Limit, ServerClock, Tally, commit_limit, request_limit
+from tests.kit.hub.faults import Fault, Faults
+from tests.kit.hub.jobs import Jobs
+from tests.kit.hub.messages import Reply, Request, error
+from tests.kit.hub.repositories import LargeFiles, Repository, StoredFile
 
 Answer = Callable[["HubServer", Request], Reply]
 
@@ -48,7 +48,7 @@ def listen(
     """Answer on a port of this machine, in threads, until it is shut down."""
     given = {"state": state, "answer": staticmethod(answer), "note": staticmethod(note)}
     server = _Listener(("127.0.0.1", port), type("Handler", (Handler,), given))
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True).start()
     return server
 
 

@@ -14,10 +14,10 @@ from huggingface_hub import HfApi, JobStage
 from huggingface_hub.errors import HfHubHTTPError, RevisionNotFoundError
 from huggingface_hub.utils._http import parse_ratelimit_headers
 
-from tests.hub.accounts import Account
-from tests.hub.client import NAME, api_of, commit, content
-from tests.hub.jobs import AsProcess
-from tests.hub.server import HubServer
+from tests.kit.hub.accounts import Account
+from tests.kit.hub.client import NAME, api_of, commit, content
+from tests.kit.hub.jobs import AsProcess
+from tests.kit.hub.server import HubServer
 
 
 def refused(status: int) -> pytest.RaisesExc[HfHubHTTPError]:

@@ -57,7 +57,7 @@ from leaderboard.trust import (
 )
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.web.page import Context
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 REVISION = "2024-12-01"

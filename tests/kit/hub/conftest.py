@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from huggingface_hub import HfApi
 
-from tests.hub.client import NAME, api_of
-from tests.hub.server import HubServer, running_hub
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with running_hub() as server:
-        yield server
+from tests.kit.hub.client import NAME, api_of
+from tests.kit.hub.server import HubServer
 
 
 @pytest.fixture

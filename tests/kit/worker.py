@@ -38,8 +38,8 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
 from leaderboard.store.live.interface import Heartbeat
 from leaderboard.submission_service import SandboxAvailability, ScoresForm
-from tests.benchmarks.toy import Toy
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
+from tests.kit.toy import Toy
 
 Score = Callable[[int, str], float]
 Files = Mapping[str, bytes]

@@ -13,7 +13,7 @@ from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Changes, Repository
-from tests.hub.server import HubServer
+from tests.kit.hub.server import HubServer
 
 NAME = "lab/assay"
 PRIVATE = f"{NAME}-submissions"

@@ -26,8 +26,8 @@ from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
 from leaderboard.trust import TrustReport
-from tests.benchmarks.toy import Toy
-from tests.leaderboard.memory_store import memory_store
+from tests.kit.store import memory_store
+from tests.kit.toy import Toy
 
 ADA = Account(origin=Origin.HUB, name="ada")
 BOB = Account(origin=Origin.HUB, name="bob")

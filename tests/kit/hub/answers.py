@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, unquote
 
 import yaml
 
-from tests.hub.accounts import Account, proposal_refusal, refusal, sender, write_refusal
-from tests.hub.clock import told
-from tests.hub.jobs import Job
-from tests.hub.messages import Reply, Request, error, json_reply, ranged
-from tests.hub.repositories import (
+from tests.kit.hub.accounts import Account, proposal_refusal, refusal, sender, write_refusal
+from tests.kit.hub.clock import told
+from tests.kit.hub.jobs import Job
+from tests.kit.hub.messages import Reply, Request, error, json_reply, ranged
+from tests.kit.hub.repositories import (
     GITATTRIBUTES,
     LARGE,
     Commit,
@@ -29,7 +29,7 @@ from tests.hub.repositories import (
 )
 
 if TYPE_CHECKING:
-    from tests.hub.server import HubServer
+    from tests.kit.hub.server import HubServer
 
 
 REVISION_NOT_FOUND = "Invalid rev id"
