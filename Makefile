@@ -72,7 +72,7 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 
 # What is locked stays as it is, unless LOCK says otherwise: make lock LOCK="--upgrade-package pillow"
 LOCK ?=
-COMPILE = $(UV) pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK)
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK)
 
 lock: | $(UV) ## resolve requirements*.in into requirements*.txt, pinned and with hashes
 	$(COMPILE) requirements.in -o requirements.txt
