@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,23 +43,37 @@ def completion(text: str = "Yes", **more: Any) -> dict[str, Any]:
         "finish_reason": "stop",
     }
     choice |= {key: more.pop(key) for key in tuple(more) if key in {"finish_reason", "message"}}
-    usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
-    whole = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL, "usage": usage}
+    whole = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL, "usage": USAGE}
     return whole | {"choices": [choice | more.pop("choice", {})]} | more
+
+
+def listing(
+    probabilities: Mapping[str, float] | Sequence[tuple[str, float]], text: str = ""
+) -> dict[str, Any]:
+    """A reply whose first token has these probabilities; by default the first of them was drawn."""
+    pairs = list(probabilities.items() if isinstance(probabilities, Mapping) else probabilities)
+    top = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in pairs]
+    drawn = text or pairs[0][0]
+    place = {"token": drawn, "logprob": math.log(dict(pairs).get(drawn, 1.0)), "top_logprobs": top}
+    return completion(drawn, choice={"logprobs": {"content": [place]}})
+
+
+def images_of(body: Mapping[str, Any]) -> list[Image.Image]:
+    """The images of a request, in their order; its text follows them."""
+    *pictures, words = body["messages"][0]["content"]
+    assert words["type"] == "text"
+    files = (base64.b64decode(one["image_url"]["url"].partition(",")[2]) for one in pictures)
+    return [Image.open(io.BytesIO(file)) for file in files]
 
 
 def honest(body: Mapping[str, Any]) -> dict[str, Any]:
     """What a model says, with probabilities where they are asked for."""
-    picture, words = body["messages"][0]["content"]
-    data = base64.b64decode(picture["image_url"]["url"].partition(",")[2])
-    found = log_probabilities(Image.open(io.BytesIO(data)), words["text"])
-    best = max(found, key=lambda word: found[word])
+    (image,) = images_of(body)
+    known = log_probabilities(image, body["messages"][0]["content"][-1]["text"])
+    ranked = sorted(((word, math.exp(p)) for word, p in known.items()), key=lambda one: -one[1])
     if not body.get("logprobs"):
-        return completion(best)
-    ranked = sorted(found.items(), key=lambda one: -one[1])[: body["top_logprobs"]]
-    listed = [{"token": word, "logprob": p, "bytes": None} for word, p in ranked]
-    place = {"token": best, "logprob": found[best], "top_logprobs": listed}
-    return completion(best, choice={"logprobs": {"content": [place]}})
+        return completion(ranked[0][0])
+    return listing(ranked[: body["top_logprobs"]])
 
 
 Behaviour = Callable[[Mapping[str, Any]], Any]
@@ -74,6 +89,7 @@ class ChatServer:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     most_at_once: int = 0
+    address: str = ""  # up to the version
     _now: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,9 +113,41 @@ def chat_server(
     """A server, and its address up to the version."""
     server = ChatServer(behaviour)
     with serving([Route(path, server.answer, methods=["POST"]), *more]) as address:
-        yield server, f"{address}/v1"
+        server.address = f"{address}/v1"
+        yield server, server.address
 
 
+@dataclass
+class ChatRooms:
+    """One HTTP server with an address for each test, so that late requests reach no other test."""
+
+    address: str
+    rooms: dict[str, ChatServer] = field(default_factory=dict)
+
+    def add(self) -> ChatServer:
+        """An honest chat server at an address of its own."""
+        name = f"room-{len(self.rooms)}"
+        self.rooms[name] = ChatServer(address=f"{self.address}/{name}/v1")
+        return self.rooms[name]
+
+
+@contextmanager
+def chat_rooms() -> Iterator[ChatRooms]:
+    """Start the HTTP server, without a room yet."""
+    rooms = ChatRooms("")
+
+    async def answer(request: Request) -> Response:
+        return await rooms.rooms[request.path_params["room"]].answer(request)
+
+    with serving([Route("/{room}/v1/chat/completions", answer, methods=["POST"])]) as address:
+        rooms.address = address
+        yield rooms
+
+
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 10}
+"""Of every reply here."""
+REPLY_USD = (1000 * 2.0 + 10 * 8.0) / 1e6
+"""What one of them costs."""
 PRICES = f'[endpoint.models."{MODEL}"]\ninput_usd = 2.0\noutput_usd = 8.0\n'
 
 

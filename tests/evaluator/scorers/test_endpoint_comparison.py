@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,12 +27,14 @@ from evaluator.scoring.engine import run_plan
 from evaluator.trust import order_figures
 from tests.evaluator.scorers.chat_server import (
     MODEL,
+    REPLY_USD,
     ChatServer,
-    chat_server,
     completion,
-    endpoints_file,
+    images_of,
+    listing,
 )
 from tests.evaluator.scorers.common import refusal
+from tests.kit.pictures import encoded
 
 PROMPT = "a white square"
 
@@ -42,22 +42,28 @@ PROMPT = "a white square"
 def row_of(**options: Any) -> ScorerRow:
     """A row of the family."""
     own = {
-        "method": "compare", "endpoint": "here", "model": MODEL, "reading": "log_odds",
+        "method": "compare",
+        "endpoint": "here",
+        "model": MODEL,
+        "reading": "log_odds",
         "question": "Which shows {prompt}, A or B?",
-    }  # fmt: skip
+    }
     return ScorerRow(
-        name="judge", family="endpoint_comparison", title="Judge", summary="Asks.", formula="A or B",
-        source="this test", options=own | options,
-    )  # fmt: skip
+        name="judge",
+        family="endpoint_comparison",
+        title="Judge",
+        summary="Asks.",
+        formula="A or B",
+        source="this test",
+        options=own | options,
+    )
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    with chat_server() as (server, address):
-        path = endpoints_file(tmp_path, address)
-        monkeypatch.setenv("ASSAY_ENDPOINTS", str(path))
-        server.behaviour = brighter
-        yield server
+def compared(served: ChatServer) -> ChatServer:
+    """The chat server of a judge of brightness."""
+    served.behaviour = brighter
+    return served
 
 
 def grey(level: int) -> Image.Image:
@@ -66,18 +72,7 @@ def grey(level: int) -> Image.Image:
 
 def levels(body: Mapping[str, Any]) -> list[float]:
     """Mean grey of the images of a request, in their order."""
-    *pictures, words = body["messages"][0]["content"]
-    assert words["type"] == "text"
-    files = (base64.b64decode(one["image_url"]["url"].partition(",")[2]) for one in pictures)
-    return [float(np.asarray(Image.open(io.BytesIO(file))).mean()) for file in files]
-
-
-def listing(probabilities: Mapping[str, float]) -> dict[str, Any]:
-    """A reply whose first token is one of these."""
-    top = [{"token": token, "logprob": math.log(p)} for token, p in probabilities.items()]
-    said = next(iter(probabilities))
-    place = {"token": said, "logprob": math.log(probabilities[said]), "top_logprobs": top}
-    return completion(said, choice={"logprobs": {"content": [place]}})
+    return [float(np.asarray(image).mean()) for image in images_of(body)]
 
 
 def brighter(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,15 +90,13 @@ def verdicts(row: ScorerRow, *pairs: tuple[int, int]) -> list[Verdict]:
 
 
 def test_a_margin_is_the_log_odds_of_the_answers_and_changes_sign_with_the_order(
-    served: ChatServer,
+    compared: ChatServer,
 ) -> None:
     there, back = verdicts(row_of(), (200, 100), (100, 200))
-    assert there.score == pytest.approx(2.0, abs=1e-9) and back.score == pytest.approx(
-        -2.0, abs=1e-9
-    )
-    assert [len(found.answers) for found in (there, back)] == [1, 1]
-    assert len(served.bodies) == 2  # An order is a request of its own.
-    assert sorted(levels(body) for body in served.bodies) == [[100, 200], [200, 100]]
+    assert [there.score, back.score] == pytest.approx([2.0, -2.0], abs=1e-9)
+    assert [len(verdict.answers) for verdict in (there, back)] == [1, 1]
+    assert len(compared.bodies) == 2  # An order is a request of its own.
+    assert sorted(levels(body) for body in compared.bodies) == [[100, 200], [200, 100]]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +110,9 @@ def test_a_margin_is_the_log_odds_of_the_answers_and_changes_sign_with_the_order
     ],
 )
 def test_an_answer_that_is_not_listed_is_bounded_by_the_last_and_never_a_silent_tie(
-    served: ChatServer, listed: dict[str, float], margin: float
+    compared: ChatServer, listed: dict[str, float], margin: float
 ) -> None:
-    served.behaviour = lambda _: listing(listed)
+    compared.behaviour = lambda _: listing(listed)
     (found,) = verdicts(row_of(), (1, 2))
     assert found.score == pytest.approx(margin, nan_ok=True)
     assert bool(found.problem) == math.isnan(margin)
@@ -139,31 +132,25 @@ def test_an_answer_that_is_not_listed_is_bounded_by_the_last_and_never_a_silent_
     ],
 )
 def test_words_are_read_strictly_and_kept_as_evidence(
-    served: ChatServer, reply: dict[str, Any], margin: float
+    compared: ChatServer, reply: dict[str, Any], margin: float
 ) -> None:
-    served.behaviour = lambda _: reply
+    compared.behaviour = lambda _: reply
     (found,) = verdicts(row_of(reading="words", max_tokens=8), (1, 2))
     assert found.score == pytest.approx(margin, nan_ok=True)
     assert found.answers[0].valid != math.isnan(margin)
 
 
-def test_a_server_that_ignores_probabilities_ends_the_run(served: ChatServer) -> None:
-    served.behaviour = lambda _: completion("A")
+def test_a_server_that_ignores_probabilities_ends_the_run(compared: ChatServer) -> None:
+    compared.behaviour = lambda _: completion("A")
     with refusal("logprobs_ignored", "here", kind=PlatformError):
         verdicts(row_of(), (1, 2))
-
-
-def png(level: int) -> bytes:
-    stream = io.BytesIO()
-    grey(level).save(stream, "PNG")
-    return stream.getvalue()
 
 
 def column(row: ScorerRow, folder: Path) -> ScoreColumn:
     """Four images of one prompt, each brighter than the one before."""
     asked = Comparisons.of(
         Questions(
-            images={f"i{n}": partial(png, 60 * n) for n in range(4)},
+            images={f"i{n}": partial(encoded, grey(60 * n)) for n in range(4)},
             texts={"t": PROMPT},
             pairs=tuple(Pair(f"p{n}", f"i{n}", "t") for n in range(4)),
         ),
@@ -174,16 +161,16 @@ def column(row: ScorerRow, folder: Path) -> ScoreColumn:
     return asked.column(run_plan(plan, asked.questions, source, ShardFolder(folder, "run")))
 
 
-def test_a_run_asks_both_orders_and_a_rerun_nothing(served: ChatServer, tmp_path: Path) -> None:
+def test_a_run_asks_both_orders_and_a_rerun_nothing(compared: ChatServer, tmp_path: Path) -> None:
     first = column(row_of(), tmp_path / "first")
     assert first.overall.is_monotonic_increasing and first.margins is not None
-    assert len(served.bodies) == len(first.margins) == 12
+    assert len(compared.bodies) == len(first.margins) == 12
     assert first.answers is not None and len(first.answers) == 12
-    assert first.cost.usd == pytest.approx(12 * (1000 * 2.0 + 10 * 8.0) / 1e6)
-    served.behaviour = lambda _: Response(status_code=410)
+    assert first.cost.usd == pytest.approx(12 * REPLY_USD)
+    compared.behaviour = lambda _: Response(status_code=410)
     again = column(row_of(), tmp_path / "again")
     assert again.overall.equals(first.overall) and again.cost.usd == first.cost.usd
-    assert len(served.bodies) == 12
+    assert len(compared.bodies) == 12
 
 
 def by_place(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,12 +191,12 @@ def half_nonsense(body: Mapping[str, Any]) -> dict[str, Any]:
     [(by_brightness, (1.0, 0.5, 0)), (by_place, (0.0, 1.0, 0)), (half_nonsense, (0.0, 1.0, 6))],
 )
 def test_what_both_orders_say_tells_an_honest_judge_from_one_of_places(
-    served: ChatServer,
+    compared: ChatServer,
     tmp_path: Path,
     behaviour: Callable[[Mapping[str, Any]], Any],
     figures: tuple[float, float, int],
 ) -> None:
-    served.behaviour = behaviour
+    compared.behaviour = behaviour
     found = column(row_of(reading="words", max_tokens=8), tmp_path / "run")
     assert found.margins is not None
     orders = order_figures(found.margins)

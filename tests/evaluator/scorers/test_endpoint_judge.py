@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,177 +33,161 @@ from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import run_plan
 from tests.evaluator.raw_server import dripping_body, dripping_header, endless_body, raw_server
-from tests.evaluator.scorers.chat_server import (
-    KEY,
-    MODEL,
-    WORDS,
-    ChatServer,
-    chat_server,
-    completion,
-    endpoints_file,
-    honest,
-    log_probabilities,
-)
+from tests.evaluator.scorers import chat_server as chat
+from tests.evaluator.scorers.chat_server import ChatRooms, ChatServer, completion, endpoints_file
 from tests.evaluator.scorers.common import refusal
+from tests.evaluator.scorers.tiny_towers import photo
 
 QUESTION = 'Does this figure show "{prompt}"? Please answer Yes or No.'
+PROMPTS = ["a red cube", "two dogs", "a cat on a mat"]
+RATING = {"reading": "rating", "high": 5.0, "low": 1.0, "max_tokens": 64}
+CHOICE = {"reading": "choice", "choices": {"good": 1.0, "poor": 0.0}, "max_tokens": 4}
+AWAY = "endpoint_unavailable"
+NAN = math.nan
 
 
 def row_of(**options: Any) -> ScorerRow:
     """A row of the family."""
-    own = {"endpoint": "here", "model": MODEL, "question": QUESTION, "reading": "probability"}
+    own = {"endpoint": "here", "model": chat.MODEL, "question": QUESTION, "reading": "probability"}
     return ScorerRow(
-        name="judge", family="endpoint_judge", title="Judge", summary="Asks.", formula="P(Yes)",
-        source="this test", options=own | options,
-    )  # fmt: skip
+        name="judge",
+        family="endpoint_judge",
+        title="Judge",
+        summary="Asks.",
+        formula="P(Yes)",
+        source="this test",
+        options=own | options,
+    )
 
 
 def pictures(count: int, side: int = 8) -> list[Image.Image]:
     """Images of which no two are equal."""
-    made = np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
-    return [Image.fromarray(one) for one in made]
+    pixels = np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
+    return [Image.fromarray(values) for values in pixels]
 
 
-def png(image: Image.Image) -> bytes:
-    """An image as a file."""
-    stream = io.BytesIO()
-    image.save(stream, "PNG")
-    return stream.getvalue()
-
-
-PROMPTS = ["a red cube", "two dogs", "a cat on a mat"]
-
-
-@pytest.fixture
-def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds that were waited, were it not for the test."""
-    waited: list[float] = []
-    patient = partial(ChatEndpoint, sleep=waited.append)
-    monkeypatch.setattr("evaluator.scorers.families.endpoint_judge.ChatEndpoint", patient)
-    return waited
-
-
-@pytest.fixture
-def served(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rests: list[float]
-) -> Iterator[ChatServer]:
-    with chat_server() as (server, address):
-        path = endpoints_file(tmp_path, address, key_variable="JUDGE_KEY")
-        monkeypatch.setenv("ASSAY_ENDPOINTS", str(path))
-        monkeypatch.setenv("JUDGE_KEY", KEY)
-        monkeypatch.setenv("HF_TOKEN", "hf_of_somebody")
-        yield server
+def things(count: int) -> tuple[list[Image.Image], list[str]]:
+    """Images with a prompt each."""
+    return pictures(count), [f"thing {n}" for n in range(count)]
 
 
 def verdicts(row: ScorerRow, images: list[Image.Image], prompts: list[str]) -> list[Verdict]:
     """Of each image with its prompt."""
     scorer: Any = load_scorer(row, Runtime()).scorer
     ready = [scorer.prepare(image) for image in images]
-    return [of_image[0] for of_image in scorer.score_texts(ready, [[one] for one in prompts])]
+    return [of_image[0] for of_image in scorer.score_texts(ready, [[text] for text in prompts])]
+
+
+def verdict(**options: Any) -> Verdict:
+    """Of one image with its prompt."""
+    return verdicts(row_of(**options), pictures(1), PROMPTS[:1])[0]
+
+
+def always(response: Any) -> Any:
+    """A server that answers everything with the same."""
+    return lambda _: response
+
+
+def spent_usd(folder: Path) -> float:
+    return ReplyCache(folder / "replies.sqlite").spent_usd("here")
 
 
 def test_a_probability_is_summed_over_the_ways_to_write_the_answer(served: ChatServer) -> None:
     images = pictures(3)
-    found = verdicts(row_of(), images, PROMPTS)
-    for verdict, image, prompt in zip(found, images, PROMPTS, strict=True):
-        said = log_probabilities(image, QUESTION.replace("{prompt}", prompt))
-        assert verdict.score == pytest.approx(math.exp(said["Yes"]) + math.exp(said[" yes"]))
-        assert verdict.answers[0].raw in WORDS
+    for scored, image, prompt in zip(
+        verdicts(row_of(), images, PROMPTS), images, PROMPTS, strict=True
+    ):
+        known = chat.log_probabilities(image, QUESTION.replace("{prompt}", prompt))
+        assert scored.score == pytest.approx(math.exp(known["Yes"]) + math.exp(known[" yes"]))
+        assert scored.answers[0].raw in chat.WORDS
     body = served.bodies[0]
     assert (body["temperature"], body["seed"], body["max_tokens"]) == (0.0, 0, 1)
     assert (body["logprobs"], body["top_logprobs"]) == (True, 20)
-    assert served.keys == {f"Bearer {KEY}"}
+    assert served.keys == {f"Bearer {chat.KEY}"}
 
 
 @pytest.mark.parametrize(
     ("listed", "score"),
     [
-        ({"No": math.log(0.9995)}, 0.0),
-        ({"No": math.log(0.9)}, math.nan),
-        ({"Perhaps": math.log(0.9)}, math.nan),
-        ({"YES": math.log(0.25), "No": math.log(0.75)}, 0.25),
-        ([("Yes", math.log(0.8)), ("No", math.log(0.1)), ("Yes", math.log(0.01))], 0.81),
+        ([("No", 0.9995)], 0.0),
+        ([("No", 0.9)], NAN),
+        ([("Perhaps", 0.9)], NAN),
+        ([("YES", 0.25), ("No", 0.75)], 0.25),
+        ([("Yes", 0.8), ("No", 0.1), ("Yes", 0.01)], 0.81),
     ],
 )
 def test_an_answer_that_is_not_listed_is_nought_or_missing_and_one_written_alike_counts_twice(
-    served: ChatServer, listed: dict[str, float] | list[tuple[str, float]], score: float
+    served: ChatServer, listed: list[tuple[str, float]], score: float
 ) -> None:
-    pairs = listed if isinstance(listed, list) else listed.items()
-    top = [{"token": token, "logprob": p} for token, p in pairs]
-    place = {"token": "No", "logprob": 0.0, "top_logprobs": top}
-    served.behaviour = lambda _: completion("No", choice={"logprobs": {"content": [place]}})
-    (found,) = verdicts(row_of(), pictures(1), PROMPTS[:1])
-    assert found.score == pytest.approx(score, nan_ok=True)
-    assert bool(found.problem) == math.isnan(score)
+    served.behaviour = always(chat.listing(listed, "No"))
+    scored = verdict()
+    assert scored.score == pytest.approx(score, nan_ok=True)
+    assert bool(scored.problem) == math.isnan(score)
 
 
-RATING = {"reading": "rating", "high": 5.0, "low": 1.0, "max_tokens": 64}
-CHOICE = {"reading": "choice", "choices": {"good": 1.0, "poor": 0.0}, "max_tokens": 4}
-REPLIES: list[tuple[str, dict[str, Any], dict[str, Any], float]] = [
-    ("object", RATING, completion('{"why": "it fits", "score": 4.5}'), 4.5),
-    ("in prose", RATING, completion('I say {"score": 3} and mean it'), 3.0),
-    ("two that differ", RATING, completion('{"score": 3} or {"score": 4}'), math.nan),
-    ("out of range", RATING, completion('{"score": 7}'), math.nan),
-    ("a word", RATING, completion('{"score": "five"}'), math.nan),
-    ("no object", RATING, completion("It is fine."), math.nan),
-    ("no object, a number", RATING, completion("Score (1-10): 7"), math.nan),
-    ("huge", RATING, completion('{"score": 1' + "0" * 400 + "}"), math.nan),
-    ("nothing", RATING, completion(message={"role": "assistant", "content": None}), math.nan),
-    ("cut", RATING, completion('{"score": 4}', finish_reason="length"), math.nan),
-    ("filtered", RATING, completion("", finish_reason="content_filter"), math.nan),
-    ("word", CHOICE, completion(" Good. "), 1.0),
-    ("other word", CHOICE, completion("poor"), 0.0),
-    ("both words", CHOICE, completion("good or poor"), math.nan),
-    (
-        "refused", CHOICE, completion(message={"role": "a", "content": None, "refusal": "I may not"}),
-        math.nan,
-    ),
-]  # fmt: skip
+def without_content(**message: str) -> dict[str, Any]:
+    return completion(message={"role": "assistant", "content": None, **message})
 
 
 @pytest.mark.parametrize(
-    ("options", "reply", "score"), [one[1:] for one in REPLIES], ids=[one[0] for one in REPLIES]
+    ("options", "reply", "score"),
+    [
+        pytest.param(RATING, completion('{"why": "it fits", "score": 4.5}'), 4.5, id="object"),
+        pytest.param(RATING, completion('I say {"score": 3} and mean it'), 3.0, id="in prose"),
+        pytest.param(RATING, completion('{"score": 3} or {"score": 4}'), NAN, id="two"),
+        pytest.param(RATING, completion('{"score": 7}'), NAN, id="out of range"),
+        pytest.param(RATING, completion('{"score": "five"}'), NAN, id="a word"),
+        pytest.param(RATING, completion("Score (1-10): 7"), NAN, id="no object"),
+        pytest.param(RATING, completion('{"score": 1' + "0" * 400 + "}"), NAN, id="huge"),
+        pytest.param(RATING, without_content(), NAN, id="nothing"),
+        pytest.param(RATING, completion('{"score": 4}', finish_reason="length"), NAN, id="cut"),
+        pytest.param(RATING, completion("", finish_reason="content_filter"), NAN, id="filtered"),
+        pytest.param(CHOICE, completion(" Good. "), 1.0, id="word"),
+        pytest.param(CHOICE, completion("poor"), 0.0, id="other word"),
+        pytest.param(CHOICE, completion("good or poor"), NAN, id="both words"),
+        pytest.param(CHOICE, without_content(refusal="I may not"), NAN, id="refused"),
+    ],
 )
 def test_a_reply_in_words_is_read_strictly_and_kept_as_evidence(
     served: ChatServer, options: dict[str, Any], reply: dict[str, Any], score: float
 ) -> None:
-    served.behaviour = lambda _: reply
-    (found,) = verdicts(row_of(**options), pictures(1), PROMPTS[:1])
-    assert found.score == pytest.approx(score, nan_ok=True)
-    assert bool(found.problem) == math.isnan(score)
+    served.behaviour = always(reply)
+    scored = verdict(**options)
+    assert scored.score == pytest.approx(score, nan_ok=True)
+    assert bool(scored.problem) == math.isnan(score)
     (choice,) = reply["choices"]
     filtered = choice["finish_reason"] if choice["finish_reason"] == "content_filter" else ""
-    said = choice["message"]["content"] or choice["message"].get("refusal") or filtered
-    assert found.answers[0].raw == said
-    assert found.answers[0].valid == (not math.isnan(score))
+    text = choice["message"]["content"] or choice["message"].get("refusal") or filtered
+    assert scored.answers[0].raw == text
+    assert scored.answers[0].valid == (not math.isnan(score))
     assert "logprobs" not in served.bodies[0]
 
 
 def test_evidence_is_bounded_and_the_rest_is_told_by_its_hash(served: ChatServer) -> None:
-    served.behaviour = lambda _: completion("x" * 50_000)
-    (found,) = verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
-    assert len(found.answers[0].raw) < LONGEST_KEPT + 100
-    assert "sha256:" in found.answers[0].raw
+    served.behaviour = always(completion("x" * 50_000))
+    (answer,) = verdict(**RATING).answers
+    assert len(answer.raw) < LONGEST_KEPT + 100
+    assert "sha256:" in answer.raw
+
+
+# What is kept and paid
 
 
 def test_a_second_run_asks_nothing_and_gives_the_same(served: ChatServer, tmp_path: Path) -> None:
-    images = pictures(30)
-    prompts = [f"thing {n}" for n in range(30)]
-    first = verdicts(row_of(), images, prompts)
+    first = verdicts(row_of(), *things(30))
     assert len(served.bodies) == 30
-    served.behaviour = lambda _: Response(status_code=410)  # The model is retired.
-    assert verdicts(row_of(), images, prompts) == first
+    served.behaviour = always(Response(status_code=410))  # The model is retired.
+    assert verdicts(row_of(), *things(30)) == first
     assert len(served.bodies) == 30
-    with sqlite3.connect(tmp_path / "replies.sqlite") as kept:
+    file = tmp_path / "replies.sqlite"
+    with closing(sqlite3.connect(file)) as kept:
         rows = kept.execute("select request, reply, usd from replies").fetchall()
-        ((spent,),) = kept.execute("select usd from spending").fetchall()
-    assert spent == pytest.approx(30 * rows[0][2])
-    assert len(rows) == 30
-    assert {usd for *_, usd in rows} == {(1000 * 2.0 + 10 * 8.0) / 1e6}
-    assert json.loads(rows[0][1])["model"] == MODEL
+    assert spent_usd(tmp_path) == pytest.approx(30 * chat.REPLY_USD)
+    assert [usd for *_, usd in rows] == [chat.REPLY_USD] * 30
+    assert json.loads(rows[0][1])["model"] == chat.MODEL
     assert not any("base64" in request for request, *_ in rows)
-    assert KEY not in (tmp_path / "replies.sqlite").read_bytes().decode("latin-1")
-    assert (tmp_path / "replies.sqlite").stat().st_mode & 0o077 == 0
+    assert chat.KEY not in file.read_bytes().decode("latin-1")
+    assert file.stat().st_mode & 0o077 == 0
 
 
 ABSURD = {
@@ -212,12 +195,8 @@ ABSURD = {
     "a list": "[]",
     "no choice": '{"choices": []}',
     "a choice of another type": '{"choices": [7]}',
-    "1e30 tokens": json.dumps(
-        completion("yes") | {"usage": {"prompt_tokens": 1e30, "completion_tokens": 1}}
-    ),
-    "negative tokens": json.dumps(
-        completion("yes") | {"usage": {"prompt_tokens": -5, "completion_tokens": 1}}
-    ),
+    "1e30 tokens": json.dumps(completion(usage=chat.USAGE | {"prompt_tokens": 1e30})),
+    "negative tokens": json.dumps(completion(usage=chat.USAGE | {"prompt_tokens": -5})),
 }
 
 
@@ -225,19 +204,17 @@ ABSURD = {
 def test_a_kept_reply_that_is_no_reply_is_asked_for_again_and_replaced(
     served: ChatServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str
 ) -> None:
-    def run() -> list[Verdict]:
-        return verdicts(row_of(), pictures(1), PROMPTS[:1])
-
-    first = run()
+    first = verdict()
     with closing(sqlite3.connect(tmp_path / "replies.sqlite")) as kept, kept:
         kept.execute("update replies set reply = ?", (content,))
     caplog.clear()
-    assert run() == first
-    assert [one.levelname for one in caplog.records if "kept" in one.message] == ["WARNING"]
-    assert run() == first
+    assert verdict() == first
+    assert [record.levelname for record in caplog.records if "kept" in record.message] == [
+        "WARNING"
+    ]
+    assert verdict() == first
     assert len(served.bodies) == 2
-    spent = ReplyCache(tmp_path / "replies.sqlite").spent_usd("here")
-    assert spent == pytest.approx(2 * (1000 * 2.0 + 10 * 8.0) / 1e6)
+    assert spent_usd(tmp_path) == pytest.approx(2 * chat.REPLY_USD)
 
 
 @pytest.mark.parametrize(
@@ -253,92 +230,166 @@ def test_another_question_is_another_request(served: ChatServer, change: dict[st
 def test_a_run_has_the_price_of_its_replies_and_a_rerun_the_same(
     served: ChatServer, tmp_path: Path
 ) -> None:
-    images = {f"i{n}": png(image) for n, image in enumerate(pictures(4))}
-    pairs = tuple(Pair(f"p{n}", f"i{n // 2}", f"t{n % 2}") for n in range(8))
     questions = Questions(
-        images={name: partial(bytes, data) for name, data in images.items()},
+        images={f"i{n}": partial(photo, n) for n in range(4)},
         texts={f"t{n}": prompt for n, prompt in enumerate(PROMPTS)},
-        pairs=pairs,
+        pairs=tuple(Pair(f"p{n}", f"i{n // 2}", f"t{n % 2}") for n in range(8)),
     )
-    one_usd = (1000 * 2.0 + 10 * 8.0) / 1e6
 
     def column(name: str) -> ScoreColumn:
-        source = ModelSource(row_of(), Runtime())
         shards = ShardFolder(tmp_path / name, "fingerprint")
         plan = ScoringPlan.of(questions, b"seed")
-        return run_plan(plan, questions, source, shards)
+        return run_plan(plan, questions, ModelSource(row_of(), Runtime()), shards)
 
     first = column("first")
-    assert first.cost.usd == pytest.approx(8 * one_usd)
-    assert first.cost.usd_per_1000_pairs == pytest.approx(1000 * one_usd)
-    endpoints_file(tmp_path, find_endpoint("here").address, budget_usd=0.0)
-    again = column("second")  # From what is kept, and not paid for.
-    assert again.cost.usd == first.cost.usd
+    assert first.cost.usd == pytest.approx(8 * chat.REPLY_USD)
+    assert first.cost.usd_per_1000_pairs == pytest.approx(1000 * chat.REPLY_USD)
+    endpoints_file(tmp_path, served.address, budget_usd=0.0)
+    assert column("second").cost.usd == first.cost.usd  # From what is kept, and not paid for.
     assert column("first").cost.usd == first.cost.usd  # From its shards.
     assert len(served.bodies) == 8
 
 
 def test_equal_requests_of_a_batch_are_one(served: ChatServer) -> None:
-    images = [*pictures(1), *pictures(1), *pictures(1)]
-    found = verdicts(row_of(), images, ["a cube"] * 3)
+    first, second, third = verdicts(row_of(), pictures(1) * 3, ["a cube"] * 3)
     assert len(served.bodies) == 1
-    assert found[0] == found[1] == found[2]
+    assert first == second == third
 
 
 def test_images_are_scaled_to_the_longest_side_and_never_enlarged(served: ChatServer) -> None:
     scorer: Any = load_scorer(row_of(longest_side=100), Runtime()).scorer
-    sizes = [(400, 200), (50, 20), (1000, 3)]
-    assert [scorer.prepare(Image.new("RGB", size)).size for size in sizes] == [
-        (100, 50), (50, 20), (100, 1),
-    ]  # fmt: skip
+    for before, after in (
+        ((400, 200), (100, 50)),
+        ((50, 20), (50, 20)),
+        ((1000, 3), (100, 1)),
+    ):
+        assert scorer.prepare(Image.new("RGB", before)).size == after
 
 
-USAGE = {"prompt_tokens": 1000, "completion_tokens": 10}
-HICCUPS: dict[str, tuple[Any, float]] = {
-    "too many": (Response(status_code=429, headers={"retry-after": "7"}), 7.0),
-    "too many for an hour": (Response(status_code=429, headers={"retry-after": "3600"}), 120.0),
-    "too many, in words": (Response(status_code=429, headers={"retry-after": "later"}), 2.0),
-    "away": (PlainTextResponse("bad gateway", status_code=502), 2.0),
-    "slow": (Response(status_code=408), 2.0),
-    "no JSON": (PlainTextResponse("<html>hello</html>"), 2.0),
-    "a list": (PlainTextResponse("[1, 2]"), 2.0),
-    "no choices": (PlainTextResponse(json.dumps(completion() | {"choices": []})), 2.0),
-    "no number": (PlainTextResponse('{"choices": [{"message": {"content": NaN}}]}'), 2.0),
-    "half a body": (Response('{"choi', headers={"content-length": "60"}), 2.0),
-    "absurd counts": (JSONResponse(completion(usage=USAGE | {"prompt_tokens": 10**400})), 2.0),
-    "counts of 10^305": (
-        JSONResponse(completion(usage=USAGE | {"completion_tokens": 10**305})),
-        2.0,
-    ),
-    "one token too many": (
-        JSONResponse(completion(usage=USAGE | {"prompt_tokens": 10**9 + 1})),
-        2.0,
-    ),
+# What an endpoint may answer instead of a reply
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer that is no reply, and what follows from it."""
+
+    response: Any
+    rest_s: float | None = None  # Where it happens once: the request is made again after so long.
+    asked: int = 0  # Where it always happens: requests for a pair, which then has no score.
+    ends: str = ""  # Where it always happens: the code of the error that ends a run.
+
+    @property
+    def kind(self) -> type[AssayError]:
+        """Of the error that ends a run."""
+        return TransientError if self.ends == AWAY else PlatformError
+
+
+def text(content: str, status: int = 200) -> Response:
+    return PlainTextResponse(content, status_code=status)
+
+
+def in_charset(charset: str, status: int) -> Response:
+    """An error in what is no character set, though Python has a codec of that name."""
+    header = {"content-type": f"text/plain; charset={charset}"}
+    return Response(b"aGVsbG8=", status, headers=header)
+
+
+def busy(retry_after: str) -> Response:
+    return Response(status_code=429, headers={"retry-after": retry_after})
+
+
+def counted(**counts: int) -> Response:
+    return JSONResponse(completion(usage=chat.USAGE | counts))
+
+
+def sampled_alone() -> dict[str, Any]:
+    """A reply with the probability of the token that was drawn, and of no other."""
+    place = {"token": "No", "logprob": -0.4, "top_logprobs": []}
+    return completion(choice={"logprobs": {"content": [place]}})
+
+
+REFUSED = text(json.dumps({"error": f"bad image; key {chat.KEY}"}), 400)
+LONG = completion("y" * 120_000, usage={"prompt_tokens": 10**6, "completion_tokens": 10**5})
+FAULTS = {
+    "busy": Fault(busy("7"), rest_s=7.0, ends=AWAY),
+    "busy for an hour": Fault(busy("3600"), rest_s=120.0),
+    "busy, in words": Fault(busy("later"), rest_s=2.0),
+    "busy, in a list": Fault(text("[1]", 429), rest_s=2.0, ends=AWAY),
+    "away": Fault(text("bad gateway", 502), rest_s=2.0, ends=AWAY),
+    "slow": Fault(Response(status_code=408), rest_s=2.0),
+    "no JSON": Fault(text("<html>hello</html>"), rest_s=2.0, asked=2),
+    "a list": Fault(text("[1, 2]"), rest_s=2.0),
+    "no choices": Fault(text(json.dumps(completion() | {"choices": []})), rest_s=2.0),
+    "no number": Fault(text('{"choices": [{"message": {"content": NaN}}]}'), rest_s=2.0),
+    "half a body": Fault(Response('{"choi', headers={"content-length": "60"}), rest_s=2.0),
+    "absurd counts": Fault(counted(prompt_tokens=10**400), rest_s=2.0),
+    "counts of 10^305": Fault(counted(completion_tokens=10**305), rest_s=2.0),
+    "one token too many": Fault(counted(prompt_tokens=10**9 + 1), rest_s=2.0),
+    "refused": Fault(REFUSED, asked=1, ends="endpoint_refused"),
+    "refused in base64": Fault(in_charset("base64", 400), asked=1),
+    "refused in hex": Fault(in_charset("hex", 400), asked=1),
+    "refused in zlib": Fault(in_charset("zlib", 400), asked=1),
+    "endless": Fault(completion("y" * 10**6), asked=1),
+    "no access": Fault(text(f"no: {chat.KEY}", 401), ends="endpoint_refused"),
+    "no access, in a list": Fault(text('[{"error": "no"}]', 401), ends="endpoint_refused"),
+    "no access, in base64": Fault(in_charset("base64", 401), ends="endpoint_refused"),
+    "no access, in Latin-1": Fault(Response(b'{"error": "\xe9"}', 403), ends="endpoint_refused"),
+    "no model": Fault(text("?", 404), ends="endpoint_refused"),
+    "another model": Fault(completion(model="other"), ends="model_exchanged"),
+    "no probabilities": Fault(completion(), ends="logprobs_ignored"),
+    "the drawn token alone": Fault(sampled_alone(), ends="logprobs_ignored"),
+    "no usage": Fault(completion(usage=None), ends="usage_untold"),
 }
 
 
-@pytest.mark.parametrize(("hiccup", "rest"), HICCUPS.values(), ids=HICCUPS)
+def faults(chosen: Any) -> Any:
+    """Parametrise by the faults that have some consequence."""
+    return pytest.mark.parametrize(
+        "fault", [pytest.param(one, id=name) for name, one in FAULTS.items() if chosen(one)]
+    )
+
+
+@faults(lambda fault: fault.rest_s)
 def test_an_endpoint_that_fails_for_once_is_asked_again(
-    served: ChatServer, rests: list[float], hiccup: Response, rest: float
+    served: ChatServer, rests: list[float], fault: Fault
 ) -> None:
-    served.first = [hiccup]
-    (found,) = verdicts(row_of(), pictures(1), PROMPTS[:1])
-    assert 0 < found.score < 1
+    served.first = [fault.response]
+    assert 0 < verdict().score < 1
     assert len(served.bodies) == 2
-    assert rest in rests
+    assert fault.rest_s in rests
+
+
+@faults(lambda fault: fault.asked)
+def test_a_pair_that_gets_no_reply_has_no_score_and_the_reason(
+    served: ChatServer, fault: Fault
+) -> None:
+    served.behaviour = always(fault.response)
+    scored = verdict(**RATING)
+    assert math.isnan(scored.score)
+    assert scored.problem
+    assert chat.KEY not in scored.problem
+    assert len(served.bodies) == fault.asked
+
+
+@faults(lambda fault: fault.ends)
+def test_what_no_request_can_pass_ends_the_run(served: ChatServer, fault: Fault) -> None:
+    served.behaviour = always(fault.response)
+    with refusal(fault.ends, "here", kind=fault.kind) as caught:
+        verdicts(row_of(), *things(40))
+    assert chat.KEY not in str(caught.value)
+    assert len(served.bodies) <= 3 * 8 * 2  # It did not go on through all of them.
 
 
 def test_counts_of_tokens_that_are_none_cost_as_much_as_the_dearest(
     served: ChatServer, tmp_path: Path
 ) -> None:
-    endpoints_file(tmp_path, find_endpoint("here").address, concurrency=1)
+    endpoints_file(tmp_path, served.address, concurrency=1)
     reply = completion('{"score": 3}')
-    served.first = [reply, reply | {"usage": USAGE | {"prompt_tokens": 10**305}}]
-    served.behaviour = lambda _: reply
-    found = verdicts(row_of(**RATING), pictures(2), PROMPTS[:2])
-    assert [one.score for one in found] == [3.0, 3.0]
-    spent = ReplyCache(tmp_path / "replies.sqlite").spent_usd("here")
-    assert spent == pytest.approx(3 * (1000 * 2.0 + 10 * 8.0) / 1e6)
+    served.first = [reply, reply | {"usage": chat.USAGE | {"prompt_tokens": 10**305}}]
+    served.behaviour = always(reply)
+    first, second = verdicts(row_of(**RATING), pictures(2), PROMPTS[:2])
+    assert (first.score, second.score) == (3.0, 3.0)
+    assert spent_usd(tmp_path) == pytest.approx(3 * chat.REPLY_USD)
 
 
 @pytest.mark.parametrize("answer", [dripping_header, dripping_body], ids=["header", "body"])
@@ -346,9 +397,9 @@ def test_an_endpoint_that_answers_too_slowly_is_away(
     served: ChatServer, tmp_path: Path, answer: Any
 ) -> None:
     with raw_server(answer) as address:
-        endpoints_file(tmp_path, address, timeout_s=0.5, attempts=2)
-        with refusal("endpoint_unavailable", "here", kind=TransientError):
-            verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
+        endpoints_file(tmp_path, address, timeout_s=0.2, attempts=2)
+        with refusal(AWAY, "here", kind=TransientError):
+            verdict(**RATING)
 
 
 def test_of_a_reply_without_an_end_no_more_is_read_than_may_be(
@@ -356,146 +407,65 @@ def test_of_a_reply_without_an_end_no_more_is_read_than_may_be(
 ) -> None:
     with raw_server(endless_body) as address:
         endpoints_file(tmp_path, address)
-        (found,) = verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
-    assert math.isnan(found.score) and "long" in found.problem
-
-
-def always(response: Response) -> Any:
-    return lambda _: response
-
-
-def as_charset(charset: str, status: int) -> Response:
-    """An error in what is no character set, though Python has a codec of that name."""
-    said = {"content-type": f"text/plain; charset={charset}"}
-    return Response(b"aGVsbG8=", status, headers=said)
-
-
-REFUSED = PlainTextResponse(json.dumps({"error": f"bad image; key {KEY}"}), status_code=400)
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "asked"),
-    [
-        (always(REFUSED), 1),
-        *((always(as_charset(name, 400)), 1) for name in ("base64", "hex", "zlib")),
-        (always(HICCUPS["no JSON"][0]), 2),
-        (lambda _: completion("y" * 10**6), 1),
-    ],
-    ids=["refused", "base64", "hex", "zlib", "nonsense", "endless"],
-)
-def test_a_pair_that_gets_no_reply_has_no_score_and_the_reason(
-    served: ChatServer, behaviour: Any, asked: int
-) -> None:
-    served.behaviour = behaviour
-    (found,) = verdicts(row_of(**RATING), pictures(1), PROMPTS[:1])
-    assert math.isnan(found.score)
-    assert found.problem
-    assert KEY not in found.problem
-    assert len(served.bodies) == asked
-
-
-SAMPLED = {"logprobs": {"content": [{"token": "No", "logprob": -0.4, "top_logprobs": []}]}}
-ENDS: list[tuple[str, Any, str, type[AssayError]]] = [
-    ("no access", always(PlainTextResponse(f"no: {KEY}", 401)), "endpoint_refused", PlatformError),
-    ("no model", always(PlainTextResponse("?", 404)), "endpoint_refused", PlatformError),
-    ("exchanged", lambda _: completion(model="other"), "model_exchanged", PlatformError),
-    ("no probabilities", lambda _: completion(), "logprobs_ignored", PlatformError),
-    (
-        "a list",
-        always(PlainTextResponse('[{"error": "no"}]', 401)),
-        "endpoint_refused",
-        PlatformError,
-    ),
-    ("no charset", always(as_charset("base64", 401)), "endpoint_refused", PlatformError),
-    ("latin", always(Response(b'{"error": "\xe9"}', 403)), "endpoint_refused", PlatformError),
-    ("all refused", always(REFUSED), "endpoint_refused", PlatformError),
-    ("no usage", lambda _: completion(usage=None), "usage_untold", PlatformError),
-    ("only what it said", lambda _: completion(choice=SAMPLED), "logprobs_ignored", PlatformError),
-    (
-        "busy, in a list",
-        always(PlainTextResponse("[1]", 429)),
-        "endpoint_unavailable",
-        TransientError,
-    ),
-    ("busy", always(HICCUPS["too many"][0]), "endpoint_unavailable", TransientError),
-    ("away", always(HICCUPS["away"][0]), "endpoint_unavailable", TransientError),
-]
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "code", "kind"), [one[1:] for one in ENDS], ids=[one[0] for one in ENDS]
-)
-def test_what_no_request_can_pass_ends_the_run(
-    served: ChatServer, behaviour: Any, code: str, kind: type[AssayError]
-) -> None:
-    served.behaviour = behaviour
-    with refusal(code, "here", kind=kind) as caught:
-        verdicts(row_of(), pictures(40), [f"thing {n}" for n in range(40)])
-    assert KEY not in str(caught.value)
-    assert len(served.bodies) <= 3 * 8 * 2  # It did not go on through all of them.
+        scored = verdict(**RATING)
+    assert math.isnan(scored.score) and "long" in scored.problem
 
 
 def test_a_spent_budget_stops_a_run_which_goes_on_where_it_stopped(
     served: ChatServer, tmp_path: Path
 ) -> None:
-    address = find_endpoint("here").address
-    one_usd = (1000 * 2.0 + 10 * 8.0) / 1e6
-    images, prompts = pictures(20), [f"thing {n}" for n in range(20)]
-    endpoints_file(tmp_path, address, budget_usd=10 * one_usd)
+    endpoints_file(tmp_path, served.address, budget_usd=10 * chat.REPLY_USD)
     with refusal("budget_spent", "here", kind=PlatformError):
-        verdicts(row_of(), images, prompts)
-    asked = len(served.bodies)
-    assert 10 <= asked <= 10 + 8  # Requests that were under way before the first price was known.
-    endpoints_file(tmp_path, address, budget_usd=30 * one_usd)
-    assert len(verdicts(row_of(), images, prompts)) == 20
+        verdicts(row_of(), *things(20))
+    # Requests that were under way before the first price was known.
+    assert 10 <= len(served.bodies) <= 10 + 8
+    endpoints_file(tmp_path, served.address, budget_usd=30 * chat.REPLY_USD)
+    assert len(verdicts(row_of(), *things(20))) == 20
     assert len(served.bodies) == 20
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        *(PlainTextResponse("no", status) for status in (400, 413, 415, 422)),
-        PlainTextResponse("<html>"),
-        JSONResponse(completion("y" * 120_000)),
+        *(text("no", status) for status in (400, 413, 415, 422)),
+        text("<html>"),
+        JSONResponse(LONG),
     ],
     ids=["400", "413", "415", "422", "no reply", "too long"],
 )
 def test_a_request_that_was_refused_for_good_is_not_made_again_by_a_second_run(
     served: ChatServer, answer: Response
 ) -> None:
-    images = pictures(3)
-    refused = PROMPTS[0]
-
     def behave(body: Any) -> Any:
-        return answer if refused in body["messages"][0]["content"][1]["text"] else honest(body)
+        words = body["messages"][0]["content"][1]["text"]
+        return answer if PROMPTS[0] in words else chat.honest(body)
 
     served.behaviour = behave
-    first = verdicts(row_of(), images, PROMPTS)
-    assert [math.isnan(one.score) for one in first] == [True, False, False]
+    first = verdicts(row_of(), pictures(3), PROMPTS)
+    assert [math.isnan(scored.score) for scored in first] == [True, False, False]
     asked = len(served.bodies)
     served.behaviour = always(Response(status_code=404))  # The model is retired.
-    assert repr(verdicts(row_of(), images, PROMPTS)) == repr(first)
+    assert repr(verdicts(row_of(), pictures(3), PROMPTS)) == repr(first)
     assert len(served.bodies) == asked
 
 
 def test_while_nothing_is_answered_no_refusal_is_kept_and_what_is_can_be_removed(
     served: ChatServer, tmp_path: Path
 ) -> None:
-    images = pictures(2)
+    both = pictures(2), PROMPTS[:2]
     served.behaviour = always(REFUSED)
-    verdicts(row_of(), images[:1], PROMPTS[:1])
-    served.behaviour = honest
-    (found,) = verdicts(row_of(), images[:1], PROMPTS[:1])
-    assert not math.isnan(found.score)
+    verdict()
+    served.behaviour = chat.honest
+    assert not math.isnan(verdict().score)
     served.behaviour = always(REFUSED)
-    verdicts(row_of(), images, PROMPTS[:2])
+    verdicts(row_of(), *both)
     asked = len(served.bodies)
-    verdicts(row_of(), images, PROMPTS[:2])
+    verdicts(row_of(), *both)
     assert len(served.bodies) == asked
     with closing(sqlite3.connect(tmp_path / "replies.sqlite")) as kept, kept:
         kept.execute("delete from refusals")
-    served.behaviour = honest
-    assert not any(math.isnan(one.score) for one in verdicts(row_of(), images, PROMPTS[:2]))
+    served.behaviour = chat.honest
+    assert not any(math.isnan(scored.score) for scored in verdicts(row_of(), *both))
 
 
 def test_a_run_that_is_stopped_refuses_nothing_for_good(served: ChatServer) -> None:
@@ -506,23 +476,19 @@ def test_a_run_that_is_stopped_refuses_nothing_for_good(served: ChatServer) -> N
     assert not caught.value.of_the_request
 
 
-LONG = completion("y" * 120_000, usage={"prompt_tokens": 10**6, "completion_tokens": 10**5})
-
-
 @pytest.mark.parametrize(
     ("answer", "budget_usd", "asked"),
     [
         (JSONResponse(LONG), 10.0, 1 + 4),  # 2.8 USD each, as their usage tells
-        (PlainTextResponse("<html>"), 0.00208 * 4, 1 + 3),  # as dear as the one that is kept
+        (text("<html>"), 4 * chat.REPLY_USD, 1 + 3),  # as dear as the one that is kept
     ],
     ids=["too long", "no reply"],
 )
 def test_paid_replies_that_cannot_be_used_count_in_a_new_process(
     served: ChatServer, tmp_path: Path, answer: Response, budget_usd: float, asked: int
 ) -> None:
-    address = find_endpoint("here").address
-    endpoints_file(tmp_path, address, budget_usd=budget_usd, concurrency=1)
-    images, prompts = pictures(60), [f"thing {n}" for n in range(60)]
+    endpoints_file(tmp_path, served.address, budget_usd=budget_usd, concurrency=1)
+    images, prompts = things(60)
     verdicts(row_of(), images[:1], prompts[:1])
     served.behaviour = always(answer)
     with refusal("budget_spent", "here", kind=PlatformError):
@@ -530,12 +496,12 @@ def test_paid_replies_that_cannot_be_used_count_in_a_new_process(
     assert len(served.bodies) == asked
 
 
-def test_nothing_goes_where_a_redirect_leads(served: ChatServer) -> None:
-    with chat_server() as (elsewhere, address):
-        there = f"{address}/chat/completions"
-        served.behaviour = always(Response(status_code=307, headers={"location": there}))
-        with refusal("endpoint_redirects", "here", there, kind=PlatformError):
-            verdicts(row_of(), pictures(1), PROMPTS[:1])
+def test_nothing_goes_where_a_redirect_leads(served: ChatServer, rooms: ChatRooms) -> None:
+    elsewhere = rooms.add()
+    there = f"{elsewhere.address}/chat/completions"
+    served.behaviour = always(Response(status_code=307, headers={"location": there}))
+    with refusal("endpoint_redirects", "here", there, kind=PlatformError):
+        verdict()
     assert (len(served.bodies), elsewhere.bodies) == (1, [])
 
 
@@ -548,54 +514,55 @@ def test_a_run_that_ends_waits_for_nobody_who_waits(
 ) -> None:
     def behave(body: Any) -> Response:
         if body["messages"][0]["content"][-1]["text"] == "busy":
-            return Response(status_code=429, headers={"retry-after": "120"})
+            return busy("120")
         time.sleep(0.3)
         return Response(status_code=401)
 
     served.behaviour = behave
-    address = find_endpoint("here").address
-    endpoints_file(tmp_path, address, requests_per_minute=per_minute)
+    endpoints_file(tmp_path, served.address, requests_per_minute=per_minute)
     (image,) = pictures(1)
-    requests = [ChatRequest((image,), text, 1) for text in texts]
+    requests = [ChatRequest((image,), words, 1) for words in texts]
     started = time.monotonic()
     with refusal("endpoint_refused", "here", kind=PlatformError):
-        ChatEndpoint(find_endpoint("here"), MODEL).ask(requests)
+        ChatEndpoint(find_endpoint("here"), chat.MODEL).ask(requests)
     assert time.monotonic() - started < 60
+
+
+# Files of endpoints, and rows
 
 
 @pytest.mark.parametrize("variable", ["", "JUDGE_KEY"])
 def test_without_a_key_no_token_of_the_hub_is_sent(
     served: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    endpoints_file(tmp_path, find_endpoint("here").address, key_variable=variable)
+    endpoints_file(tmp_path, served.address, key_variable=variable)
     if variable:
         monkeypatch.delenv(variable)
         with refusal("endpoint_key_missing", "JUDGE_KEY"):
-            verdicts(row_of(), pictures(1), PROMPTS[:1])
+            verdict()
         return
-    verdicts(row_of(), pictures(1), PROMPTS[:1])
+    verdict()
     assert served.keys == {"Bearer none"}
 
 
-BAD: list[tuple[str, str]] = [
-    ("endpoint = [", ""),
-    ("", "endpoint"),
-    ('[[endpoint]]\nname = "x"\naddress = "ftp://x"\nbudget_usd = -1\n', "budget_usd"),
-    ('[[endpoint]]\nname = "x"\naddress = "http://x"\nbudget_usd = 1\nkey = "sk-1"\n', "key"),
-    (
-        '[[endpoint]]\nname = "x"\naddress = "http://x/v1"\nbudget_usd = 1\n'
-        "[endpoint.models.m]\ninput_usd = 1\noutput_usd = 1\n" * 2,
-        "twice",
-    ),
-]
+TABLE = '[[endpoint]]\nname = "x"\naddress = "http://x/v1"\nbudget_usd = 1\n'
 
 
-@pytest.mark.parametrize(("text", "named"), BAD)
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("endpoint = [", ""),
+        ("", "endpoint"),
+        (TABLE.replace("http:", "ftp:").replace("= 1", "= -1"), "budget_usd"),
+        (TABLE + 'key = "sk-1"\n', "key"),
+        ((TABLE + "[endpoint.models.m]\ninput_usd = 1\noutput_usd = 1\n") * 2, "twice"),
+    ],
+)
 def test_a_file_of_endpoints_is_refused_with_what_is_wrong(
-    tmp_path: Path, text: str, named: str
+    tmp_path: Path, content: str, named: str
 ) -> None:
     path = tmp_path / "endpoints.toml"
-    path.write_text(text)
+    path.write_text(content)
     with refusal("bad_endpoints", named) as caught:
         read_endpoints(path)
     assert "sk-1" not in str(caught.value)
@@ -619,9 +586,8 @@ def test_what_is_missing_is_told_by_name(
 def test_a_fingerprint_tells_servers_and_models_apart_and_no_budgets(
     served: ChatServer, tmp_path: Path
 ) -> None:
-    address = find_endpoint("here").address
     first = fingerprint_of(row_of(), Runtime())
-    endpoints_file(tmp_path, address, budget_usd=5.0, concurrency=2)
+    endpoints_file(tmp_path, served.address, budget_usd=5.0, concurrency=2)
     assert fingerprint_of(row_of(), Runtime()) == first
     endpoints_file(tmp_path, "http://127.0.0.1:9/v1")
     assert fingerprint_of(row_of(), Runtime()) != first
@@ -638,15 +604,14 @@ def test_a_fingerprint_tells_servers_and_models_apart_and_no_budgets(
     ],
 )
 def test_rows_that_cannot_be_asked_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(PlatformError, check=lambda error: error.code == "bad_scorer_row"):
+    with refusal("bad_scorer_row", kind=PlatformError):
         load_scorer(row_of(**wrong), Runtime())
 
 
 def test_a_judge_behind_an_api_has_no_weights(served: ChatServer) -> None:
-    row = row_of().model_copy(
-        update={"checkpoints": {"model": load_rows()["pickscore"].checkpoints["model"]}}
-    )
-    with pytest.raises(PlatformError, check=lambda error: error.code == "bad_scorer_row"):
+    checkpoints = {"model": load_rows()["pickscore"].checkpoints["model"]}
+    row = row_of().model_copy(update={"checkpoints": checkpoints})
+    with refusal("bad_scorer_row", kind=PlatformError):
         FAMILY.load(row, EndpointJudgeOptions(**row.options), Runtime())
 
 
@@ -668,5 +633,5 @@ def test_an_unusable_file_of_replies_stops_before_anything_is_paid(
 ) -> None:
     (tmp_path / "replies.sqlite").write_bytes(b"no database" * 100)
     with refusal("replies_unusable", "replies.sqlite", kind=PlatformError):
-        verdicts(row_of(), pictures(1), PROMPTS[:1])
+        verdict()
     assert served.bodies == []
