@@ -1,5 +1,6 @@
 # Two commands matter: `make demo` and `make test`. Everything else is a part of them.
-PYTHON ?= python3.11
+# The oldest Python that is there; another one by PYTHON=python3.13, in a checkout without .venv.
+PYTHON ?= $(firstword $(foreach minor,11 12 13 14,$(shell command -v python3.$(minor))) python3)
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
@@ -8,7 +9,7 @@ SERVE ?= 1
 PORT ?= 7860
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types unit slow covered known audit lock docs coverage sbom space release images clean
+.PHONY: help demo test test-all more nightly lint types unit slow covered processors dispatch known audit lock docs coverage sbom space release images clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -16,9 +17,28 @@ help: ## list the commands
 demo: $(VENV)/.installed ## evaluate the bundled scorers on the demo split and serve the app (SERVE=0: do not serve)
 	PORT=$(PORT) $(BIN)/python -m evaluator demo --store $(STORE) $(if $(filter 0,$(SERVE)),--no-serve,--serve)
 
-test: lint types known unit ## lint, types, known defects of packages, and the tests of ten minutes
+# Runs every part, whatever fails first, and ends with one line. A part is a target of its own.
+define every
++@failed=""; for part in $(1); do \
+  $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
+done; \
+if [ -z "$$failed" ]; then echo "make $@: all parts passed: $(1)."; else \
+  echo "make $@: FAILED:$$failed. Run one again with 'make PART', failed tests with '$(BIN)/python -m pytest --last-failed -n 0 -m \"\"'."; \
+  exit 1; \
+fi
+endef
 
-test-all: test slow covered ## the same and all other tests: strangers' code, crashes, documents, browsers, published figures
+test: $(VENV)/.installed-dev ## lint, types, known defects of packages, and the tests of six minutes
+	$(call every,$(TEST))
+
+test-all: $(VENV)/.installed-dev ## the same and all other tests: untrusted code, crashes, documents, browsers, published figures
+	$(call every,$(TEST) $(MORE))
+
+more: $(VENV)/.installed-dev # what CI runs after `make test`
+	$(call every,$(MORE) dispatch)
+
+TEST := lint types known unit
+MORE := slow covered
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -37,13 +57,25 @@ COVER := --cov --cov-report= --cov-fail-under=0
 
 unit slow: export PYTHONDONTWRITEBYTECODE = # empty: processes that tests start need not compile anew
 
+# Both halves run, whatever fails in the first.
 unit: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(COVER) $(MEASURED)
-	$(BIN)/python -m pytest $(OTHERS)
+	@code=0; set -x; $(BIN)/python -m pytest $(COVER) $(MEASURED) || code=1; \
+	$(BIN)/python -m pytest $(OTHERS) || code=1; exit $$code
 
 slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m slow $(COVER) --cov-append $(MEASURED)
-	$(BIN)/python -m pytest -m slow $(OTHERS)
+	@code=0; set -x; $(BIN)/python -m pytest -m slow $(COVER) --cov-append $(MEASURED) || code=1; \
+	$(BIN)/python -m pytest -m slow $(OTHERS) || code=1; exit $$code
+
+processors: $(VENV)/.installed-dev ## the numeric tests under other kernels, threads and instruction sets
+	$(BIN)/python -m tools.processors
+
+# The one setting that everybody runs: it changes no kernel.
+dispatch: $(VENV)/.installed-dev
+	$(BIN)/python -m tools.processors --only threads-and-dispatch
+
+nightly: export ASSAY_NIGHTLY = 1
+nightly: $(VENV)/.installed-dev ## all tests with every kill point and engine, and the numeric tests under all settings
+	$(call every,$(TEST) $(MORE) processors)
 
 # Without the benchmarks' data the tests that need them are skipped, and nothing can be said.
 covered:
