@@ -310,8 +310,8 @@ def pair_table(benchmark: Benchmark, data: Path | None) -> pd.DataFrame:
     answers = benchmark.answers(data)
     if not benchmark.card.answers_public:
         # Their order could tell what is kept.
-        return (
-            pd.DataFrame({"pair_id": sorted(answers.pair_ids)}).reindex(columns=columns).fillna("")
+        return pd.DataFrame(
+            {"pair_id": sorted(answers.pair_ids), "image_id": "", "prompt": ""}, columns=columns
         )
     known_pairs = benchmark.cases(answers, data)
     told = (
