@@ -129,8 +129,11 @@ def isolation_rows(status: IsolationStatus) -> Iterator[Row]:
     what = "isolation of code"
     if not status.ok or status.backend is None:
         yield Row(what, status.reason, status.remedy)
+        for _, probe in status.probes:
+            if probe.program:
+                yield Row("  program", probe.program)
         return
-    yield Row(what, f"by {status.backend.name}")
+    yield Row(what, f"by {status.name}")
     for name in status.layers:
         known = name in set(Layer)
         yield Row(f"  {name}", LEGEND[Layer(name)] if known else "holds", _advice(name))

@@ -93,6 +93,7 @@ class Probe:
     reason: str = ""  # why not, in one sentence; empty where it may
     remedy: str = ""  # what an operator can do about it; empty where nothing is needed
     notes: tuple[str, ...] = ()  # what else an operator may want to know
+    program: str = ""  # what makes the boxes, by version and origin, where there is a choice
 
 
 class Backend(Protocol):
@@ -130,6 +131,12 @@ class IsolationStatus:
     def layers(self) -> tuple[str, ...]:
         """What holds in the chosen backend."""
         return next((probe.layers for _, probe in self.probes if probe.ok), ())
+
+    @property
+    def name(self) -> str:
+        """What makes the boxes, with version and origin where there is a choice; else empty."""
+        program = next((probe.program for _, probe in self.probes if probe.ok), "")
+        return program or (self.backend.name if self.backend else "")
 
     @property
     def notes(self) -> tuple[str, ...]:

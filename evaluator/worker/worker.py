@@ -637,7 +637,7 @@ class Worker:
             worker=self.name,
             at=self._at.now(),
             isolation_ok=availability.ok,
-            isolation=", ".join(self.scorers.layers)
+            isolation=f"{self.scorers.isolation.name}: {', '.join(self.scorers.layers)}"
             if availability.ok
             else f"{availability.reason} {availability.remedy}",
         )

@@ -36,6 +36,8 @@ SEEN: Mapping[str, str] = {
     "the name of this machine": "os.uname().nodename != 'sandbox'",
     "its name servers": "any(s in text('/etc/resolv.conf') for s in NAME_SERVERS)",
     "open files of the worker": "set(os.listdir('/proc/self/fd')) - {'0', '1', '2', '3', '200', '201'}",
+    "open files of the first process": "[link for link in links('/proc/1/fd') "
+    "if not link.startswith(('pipe:', 'anon_inode:[eventfd]', '/dev/null', '/dev/pts/'))]",
     "another submission": "os.listdir('/submission') != ['scorer.py']",
     "the kernel's root user": "os.getuid() == 0",
     "a capability": "[l for l in open('/proc/self/status') if l.startswith('CapEff') "
@@ -60,11 +62,26 @@ UNREACHABLE: Mapping[str, str] = {
 
 UNWRITABLE: Mapping[str, str] = {
     path: f"touch({path!r})"
-    for path in ("/x", "/usr/x", "/etc/x", "/dev/x", "/submission/x", "/submission/scorer.py",
-                 "/runner/x", "/runner/wire_protocol.py", "/proc/sys/kernel/core_pattern",
-                 "/proc/sysrq-trigger")
-} | {"the libraries": "touch(os.path.dirname(PIL.__file__) + '/x')"}  # fmt: skip
-"""Where nothing may be written."""
+    for path in (
+        "/x",
+        "/usr/x",
+        "/etc/x",
+        "/dev/x",
+        "/submission/x",
+        "/submission/scorer.py",
+        "/runner/x",
+        "/runner/wire_protocol.py",
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sysrq-trigger",
+        "/proc/1/exe",
+    )
+} | {
+    "the libraries": "touch(os.path.dirname(PIL.__file__) + '/x')",
+    # Past read-only mounts: its owner may change the mode of a file that nobody may write now.
+    "the mode of the program that started the box": "os.chmod('/proc/1/exe', 0o755)",
+    "its times": "os.utime('/proc/1/exe', (0, 0))",
+}
+"""What may not be written or changed."""
 
 BOUNDED: Mapping[str, str] = {
     "a file": "fill('/tmp', 1, 20)",
@@ -118,6 +135,12 @@ def text(path):
 
 def environ(pid):
     return text(f"/proc/{{pid}}/environ")
+
+def links(folder):
+    try:
+        return [os.readlink(f"{{folder}}/{{name}}") for name in os.listdir(folder)]
+    except PermissionError:
+        return []
 
 def touch(path):
     with open(path, "ab") as file:
