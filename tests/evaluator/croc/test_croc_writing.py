@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -24,27 +25,37 @@ from tests.evaluator.scorers.common import refusal
 from tools.figures.croc_writer import SimulatedWriter
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> CrocFolder:
+    """A run that nothing disturbed, to be read."""
+    return written(tmp_path_factory.mktemp("whole") / "My croc")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, whole: CrocFolder) -> CrocFolder:
+    """The same folder, to be changed."""
+    return CrocFolder(shutil.copytree(whole.path, tmp_path / "croc"))
+
+
 def contents(folder: CrocFolder) -> dict[str, bytes]:
     """All files but locks."""
     files = (path for path in folder.path.rglob("*") if path.is_file() and path.name != ".lock")
     return {str(path.relative_to(folder.path)): path.read_bytes() for path in files}
 
 
-def test_what_is_written_is_a_benchmark_in_the_layout_of_croc_syn(tmp_path: Path) -> None:
-    folder = written(tmp_path / "My croc")
-    benchmark = load_registry(cards=[str(folder.path)])["my_croc"]
+def test_what_is_written_is_a_benchmark_in_the_layout_of_croc_syn(whole: CrocFolder) -> None:
+    benchmark = load_registry(cards=[str(whole.path)])["my_croc"]
     assert isinstance(benchmark, CrocSyn)
     answers = benchmark.answers(None)
     kept = [
-        one for request in folder.read() for one in request.found if isinstance(one, WrittenPair)
+        one for request in whole.read() for one in request.found if isinstance(one, WrittenPair)
     ]
     assert len(answers.prompts) == len(kept)
     assert 0 < answers.dropped == len(REQUESTS) * 2 - len(kept)
     assert list(benchmark.card.skills) == ["Color", "Material", "Place"]
     assert set(answers.prompts["skill"]) <= {"", "Color", "Material", "Place"}
-    lines = [
-        json.loads(line) for line in next(folder.path.glob("3_*.jsonl")).read_text().splitlines()
-    ]
+    prompts = next(whole.path.glob("3_*.jsonl")).read_text()
+    lines = [json.loads(line) for line in prompts.splitlines()]
     assert [line["prompt_id"] for line in lines] == [one.prompt_id for one in REQUESTS]
     for line in lines:
         assert len(line["prompts"]) == len(line["contrast_prompts"]) == 2
@@ -55,9 +66,10 @@ def test_what_is_written_is_a_benchmark_in_the_layout_of_croc_syn(tmp_path: Path
 
 
 @pytest.mark.parametrize("batches", [0, 1, 2])
-def test_a_run_that_was_stopped_anywhere_gives_the_same_files(tmp_path: Path, batches: int) -> None:
-    whole = written(tmp_path / "a" / "croc")
-    folder = CrocFolder(tmp_path / "b" / "croc")
+def test_a_run_that_was_stopped_anywhere_gives_the_same_files(
+    tmp_path: Path, whole: CrocFolder, batches: int
+) -> None:
+    folder = CrocFolder(tmp_path / "My croc")
     with pytest.raises(KeyboardInterrupt), folder.opened():
         write_pairs(
             REQUESTS, folder.begin(settings()), SimulatedWriter(batches), folder, guide=GUIDE
@@ -69,7 +81,7 @@ def test_a_run_that_was_stopped_anywhere_gives_the_same_files(tmp_path: Path, ba
     again = written(folder.path, writer)
     assert len(writer.asked) == max(0, len(REQUESTS) * 2 - batches * BATCH)
     assert contents(again) == contents(whole)
-    assert not SimulatedWriter(0).asked and written(folder.path, SimulatedWriter(0)) == again
+    assert written(folder.path, SimulatedWriter(0)) == again, "nothing is left to be asked"
 
 
 def test_completions_have_seeds_of_their_own(tmp_path: Path) -> None:
@@ -79,10 +91,8 @@ def test_completions_have_seeds_of_their_own(tmp_path: Path) -> None:
     assert len(set(writer.asked)) == len(writer.asked)
 
 
-def test_every_completion_is_kept_or_has_a_reason(tmp_path: Path) -> None:
-    folder = written(tmp_path / "croc")
-    requests = list(folder.read())
-    figures = coverage_of(requests)
+def test_every_completion_is_kept_or_has_a_reason(whole: CrocFolder) -> None:
+    figures = coverage_of(list(whole.read()))
     assert (
         figures["asked"] == len(REQUESTS) * 2 == figures["kept"] + sum(figures["dropped"].values())
     )
@@ -168,13 +178,14 @@ def test_a_model_that_writes_nothing_is_not_asked_further(
         CrocFolder(tmp_path / "croc").publish(list(CrocFolder(tmp_path / "croc").read()))
 
 
-def test_replies_too_long_for_the_model_are_refused_before_it_is_asked(tmp_path: Path) -> None:
+def test_replies_too_long_for_the_model_are_refused_before_it_is_asked(
+    tmp_path: Path, whole: CrocFolder
+) -> None:
     model = Silent(Sampled(""))
     with refusal("prompt_too_long", "Lower --max-tokens"):
-        written(tmp_path / "croc", model, max_tokens=65)
+        written(tmp_path / "My croc", model, max_tokens=65)
     assert model.asked == 0
-    folder = written(tmp_path / "croc", max_tokens=64)
-    assert contents(folder) == contents(written(tmp_path / "other" / "croc"))
+    assert contents(written(tmp_path / "My croc", max_tokens=64)) == contents(whole)
 
 
 def test_a_file_without_any_pair_begins_anew_in_its_place(tmp_path: Path) -> None:
@@ -238,12 +249,13 @@ def test_a_reply_that_is_no_text_is_dropped_and_stops_nothing(tmp_path: Path) ->
     assert contents(written(tmp_path / "croc", SimulatedWriter(0))) == contents(folder)
 
 
-def test_a_folder_of_something_else_or_made_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_folder_of_something_else_or_made_otherwise_is_refused(
+    tmp_path: Path, folder: CrocFolder
+) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "x").write_text("")
     with refusal("folder_not_empty"):
         written(tmp_path / "other")
-    folder = written(tmp_path / "croc")
     before = contents(folder)
     with refusal("other_settings", "seed: 0 there, 5 now", "most_words"):
         written(tmp_path / "croc", seed=5, most_words=9)
@@ -264,16 +276,15 @@ def test_a_folder_of_something_else_or_made_otherwise_is_refused(tmp_path: Path)
     [(lambda lines: [b"[]\n", *lines[1:]], "line 1"), (lambda lines: lines[1:], "order of asking")],
 )
 def test_replies_that_are_not_those_of_the_run_are_refused(
-    tmp_path: Path, change: Any, says: str
+    folder: CrocFolder, change: Any, says: str
 ) -> None:
-    folder = written(tmp_path / "croc")
     file = folder.path / "writing" / "flux_toy.jsonl"
     file.write_bytes(b"".join(change(file.read_bytes().splitlines(keepends=True))))
     with refusal("bad_croc_folder", says):
-        written(tmp_path / "croc")
+        written(folder.path)
 
 
-def test_a_plan_counts_what_is_left(tmp_path: Path) -> None:
+def test_a_plan_counts_what_is_left(folder: CrocFolder) -> None:
     run, prices = settings(max_tokens=900), EndpointModel(input_usd=2.0, output_usd=8.0)
     whole = plan_of(REQUESTS, run, GUIDE, [], prices)
     assert (whole.requests, whole.completions, whole.there) == (len(REQUESTS), len(REQUESTS) * 2, 0)
@@ -286,7 +297,7 @@ def test_a_plan_counts_what_is_left(tmp_path: Path) -> None:
     short = plan_of(REQUESTS, settings(max_tokens=64), GUIDE, [], None)
     assert short.written_tokens == short.most_written_tokens == 64 * whole.completions
     assert (short.usd, short.most_usd) == (None, None)
-    kept = list(written(tmp_path / "croc").replies(run))
+    kept = list(folder.replies(run))
     some = plan_of(REQUESTS, run, GUIDE, kept[:31], prices)
     assert some.there == 31 and 0 < some.read_tokens < whole.read_tokens
     done = plan_of(REQUESTS, run, GUIDE, kept, prices)

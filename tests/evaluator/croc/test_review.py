@@ -24,7 +24,7 @@ from benchmarks.statistics.raters import krippendorff_alpha
 from evaluator.__main__ import command_line
 from evaluator.croc.agreement import agreement_of, alpha_of
 from evaluator.croc.decisions import DecisionLog, decided
-from evaluator.croc.review import FARTHEST, NEAREST
+from evaluator.croc.review import FARTHEST, NEAREST, Review
 from evaluator.croc.review_export import Rule, fate_of, kept_images
 from evaluator.croc.review_set import categories_of, read_review_set
 from tests.benchmarks.croc_syn.syn_tree import line
@@ -39,6 +39,18 @@ from tests.evaluator.croc.folders import (
     syn_folder,
 )
 from tests.kit.checks import refused
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three pairs in the layout of CROC_hum."""
+    return hum_folder(tmp_path / "hum")
+
+
+@pytest.fixture
+def review(folder: Path) -> Review:
+    return review_of(folder)
+
 
 # What is looked through.
 
@@ -72,8 +84,7 @@ def test_a_card_tells_which_models_a_set_has(tmp_path: Path) -> None:
     assert [pair.id for pair in read_review_set(folder).pairs] == ["red_1", "entity_variation_1"]
 
 
-def test_what_is_not_there_or_leads_out_is_told_and_not_shown(tmp_path: Path) -> None:
-    folder = hum_folder(tmp_path / "hum")
+def test_what_is_not_there_or_leads_out_is_told_and_not_shown(tmp_path: Path, folder: Path) -> None:
     gone, linked = (place("counting_1", "contrast", k) for k in (1, 2))
     (folder / gone).unlink()
     (folder / linked).rename(tmp_path / "secret.png")
@@ -299,8 +310,7 @@ def test_some_rows_come_again_later_and_tell_who_is_consistent(tmp_path: Path) -
     assert len(review.votes()) == 40, "what is shown again does not count twice"
 
 
-def test_undo_takes_decisions_back_one_after_the_other(tmp_path: Path) -> None:
-    review = review_of(hum_folder(tmp_path / "hum"))
+def test_undo_takes_decisions_back_one_after_the_other(review: Review) -> None:
     assert review.undo("Ada") is None
     for at in (0, 1):
         keep = tuple(None if i is None else True for i in review.rows_of("Ada")[at].images)
@@ -313,16 +323,14 @@ def test_undo_takes_decisions_back_one_after_the_other(tmp_path: Path) -> None:
     assert review.next_place("Ada", after=last) == 0
 
 
-def test_a_row_that_is_decided_again_counts_once(tmp_path: Path) -> None:
-    review = review_of(hum_folder(tmp_path / "hum"))
+def test_a_row_that_is_decided_again_counts_once(review: Review) -> None:
     both = next(n for n, row in enumerate(review.rows_of("Ada")) if None not in row.images)
     for keep in ((True, True), (False, True)):
         review.decide("Ada", both, keep)
     assert sorted(said["Ada"] for said in review.votes().values()) == [False, True]
 
 
-def test_decisions_about_images_that_went_do_not_count(tmp_path: Path) -> None:
-    folder = hum_folder(tmp_path / "hum")
+def test_decisions_about_images_that_went_do_not_count(folder: Path) -> None:
     decide_all(review_of(folder), "Ada", lambda _: True)
     (folder / place("counting_1", "prompt", 1)).unlink()
     review = review_of(folder)
@@ -330,8 +338,7 @@ def test_decisions_about_images_that_went_do_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["image", "text"])
-def test_what_was_replaced_since_is_undecided_and_asked_again(tmp_path: Path, what: str) -> None:
-    folder = hum_folder(tmp_path / "hum")
+def test_what_was_replaced_since_is_undecided_and_asked_again(folder: Path, what: str) -> None:
     running = review_of(folder)
     decide_all(running, "Ada", lambda _: True)
     image = folder / place("shapes_1", "prompt", 1)
@@ -354,8 +361,7 @@ def test_what_was_replaced_since_is_undecided_and_asked_again(tmp_path: Path, wh
     assert votes["shapes_1", place("shapes_1", "prompt", 1)] == {"Ada": False}
 
 
-def test_decisions_of_a_version_without_hashes_count_and_are_told(tmp_path: Path) -> None:
-    review = review_of(hum_folder(tmp_path / "hum"))
+def test_decisions_of_a_version_without_hashes_count_and_are_told(review: Review) -> None:
     image = place("counting_1", "prompt", 1)
     review.log.add(decided("Ada", "counting_1", {image: True}, repeat=False))
     assert review.votes() == {("counting_1", image): {"Ada": True}}
@@ -427,8 +433,9 @@ def run(*words: object) -> tuple[int, str, BaseException | None]:
     return result.exit_code, result.output, result.exception
 
 
-def test_reviewed_images_become_a_board_in_the_released_layout(tmp_path: Path) -> None:
-    folder = hum_folder(tmp_path / "hum")
+def test_reviewed_images_become_a_board_in_the_released_layout(
+    tmp_path: Path, folder: Path
+) -> None:
     review = review_of(folder)
     decide_all(review, "Ada", lambda path: "image1" in path and "shapes" not in path)
     decide_all(review, "Grace", lambda path: "image3" not in path)
@@ -471,8 +478,7 @@ def test_the_released_table_of_an_export_is_read_by_its_authors_path_rule(tmp_pa
             assert Path(joined).is_file()
 
 
-def test_an_export_tells_which_decisions_do_not_count(tmp_path: Path) -> None:
-    folder = hum_folder(tmp_path / "hum")
+def test_an_export_tells_which_decisions_do_not_count(tmp_path: Path, folder: Path) -> None:
     review = review_of(folder)
     decide_all(review, "Ada", lambda _: True)
     (folder / place("counting_1", "prompt", 1)).unlink()
@@ -486,8 +492,9 @@ def test_an_export_tells_which_decisions_do_not_count(tmp_path: Path) -> None:
     assert "do not count: 1 images" in printed and "do not count: 2 lines" in printed
 
 
-def test_prompts_without_an_image_are_told_and_pairs_without_any_left_out(tmp_path: Path) -> None:
-    folder = hum_folder(tmp_path / "hum")
+def test_prompts_without_an_image_are_told_and_pairs_without_any_left_out(
+    tmp_path: Path, folder: Path
+) -> None:
     decide_all(review_of(folder), "Ada", lambda path: path.startswith("counting/prompt"))
     code, printed, _ = run(
         "review-export", folder, "--out", tmp_path / "a", "--name", "a", "--json"
@@ -529,8 +536,7 @@ def test_an_export_that_cannot_be_is_refused(
     assert getattr(run("review-export", "hum", *words)[2], "code", "") == code
 
 
-def test_a_review_in_which_nothing_stays_is_no_benchmark(tmp_path: Path) -> None:
-    folder = hum_folder(tmp_path / "hum")
+def test_a_review_in_which_nothing_stays_is_no_benchmark(tmp_path: Path, folder: Path) -> None:
     decide_all(review_of(folder), "Ada", lambda _: False)
     error = run("review-export", folder, "--out", tmp_path / "out", "--name", "x")[2]
     assert getattr(error, "code", "") == "nothing_kept" and not (tmp_path / "out").exists()
