@@ -37,7 +37,7 @@ SEEN: Mapping[str, str] = {
     "its name servers": "any(s in text('/etc/resolv.conf') for s in NAME_SERVERS)",
     "open files of the worker": "set(os.listdir('/proc/self/fd')) - {'0', '1', '2', '3', '200', '201'}",
     "open files of the first process": "[link for link in links('/proc/1/fd') "
-    "if not link.startswith(('pipe:', 'anon_inode:[eventfd]', '/dev/null', '/dev/pts/'))]",
+    "if link.startswith('/') and not link.startswith(('/dev/', '/proc/'))]",
     "another submission": "os.listdir('/submission') != ['scorer.py']",
     "the kernel's root user": "os.getuid() == 0",
     "a capability": "[l for l in open('/proc/self/status') if l.startswith('CapEff') "
