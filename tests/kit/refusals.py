@@ -11,10 +11,12 @@ from benchmarks.errors import AssayError
 
 
 @contextmanager
-def refused(code: str, *words: str, kind: type[AssayError] = AssayError) -> Iterator[None]:
+def refused(
+    code: str, *words: str, kind: type[AssayError] = AssayError
+) -> Iterator[pytest.ExceptionInfo[AssayError]]:
     """The block ends in an error of this code; its message or hint holds each of the words."""
     with pytest.raises(kind) as caught:
-        yield
+        yield caught
     assert caught.value.code == code
     for word in words:
         assert word in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import tempfile
 import threading
 import zipfile
@@ -18,7 +19,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.errors import TransientError
-from benchmarks.questions import QuestionFolder
+from benchmarks.questions import QuestionFolder, export_questions
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.job import Limits
@@ -26,6 +27,7 @@ from evaluator.submission.archives.archive import content_hash
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.claims import SlowestRuns
 from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.tasks import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.accounts import Account, Origin
 from leaderboard.governance.operator_actions import OperatorActions
@@ -42,6 +44,8 @@ from tests.kit.store import memory_store
 from tests.kit.toy import Toy
 
 Score = Callable[[int, str], float]
+Row = Callable[[int], tuple[float, ...]]
+Margin = Callable[[int, int], float]
 Files = Mapping[str, bytes]
 MODULE: Files = {"assay.toml": b'name = "grey"', "scorer.py": b"class Scorer: ..."}
 SCORES = "pair_id,m\na,1\nb,2\nc,3\n"
@@ -83,9 +87,16 @@ class Secret(Toy):
     card = Toy.card.model_copy(update={"answers_public": False})
 
 
+def brightness(data: bytes) -> int:
+    """What tells the pictures of the toy benchmark apart."""
+    pixel = Image.open(io.BytesIO(data)).getpixel((0, 0))
+    assert isinstance(pixel, tuple)
+    return int(pixel[0])
+
+
 @dataclass
 class FakeSession:
-    """Stands where a box stands; asks a Python function of (brightness, prompt)."""
+    """Stands where a sandbox stands; asks the functions of its backend about brightness."""
 
     backend: FakeBackend
     capabilities: Capability = Capability.SCORE
@@ -94,6 +105,8 @@ class FakeSession:
 
     def __enter__(self) -> Self:
         self.backend.entered += 1
+        self.backend.running.add(id(self))
+        self.backend.most = max(self.backend.most, len(self.backend.running))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -101,35 +114,54 @@ class FakeSession:
 
     def close(self) -> None:
         self.backend.closed += 1
+        self.backend.running.discard(id(self))
 
     def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> Any:
-        def brightness(data: bytes) -> int:
-            pixel = Image.open(io.BytesIO(data)).getpixel((0, 0))
-            assert isinstance(pixel, tuple)
-            return int(pixel[0])
-
         scores = []
         for image, prompt in pairs:
             self.backend.asked.append(brightness(images[image]))
             scores.append(self.backend.score(brightness(images[image]), prompt))
         return np.array(scores)
 
+    def score_rows(
+        self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]], outputs: int
+    ) -> Any:
+        greys = [brightness(images[image]) for image, _ in pairs]
+        self.backend.asked += greys
+        return np.array([self.backend.row(grey) for grey in greys]).reshape(len(pairs), outputs)
+
+    def compare(self, images: Sequence[bytes], comparisons: Sequence[tuple[int, int, str]]) -> Any:
+        greys = [brightness(image) for image in images]
+        return np.array([self.backend.margin(greys[a], greys[b]) for a, b, _ in comparisons])
+
 
 @dataclass
 class FakeBackend:
-    """Hands out fake sessions and counts what happens to them."""
+    """Hands out fake sessions and counts what happens to them.
+
+    Attributes:
+        score: of a brightness and a prompt.
+        row: of a brightness, for a metric of several outputs.
+        margin: of two brightnesses, for a metric that compares.
+        running: sessions that are open, of which there were `most` at once.
+    """
 
     score: Score = lambda brightness, _: float(brightness)
     name: str = "fake"
     asked: list[int] = field(default_factory=list)
     entered: int = 0
     closed: int = 0
+    row: Row = lambda brightness: (float(brightness), -10.0 * brightness)
+    margin: Margin = lambda one, other: float(one - other)
+    capabilities: Capability = Capability.SCORE
+    running: set[int] = field(default_factory=set)
+    most: int = 0
 
     def probe(self) -> Probe:
         return Probe(ok=True, layers=("fake",))
 
     def start(self, *_: Any, **__: Any) -> Any:
-        return FakeSession(self)
+        return FakeSession(self, self.capabilities)
 
 
 def raising(error: BaseException) -> FakeBackend:
@@ -205,9 +237,11 @@ class Rig:
     isolated: bool = True
     toy: Toy = field(default_factory=Toy)
     known_s: float | None = None  # What its workers know a run to take; None: they have timed none
+    jobs: int = 0  # that go into one commit; 0: as many as the store says
 
     def __post_init__(self) -> None:
-        self.store = replace(self.store, clock=self.clock)
+        jobs = self.jobs or self.store.jobs_per_commit
+        self.store = replace(self.store, clock=self.clock, jobs_per_commit=jobs)
 
     @property
     def desk(self) -> SubmissionService:
@@ -275,7 +309,29 @@ class Rig:
         self.worker().run_all()
         return name
 
+    def ran_apart(self, files: Files = MODULE) -> str:
+        """One machine scores a module under opaque ids, and another judges it; its id."""
+        out = self.folder / "exported"
+        out.mkdir()
+        export_questions(self.toy, None, out, rng=random.Random(5))
+        name = self.sent(files)
+        assert self.worker("s1", role=WorkerRole.SCORE, questions=QuestionFolder(out)).run_next()
+        assert self.worker("j1", role=WorkerRole.JUDGE, keys=out).run_next()
+        return name
+
+    def stock(self, accounts: Sequence[str], **more: Any) -> tuple[str, ...]:
+        """Queue a submission for each of these accounts, see `stock`; their ids."""
+        return stock(self.store, accounts, **more)
+
     # What the store says --------------------------------------------------------------------
+
+    def published_once(self, *names: str) -> bool:
+        """Whether each of these submissions was published once."""
+        return all(published_once(self.store, name) for name in names)
+
+    def results(self, name: str) -> dict[str, Any]:
+        """What is published of a submission, without what no two runs share."""
+        return results(self.store, name)
 
     @property
     def ledger(self) -> Ledger:

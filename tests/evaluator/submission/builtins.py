@@ -39,6 +39,13 @@ def use(patch: pytest.MonkeyPatch, hub: ModelHub) -> None:
     patch.setattr(ModelHub, "of_environment", classmethod(lambda _: hub))
 
 
+def for_other_processes(patch: pytest.MonkeyPatch, hub: HubServer, home: Path) -> None:
+    """They know the Hub and its cache by the environment alone."""
+    for name, value in (("HF_HOME", str(home)), ("HF_ENDPOINT", hub.endpoint)):
+        patch.setenv(name, value)
+    use(patch, ModelHub(home / "hub", home / "assay_checkpoints.json", hub.endpoint))
+
+
 def add_clip(state: HubServer, folder: Path, **more: Any) -> str:
     """The checkpoint of the dual encoder; its commit."""
     return state.add(CLIP, _files(save_clip(folder / "clip")), **more).branches["main"]

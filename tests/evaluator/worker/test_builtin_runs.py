@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from benchmarks.parquet import read_stored
-from benchmarks.registry import load_registry
-from benchmarks.schema import Benchmark
 from evaluator.environments.naming import operator_lock
 from evaluator.reevaluating import outdated_builtins, renew_builtins
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.fitting import Capacity
-from evaluator.scoring.asking import Engine
-from evaluator.scoring.engine import EngineOptions, LocalEngine
+from evaluator.scoring.engine import EngineOptions
 from evaluator.submission.builtin import LAYERS, digest_of
-from evaluator.submission.service import SubmissionService
-from evaluator.worker.worker import Worker
 from leaderboard.accounts import ASSAY
 from leaderboard.models.grid import ranked_metrics
-from leaderboard.records import Kind, RunResult
+from leaderboard.records import Kind
 from leaderboard.states import State
 from tests.evaluator.environments.wheels import operator_environments
 from tests.evaluator.submission.builtins import (
@@ -41,41 +30,14 @@ from tests.evaluator.submission.builtins import (
     add_vlm,
     change_row,
     emptied,
+    for_other_processes,
     form,
     models_hub,
     use,
 )
-from tests.evaluator.worker.test_generations_run import ModelRig, drawn
+from tests.evaluator.worker.rigs import DEMO, DemoRig, ModelRig, drawn
 from tests.kit.hub.server import HubServer
 from tests.kit.worker import ROOT, Killed, Rig
-
-DEMO = "demo_gecko"
-
-
-class DemoRig(Rig):
-    """A rig with one demo board instead of the toy."""
-
-    registry: ClassVar[Mapping[str, Benchmark]] = {DEMO: load_registry()[DEMO]}
-
-    @property
-    def desk(self) -> SubmissionService:
-        return replace(super().desk, registry=self.registry)
-
-    engine: Engine = LocalEngine()
-
-    def worker(self, name: str = "w1", **more: Any) -> Worker:
-        made = super().worker(name, registry=self.registry, **more)
-        object.__setattr__(made.scorers, "engine", self.engine)
-        return made
-
-    def result(self, name: str, below: str = "") -> RunResult:
-        content = self.store.public.read(f"results/{name}/{below}{DEMO}.json")
-        return RunResult.model_validate_json(content)
-
-    def overall(self, name: str) -> pd.Series:
-        return read_stored(self.store.public.read(f"results/{name}/{DEMO}.scores.parquet")).overall[
-            DUAL
-        ]
 
 
 @pytest.fixture
@@ -271,19 +233,12 @@ def test_a_changed_row_is_sent_anew_once_and_takes_the_place_of_the_old_one(
     assert [cell.entry_id for cell in rig.cells()] == [f"{new}/{DUAL}"]
 
 
-def for_other_processes(hub: HubServer, home: Path, patch: pytest.MonkeyPatch) -> None:
-    """They know the Hub and its cache by the environment alone."""
-    for name, value in (("HF_HOME", str(home)), ("HF_ENDPOINT", hub.endpoint)):
-        patch.setenv(name, value)
-    use(patch, ModelHub(home / "hub", home / "assay_checkpoints.json", hub.endpoint))
-
-
 @pytest.mark.slow
 def test_a_row_that_names_an_environment_is_run_with_what_was_locked_when_it_was_sent(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locks = operator_environments(tmp_path, monkeypatch)
-    for_other_processes(hub, tmp_path / "home", monkeypatch)
+    for_other_processes(monkeypatch, hub, tmp_path / "home")
     add_clip(hub, tmp_path)
     plain = sent(rig)
     change_row(monkeypatch, environment="old")
@@ -304,26 +259,3 @@ def test_a_row_that_names_an_environment_is_run_with_what_was_locked_when_it_was
     rig.acts.rerun(name, ROOT, "with another lock")
     rig.worker().run_all()
     assert rig.ended(name) == (State.FAILED, "environment_changed", "platform")
-
-
-@pytest.mark.slow
-def test_actors_of_ray_score_it_as_this_process_does(
-    demo: DemoRig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from evaluator.scoring.ray_cluster import RayCluster, RayOptions
-    from evaluator.scoring.ray_engine import RayEngine
-
-    for_other_processes(hub, tmp_path / "home", monkeypatch)
-    add_clip(hub, tmp_path)
-    name = sent(demo)
-    demo.worker().run_all()
-    here = demo.overall(name)
-    demo.acts.rerun(name, ROOT, "on Ray")
-    shutil.rmtree(demo.folder / "scratch")
-    with tempfile.TemporaryDirectory(prefix="ray-") as place, RayCluster(None, Path(place)) as ray:
-        demo.engine = RayEngine(ray, RayOptions(actors=1, gpus=0.0))
-        demo.worker("second").run_all()
-    assert demo.state(name) is State.PUBLISHED
-    result = demo.result(name)
-    assert result.findings is not None and result.findings.environment["engine"] == "ray"
-    np.testing.assert_allclose(demo.overall(name), here, atol=1e-5)

@@ -36,14 +36,13 @@ from tests.kit.worker import (
     Rig,
     named,
     on_commit,
-    published_once,
     raising,
     stock,
 )
 
 
 def rig_of(folder: Path, known_s: float | None = None, jobs: int = 8) -> Rig:
-    return Rig(folder, store=replace(memory_store(), jobs_per_commit=jobs), known_s=known_s)
+    return Rig(folder, jobs=jobs, known_s=known_s)
 
 
 @pytest.fixture
@@ -55,23 +54,19 @@ def users(n: int, letter: str = "u") -> list[str]:
     return [f"hub:{letter}{k}" for k in range(n)]
 
 
-def all_published(rig: Rig, ids: tuple[str, ...]) -> bool:
-    return all(published_once(rig.store, name) for name in ids)
-
-
 # Several in one commit ------------------------------------------------------------------------
 
 
 def test_four_submissions_take_one_commit_to_claim_and_one_to_publish(rig: Rig) -> None:
-    ids = stock(rig.store, ["hub:ada", "hub:bob"])
-    held = stock(rig.store, ["hub:ada", "hub:bob"], private=True)
+    ids = rig.stock(["hub:ada", "hub:bob"])
+    held = rig.stock(["hub:ada", "hub:bob"], private=True)
     messages: list[str] = []
     on_commit(rig.store.public, lambda _, message: messages.append(message))
     rig.worker().run_all()
     claimed, published = messages
     assert claimed == "claimed+scoring by w1"
     assert published.startswith("scored+judging+published")
-    assert all_published(rig, ids)
+    assert rig.published_once(*ids)
     assert len(rig.shown().entries) == 2
     assert rig.in_state(State.HELD) == set(held)
     assert all(rig.store.private.list(f"held/{name}/results/") for name in held)
@@ -82,19 +77,19 @@ def test_four_submissions_take_one_commit_to_claim_and_one_to_publish(rig: Rig) 
 
 
 def test_handing_over_and_judging_are_batched_as_well(rig: Rig) -> None:
-    ids = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
+    ids = rig.stock(["hub:ada", "hub:bob", "hub:eve"])
     before = rig.head
     rig.worker("s1", role=WorkerRole.SCORE).run_all()
     assert (rig.head, rig.in_state(State.SCORED)) == (before + 2, set(ids))
     rig.clock.move(minutes=2)
     rig.worker("j1", role=WorkerRole.JUDGE).run_all()
     assert rig.head == before + 4
-    assert all_published(rig, ids)
+    assert rig.published_once(*ids)
     assert rig.store.private.list("scored/") == ()
 
 
 def test_no_worker_takes_more_than_its_share_of_those_that_live(rig: Rig) -> None:
-    stock(rig.store, users(6))
+    rig.stock(users(6))
     rig.beats("o0")
     rig.beats("o1")
     rig.beats("dead", -365 * 24 * 3600)
@@ -103,7 +98,7 @@ def test_no_worker_takes_more_than_its_share_of_those_that_live(rig: Rig) -> Non
 
 
 def test_claims_are_fair_among_accounts(rig: Rig) -> None:
-    ids = stock(rig.store, ["hub:ada", "hub:ada", "hub:ada", "hub:bob", "hub:eve"])
+    ids = rig.stock(["hub:ada", "hub:ada", "hub:ada", "hub:bob", "hub:eve"])
     rig.worker().run_next()
     assert rig.in_state(State.QUEUED) == {ids[2]}
     assert rig.in_state(State.SCORING) == {ids[0]}, "the first of all is begun at once"
@@ -111,7 +106,7 @@ def test_claims_are_fair_among_accounts(rig: Rig) -> None:
 
 
 def test_the_pulse_names_all_that_is_held_and_the_attempt(rig: Rig) -> None:
-    ids = stock(rig.store, ["hub:ada", "hub:bob"])
+    ids = rig.stock(["hub:ada", "hub:bob"])
     seen: list[Heartbeat] = []
 
     def listen(_: object) -> None:
@@ -129,21 +124,21 @@ def test_the_pulse_names_all_that_is_held_and_the_attempt(rig: Rig) -> None:
 
 
 def test_what_was_not_begun_goes_back_in_one_commit_when_the_worker_stops(rig: Rig) -> None:
-    ids = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
+    ids = rig.stock(["hub:ada", "hub:bob", "hub:eve"])
     stop, before = threading.Event(), rig.head
     rig.when_asked(ASKED + 6, stop.set)
     rig.worker().run_all(stop)
     assert rig.head == before + 3, "claims, the one that was finished, the two that were not"
-    assert published_once(rig.store, ids[0])
+    assert rig.published_once(ids[0])
     assert rig.in_state(State.QUEUED) == set(ids[1:])
     assert all(s.attempts == 0 for s in rig.ledger.statuses()[1:])
     rig.worker("w2").run_all()
-    assert all_published(rig, ids)
+    assert rig.published_once(*ids)
 
 
 def test_what_a_dead_worker_never_began_has_lost_no_attempt(rig: Rig) -> None:
     """However many workers die while others of their claims wait; who tried is listed."""
-    ids = stock(rig.store, ["hub:ada", "hub:bob"])
+    ids = rig.stock(["hub:ada", "hub:bob"])
     for n in range(MAX_LOST + 1):
         rig.backend = raising(Killed())
         rig.dies(rig.worker(f"w{n}"))
@@ -154,7 +149,7 @@ def test_what_a_dead_worker_never_began_has_lost_no_attempt(rig: Rig) -> None:
     assert (second.state, second.attempts) == (State.SCORING, 1), "the last began with it"
     rig.backend = FakeBackend()
     rig.worker("w9").run_all()
-    assert published_once(rig.store, ids[1])
+    assert rig.published_once(ids[1])
 
 
 @pytest.mark.parametrize(
@@ -169,12 +164,12 @@ def test_what_a_dead_worker_never_began_has_lost_no_attempt(rig: Rig) -> None:
 def test_what_is_taken_away_while_it_waits_in_hand_is_not_published(
     rig: Rig, at: int, whose: int, act: Callable[[Rig, str], None], *, asked: int, state: State
 ) -> None:
-    ids = stock(rig.store, [ADA.key, BOB.key])
+    ids = rig.stock([ADA.key, BOB.key])
     rig.when_asked(at, lambda: act(rig, ids[whose]))
     rig.worker().run_all()
     assert len(rig.backend.asked) == asked
     assert rig.in_state(state) == {ids[whose]}
-    assert published_once(rig.store, ids[1 - whose])
+    assert rig.published_once(ids[1 - whose])
     assert rig.store.public.list(f"results/{ids[whose]}/") == ()
     assert not list((rig.folder / "scratch" / "outbox").glob("*"))
 
@@ -192,25 +187,25 @@ def test_a_newer_version_in_the_same_commit_takes_the_place_of_the_older(rig: Ri
 
 
 def test_equal_scores_within_one_commit_are_flagged(rig: Rig) -> None:
-    ids = stock(rig.store, ["hub:ada", "hub:bob"])
+    ids = rig.stock(["hub:ada", "hub:bob"])
     rig.worker().run_all()
     flagged = {e.submission_id: e.same_scores_as for e in rig.shown().entries.values()}
     assert flagged == {ids[0]: {}, ids[1]: {"toy": (ids[0],)}}
 
 
 def test_a_result_waits_for_no_others_longer_than_ten_minutes(rig: Rig) -> None:
-    ids = stock(rig.store, ["hub:ada", "hub:bob"])
+    ids = rig.stock(["hub:ada", "hub:bob"])
     published_meanwhile: list[bool] = []
 
     def listen(_: object) -> None:
         rig.clock.move(minutes=2)
         worker.heart.beat()
-        published_meanwhile.append(published_once(rig.store, ids[0]))
+        published_meanwhile.append(rig.published_once(ids[0]))
 
     worker = rig.worker(listener=listen)
     worker.run_all()
     assert True in published_meanwhile
-    assert all_published(rig, ids)
+    assert rig.published_once(*ids)
 
 
 # No more than is done soon --------------------------------------------------------------------
@@ -228,7 +223,7 @@ def test_what_is_claimed_is_done_within_a_quarter_of_an_hour_by_what_is_known(
     tmp_path: Path, each_s: float | None, at_once: int
 ) -> None:
     rig = rig_of(tmp_path, known_s=each_s)
-    stock(rig.store, users(10))
+    rig.stock(users(10))
     seen: list[int] = []
     rig.when_asked(1, lambda: seen.append(len(held(rig))))
     rig.worker().run_next()
@@ -244,7 +239,7 @@ def test_uploads_of_scores_are_claimed_as_many_as_fit_and_no_more_code_for_them(
             SCORES.replace("a,1", f"a,{n + 1}"), account=Account(origin=Origin.HUB, name=f"u{n}")
         )
     rig.clock.move(minutes=1)
-    ids = stock(rig.store, users(4, "m"))
+    ids = rig.stock(users(4, "m"))
     rig.worker().run_next()
     assert held(rig) & set(ids) == set(ids[:2])
     assert len(held(rig)) == 5 + 2
@@ -254,10 +249,10 @@ def test_uploads_of_scores_are_claimed_as_many_as_fit_and_no_more_code_for_them(
 def test_a_worker_claims_by_what_the_first_runs_took(tmp_path: Path) -> None:
     """So that many short runs cost few commits all the same."""
     rig = rig_of(tmp_path)
-    ids = stock(rig.store, users(18))
+    ids = rig.stock(users(18))
     before = rig.head
     rig.worker().run_all()
-    assert all_published(rig, ids)
+    assert rig.published_once(*ids)
     # 2, 8 and 8 are claimed; 8, 8 and 2 are published.
     assert rig.head - before == 6
 
@@ -286,7 +281,7 @@ def overruns(rig: Rig, by: timedelta, meanwhile: Callable[[], None]) -> Worker:
 
 def test_what_cannot_be_begun_in_time_is_left_to_a_worker_that_is_idle(tmp_path: Path) -> None:
     rig = rig_of(tmp_path, known_s=20.0)
-    ids = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
+    ids = rig.stock(["hub:ada", "hub:bob", "hub:eve"])
     worker = overruns(rig, AHEAD + timedelta(seconds=1), lambda: rig.beats("w2"))
     worker.run_next()
     for name in ids[1:]:
@@ -294,7 +289,7 @@ def test_what_cannot_be_begun_in_time_is_left_to_a_worker_that_is_idle(tmp_path:
         assert (status.state, status.reason, status.attempts) == (State.QUEUED, OVERRUN, 0)
     rig.worker("w2").run_all()
     worker.run_all()
-    assert all_published(rig, ids)
+    assert rig.published_once(*ids)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +300,7 @@ def test_it_stays_in_hand_where_that_would_help_nobody(
     tmp_path: Path, by: timedelta, who: str
 ) -> None:
     rig = rig_of(tmp_path, known_s=20.0)
-    ids = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
+    ids = rig.stock(["hub:ada", "hub:bob", "hub:eve"])
 
     def beats() -> None:
         if who in ("idle", "no box"):
@@ -318,7 +313,7 @@ def test_it_stays_in_hand_where_that_would_help_nobody(
     assert held(rig)
     assert all(State.QUEUED not in rig.states(name)[2:] for name in held(rig))
     worker.run_all()
-    assert all_published(rig, ids)
+    assert rig.published_once(*ids)
 
 
 # Eight workers on one store -------------------------------------------------------------------
@@ -338,7 +333,6 @@ def by_turns(n: int) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "jobs", "role"),
     [
-        ("memory", 8, WorkerRole.BOTH),
         ("memory", 8, WorkerRole.SCORE),
         ("folder", 1, WorkerRole.BOTH),
         ("folder", 4, WorkerRole.BOTH),
@@ -365,7 +359,7 @@ def test_eight_workers_publish_each_submission_once(
     if role is WorkerRole.SCORE:
         assert rigs[0].in_state(State.SCORED) == set(ids)
         rigs[0].worker("j1", role=WorkerRole.JUDGE).run_all()
-    assert all_published(rigs[0], ids)
+    assert rigs[0].published_once(*ids)
     assert {rigs[0].states(name).count(State.CLAIMED) for name in ids} == {1}
     assert verify(rigs[0].store.public) == ()
     assert sum(len(rig.backend.asked) for rig in rigs) == len(ids) * ASKED, "nothing asked twice"
@@ -374,7 +368,7 @@ def test_eight_workers_publish_each_submission_once(
 @pytest.mark.slow
 def test_nobodys_second_is_begun_before_everybodys_first(tmp_path: Path) -> None:
     rig = rig_of(tmp_path, jobs=1)
-    ids = stock(rig.store, by_turns(16))
+    ids = rig.stock(by_turns(16))
     begun: dict[str, None] = {}
 
     def listen(run: RunProgress) -> None:

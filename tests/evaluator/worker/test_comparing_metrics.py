@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 from scipy.stats import norm
 
-from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.errors import PlatformError
 from benchmarks.parquet import read_margins
-from benchmarks.questions import QuestionFolder, export_questions
 from benchmarks.rows import Row
 from benchmarks.schema import BETWEEN_TEXTS
 from evaluator.commands.report import recomputed
@@ -25,15 +20,12 @@ from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.scoring.comparing import Comparisons
 from evaluator.trust import order_figures
 from evaluator.worker.handoff import cached_scores
-from evaluator.worker.tasks import WorkerRole
 from leaderboard.records import OrderFigures
-from tests.kit import toy
+from tests.kit.refusals import refused
 from tests.kit.toy import Toy
-from tests.kit.worker import MODULE, FakeBackend, FakeSession, Rig, results
+from tests.kit.worker import MODULE, FakeBackend, Margin, Rig
 
 COMPARING = {**MODULE, "assay.toml": b'name = "grey"\nmethod = "compare"'}
-Margin = Callable[[int, int], float]
-BRIGHTER: Margin = lambda a, b: float(a - b)  # noqa: E731
 
 
 class Compared(Toy):
@@ -54,42 +46,10 @@ class Pooled(Compared):
         return False
 
 
-def brightness(data: bytes) -> int:
-    pixel = Image.open(io.BytesIO(data)).getpixel((0, 0))
-    assert isinstance(pixel, tuple)
-    return int(pixel[0])
-
-
-@dataclass
-class ComparingSession(FakeSession):
-    """A box that compares, and does not score."""
-
-    capabilities: Capability = Capability.COMPARE
-    margin: Margin = field(default=BRIGHTER)
-
-    def compare(self, images: Sequence[bytes], comparisons: Sequence[tuple[int, int, str]]) -> Any:
-        found = [
-            self.margin(brightness(images[a]), brightness(images[b])) for a, b, _ in comparisons
-        ]
-        return np.array(found)
-
-
-@dataclass
-class ComparingBoxes(FakeBackend):
-    margin: Margin = field(default=BRIGHTER)
-
-    def start(self, *_: Any, **__: Any) -> Any:
-        return ComparingSession(self, margin=self.margin)
-
-
-def rig_of(folder: Path, margin: Margin = BRIGHTER, benchmark: Toy | None = None) -> Rig:
-    return Rig(folder, toy=benchmark or Compared(), backend=ComparingBoxes(margin=margin))
-
-
-@pytest.fixture
-def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twelve images in place of three."""
-    monkeypatch.setattr(toy, "PAIRS", tuple(f"pair {n}" for n in range(12)))
+def rig_of(folder: Path, margin: Margin = FakeBackend.margin, benchmark: Toy | None = None) -> Rig:
+    """One whose scorers compare, and do not score."""
+    boxes = FakeBackend(margin=margin, capabilities=Capability.COMPARE)
+    return Rig(folder, toy=benchmark or Compared(), backend=boxes)
 
 
 def figures(rig: Rig, name: str) -> Any:
@@ -151,9 +111,8 @@ def test_a_value_that_compares_prompts_is_withheld_with_the_reason(tmp_path: Pat
 def test_a_benchmark_that_compares_no_images_takes_none(tmp_path: Path) -> None:
     rig = rig_of(tmp_path, benchmark=Toy())
     files = {**COMPARING, "assay.toml": COMPARING["assay.toml"] + b'\nbenchmarks = ["toy"]'}
-    with pytest.raises(SubmitterError) as caught:
+    with refused("nothing_to_compare"):
         rig.sent(files)
-    assert caught.value.code == "nothing_to_compare"
 
 
 def test_a_module_asked_by_the_other_method_is_told_which_it_has(tmp_path: Path) -> None:
@@ -164,22 +123,17 @@ def test_a_module_asked_by_the_other_method_is_told_which_it_has(tmp_path: Path)
 @pytest.mark.parametrize("key", ['direction = "lower_is_better"', "range = [0, 1]"])
 def test_a_margin_has_neither_direction_nor_range(tmp_path: Path, key: str) -> None:
     files = {**COMPARING, "assay.toml": COMPARING["assay.toml"] + f"\n{key}".encode()}
-    with pytest.raises(SubmitterError) as caught:
+    with refused("bad_manifest"):
         rig_of(tmp_path).sent(files)
-    assert caught.value.code == "bad_manifest"
 
 
 def test_opaque_ids_and_two_machines_change_nothing(tmp_path: Path) -> None:
-    for folder in ("one", "two", "out"):
+    for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-    alone = rig_of(tmp_path / "one")
-    expected = results(alone.store, alone.ran(COMPARING))
-    rig, out = rig_of(tmp_path / "two"), tmp_path / "out"
-    export_questions(Compared(), None, out, rng=random.Random(5))
-    name = rig.sent(COMPARING)
-    assert rig.worker("s1", role=WorkerRole.SCORE, questions=QuestionFolder(out)).run_next()
-    assert rig.worker("j1", role=WorkerRole.JUDGE, keys=out).run_next()
-    assert {key: one for key, one in results(rig.store, name).items() if "margins" not in key} == {
+    alone, rig = rig_of(tmp_path / "one"), rig_of(tmp_path / "two")
+    expected = alone.results(alone.ran(COMPARING))
+    name = rig.ran_apart(COMPARING)
+    assert {key: one for key, one in rig.results(name).items() if "margins" not in key} == {
         key: one for key, one in expected.items() if "margins" not in key
     }
     found = read_margins(rig.store.public.read(f"results/{name}/toy.margins.parquet"))["grey"]
@@ -229,15 +183,13 @@ def test_damaged_margins_are_the_stores_fault(tmp_path: Path) -> None:
     name = rig.ran(COMPARING)
     changes = {f"results/{name}/toy.margins.parquet": b"PAR1"}
     rig.store.public.commit(changes, parent=rig.store.public.head(), message="meddle")
-    with pytest.raises(PlatformError) as caught:
+    with refused("scores_damaged", kind=PlatformError):
         cached_scores(rig.store, rig.status(name).submission, rig.toy, None)
-    assert caught.value.code == "scores_damaged"
 
 
 def test_questions_exported_before_they_had_lists_are_not_guessed_at(tmp_path: Path) -> None:
-    with pytest.raises(PlatformError) as caught:
+    with refused("questions_outdated", kind=PlatformError):
         Comparisons.of(replace(Toy().questions(None), lists=None), b"seed")
-    assert caught.value.code == "questions_outdated"
 
 
 def test_ties_and_single_answers_are_no_agreement() -> None:

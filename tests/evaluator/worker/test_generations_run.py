@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,134 +12,25 @@ import pytest
 from PIL import Image
 
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.parquet import read_stored
-from benchmarks.prompt_sets.prompt_set import MEASURES, PromptSet, SetPrompt
-from benchmarks.schema import Card, Selector
-from evaluator.generation.manifest import GenerationsManifest, ImageRow
 from evaluator.scoring.images import canonical_png
-from evaluator.submission.generations.archive import write
 from evaluator.worker.generations import _changed
 from evaluator.worker.tasks import WorkerRole
-from evaluator.worker.worker import Worker
-from leaderboard.accounts import Account
 from leaderboard.models.pictures import ModelPictures, images_path
 from leaderboard.models.reading import ModelReader, scores_path
-from leaderboard.publication.model_entries import PATH, ModelEntry, read_track
+from leaderboard.publication.model_entries import PATH, read_track
 from leaderboard.publication.rebuilding import model_differences, repaired
 from leaderboard.publication.results import read_result
-from leaderboard.records import Event, ImagesSeen, Kind, ModelCard, RunResult
+from leaderboard.records import RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import transact
-from tests.kit.worker import ADA, BOB, ROOT, FakeBackend, Killed, Rig, raising, submission
+from tests.evaluator.worker.rigs import PROMPTS, TINY, ModelRig, drawn, tiny_set
+from tests.kit.pictures import encoded
+from tests.kit.worker import ADA, BOB, ROOT, FakeBackend, Killed, raising
 
 OTHER = {
     "assay.toml": b'name = "other"\ndirection = "lower_is_better"',
     "scorer.py": b"class Scorer: 1",
 }
-TINY = "tiny"
-PROMPTS = (
-    SetPrompt("one", "one dark pixel", skills=("dark",)),
-    SetPrompt("two", "two dark pixels", skills=("dark", "dark:two")),
-    SetPrompt("x/three", "a bright pixel", split="odd", skills=("bright",)),
-)
-Images = Mapping[tuple[str, int], int]
-"""Prompt id and seed to the grey that was drawn."""
-
-
-def tiny_set(prompts: Sequence[SetPrompt] = PROMPTS, revision: str = "1") -> PromptSet:
-    """A prompt set that needs no files."""
-    card = Card(
-        name=TINY,
-        title="Tiny",
-        family="toy",
-        summary="Three prompts.",
-        description="",
-        revision=revision,
-        cluster="prompt",
-        headline=Selector(measure="model_score"),
-        measures=dict(MEASURES),
-        skills={"dark": "Dark", "bright": "Bright"},
-    )
-    return PromptSet(card, lambda _: list(prompts))
-
-
-def drawn(first: int) -> Images:
-    """Every prompt with two seeds, each of another grey."""
-    keys = [(prompt.prompt_id, seed) for prompt in PROMPTS for seed in (1, 2)]
-    return {key: first + place for place, key in enumerate(keys)}
-
-
-def _file(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    made = io.BytesIO()
-    image.save(made, form, **options)
-    return made.getvalue()
-
-
-def _rows(images: Images) -> Iterator[tuple[ImageRow, bytes]]:
-    for n, ((prompt, seed), value) in enumerate(images.items()):
-        content = _file(Image.new("RGB", (2, 2), (value, value, value)))
-        sha256 = hashlib.sha256(content).hexdigest()
-        file = f"images/{n}.png"
-        yield (
-            ImageRow(prompt_id=prompt, seed=seed, file=file, sha256=sha256, width=2, height=2),
-            content,
-        )
-
-
-@dataclass
-class ModelRig(Rig):
-    """A rig whose workers know the small prompt set, and to which models can be sent."""
-
-    tiny: PromptSet = field(default_factory=tiny_set)
-
-    def worker(self, name: str = "w1", **more: Any) -> Worker:
-        return super().worker(name, registry={"toy": self.toy, TINY: self.tiny}, **more)
-
-    def received(
-        self,
-        name: str,
-        images: Images,
-        *,
-        account: Account = ADA,
-        private: bool = False,
-        version: str = "1",
-    ) -> str:
-        """Receive and queue the images of a model, without a desk; its id."""
-        archive = self.folder / f"{name}-{version}.zip"
-        manifest = GenerationsManifest(name=name, version=version, benchmark=TINY)
-        write(archive, manifest, _rows(images))
-        sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
-        seeds = tuple(sorted({seed for _, seed in images}))
-        sent = submission(
-            name,
-            submission_id=f"{'private' if private else 'gen'}-{sha256[:10]}",
-            kind=Kind.GENERATIONS,
-            version=version,
-            benchmarks=(TINY,),
-            submitter=account.name,
-            account=account.key,
-            private=private,
-            model_card=ModelCard(model=f"ada/{name}"),
-            images=ImagesSeen(
-                prompt_set=TINY, revision="1", seeds=seeds, wanted=len(PROMPTS) * len(seeds),
-                present=len(images),
-            ),
-            content_sha256=sha256,
-            archive=f"uploads/{sha256}.zip",
-            received_at=self.clock(),
-        )  # fmt: skip
-        states = (State.RECEIVED, State.QUEUED)
-        events = [Event(at=self.clock(), state=state, by=account.key) for state in states]
-        self.ledger.receive(sent, archive, events, check=lambda: None)
-        return sent.submission_id
-
-    def entries(self) -> Mapping[str, ModelEntry]:
-        return read_track(self.store.public).entries
-
-    def given(self, name: str) -> dict[str, dict[str, float]]:
-        """Metric to pair to what it gave the images of a model."""
-        table = read_stored(self.store.public.read(scores_path(name, TINY)))
-        return {str(metric): dict(table.overall[metric]) for metric in table.metrics}
 
 
 @pytest.fixture
@@ -400,11 +289,11 @@ PIXELS = np.random.default_rng(0).integers(0, 256, (6, 9, 3), dtype=np.uint8)
 TURNED = Image.Exif()
 TURNED[0x0112] = 6
 FILES = {
-    "plain": _file(Image.fromarray(PIXELS)),
-    "turned": _file(Image.fromarray(PIXELS), exif=TURNED),
-    "turned JPEG": _file(Image.fromarray(PIXELS), "JPEG", exif=TURNED),
-    "see-through": _file(Image.fromarray(np.dstack([PIXELS, PIXELS[:, :, 0]]))),
-    "16 bits": _file(Image.fromarray(PIXELS[:, :, 0].astype(np.uint16) << 8)),
+    "plain": encoded(Image.fromarray(PIXELS)),
+    "turned": encoded(Image.fromarray(PIXELS), exif=TURNED),
+    "turned JPEG": encoded(Image.fromarray(PIXELS), "JPEG", exif=TURNED),
+    "see-through": encoded(Image.fromarray(np.dstack([PIXELS, PIXELS[:, :, 0]]))),
+    "16 bits": encoded(Image.fromarray(PIXELS[:, :, 0].astype(np.uint16) << 8)),
 }
 
 

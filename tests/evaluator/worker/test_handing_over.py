@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from benchmarks.errors import PlatformError, TransientError
 from benchmarks.questions import Key, QuestionFolder, export_questions
 from benchmarks.schema import Answers, Questions, ScoreTable
 from benchmarks.scores import write_scores
@@ -25,12 +25,12 @@ from evaluator.worker.handoff import handover_files, read_record, read_table, re
 from evaluator.worker.tasks import MAX_LOST, WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.rights import Own
-from leaderboard.ledger.cleanup import tidy_all
 from leaderboard.records import FindingExample, Findings, Submission
 from leaderboard.states import State
-from leaderboard.store.interface import Changes, Repository
+from leaderboard.store.interface import Repository
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.views.submissions import Moment, row_of
+from tests.kit.refusals import refused
 from tests.kit.store import memory_store
 from tests.kit.toy import Toy
 from tests.kit.worker import (
@@ -42,8 +42,6 @@ from tests.kit.worker import (
     Killed,
     Rig,
     named,
-    on_commit,
-    results,
     submission,
 )
 
@@ -115,7 +113,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     name = rig.ran()
     assert State.JUDGING in rig.states(name)
     assert handed_over(rig) == ()
-    return results(rig.store, name)
+    return rig.results(name)
 
 
 # From one to the other ------------------------------------------------------------------------
@@ -143,7 +141,7 @@ def test_two_workers_of_one_role_each_publish_what_one_of_both_does(
     ]  # fmt: skip
     event = rig.ledger.events(name)[4]
     assert (event.log, event.by) == (FakeSession.log, "s1")
-    assert results(rig.store, name) == alone
+    assert rig.results(name) == alone
     assert handed_over(rig) == ()
     assert not judge(rig).run_next()
 
@@ -227,7 +225,7 @@ def test_opaque_ids_are_turned_back_by_the_judge(rig: Rig, alone: dict[str, Any]
     assert set(pd.read_parquet(io.BytesIO(stored))["pair_id"]).isdisjoint({"a", "b", "c"})
     assert not judge(rig).run_next(), "without the key, it is left to a judge who has it"
     assert judge(rig, keys=out).run_next()
-    assert results(rig.store, name) == alone
+    assert rig.results(name) == alone
     result = rig.result(name)
     assert result.findings is not None
     assert [example.item_id for example in result.findings.examples] == ["c"]
@@ -248,54 +246,19 @@ def test_scores_under_another_key_are_given_to_no_pair(rig: Rig) -> None:
 # Deaths and faults ----------------------------------------------------------------------------
 
 
-def breaks_at(rig: Rig, repository: str, word: str, *, after: bool) -> None:
-    """The process dies at the commit whose message begins so, before it is made or after."""
-    left = [True]
+def failing_judgement(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def measure(*_: object, **__: object) -> None:
+        raise error
 
-    def dies(_: Changes, message: str) -> None:
-        if left and message.startswith(word):
-            left.clear()
-            raise Killed
-
-    on_commit(getattr(rig.store, repository), **{"after" if after else "before": dies})
+    monkeypatch.setattr(Blind, "measure", measure)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize(
-    ("repository", "word"),
-    [
-        ("private", "scores of"), ("public", "scored"), ("public", "judging"),
-        ("public", "published"), ("private", "tidy"),
-    ],
-)  # fmt: skip
-def test_whoever_dies_at_a_commit_of_the_hand_over_is_followed_by_another(
-    rig: Rig, alone: dict[str, Any], repository: str, word: str, *, after: bool
+def test_a_judge_without_a_pulse_keeps_its_work_until_its_lease_ends(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rig.backend = FakeBackend(not_for_c)
-    name = rig.sent()
-    breaks_at(rig, repository, word, after=after)
-    with pytest.raises(Killed):
-        for made in (scorer, judge):
-            worker = made(rig)
-            worker.heart.beat()
-            worker.run_next()
-    if rig.state(name) is State.JUDGING:
-        assert not judge(rig, "j2").run_next(), "the first one may live"
-    handed = word not in ("scores of", "scored") or (word, after) == ("scored", True)
-    rig.clock.move(minutes=2)
-    assert scorer(rig, "s2").run_next() is not handed, "what is handed over is not scored again"
-    published = rig.state(name) is State.PUBLISHED
-    assert judge(rig, "j2").run_next() is not published
-    assert results(rig.store, name) == alone
-    assert rig.states(name).count(State.PUBLISHED) == 1
-    tidy_all(rig.store)
-    assert handed_over(rig) == ()
-
-
-def test_a_judge_without_a_pulse_keeps_its_work_until_its_lease_ends(rig: Rig) -> None:
     name = scored(rig)
-    breaks_at(rig, "public", "published", after=False)
-    with pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        failing_judgement(patch, Killed())
         judge(rig).run_next()
     assert rig.status(name).lease_until is not None
     rig.store = replace(rig.store, live=MemoryLive())
@@ -303,13 +266,6 @@ def test_a_judge_without_a_pulse_keeps_its_work_until_its_lease_ends(rig: Rig) -
     assert not judge(rig, "j2").run_next()
     rig.clock.move(minutes=3)
     assert judge(rig, "j2").run_next()
-
-
-def failing_judgement(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def measure(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(Blind, "measure", measure)
 
 
 def test_what_kills_its_judges_is_given_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -462,9 +418,8 @@ def test_what_is_of_another_submission_has_other_columns_or_is_no_table_is_refus
     path, content = "scored/grey-00000000/toy.scores.parquet", b"no parquet"
     private.commit({path: content}, parent=private.head(), message="meddle")
     its = record.model_copy(update={"scores_sha256": hashlib.sha256(content).hexdigest()})
-    with pytest.raises(PlatformError) as caught:
+    with refused("handover_damaged", kind=PlatformError):
         read_table(private, submission(), its)
-    assert caught.value.code == "handover_damaged"
 
 
 # Options of the roles -------------------------------------------------------------------------
@@ -477,15 +432,13 @@ def test_what_is_of_another_submission_has_other_columns_or_is_no_table_is_refus
 def test_options_of_the_other_role_are_refused(
     role: str, questions: Path | None, keys: Path | None
 ) -> None:
-    with pytest.raises(SubmitterError) as caught:
+    with refused("wrong_role"):
         check_role(WorkerRole(role), questions, keys)
-    assert caught.value.code == "wrong_role"
 
 
 def test_a_key_beside_the_questions_of_a_scoring_host_is_refused(tmp_path: Path) -> None:
     """It may not hold what the opaque ids stand for."""
     check_role(WorkerRole.SCORE, tmp_path, None)
     (tmp_path / "ts2.key.parquet").touch()
-    with pytest.raises(SubmitterError) as caught:
+    with refused("key_beside_questions"):
         check_role(WorkerRole.SCORE, tmp_path, None)
-    assert caught.value.code == "key_beside_questions"

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import SubmitterError
 from evaluator.worker.health_server import MOST_AT_ONCE, HealthServer
 from leaderboard.service.health import DiskSpace
 from leaderboard.service.polling import HealthWatch
 from leaderboard.service.webhooks import HEADER, MOST_BYTES, Webhook
 from tests.kit.governed import House
+from tests.kit.refusals import refused
 
 SECRET = "a-secret-that-is-long-enough"
 SIGNED = {HEADER: SECRET}
@@ -106,7 +106,5 @@ def test_a_byte_now_and_then_holds_no_thread_for_ever() -> None:
 
 
 def test_a_port_that_is_taken_is_told() -> None:
-    with served() as port, pytest.raises(SubmitterError) as caught:
+    with served() as port, refused("port_unavailable", "--health-port"):
         HealthServer(HealthWatch(House().store, Path("/")), port=port)
-    assert caught.value.code == "port_unavailable"
-    assert "--health-port" in caught.value.hint

@@ -24,6 +24,7 @@ from leaderboard.records import RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.live.interface import Heartbeat
+from tests.kit.refusals import refused
 from tests.kit.toy import Toy
 from tests.kit.worker import (
     ADA,
@@ -34,7 +35,6 @@ from tests.kit.worker import (
     Rig,
     Secret,
     raising,
-    stock,
 )
 
 SECRETS = ("grey", "hub:ada", '"ada"', "very secret")
@@ -69,9 +69,8 @@ def test_a_private_submission_ends_held_with_its_results_for_its_author_alone(ri
     (result,) = Own(rig.store, ADA).results(name)
     assert result.rows[0]["value"] == 1.0
     assert rig.store.public.list("results/") == ()
-    with pytest.raises(SubmitterError) as caught:
+    with refused("not_yours"):
         Own(rig.store, BOB).results(name)
-    assert caught.value.code == "not_yours"
     assert len(seen) > 4
     for secret in SECRETS:
         assert secret not in public_text(rig)
@@ -124,20 +123,23 @@ def test_a_rerun_of_what_is_held_is_held_again(rig: Rig) -> None:
 HIDDEN = "the hidden prompt"
 
 
+@pytest.mark.parametrize("toy", [Toy(), Secret()], ids=["public", "private answers"])
+def test_the_words_of_an_error_are_withheld_where_answers_are(rig: Rig, toy: Toy) -> None:
+    rig.toy = toy
+    rig.backend = raising(failure(Code.SCORER_RAISED, f"ValueError: {HIDDEN} (while scoring)."))
+    name = rig.ran()
+    assert rig.ended(name) == (State.FAILED, "scorer_raised", "submitter")
+    assert (HIDDEN in str(rig.ledger.events(name))) is toy.card.answers_public
+    assert toy.card.answers_public or "check" in rig.status(name).hint
+
+
 @pytest.mark.parametrize(
     "code",
     ["scorer_raised", "wrong_count", "wrong_type", "not_finite", "out_of_memory", "protocol"],
 )
-@pytest.mark.parametrize("toy", [Toy(), Secret()], ids=["public", "private answers"])
-def test_the_words_of_an_error_are_withheld_where_answers_are(
-    rig: Rig, code: str, toy: Toy
-) -> None:
-    rig.toy = toy
-    rig.backend = raising(failure(Code(code), f"ValueError: {HIDDEN} (while scoring batch 1)."))
-    name = rig.ran()
-    assert rig.ended(name) == (State.FAILED, code, "submitter")
-    assert (HIDDEN in str(rig.ledger.events(name))) is toy.card.answers_public
-    assert toy.card.answers_public or "check" in rig.status(name).hint
+def test_an_error_in_which_a_scorer_could_speak_loses_its_words(code: str) -> None:
+    withheld = without_its_words(failure(Code(code), HIDDEN))
+    assert withheld.code == code and HIDDEN not in str(withheld)
 
 
 def figures(record: object) -> Iterator[float]:
@@ -193,7 +195,7 @@ def test_a_withheld_benchmark_is_scored_last_since_one_box_serves_all(
         return scores_of(run, benchmark, *rest)
 
     monkeypatch.setattr(ModuleRun, "scores_of", noting)
-    (name,) = stock(rig.store, ["hub:ada"], benchmarks=("another", "toy"))
+    (name,) = rig.stock(["hub:ada"], benchmarks=("another", "toy"))
     rig.worker(registry=registry).run_all()
     assert asked == ["toy", "another"]
     assert rig.state(name) is State.PUBLISHED

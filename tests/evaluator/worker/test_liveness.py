@@ -41,16 +41,14 @@ from tests.kit.worker import (
     Rig,
     breaking,
     on_commit,
-    published_once,
     raising,
-    stock,
     wait_for,
 )
 
 
 def at_work(rig: Rig) -> Status:
     """A submission that `w1` holds, with a lease of an hour: it is heard."""
-    (name,) = stock(rig.store, ["hub:ada"])
+    (name,) = rig.stock(["hub:ada"])
     rig.worker("w1")._claims.more()
     return rig.status(name)
 
@@ -100,7 +98,7 @@ def test_a_machine_whose_clock_is_an_hour_off_steals_nothing_and_loses_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     """Everything is told by the medium's clock; the machine's own is asked by nobody."""
-    names = stock(rig.store, ["hub:ada", "hub:bob"])
+    names = rig.stock(["hub:ada", "hub:bob"])
     machine, off_by = time.time, timedelta(hours=hours)
     stolen: list[bool] = []
 
@@ -118,13 +116,13 @@ def test_a_machine_whose_clock_is_an_hour_off_steals_nothing_and_loses_nothing(
     right, wrong = rig.worker("right"), rig.worker("wrong")
     assert right.run_next()
     assert stolen == [True], "it took the one that waited"
-    assert all(published_once(rig.store, name) for name in names)
+    assert rig.published_once(*names)
     by = [{e.by for e in rig.ledger.events(name)} for name in names]
     assert by == [{"hub:ada", "right"}, {"hub:bob", "wrong"}]
 
 
 def test_what_a_dead_worker_left_is_finished_by_another_and_says_whose_it_was(rig: Rig) -> None:
-    (name,) = stock(rig.store, ["hub:ada"])
+    (name,) = rig.stock(["hub:ada"])
     rig.backend = raising(Killed())
     first = rig.worker("w1")
     first.heart.beat()
@@ -135,7 +133,7 @@ def test_what_a_dead_worker_left_is_finished_by_another_and_says_whose_it_was(ri
     assert not rig.worker("w2").run_next(), "it may live"
     rig.clock.move(seconds=61)
     assert rig.worker("w2").run_next()
-    assert published_once(rig.store, name)
+    assert rig.published_once(name)
     claims = [e for e in rig.ledger.events(name) if e.state is State.CLAIMED]
     assert [(e.by, e.reason != "", e.nonce != "") for e in claims] == [
         ("w1", False, True), ("w2", True, True),
@@ -155,7 +153,7 @@ def apart(rig: Rig, folder: Path) -> Rig:
 @pytest.fixture
 def machines(tmp_path: Path) -> tuple[Rig, Rig]:
     """Two machines of one store on which heartbeats reach nobody else, and commits are scarce."""
-    first = Rig(tmp_path / "1", store=replace(memory_store(), jobs_per_commit=8), known_s=20.0)
+    first = Rig(tmp_path / "1", jobs=8, known_s=20.0)
     first.store = replace(first.store, heartbeats_shared=False)
     (tmp_path / "1").mkdir()
     (tmp_path / "2").mkdir()
@@ -184,20 +182,20 @@ def test_a_lost_machine_holds_its_work_for_no_longer_than_a_lease(
     machines: tuple[Rig, Rig],
 ) -> None:
     here, there = machines
-    (name,) = stock(here.store, ["hub:ada"])
+    (name,) = here.stock(["hub:ada"])
     here.worker("w1")._claims.more()
     here.clock.move(seconds=LEASE.total_seconds())
     assert not there.worker("w2").run_next()
     here.clock.move(seconds=LEASE_SLACK.total_seconds() + 1)
     there.worker("w3").run_all()
-    assert published_once(here.store, name)
+    assert here.published_once(name)
 
 
 def test_a_run_of_eight_hours_is_held_by_six_commits_an_hour_and_counts_as_one_attempt(
     machines: tuple[Rig, Rig],
 ) -> None:
     here, there = machines
-    names = stock(here.store, ["hub:ada", "hub:bob"])
+    names = here.stock(["hub:ada", "hub:bob"])
     worker, other = here.worker("w1"), there.worker("w2")
     worker._claimed_jobs.take(worker._claims.more())
     before, since = here.head, here.status(names[0]).since
@@ -214,7 +212,7 @@ def test_a_run_of_eight_hours_is_held_by_six_commits_an_hour_and_counts_as_one_a
 
 def test_what_another_has_taken_meanwhile_is_not_renewed(machines: tuple[Rig, Rig]) -> None:
     here, there = machines
-    names = stock(here.store, ["hub:ada", "hub:bob"])
+    names = here.stock(["hub:ada", "hub:bob"])
     first = here.worker("w1")
     first._claimed_jobs.take(first._claims.more())
     here.clock.move(minutes=30)
@@ -237,7 +235,7 @@ def test_after_an_outage_others_have_time_to_renew_their_leases(
     machines: tuple[Rig, Rig], minutes: float, *, lives: bool, soon: str, later: str
 ) -> None:
     here, there = machines
-    (name,) = stock(here.store, ["hub:ada"])
+    (name,) = here.stock(["hub:ada"])
     owner = here.worker("w1")
     owner._claimed_jobs.take(owner._claims.more())
     outage = Outage()
@@ -262,7 +260,7 @@ def test_a_worker_renews_its_leases_while_it_works(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(presence_module, "LEASE", timedelta(0))
-    (name,) = stock(rig.store, ["hub:ada"])
+    (name,) = rig.stock(["hub:ada"])
 
     def long_run() -> None:
         until = rig.status(name).lease_until
@@ -273,7 +271,7 @@ def test_a_worker_renews_its_leases_while_it_works(
     rig.when_asked(5, long_run)
     worker = rig.worker("w1")
     worker.run_all()
-    assert published_once(rig.store, name)
+    assert rig.published_once(name)
 
 
 # What a lost worker was at --------------------------------------------------------------------
@@ -299,8 +297,8 @@ def killed_by(rig: Rig, name: str, job: str) -> Worker:
 def test_of_the_batch_of_a_lost_worker_the_job_under_way_alone_loses_an_attempt(
     tmp_path: Path,
 ) -> None:
-    rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=8), known_s=20.0)
-    names = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
+    rig = Rig(tmp_path, jobs=8, known_s=20.0)
+    names = rig.stock(["hub:ada", "hub:bob", "hub:eve"])
     worker = killed_by(rig, "w1", names[1])
     assert worker.run_next()
     rig.dies(worker)
@@ -310,7 +308,7 @@ def test_of_the_batch_of_a_lost_worker_the_job_under_way_alone_loses_an_attempt(
     rig.worker("w2").run_all()
     assert messages.count("claimed+scoring by w2") == 3, "one by one"
     assert attempts(rig, names) == [["w2"], ["w1", "w2"], ["w2"]]
-    assert all(published_once(rig.store, name) for name in names)
+    assert rig.published_once(*names)
 
 
 def test_what_kills_machines_that_nobody_hears_is_found_though_it_was_second_in_its_batch(
@@ -318,7 +316,7 @@ def test_what_kills_machines_that_nobody_hears_is_found_though_it_was_second_in_
 ) -> None:
     """Nobody knows which of a batch was under way: none loses an attempt, each is run alone."""
     here, there = machines
-    names = stock(here.store, ["hub:ada", "hub:bob", "hub:eve"])
+    names = here.stock(["hub:ada", "hub:bob", "hub:eve"])
     lost = 0
     while here.status(names[1]).unfinished and lost < 20:
         worker = killed_by((here, there)[lost % 2], f"w{lost}", names[1])
@@ -329,14 +327,14 @@ def test_what_kills_machines_that_nobody_hears_is_found_though_it_was_second_in_
         here.clock.move(minutes=23)
     assert here.ended(names[1]) == (State.FAILED, "worker_lost", "platform")
     assert lost == 1 + MAX_LOST + 1, "a batch, so many alone, and the one that gives it up"
-    assert all(published_once(here.store, name) for name in (names[0], names[2]))
+    assert all(here.published_once(name) for name in (names[0], names[2]))
     assert [len(one) for one in attempts(here, names)] == [1, MAX_LOST, 1]
 
 
 def test_a_store_is_asked_no_more_often_than_it_wants(tmp_path: Path) -> None:
     looks: list[datetime] = []
     rig = Rig(tmp_path, store=replace(memory_store(), look_every_s=5.0))
-    stock(rig.store, ["hub:ada"])
+    rig.stock(["hub:ada"])
     worker = rig.worker(listener=lambda _: rig.clock.move(seconds=1))
     check = worker._claims.check_still_mine
 
@@ -395,13 +393,13 @@ def test_a_worker_lives_while_it_holds_its_lock(folder: Path) -> None:
 
 
 def test_a_worker_whose_process_is_gone_is_followed_at_once(rig: Rig) -> None:
-    (name,) = stock(rig.store, ["hub:ada"])
+    (name,) = rig.stock(["hub:ada"])
     first = rig.worker("w1")
     with first._lock:
         assert first._claims.more()
         assert not rig.worker("w2").run_next()
     assert rig.worker("w2").run_next()
-    assert published_once(rig.store, name)
+    assert rig.published_once(name)
 
 
 def test_locks_of_long_ago_are_removed_and_those_of_the_living_are_not(folder: Path) -> None:

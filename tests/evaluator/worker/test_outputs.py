@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from benchmarks.errors import SubmitterError
-from benchmarks.parquet import read_stored
-from benchmarks.questions import QuestionFolder, export_questions
 from evaluator.commands.report import about_run, recomputed
 from evaluator.isolation.availability import PlainProcess
 from evaluator.isolation.bubblewrap import Bubblewrap
@@ -28,16 +22,13 @@ from evaluator.scoring.sandbox import SandboxClient
 from evaluator.submission.templates import SkeletonKind, module_files
 from evaluator.worker.handoff import cached_scores
 from evaluator.worker.scorer_role import PackedModule
-from evaluator.worker.tasks import WorkerRole
 from leaderboard.models.grid import ranked_metrics
 from leaderboard.records import RunResult
 from leaderboard.states import State
 from leaderboard.trust import TrustReport
 from tests.evaluator.scoring.fakes import picture
-from tests.evaluator.worker.test_builtin_runs import DemoRig
-from tests.evaluator.worker.test_comparing_metrics import brightness
-from tests.evaluator.worker.test_generations_run import ModelRig, drawn
-from tests.kit import toy
+from tests.evaluator.worker.rigs import DemoRig, ModelRig, drawn
+from tests.kit.refusals import refused
 from tests.kit.toy import Toy
 from tests.kit.worker import (
     ADA,
@@ -50,7 +41,6 @@ from tests.kit.worker import (
     Rig,
     Secret,
     named,
-    results,
 )
 
 TWO = {
@@ -58,56 +48,6 @@ TWO = {
     "assay.toml": b'name = "grey"\n[outputs.bright]\n[outputs.dark]\ndirection = "lower_is_better"',
 }
 METRICS = ("grey-bright", "grey-dark")
-Row = Callable[[int], tuple[float, ...]]
-
-
-def bright_and_dark(grey: int) -> tuple[float, ...]:
-    return float(grey), -10.0 * grey
-
-
-@dataclass
-class RowsSession(FakeSession):
-    """A box that gives a row of scores per pair."""
-
-    backend: RowsBoxes
-    row: Row = field(default=bright_and_dark)
-
-    def __enter__(self) -> Self:
-        self.backend.running.add(id(self))
-        self.backend.most = max(self.backend.most, len(self.backend.running))
-        return super().__enter__()
-
-    def close(self) -> None:
-        self.backend.running.discard(id(self))
-        super().close()
-
-    def score_rows(
-        self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]], outputs: int
-    ) -> Any:
-        greys = [brightness(images[place]) for place, _ in pairs]
-        self.backend.asked += greys
-        return np.array([self.row(grey) for grey in greys]).reshape(len(pairs), outputs)
-
-
-@dataclass
-class RowsBoxes(FakeBackend):
-    row: Row = field(default=bright_and_dark)
-    capabilities: Capability = Capability.SCORE
-    running: set[int] = field(default_factory=set)
-    most: int = 0  # that ran at once
-
-    def start(self, *_: Any, **__: Any) -> Any:
-        return RowsSession(self, self.capabilities, row=self.row)
-
-
-def rig_of(folder: Path, row: Row = bright_and_dark, **more: Any) -> Rig:
-    return Rig(folder, backend=RowsBoxes(row=row), **more)
-
-
-@pytest.fixture
-def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twelve images in place of three."""
-    monkeypatch.setattr(toy, "PAIRS", tuple(f"pair {n}" for n in range(12)))
 
 
 def trust(result: RunResult) -> Mapping[str, TrustReport]:
@@ -118,8 +58,7 @@ def failed(result: RunResult) -> dict[str, list[str]]:
     return {name: [check.name for check in one.failed] for name, one in trust(result).items()}
 
 
-def test_each_output_is_a_metric_and_all_of_them_come_of_one_call(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path)
+def test_each_output_is_a_metric_and_all_of_them_come_of_one_call(rig: Rig) -> None:
     name = rig.ran(TWO)
     sent = rig.status(name).submission
     assert (sent.metrics, sent.lower_is_better) == (METRICS, ("grey-dark",))
@@ -140,9 +79,9 @@ def test_each_output_is_a_metric_and_all_of_them_come_of_one_call(tmp_path: Path
     ]
 
 
-def test_a_fault_of_one_output_keeps_that_one_alone_from_ranking(tmp_path: Path) -> None:
+def test_a_fault_of_one_output_keeps_that_one_alone_from_ranking(rig: Rig) -> None:
     count = itertools.count()
-    rig = rig_of(tmp_path, lambda grey: (float(grey), float(next(count))))
+    rig.backend.row = lambda grey: (float(grey), float(next(count)))
     name = rig.ran(TWO)
     distrust = {cell.entry_id.rpartition("/")[2]: cell.distrust for cell in rig.cells()}
     assert distrust["grey-bright"] == "" and "repeated" in distrust["grey-dark"]
@@ -152,11 +91,11 @@ def test_a_fault_of_one_output_keeps_that_one_alone_from_ranking(tmp_path: Path)
 
 
 @pytest.mark.usefixtures("many")
-def test_a_lookup_is_suspected_of_one_output_and_cleared(tmp_path: Path) -> None:
+def test_a_lookup_is_suspected_of_one_output_and_cleared(rig: Rig) -> None:
     def row(grey: int) -> tuple[float, ...]:
         return float(grey // 6), float(np.random.default_rng(grey).normal())
 
-    rig = rig_of(tmp_path, row)
+    rig.backend.row = row
     name = rig.ran(TWO)
     suspected = {one.metric: one.suspected for one in rig.shown().entries.values()}
     assert suspected == {"grey-bright": False, "grey-dark": True}
@@ -167,8 +106,8 @@ def test_a_lookup_is_suspected_of_one_output_and_cleared(tmp_path: Path) -> None
     assert cleared == {"grey-bright": False, "grey-dark": True}
 
 
-def test_what_one_output_lacks_is_counted_for_that_one(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path, lambda grey: (float(grey), np.nan if grey == 0 else 1.0))
+def test_what_one_output_lacks_is_counted_for_that_one(rig: Rig) -> None:
+    rig.backend.row = lambda grey: (float(grey), np.nan if grey == 0 else 1.0)
     found = rig.result(rig.ran(TWO))
     reports = {name: one.findings for name, one in found.outputs.items()}
     assert {name: one and (one.scored, one.unscored) for name, one in reports.items()} == {
@@ -181,8 +120,8 @@ def test_what_one_output_lacks_is_counted_for_that_one(tmp_path: Path) -> None:
     }
 
 
-def test_an_output_without_scores_fails_the_run_by_its_name(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path, lambda grey: (float(grey), np.nan))
+def test_an_output_without_scores_fails_the_run_by_its_name(rig: Rig) -> None:
+    rig.backend.row = lambda grey: (float(grey), np.nan)
     name = rig.ran(TWO)
     assert rig.state(name) is State.FAILED
     assert "grey-dark on toy" in rig.status(name).reason
@@ -190,25 +129,18 @@ def test_an_output_without_scores_fails_the_run_by_its_name(tmp_path: Path) -> N
 
 def test_a_metric_with_elements_and_outputs_is_told_to_choose(tmp_path: Path) -> None:
     both = Capability.SCORE | Capability.SCORE_ELEMENTS
-    rig = Rig(tmp_path, backend=RowsBoxes(capabilities=both))
+    rig = Rig(tmp_path, backend=FakeBackend(capabilities=both))
     assert rig.ended(rig.ran(TWO))[1:] == ("elements_of_outputs", "submitter")
 
 
 def test_opaque_ids_and_two_machines_change_nothing(tmp_path: Path) -> None:
-    for folder in ("one", "two", "out"):
+    for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-    alone = rig_of(tmp_path / "one")
-    expected = results(alone.store, alone.ran(TWO))
-    rig, out = rig_of(tmp_path / "two"), tmp_path / "out"
-    export_questions(Toy(), None, out, rng=random.Random(5))
-    name = rig.sent(TWO)
-    assert rig.worker("s1", role=WorkerRole.SCORE, questions=QuestionFolder(out)).run_next()
-    assert rig.worker("j1", role=WorkerRole.JUDGE, keys=out).run_next()
-    assert results(rig.store, name) == expected
+    alone, rig = Rig(tmp_path / "one"), Rig(tmp_path / "two")
+    assert rig.results(rig.ran_apart(TWO)) == alone.results(alone.ran(TWO))
 
 
-def test_published_scores_are_judged_again_and_come_out_the_same(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path)
+def test_published_scores_are_judged_again_and_come_out_the_same(rig: Rig) -> None:
     name = rig.ran(TWO)
     status, result = rig.status(name), rig.result(name)
     kept = cached_scores(rig.store, status.submission, rig.toy, None)
@@ -218,8 +150,7 @@ def test_published_scores_are_judged_again_and_come_out_the_same(tmp_path: Path)
     assert (again.different, again.why_not) == ((), "")
 
 
-def test_the_scores_of_another_are_found_in_any_output(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path)
+def test_the_scores_of_another_are_found_in_any_output(rig: Rig) -> None:
     first = rig.ran()
     second = rig.ran(TWO, account=BOB)
     found = rig.result(second)
@@ -229,7 +160,7 @@ def test_the_scores_of_another_are_found_in_any_output(tmp_path: Path) -> None:
 
 
 def test_withheld_answers_leave_no_figure_of_any_output(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path, toy=Secret())
+    rig = Rig(tmp_path, toy=Secret())
     found = rig.result(rig.ran(TWO))
     assert set(trust(found)) == set(METRICS)
     assert all(np.isnan(one.spread) for one in trust(found).values())
@@ -238,30 +169,27 @@ def test_withheld_answers_leave_no_figure_of_any_output(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", [TWO, named("grey-dark")], ids=["outputs", "one"])
 def test_two_metrics_of_one_name_of_an_account_are_refused(
-    tmp_path: Path, first: Mapping[str, bytes]
+    rig: Rig, first: Mapping[str, bytes]
 ) -> None:
-    rig = rig_of(tmp_path)
     rig.send(first)
     second = named("grey-dark") if first is TWO else TWO
-    with pytest.raises(SubmitterError) as caught:
+    with refused("metric_taken", "grey-dark"):
         rig.send(second)
-    assert caught.value.code == "metric_taken" and "grey-dark" in caught.value.message
     rig.send(second, account=BOB)
     seen = rig.desk.examine_metric(rig.module(second), ADA)
     assert [problem.code for problem in seen.problems] == ["metric_taken"]
 
 
-def test_a_preview_names_the_metrics_and_where_they_are(tmp_path: Path) -> None:
-    seen = rig_of(tmp_path).desk.examine_metric(rig_of(tmp_path).module(TWO))
+def test_a_preview_names_the_metrics_and_where_they_are(rig: Rig) -> None:
+    seen = rig.desk.examine_metric(rig.module(TWO))
     assert seen.plan is not None
     assert (seen.problems, seen.plan.metrics, seen.benchmarks) == ((), METRICS, ("toy",))
 
 
-def test_an_output_that_is_nowhere_is_refused(tmp_path: Path) -> None:
+def test_an_output_that_is_nowhere_is_refused(rig: Rig) -> None:
     files = {**TWO, "assay.toml": TWO["assay.toml"] + b'\nkinds = ["quality"]'}
-    with pytest.raises(SubmitterError) as caught:
-        rig_of(tmp_path).send(files)
-    assert caught.value.code == "output_nowhere" and "dark" in caught.value.message
+    with refused("output_nowhere", "dark"):
+        rig.send(files)
 
 
 class Further(Toy):
@@ -270,8 +198,7 @@ class Further(Toy):
     card = Toy.card.model_copy(update={"name": "further", "kind": "preference"})
 
 
-def test_an_output_is_on_the_boards_that_its_author_chose(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path)
+def test_an_output_is_on_the_boards_that_its_author_chose(rig: Rig) -> None:
     both = {"toy": rig.toy, "further": Further()}
     desk = replace(rig.desk, registry=both)
     files = {**TWO, "assay.toml": TWO["assay.toml"] + b'\nkinds = ["preference"]'}
@@ -292,7 +219,7 @@ def test_an_output_is_on_the_boards_that_its_author_chose(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("many")
-def test_an_output_is_tried_on_the_first_benchmark_that_it_is_on(tmp_path: Path) -> None:
+def test_an_output_is_tried_on_the_first_benchmark_that_it_is_on(rig: Rig) -> None:
     """In a box of its own, while no other runs; one without scores on the earlier one hides nothing."""
     count = itertools.count()
 
@@ -300,7 +227,7 @@ def test_an_output_is_tried_on_the_first_benchmark_that_it_is_on(tmp_path: Path)
         place = next(count)
         return float(grey), float(place) if place >= ASKED * 4 else np.nan
 
-    rig = rig_of(tmp_path, row)
+    rig.backend.row = row
     both = {"toy": rig.toy, "further": Further()}
     files = {**TWO, "assay.toml": TWO["assay.toml"] + b'\nkinds = ["alignment"]'}
     desk = replace(rig.desk, registry=both)
@@ -318,7 +245,6 @@ def test_an_output_is_tried_on_the_first_benchmark_that_it_is_on(tmp_path: Path)
     assert cells[f"{name}/grey-bright"].rank == 1
     assert cells[f"{name}/grey-dark"].rank is None
     assert "repeated" in cells[f"{name}/grey-dark"].distrust
-    assert isinstance(rig.backend, RowsBoxes)
     assert (rig.backend.entered, rig.backend.running, rig.backend.most) == (4, set(), 1)
 
 
@@ -331,19 +257,18 @@ def test_an_output_is_tried_on_the_first_benchmark_that_it_is_on(tmp_path: Path)
     ],
 )
 def test_a_version_stays_where_a_later_one_lacks_one_of_its_outputs(
-    outputs: Sequence[str], state: State, tmp_path: Path
+    outputs: Sequence[str], state: State, rig: Rig
 ) -> None:
-    rig = rig_of(tmp_path)
     first = rig.ran(TWO)
     rig.clock.move(seconds=1)
-    rig.backend = RowsBoxes(row=lambda grey: (float(grey),) * len(outputs))
+    rig.backend = FakeBackend(row=lambda grey: (float(grey),) * len(outputs))
     tables = "".join(f"[outputs.{name}]\n" for name in outputs)
     later = rig.ran({**TWO, "assay.toml": f'name = "grey"\nversion = "2"\n{tables}'.encode()})
     assert (rig.state(first), rig.state(later)) == (state, State.PUBLISHED)
 
 
 def test_both_outputs_judge_generations_and_each_image_is_asked_about_once(tmp_path: Path) -> None:
-    rig = ModelRig(tmp_path, backend=RowsBoxes())
+    rig = ModelRig(tmp_path)
     name = rig.ran(TWO)
     model = rig.received("painter", drawn(10))
     rig.backend.asked.clear()
@@ -363,19 +288,17 @@ def test_both_outputs_judge_generations_and_each_image_is_asked_about_once(tmp_p
 
 def test_a_client_of_several_outputs_refuses_to_compare() -> None:
     can = Capability.SCORE | Capability.COMPARE | Capability.ENCODE
-    client = SandboxClient(RowsSession(FakeBackend(), can), outputs=2)  # type: ignore[arg-type]
+    client = SandboxClient(FakeSession(FakeBackend(), can), outputs=2)  # type: ignore[arg-type]
     assert (client.asks_elements, client.environment["asked"]) == (False, "score")
     image = client.ready(packed(picture(1), picture(2)))
-    with pytest.raises(SubmitterError) as caught:
+    with refused("method_missing"):
         client.ask([Item("both", image, (PairRequest("p", "t", "a dog"),))])
-    assert caught.value.code == "method_missing"
 
 
 @pytest.mark.isolation
-def test_a_packed_module_gives_all_outputs_wherever_it_is_opened(tmp_path: Path) -> None:
-    rig = rig_of(tmp_path)
+def test_a_packed_module_gives_all_outputs_wherever_it_is_opened(rig: Rig) -> None:
     sent = rig.send(module_files(SkeletonKind.OUTPUTS, "both")).submission
-    upload = tmp_path / "upload.zip"
+    upload = rig.folder / "upload.zip"
     rig.ledger.fetch_upload(sent, upload)
     packed = PackedModule(sent, upload, PlainProcess(), Limits(), ())
     with pickle.loads(pickle.dumps(packed)).open() as client:
@@ -384,18 +307,10 @@ def test_a_packed_module_gives_all_outputs_wherever_it_is_opened(tmp_path: Path)
     assert len(verdict.outputs) == 2
 
 
-class GeckoRig(DemoRig):
-    """A demo board, and real boxes."""
-
-    def scores_of(self, name: str) -> pd.DataFrame:
-        path = f"results/{name}/demo_gecko.scores.parquet"
-        return read_stored(self.store.public.read(path)).overall
-
-
 @pytest.mark.slow
 @pytest.mark.isolation
 def test_in_a_sandbox_one_output_is_blind_and_the_other_is_not(tmp_path: Path) -> None:
-    rig = GeckoRig(tmp_path, backend=Bubblewrap())  # type: ignore[arg-type]
+    rig = DemoRig(tmp_path, backend=Bubblewrap())  # type: ignore[arg-type]
     name = rig.ran(module_files(SkeletonKind.OUTPUTS, "both"))
     entries = {one.metric: one for one in rig.shown().entries.values()}
     assert {metric: one.blind for metric, one in entries.items()} == {
@@ -404,7 +319,7 @@ def test_in_a_sandbox_one_output_is_blind_and_the_other_is_not(tmp_path: Path) -
     }
     assert not any(one.why_not for entry in entries.values() for one in entry.trust.values())
     plain = rig.ran(module_files(SkeletonKind.PLAIN, "plain"))
-    alignment, alone = rig.scores_of(name)["both-alignment"], rig.scores_of(plain)["plain"]
+    alignment, alone = rig.overall(name)["both-alignment"], rig.overall(plain)["plain"]
     assert (alignment == alone).all()
     costs = [rig.result(one).cost for one in (name, plain)]
     assert len({(cost.calls, cost.pairs, cost.images) for cost in costs if cost}) == 1

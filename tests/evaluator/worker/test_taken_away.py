@@ -25,9 +25,7 @@ from tests.kit.worker import (
     Rig,
     Secret,
     on_commit,
-    published_once,
     raising,
-    stock,
 )
 
 
@@ -271,14 +269,14 @@ def ended_by_its_events(content: bytes) -> bytes:
 def test_a_record_that_cannot_be_read_stops_nobody_else_and_is_named_to_operators(
     rig: Rig, caplog: pytest.LogCaptureFixture, change: Callable[[bytes], bytes], private: bool
 ) -> None:
-    (broken,) = stock(rig.store, ["hub:ada"], private=private)
-    others = stock(rig.store, ["hub:bob", "hub:eve"])
+    (broken,) = rig.stock(["hub:ada"], private=private)
+    others = rig.stock(["hub:bob", "hub:eve"])
     if private:
         rewritten(rig.store.private, f"held/{broken}/submission.json", change)
     else:
         rewritten(rig.store.public, f"submissions/{broken}/events.jsonl", change)
     rig.worker().run_all()
-    assert all(published_once(rig.store, name) for name in others)
+    assert rig.published_once(*others)
     assert rig.state(broken) is State.QUEUED
     assert caplog.text.count("Passed over") == 1, "it is logged once"
     (row,) = broken_record_rows(rig.ledger)
@@ -288,22 +286,22 @@ def test_a_record_that_cannot_be_read_stops_nobody_else_and_is_named_to_operator
 
 def test_what_a_dead_worker_left_with_broken_events_stops_nobody_else(rig: Rig) -> None:
     """It would be given up, and cannot."""
-    ids = stock(rig.store, ["hub:ada", "hub:bob"])
+    ids = rig.stock(["hub:ada", "hub:bob"])
     for n in range(MAX_LOST):
         rig.worker(f"w{n}")._claims.more()
         rig.clock.move(hours=20)
     rewritten(rig.store.public, f"submissions/{ids[0]}/events.jsonl", cut_off)
     rig.worker("w9").run_all()
-    assert published_once(rig.store, ids[1])
+    assert rig.published_once(ids[1])
 
 
 def test_what_is_mended_is_run(rig: Rig) -> None:
-    (broken,) = stock(rig.store, ["hub:ada"])
+    (broken,) = rig.stock(["hub:ada"])
     path, worker = f"submissions/{broken}/events.jsonl", rig.worker()
     whole = rig.store.public.read(path)
     rewritten(rig.store.public, path, cut_off)
     worker.run_all()
     rewritten(rig.store.public, path, lambda _: whole)
     worker.run_all()
-    assert published_once(rig.store, broken)
+    assert rig.published_once(broken)
     assert list(broken_record_rows(rig.ledger)) == []

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from evaluator.__main__ import command_line
 from evaluator.commands.worker_loop import stop_on_signals
 from evaluator.isolation.inside.wire_protocol import Capability
 from evaluator.isolation.session import BoundedLog
@@ -36,7 +38,6 @@ from tests.kit.worker import (
     Rig,
     Secret,
     published_once,
-    results,
     stock,
 )
 
@@ -56,7 +57,7 @@ def _long() -> Iterator[None]:
 def whole(tmp_path_factory: pytest.TempPathFactory, _long: None) -> Rig:
     """A run that nothing disturbed."""
     rig = Rig(tmp_path_factory.mktemp("whole"))
-    stock(rig.store, ["hub:ada"])
+    rig.stock(["hub:ada"])
     rig.worker().run_all()
     return rig
 
@@ -66,7 +67,7 @@ def test_another_worker_on_the_same_disk_asks_only_what_is_missing(
     rig: Rig, whole: Rig, changed: bool
 ) -> None:
     """Scores of other data are never mixed in."""
-    (name,) = stock(rig.store, ["hub:ada"])
+    (name,) = rig.stock(["hub:ada"])
     in_all = len(whole.backend.asked)
 
     def in_the_third_batch() -> None:
@@ -78,10 +79,10 @@ def test_another_worker_on_the_same_disk_asks_only_what_is_missing(
     if changed:
         rig.toy = Revised(1.0)
     assert rig.worker("w2").run_next()
-    assert published_once(rig.store, name)
+    assert rig.published_once(name)
     assert len(rig.backend.asked) == in_all - (0 if changed else 2 * BATCH)
     if not changed:
-        assert results(rig.store, name) == results(whole.store, name)
+        assert rig.results(name) == whole.results(name)
 
 
 # What a scorer prints -------------------------------------------------------------------------
@@ -109,7 +110,7 @@ def test_what_a_scorer_prints_is_told_while_it_runs_and_forgotten_at_the_end(
 ) -> None:
     """Where answers are private, nothing of it is told."""
     rig.toy, rig.backend = benchmark, TalkingBackend()
-    (name,) = stock(rig.store, ["hub:ada"])
+    (name,) = rig.stock(["hub:ada"])
     seen: list[str] = []
     lines: set[str] = set()
 
@@ -120,7 +121,7 @@ def test_what_a_scorer_prints_is_told_while_it_runs_and_forgotten_at_the_end(
 
     worker = rig.worker(listener=listen)
     worker.run_all()
-    assert published_once(rig.store, name)
+    assert rig.published_once(name)
     assert rig.store.live.log_end(name) == ""
     if benchmark.card.answers_public:
         assert HELLO in seen[-1]
@@ -150,33 +151,33 @@ def test_a_last_line_is_cut_and_never_empty() -> None:
 
 # A worker process that is told to end ---------------------------------------------------------
 
-SLOW = b"""
+SLOW = """
 import time
+from pathlib import Path
 class Scorer:
     def score(self, images, prompts):
-        time.sleep(0.01 * len(images))
+        if Path({slow!r}).exists():
+            time.sleep(0.01 * len(images))
         return [float(len(p)) for p in prompts]
 """
+"""Slow as long as there is a file."""
 AT_MOST_S = 90.0
-
-
-@contextmanager
-def working(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker as a process, for as long as the block runs."""
-    command = [sys.executable, "-m", "evaluator", "worker", "--store", str(folder)]
-    command += ["--isolation", "none", "--claim", "3", *words]
-    with (folder.parent / "log").open("ab") as log, running(command, stdout=log, stderr=log) as one:
-        yield one
 
 
 @contextmanager
 def in_work(
     folder: Path, process_ends: Callable[[subprocess.Popen[bytes]], object]
 ) -> Iterator[tuple[Store, tuple[str, ...]]]:
-    """Two submissions of which a process had begun the first, and ended; another finishes them."""
-    store = folder_store(folder)
-    ids = stock(store, [this_person().key] * 2, benchmarks=("demo_ts2",), scorer=SLOW)
-    with working(folder) as process:
+    """Two submissions of which a process had begun the first, and ended; this one finishes them."""
+    store, slow = folder_store(folder), folder.parent / "slow"
+    slow.touch()
+    scorer = SLOW.format(slow=str(slow)).encode()
+    ids = stock(store, [this_person().key] * 2, benchmarks=("demo_ts2",), scorer=scorer)
+    words = ["worker", "--store", str(folder), "--isolation", "none", "--claim", "3"]
+    with (
+        (folder.parent / "log").open("ab") as log,
+        running([sys.executable, "-m", "evaluator", *words], stdout=log, stderr=log) as process,
+    ):
         ends = time.monotonic() + AT_MOST_S
         while not any(pulse.done >= BATCH for pulse in store.live.pulses()):
             assert process.poll() is None, "it ended by itself"
@@ -184,8 +185,9 @@ def in_work(
             time.sleep(0.1)
         process_ends(process)
     yield store, ids
-    with working(folder, "--once") as again:
-        assert again.wait(AT_MOST_S) == 0, (folder.parent / "log").read_text()
+    slow.unlink()
+    again = CliRunner().invoke(command_line(), [*words, "--once"])
+    assert again.exit_code == 0, again.output
     assert all(published_once(store, name) for name in ids)
 
 

@@ -23,10 +23,9 @@ from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import Snapshot
 from leaderboard.records import Kind, RunResult
 from leaderboard.states import State
-from leaderboard.store.interface import Changes
 from leaderboard.submission_service import ScoresForm
 from tests.kit.toy import Toy
-from tests.kit.worker import ADA, ROOT, FakeBackend, Rig, Secret, on_commit, raising
+from tests.kit.worker import ADA, ROOT, FakeBackend, Rig, Secret, raising
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
 SCORER_RAISED = SubmitterError("scorer_raised", "ValueError at scorer.py:3.", "Mend it.")
@@ -244,23 +243,6 @@ def test_data_that_vanished_is_not_the_submitters_fault(rig: Rig) -> None:
     assert rig.status(name).fault == "platform"
 
 
-def test_an_end_that_the_store_could_not_take_is_recorded_later(rig: Rig) -> None:
-    busy = [True]
-
-    def refuse(_: Changes, message: str) -> None:
-        if busy and message.startswith("failed"):
-            raise TransientError("store_busy", "The store is busy.")
-
-    rig.backend = raising(SCORER_RAISED)
-    name, worker = rig.sent(), rig.worker()
-    on_commit(rig.store.public, refuse)
-    assert worker.run_next()
-    assert rig.state(name) is State.SCORING
-    busy.clear()
-    assert not worker.run_next()
-    assert rig.state(name) is State.FAILED
-
-
 def test_a_rerun_that_fails_leaves_the_results_on_the_boards(rig: Rig) -> None:
     name = rig.ran()
     rig.acts.rerun(name, ROOT, "In doubt.")
@@ -273,21 +255,6 @@ def test_a_rerun_that_fails_leaves_the_results_on_the_boards(rig: Rig) -> None:
 
 
 # What a worker may and may not take -----------------------------------------------------------
-
-
-def test_a_worker_that_beats_keeps_its_submission_beyond_its_lease(rig: Rig) -> None:
-    other = rig.worker("w2")
-
-    def long_work(*_: object) -> float:
-        rig.clock.move(hours=9)
-        worker.heart.beat()
-        assert not other.run_next()
-        return 1.0
-
-    rig.backend = FakeBackend(long_work)
-    rig.send()
-    worker = rig.worker("w1")
-    assert worker.run_next()
 
 
 def test_a_worker_that_lost_its_lease_publishes_nothing(rig: Rig) -> None:
@@ -339,19 +306,6 @@ def test_what_a_killed_worker_left_unpacked_is_swept_after_a_day(rig: Rig) -> No
 
 
 # What is refused at the desk leaves no trace --------------------------------------------------
-
-
-def test_a_wrong_scores_file_leaves_the_store_as_it_was(rig: Rig) -> None:
-    heads = rig.store.public.head(), rig.store.private.head()
-    with pytest.raises(SubmitterError, match="1 of the 3"):
-        rig.send_scores("pair_id,m\na,1\nb,2\n")
-    assert (rig.store.public.head(), rig.store.private.head()) == heads
-
-
-@pytest.mark.parametrize("submitter", ["x" * 81, "<script>", "a\u202eb"])
-def test_odd_submitters_are_refused(rig: Rig, submitter: str) -> None:
-    with pytest.raises(SubmitterError, match="submitter's name"):
-        rig.send(submitter=submitter)
 
 
 def test_a_scores_file_is_named_after_itself_if_nobody_names_it(rig: Rig) -> None:
