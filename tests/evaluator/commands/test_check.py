@@ -35,7 +35,8 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store
 from tests.evaluator.commands.submitting import code_of, record, typed
 from tests.evaluator.scorers.model_repositories import hub_of_models
-from tests.evaluator.submission.generations.made_images import encoded, made_of_demo, picture
+from tests.evaluator.submission.generations.made_images import made_of_demo, picture
+from tests.kit.pictures import encoded
 from tests.kit.store import memory_store
 from tests.kit.tiers import all_slow_but_one
 from tests.kit.worker import ADA, desk_of, module_folder

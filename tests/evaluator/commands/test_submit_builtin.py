@@ -31,8 +31,8 @@ from tests.evaluator.submission.builtins import (
     models_hub,
     use,
 )
-from tests.evaluator.submission.desks import refusing
 from tests.kit.hub.server import HubServer
+from tests.kit.refusals import refused
 from tests.kit.worker import ADA, ROOT, Rig
 
 PICKLED, ASKING, OWN, LARGE = "imagereward", "dsg-blip2", "score-table", "viescore-sc"
@@ -165,9 +165,9 @@ def test_memory_is_that_of_this_machine_or_of_a_named_gpu(
 def test_only_operators_may(rig: Rig, hub: HubServer, tmp_path: Path) -> None:
     add_clip(hub, tmp_path)
     for account, code in ((ADA, "not_operator"), (None, "not_signed_in")):
-        with refusing(code):
+        with refused(code):
             rig.desk.examine_builtin(form(), account)
-    with refusing("not_operator"):
+    with refused("not_operator"):
         rig.desk.submit_builtin(form(), account=ADA)
     assert rig.ledger.statuses() == ()
 

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-import pytest
-
-from benchmarks.errors import SubmitterError
-from leaderboard.governance.operator_actions import OperatorActions
-from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
 from leaderboard.states import State
-from tests.kit.toy import Toy
 from tests.kit.worker import MODULE, Files, Rig
 
 SCORES = "pair_id,score\na,1\nb,2\nc,3\n"
@@ -23,24 +16,13 @@ def module(name: str = "grey", version: str = "1", more: bytes = b"") -> Files:
     return {**MODULE, "assay.toml": manifest, "more.py": more}
 
 
-@contextmanager
-def refusing(code: str) -> Iterator[pytest.ExceptionInfo[SubmitterError]]:
-    with pytest.raises(SubmitterError) as caught:
-        yield caught
-    assert caught.value.code == code, caught.value
-
-
-def acts(rig: Rig) -> OperatorActions:
-    return OperatorActions(rig.store, {"toy": Toy.card}, rig.clock)
-
-
 def events(rig: Rig, *states: State) -> list[Event]:
     facts = {"at": rig.clock(), "by": "w", "reason": "It was wrong.", "fault": "platform"}
     return [Event.model_validate({**facts, "state": state}) for state in states]
 
 
 def happen(rig: Rig, submission_id: str, *states: State) -> None:
-    Ledger(rig.store).append(submission_id, events(rig, *states))
+    rig.ledger.append(submission_id, events(rig, *states))
 
 
 def overtaken(rig: Rig, act: Callable[[], object]) -> None:

@@ -10,20 +10,19 @@ from evaluator.submission.generations.archive import opened
 from evaluator.submission.service import SubmissionService
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.ledger.cleanup import GRACE, sweep
-from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.policy import Policy, Quota
 from leaderboard.records import Kind, Submission
 from leaderboard.submission_service import UNNAMED, CheckProgress, ManifestOverrides
-from tests.evaluator.submission.desks import acts, refusing
 from tests.evaluator.submission.generations.made_images import (
     SET,
     SETS,
     Made,
-    encoded,
     made,
     picture,
 )
 from tests.kit.hub.server import HubServer
+from tests.kit.pictures import encoded
+from tests.kit.refusals import refused
 from tests.kit.worker import ADA, BOB, ROOT, Rig
 
 
@@ -53,7 +52,7 @@ def test_the_record_says_what_model_and_images_are(rig: Rig, desk: SubmissionSer
     assert (own.model_card.steps, own.model_card.best_of) == (20, 4)
     assert (own.images.wanted, own.images.present, own.images.seeds) == (8, 8, (1, 2))
     assert own.images.revision == SET.card.revision
-    Ledger(rig.store).fetch_upload(own, rig.folder / "kept")
+    rig.ledger.fetch_upload(own, rig.folder / "kept")
     with opened(rig.folder / "kept") as archive:
         assert len(archive.images) == 8
     again = desk.submit_generations(one.folder(rig.folder / "f"), account=ADA)
@@ -63,17 +62,17 @@ def test_the_record_says_what_model_and_images_are(rig: Rig, desk: SubmissionSer
 
 def test_the_rules_of_all_submissions_hold(rig: Rig, desk: SubmissionService) -> None:
     send(desk, rig, made())
-    with refusing("version_taken"):
+    with refused("version_taken"):
         send(desk, rig, made(50))
     another = made(50)
     another.manifest["version"] = "2"
     assert send(desk, rig, another).version == "2"
     allowances = dict.fromkeys(Kind, Quota(scored=5, unfinished=2))
-    acts(rig).set_policy(Policy(allowances=allowances), ROOT, "a test")
-    with refusing("quota_exceeded"):
+    rig.acts.set_policy(Policy(allowances=allowances), ROOT, "a test")
+    with refused("quota_exceeded"):
         send(desk, rig, made(50, name="other"))
-    acts(rig).ban(BOB.key, ROOT, "copied")
-    with refusing("banned"):
+    rig.acts.ban(BOB.key, ROOT, "copied")
+    with refused("banned"):
         send(desk, rig, made(), BOB)
 
 
@@ -83,7 +82,7 @@ def test_all_that_is_wrong_is_one_refusal_with_nothing_kept(
     one = made()
     one.files.popitem()
     one.rows["p0", 1]["prompt"] = "another"
-    with refusing("several_problems"):
+    with refused("several_problems"):
         send(desk, rig, one)
     found = desk.examine_generations(rig.folder / "sent.zip")
     assert (found.counts, found.n_problems) == ({"wrong_prompt": 1, "missing": 1}, 2)
@@ -94,7 +93,7 @@ def test_all_that_is_wrong_is_one_refusal_with_nothing_kept(
     assert (found.problems, found.name, found.files) == ((), "painter", 8)
     assert found.benchmarks == (SET.name,)
     assert told[-1].done == told[-1].total == 8
-    assert Ledger(rig.store).statuses() == ()
+    assert rig.ledger.statuses() == ()
     assert rig.store.private.list() == ()
     assert list((rig.folder / "unpacked").iterdir()) == []
 
@@ -128,7 +127,7 @@ def test_images_of_anothers_model_are_flagged_and_taken(rig: Rig, desk: Submissi
 
 def test_what_is_private_says_nothing_and_is_not_named(rig: Rig, desk: SubmissionService) -> None:
     own = send(desk, rig, made(), private=True)
-    public = Ledger(rig.store).status(own.submission_id).submission
+    public = rig.ledger.status(own.submission_id).submission
     assert (public.images, public.model_card, public.name) == (None, None, "private submission")
     assert own.images is not None
     assert shared(send(desk, rig, re_encoded("copy"), BOB)) == [(UNNAMED, 8)]
@@ -144,7 +143,7 @@ def test_own_versions_withdrawn_ones_and_ours_are_not_compared(
     ]
     for own, account in sent:
         assert shared(own) == []
-        acts(rig).withdraw(own.submission_id, account, "")
+        rig.acts.withdraw(own.submission_id, account, "")
     assert shared(send(desk, rig, re_encoded("copy"), BOB)) == []
 
 

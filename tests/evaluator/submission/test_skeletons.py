@@ -27,7 +27,6 @@ from evaluator.submission.templates import (
 )
 from evaluator.submission.validate import examine_source, validated_source
 from evaluator.templates.wrapped.picture_files import PictureFiles
-from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import ranked_metrics
 from leaderboard.publication.snapshot import read_snapshot
 from tests.evaluator.isolation.boxes import png
@@ -107,7 +106,7 @@ def test_check_door_record_and_boards_say_it_and_no_model_is_judged_by_a_templat
     accepted = rig.desk.submit_metric(rig.module(files), account=ADA)
     assert accepted.notes == template_notes(template)
     rig.worker().run_all()
-    (status,) = Ledger(rig.store).statuses()
+    (status,) = rig.ledger.statuses()
     assert status.on_boards and status.submission.template == template
     snapshot = read_snapshot(rig.store.public)
     assert snapshot is not None

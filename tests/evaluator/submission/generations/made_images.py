@@ -26,6 +26,7 @@ from benchmarks.prompt_sets.prompt_set import (
 )
 from evaluator.submission.generations.extraction import AcceptedImages, PromptSets, take
 from evaluator.submission.generations.sources import GenerationsLimits, opened_source
+from tests.kit.pictures import encoded
 
 PROMPTS = tuple(SetPrompt(f"p{i}", f"prompt {i}") for i in range(4))
 SEEDS = (1, 2)
@@ -40,12 +41,6 @@ def picture(number: int, side: int = 64) -> Image.Image:
     rng = np.random.default_rng(number)
     small = Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8))
     return small.resize((side, side), Image.Resampling.BICUBIC)
-
-
-def encoded(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, form, **options)
-    return buffer.getvalue()
 
 
 @dataclass

@@ -22,11 +22,11 @@ from tests.evaluator.submission.generations.made_images import (
     SEEDS,
     Made,
     codes,
-    encoded,
     made,
     picture,
     taken,
 )
+from tests.kit.pictures import encoded
 
 PLAIN = Image.new("RGB", (64, 64))
 

@@ -18,7 +18,8 @@ from evaluator.submission.generations.intake import (
     kept_hashes,
     shared_images,
 )
-from tests.evaluator.submission.generations.made_images import encoded, picture
+from tests.evaluator.submission.generations.made_images import picture
+from tests.kit.pictures import encoded
 
 WANTED = RequestedImages({f"p{i}": None for i in range(50)}, (1, 2))
 IDS = tuple(WANTED.texts)
