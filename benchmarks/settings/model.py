@@ -54,7 +54,7 @@ SETTINGS_FILE = "ASSAY_SETTINGS"
 """Variable with the path of the settings file."""
 FILE_ORIGINS = "ASSAY_SETTINGS_ORIGINS"
 """Variable by which a process tells its children which values came from files."""
-TEST_VARIABLES = frozenset({"ASSAY_TEST_ALL", "ASSAY_ENDURANCE", "ASSAY_KILLS"})
+TEST_VARIABLES = frozenset({"ASSAY_TEST_ALL", "ASSAY_NIGHTLY", "ASSAY_ENDURANCE", "ASSAY_KILLS"})
 """Variables that only the tests of Assay read."""
 DEPLOYMENT_VARIABLES = frozenset({
     "ASSAY_APP_IMAGE", "ASSAY_KEYS", "ASSAY_LISTEN", "ASSAY_QUESTIONS", "ASSAY_SECRETS",

@@ -92,6 +92,7 @@ class Case:
         scores: that are published, where it is.
         prints: must be in what it printed.
         never_prints: must not be in it.
+        way: tells apart cases that are after the same thing and end alike.
     """
 
     name: str
@@ -104,6 +105,13 @@ class Case:
     scores: tuple[float, ...] = ()
     prints: tuple[str, ...] = ()
     never_prints: tuple[str, ...] = ("GOT ",)
+    way: str = ""
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What the case is after, how it ends and at which limit: a run at day has one of each."""
+        ending = self.ending
+        return self.category, ending.state, ending.codes, ending.unranked, self.limits, self.way
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from leaderboard.states import State
 from tests.hostile.case import Case, Category
 from tests.hostile.leftovers import holdings, left_of, settled
 from tests.hostile.proving_ground import BENCHMARK, Ground, Outcome
+from tests.kit.tiers import nightly
 
 OF_ITSELF = frozenset(
     {Category.VALUES, Category.ENDINGS, Category.CHEATING, Category.INJECTION}
 )  # fmt: skip
-"""What is wrong with these is in what they answer; they attack nothing. A good submission follows
-some of them, and all others."""
+"""What is wrong with these is in what they answer; they attack nothing."""
 SOME = 5
+"""So many submissions pass before a good one follows; in a nightly run it follows each attack."""
 
 
 def let_loose(ground: Ground, case: Case) -> Outcome:
@@ -25,7 +26,8 @@ def let_loose(ground: Ground, case: Case) -> Outcome:
     assert_ended(outcome, case)
     assert_nothing_left(ground)
     ground.since_good += 1
-    if case.category not in OF_ITSELF or ground.since_good >= SOME:
+    attacks = case.category not in OF_ITSELF
+    if ground.since_good >= SOME or (attacks and nightly()):
         assert_next_unaffected(ground)
     held = settled(before, str(ground.folder), *folders)
     assert not held, held

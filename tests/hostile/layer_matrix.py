@@ -124,11 +124,14 @@ def _written(folder: Path, source: str) -> Path:
 
 
 def matrix(
-    resources: Sequence[Case] = (*PROCESSES, *MEMORY), bounds: frozenset[Layer] = BOUNDS
+    turned_off: Iterable[frozenset[Layer]],
+    resources: Sequence[Case] = (*PROCESSES, *MEMORY),
+    bounds: frozenset[Layer] = BOUNDS,
 ) -> list[Row]:
-    """All rows, the one with every layer first.
+    """A row for each set of layers that is turned off.
 
     Args:
+        turned_off: the sets.
         resources: cases that use something up.
         bounds: layers that these are made without.
     """
@@ -136,9 +139,7 @@ def matrix(
         folder = Path(name)
         folder.chmod(0o755)
         with decoys(folder / "decoys") as laid:
-            return [
-                tried(without, laid, folder, resources, bounds) for without in turned_off_in_turn()
-            ]
+            return [tried(without, laid, folder, resources, bounds) for without in turned_off]
 
 
 def alone(rows: Iterable[Row]) -> Mapping[str, tuple[str, ...]]:
@@ -159,7 +160,7 @@ def alone(rows: Iterable[Row]) -> Mapping[str, tuple[str, ...]]:
 def main() -> int:
     """Print what each layer alone stops."""
     table = Table("without", "succeeds", title="What each layer alone stops", show_lines=True)
-    for title, names in alone(matrix()).items():
+    for title, names in alone(matrix(turned_off_in_turn())).items():
         nothing = "nothing" if title == _WHOLE else "nothing more: another layer stops it as well"
         table.add_row(title, "\n".join(names) or nothing)
     Console().print(table)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,7 +133,8 @@ def _descriptors() -> Iterator[str]:
 
 def _children() -> Iterator[int]:
     for task in (_PROC / "self/task").iterdir():
-        yield from map(int, (task / "children").read_text().split())
+        with suppress(FileNotFoundError):  # a thread that has ended meanwhile
+            yield from map(int, (task / "children").read_text().split())
 
 
 def _groups(pid: int) -> Iterator[str]:

@@ -73,7 +73,9 @@ def rows() -> list[Row]:
     if os.geteuid() != 0 or Layer.MEMORY_CGROUP not in probe.layers:
         pytest.skip("not every layer is there to be turned off: it takes root, and cgroups")
     few = [case for case in (*PROCESSES, *MEMORY) if case.name in FEW]
-    return matrix(few, frozenset({Layer.PROCESS_LIMIT, Layer.MEMORY_CGROUP}))
+    single = {frozenset({layer}) for layers in STOPS for layer in layers}
+    turned_off = [frozenset[Layer](), *(single | STOPS.keys())]
+    return matrix(turned_off, few, frozenset({Layer.PROCESS_LIMIT, Layer.MEMORY_CGROUP}))
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
-"""Which cases of a parametrized test `make test` runs; see the marker `slow` in pyproject.toml."""
+"""Which cases of a parametrized test are run; see the marker `slow` in pyproject.toml."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import os
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
 
 import pytest
+
+Case = TypeVar("Case")
 
 
 def all_slow_but_one(
@@ -24,3 +27,19 @@ def all_slow_but_one(
         values = case if isinstance(case, tuple) else (case,)
         found.append(pytest.param(*values, marks=() if quick else pytest.mark.slow))
     return found
+
+
+def nightly() -> bool:
+    """Whether samples are run whole: ASSAY_NIGHTLY=1, as `make nightly` sets it."""
+    return os.environ.get("ASSAY_NIGHTLY") == "1"
+
+
+def first_of_each(cases: Iterable[Case], kind: Callable[[Case], Hashable]) -> list[Case]:
+    """The first case of each kind, in their order; all cases in a nightly run."""
+    cases = list(cases)
+    if nightly():
+        return cases
+    first: dict[Hashable, Case] = {}
+    for case in cases:
+        first.setdefault(kind(case), case)
+    return list(first.values())

@@ -48,6 +48,7 @@ CASES = (
         PUBLISHED,
         prints=("searched and found nothing",),
         scores=(0.0, 1.0, 2.0),
+        way="searching",
     ),
     Case(
         "its own name and its author's, in whatever the kernel tells",
@@ -70,6 +71,7 @@ CASES = (
         manifest='name = "an-odd-name"',
         prints=("read True", "no mallory", "no labels.csv"),
         scores=(0.0, 1.0, 2.0),
+        way="names",
     ),
     Case(
         "the ids of what is asked, in all memory of its own",
@@ -100,5 +102,6 @@ CASES = (
         PUBLISHED,
         prints=("looked True saw the prompt True", "no id"),
         scores=(0.0, 1.0, 2.0),
+        way="ids",
     ),
 )

@@ -28,10 +28,10 @@ def _survivor(name: str, source: str, ending: Ending = PUBLISHED, **more: object
 
 
 CASES = (
-    _survivor("a daemon forked twice",
-              scoring(first=_DAEMON, making="daemon(lambda: time.sleep(600))")),
     _survivor("a daemon that ignores every signal",
               scoring(first=_DAEMON + _DEAF, making="daemon(deaf)")),
+    _survivor("a daemon forked twice",
+              scoring(first=_DAEMON, making="daemon(lambda: time.sleep(600))")),
     _survivor("a daemon that answers every signal with another of itself", scoring(first=_DAEMON + """
 def again(*_):
     if os.fork() == 0:

@@ -124,7 +124,7 @@ sys.stdout = sys.stderr = Loud()
 
 OUR_CODE = (
     *(
-        _case(name, behaving_after(lines), PUBLISHED, scores=(0.0, 1.0, 2.0))
+        _case(name, behaving_after(lines), PUBLISHED, scores=(0.0, 1.0, 2.0), way="streams")
         for name, lines in (
             ("no standard output", "sys.stdout = None"),
             ("no standard streams at all", "del sys.stdout, sys.stderr"),
@@ -174,7 +174,7 @@ OUR_CODE = (
                 print("GOT an id" if b"id-of-" in body else "no id in", len(body), "bytes")
                 return real(body)
             wire.decode_score = telling
-        """, prints=("no id in",), scores=(0.0, 1.0, 2.0)),
+        """, prints=("no id in",), scores=(0.0, 1.0, 2.0), way="looking"),
     _case("a runner that never ends", scoring("""
             runner = sys.modules["assay_box.runner"]
             runner.Wire.read = lambda *_: time.sleep(600)
