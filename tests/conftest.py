@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
@@ -15,7 +17,12 @@ from hypothesis import settings
 from evaluator.isolation.bubblewrap import Bubblewrap
 from tests.kit.hub.server import HubServer, running_hub
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 REPOSITORY = Path(__file__).resolve().parent.parent
+BROWSER_PATIENCE_MS = 60_000
+"""For what a page is expected to show, on a machine that has other work."""
 
 
 # Tests run beside one another: libraries that each take all cores only wait for each other.
@@ -63,6 +70,35 @@ def chromium() -> str:
         if found:
             return found
     pytest.skip("no browser: install chromium to run the browser tests")
+
+
+@pytest.fixture(scope="session")
+def browser_and_loop(chromium: str) -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """The one browser of a session, without a window, and the event loop that it is driven by."""
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=BROWSER_PATIENCE_MS)
+    with sync_playwright() as playwright:
+        loop = asyncio.get_running_loop()
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser, loop
+        asyncio._set_running_loop(loop)
+        browser.close()
+
+
+@pytest.fixture
+def browser(browser_and_loop: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """A browser whose contexts and pages are closed after the test.
+
+    Playwright leaves its event loop marked as the running one of the thread. Between tests it is not,
+    so that other tests can run loops of their own.
+    """
+    browser, loop = browser_and_loop
+    asyncio._set_running_loop(loop)
+    yield browser
+    for context in browser.contexts:
+        context.close()
+    asyncio._set_running_loop(None)
 
 
 @cache
