@@ -24,6 +24,7 @@ from tests.end_to_end.commands import environment as without_settings
 from tests.kit.hub.server import running_hub
 from tests.kit.processes import await_answer, free_port, running
 from tests.kit.tiers import all_slow_but_one
+from tests.kit.warm.warm_python import shared_server
 
 NEEDS = frozenset({"data", "hub", "store", "server", "tree"})
 """What a document may say that it is run with."""
@@ -121,6 +122,8 @@ def run_document(document: Document, home: Path, supplies: Supplies) -> tuple[in
             environment |= around.enter_context(running_hub()).environment()
         if "server" in document.needs:
             around.enter_context(_site(folder, environment, home / "site.log"))
+        python = around.enter_context(shared_server().python(folder, environment))
+        environment["PATH"] = f"{python.folder}{os.pathsep}{environment['PATH']}"
         script = re.sub(rf"\b({'|'.join(PORTS)})\b", lambda m: ports[m[0]], _script_of(document))
         return _run(script, folder, environment)
 

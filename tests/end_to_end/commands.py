@@ -1,13 +1,14 @@
-"""Running the commands as a person does, in processes of their own."""
+"""Running the commands as a person does, each as if it were a process of its own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
+from functools import cache
 from pathlib import Path
 
 from tests.kit.processes import finished
+from tests.kit.warm.warm_python import lasting, shared_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -20,9 +21,10 @@ def environment(**more: object) -> dict[str, str]:
 
 def evaluator(*words: object, **settings: object) -> subprocess.CompletedProcess[str]:
     """`python -m evaluator ...` from the repository's root, with these environment variables."""
-    return finished(
-        [sys.executable, "-m", "evaluator", *words],
-        cwd=REPOSITORY,
-        env=environment(**settings),
-        within_s=280,
-    )
+    command = [_python(), "-m", "evaluator", *words]
+    return finished(command, cwd=REPOSITORY, env=environment(**settings), within_s=280)
+
+
+@cache
+def _python() -> Path:
+    return lasting().enter_context(shared_server().python(REPOSITORY, environment())).program
