@@ -24,36 +24,28 @@ from benchmarks.sources.client import httpx
 from evaluator.generation.endpoint_run import EndpointRequest, EndpointSummary, ask_for_images
 from evaluator.generation.folder import RunFolder
 from evaluator.generation.image_endpoint import ImageEndpoint, endpoint_settings
-from evaluator.generation.manifest import ImageRow, parse_generations
+from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import ChosenPrompts, Prompt
 from evaluator.scorers.endpoints import EndpointImageModel, find_endpoint
 from evaluator.scorers.models.endpoint_requests import RequestFailure
 from evaluator.scorers.models.reply_cache import ReplyCache
 from evaluator.scoring.images import MAX_PIXELS
-from evaluator.scoring.progress import Progress, Tracker
+from evaluator.scoring.progress import Tracker
 from evaluator.submission.generations.checking import check_folder
-from tests.evaluator.generation.image_server import (
-    PAINTER,
-    SIDE,
-    USD,
-    image_server,
-    paint,
-    painted,
-    painters_file,
-    with_image,
-)
-from tests.evaluator.raw_server import dripping_body, dripping_header, endless_body, raw_server
+from tests.evaluator import raw_server as raw
+from tests.evaluator.generation import image_server
+from tests.evaluator.generation.runs import contents, damage, rows_of, stop_after
 from tests.evaluator.scorers.chat_server import KEY, ChatServer
 from tests.evaluator.scorers.common import refusal
 
 PROMPTS = tuple(Prompt(f"p{n}", f"{n} red cats") for n in range(3))
 SEEDS = (42, 7)
-SIZE = f"{SIDE}x{SIDE}"
+SIZE = f"{image_server.SIDE}x{image_server.SIDE}"
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[tuple[ChatServer, str]]:
-    with image_server() as served:
+    with image_server.image_server() as served:
         yield served
 
 
@@ -62,10 +54,10 @@ def served(
     running: tuple[ChatServer, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> ChatServer:
     server, address = running
-    server.behaviour, server.first = paint, []
+    server.behaviour, server.first = image_server.paint, []
     server.bodies.clear()
     server.keys.clear()
-    path = painters_file(tmp_path, address, key_variable="PAINTER_KEY")
+    path = image_server.painters_file(tmp_path, address, key_variable="PAINTER_KEY")
     monkeypatch.setenv("ASSAY_ENDPOINTS", str(path))
     monkeypatch.setenv("PAINTER_KEY", KEY)
     monkeypatch.setenv("HF_TOKEN", "hf_of_somebody")
@@ -90,7 +82,7 @@ def asked(
     **how: Any,
 ) -> EndpointSummary:
     endpoint = find_endpoint("here")
-    settings = endpoint_settings(endpoint, PAINTER, **{"size": SIZE, **how})
+    settings = endpoint_settings(endpoint, image_server.PAINTER, **{"size": SIZE, **how})
     request = EndpointRequest(endpoint, settings, ChosenPrompts(prompts), SEEDS)
     rests: list[float] = [] if waited is None else waited
     return ask_for_images(request, RunFolder(folder), listener, sleep=rests.append)
@@ -98,32 +90,32 @@ def asked(
 
 def rewritten(folder: Path, model: str = "", **more: Any) -> None:
     """Write the file of endpoints anew."""
-    painters_file(folder, find_endpoint("here").address, model, key_variable="PAINTER_KEY", **more)
-
-
-def rows_of(folder: Path) -> list[ImageRow]:
-    return RunFolder(folder).rows()
+    image_server.painters_file(
+        folder, find_endpoint("here").address, model, key_variable="PAINTER_KEY", **more
+    )
 
 
 def spent() -> float:
     return ReplyCache(find_endpoint("here").replies).spent_usd("here")
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "images").iterdir())}
-
-
 def test_each_prompt_and_seed_is_asked_for_once_and_the_folder_says_how(
     served: ChatServer, out: Path
 ) -> None:
-    served.behaviour = lambda body: with_image(
-        painted(f"{body['prompt']} {body['seed']}", form="WEBP"),
+    served.behaviour = lambda body: image_server.with_image(
+        image_server.painted(f"{body['prompt']} {body['seed']}", form="WEBP"),
         revised_prompt=f"a nicer {body['prompt']}\n{KEY}",
     )
     summary = asked(out, quality="high", call={"style": "vivid"})
     assert (summary.drawn, summary.failed) == (6, {})
-    assert summary.usd == pytest.approx(6 * USD)
-    said = {"model": PAINTER, "n": 1, "size": SIZE, "quality": "high", "style": "vivid"}
+    assert summary.usd == pytest.approx(6 * image_server.USD)
+    said = {
+        "model": image_server.PAINTER,
+        "n": 1,
+        "size": SIZE,
+        "quality": "high",
+        "style": "vivid",
+    }
     assert all(body.items() >= said.items() for body in served.bodies)
     keys = {(body["prompt"], body["seed"]) for body in served.bodies}
     assert keys == {(prompt.text, seed) for prompt in PROMPTS for seed in SEEDS}
@@ -131,16 +123,24 @@ def test_each_prompt_and_seed_is_asked_for_once_and_the_folder_says_how(
     assert served.keys == {f"Bearer {KEY}"}
     for row in rows_of(out):
         data = (out / str(row.file)).read_bytes()
-        assert (row.sha256, row.usd) == (hashlib.sha256(data).hexdigest(), USD)
-        assert (row.endpoint, row.model, row.width) == ("here", PAINTER, SIDE)
+        assert (row.sha256, row.usd) == (hashlib.sha256(data).hexdigest(), image_server.USD)
+        assert (row.endpoint, row.model, row.width) == (
+            "here",
+            image_server.PAINTER,
+            image_server.SIDE,
+        )
         assert row.revised_prompt == f"a nicer {row.prompt} ***"
         with Image.open(io.BytesIO(data)) as image:
             assert (image.format, image.mode, image.info) == ("PNG", "RGB", {})
     manifest = parse_generations((out / "assay.toml").read_bytes())
-    assert (manifest.model, manifest.settings, manifest.seeds) == (PAINTER, None, SEEDS)
+    assert (manifest.model, manifest.settings, manifest.seeds) == (
+        image_server.PAINTER,
+        None,
+        SEEDS,
+    )
     made = manifest.endpoint
     assert made is not None
-    assert (made.endpoint, made.image_usd, made.reproducible) == ("here", USD, True)
+    assert (made.endpoint, made.image_usd, made.reproducible) == ("here", image_server.USD, True)
     assert (made.size, made.quality, made.call) == (SIZE, "high", {"style": "vivid"})
     assert manifest.drawn_on == rows_of(out)[0].drawn_on != ""
     assert check_folder(out, PROMPTS, SEEDS).complete
@@ -148,7 +148,7 @@ def test_each_prompt_and_seed_is_asked_for_once_and_the_folder_says_how(
     assert KEY.encode() not in everything
     again = asked(out, quality="high", call={"style": "vivid"})
     assert (again.drawn, len(served.bodies)) == (0, 6)
-    assert spent() == pytest.approx(6 * USD)
+    assert spent() == pytest.approx(6 * image_server.USD)
 
 
 def test_without_a_seed_each_image_is_one_draw_and_the_manifest_says_so(
@@ -156,7 +156,7 @@ def test_without_a_seed_each_image_is_one_draw_and_the_manifest_says_so(
 ) -> None:
     rewritten(tmp_path, 'response_format = ""')
     draws = itertools.count()
-    served.behaviour = lambda _: with_image(painted(str(next(draws))))
+    served.behaviour = lambda _: image_server.with_image(image_server.painted(str(next(draws))))
     assert not asked(out).reproducible
     assert not any({"seed", "response_format"} & body.keys() for body in served.bodies)
     made = parse_generations((out / "assay.toml").read_bytes()).endpoint
@@ -184,7 +184,7 @@ def test_a_refused_prompt_is_a_missing_image_with_the_reason_and_costs_nothing(
     served.behaviour = lambda body: answer if body["prompt"] == "1 red cats" else honest(body)
     summary = asked(out)
     assert (summary.withheld, summary.failed) == ({"refused": 2}, {})
-    assert spent() == pytest.approx(4 * USD)
+    assert spent() == pytest.approx(4 * image_server.USD)
     found = [row for row in rows_of(out) if row.prompt_id == "p1"]
     assert {(row.problem, row.file, row.usd) for row in found} == {("refused", None, 0.0)}
     told = str(found[0].refusal)
@@ -215,12 +215,12 @@ HICCUPS: dict[str, tuple[Any, int]] = {  # and how many images were paid for
     "no JSON": (PlainTextResponse("<html>hello</html>"), 7),
     "no image": ({"data": []}, 7),
     "nothing in it": ({"data": [{"b64_json": None}]}, 7),
-    "two images": ({"data": 2 * with_image(painted("x"))["data"]}, 7),
+    "two images": ({"data": 2 * image_server.with_image(image_server.painted("x"))["data"]}, 7),
     "no base64": ({"data": [{"b64_json": "?" * 40}]}, 7),
-    "half an image": (with_image(painted("x")[:-200]), 7),
-    "other format": (with_image(painted("x", form="BMP")), 7),
-    "other size": (with_image(painted("x", side=8)), 7),
-    "a bomb": (with_image(bomb()), 7),
+    "half an image": (image_server.with_image(image_server.painted("x")[:-200]), 7),
+    "other format": (image_server.with_image(image_server.painted("x", form="BMP")), 7),
+    "other size": (image_server.with_image(image_server.painted("x", side=8)), 7),
+    "a bomb": (image_server.with_image(bomb()), 7),
     "accepted": (JSONResponse({}, status_code=202), 6),
 }
 
@@ -233,7 +233,7 @@ def test_an_endpoint_that_fails_for_once_is_asked_again(
     waited: list[float] = []
     assert asked(out, waited=waited).failed == {}
     assert len(served.bodies) == 7
-    assert spent() == pytest.approx(paid * USD)
+    assert spent() == pytest.approx(paid * image_server.USD)
     assert {7.0, 2.0} & set(waited)
     assert check_folder(out, PROMPTS, SEEDS).complete
 
@@ -243,7 +243,9 @@ def test_what_stays_unusable_is_told_and_asked_for_again_by_the_next_start(
 ) -> None:
     honest = served.behaviour
     served.behaviour = lambda body: (
-        with_image(painted("x", side=8)) if body["seed"] == 7 else honest(body)
+        image_server.with_image(image_server.painted("x", side=8))
+        if body["seed"] == 7
+        else honest(body)
     )
     summary = asked(out)
     (reason,) = summary.failed
@@ -279,27 +281,29 @@ def test_what_no_request_can_pass_ends_the_run(
 @pytest.mark.parametrize(
     ("answer", "expected", "paid"),
     [
-        (dripping_header, TransientError, 0),
-        (dripping_body, RequestFailure, 2),
-        (endless_body, RequestFailure, 1),
+        (raw.dripping_header, TransientError, 0),
+        (raw.dripping_body, RequestFailure, 2),
+        (raw.endless_body, RequestFailure, 1),
     ],
     ids=["slow header", "slow body", "endless"],
 )
 def test_a_slow_reply_is_not_waited_for_and_a_long_one_not_read(
     served: ChatServer, tmp_path: Path, answer: Any, expected: Any, paid: int
 ) -> None:
-    seconds = 60 if answer is endless_body else 1
-    with raw_server(answer) as address:
-        painters_file(tmp_path, address, key_variable="PAINTER_KEY", timeout_s=seconds, attempts=2)
+    seconds = 60 if answer is raw.endless_body else 1
+    with raw.raw_server(answer) as address:
+        image_server.painters_file(
+            tmp_path, address, key_variable="PAINTER_KEY", timeout_s=seconds, attempts=2
+        )
         with pytest.raises(expected):
             drawn("a cat")
-    assert spent() == pytest.approx(paid * USD)
+    assert spent() == pytest.approx(paid * image_server.USD)
 
 
 def test_an_image_of_black_pixels_is_withheld(served: ChatServer, out: Path) -> None:
     stream = io.BytesIO()
-    Image.new("RGB", (SIDE, SIDE)).save(stream, "PNG")
-    served.behaviour = lambda _: with_image(stream.getvalue())
+    Image.new("RGB", (image_server.SIDE, image_server.SIDE)).save(stream, "PNG")
+    served.behaviour = lambda _: image_server.with_image(stream.getvalue())
     assert asked(out).withheld == {"black": 6}
     assert contents(out) == {}
 
@@ -313,7 +317,7 @@ def with_url(url: str) -> dict[str, Any]:
 
 def drawn(url: str) -> Any:
     endpoint = find_endpoint("here")
-    settings = endpoint_settings(endpoint, PAINTER)
+    settings = endpoint_settings(endpoint, image_server.PAINTER)
     model = ImageEndpoint(endpoint, settings, sleep=lambda _: None)
     return model.draw(url, 1, threading.Event())
 
@@ -321,7 +325,7 @@ def drawn(url: str) -> Any:
 def test_an_image_is_fetched_from_the_endpoint_itself_without_the_key(served: ChatServer) -> None:
     home = find_endpoint("here").address.removesuffix("/v1")
     served.behaviour = lambda body: with_url(body["prompt"])
-    with Image.open(io.BytesIO(painted("fetched"))) as expected:
+    with Image.open(io.BytesIO(image_server.painted("fetched"))) as expected:
         found = drawn(f"{home}/file/png").image
         assert np.array_equal(np.asarray(found), np.asarray(expected))
     for other in ("html", "moved"):
@@ -334,7 +338,7 @@ def test_an_image_that_is_cut_off_at_its_address_was_paid_for_once(served: ChatS
     served.behaviour = lambda body: with_url(body["prompt"])
     with pytest.raises(RequestFailure, match="cut off"):
         drawn(f"{home}/file/cut")
-    assert spent() == pytest.approx(len(served.bodies) * USD)
+    assert spent() == pytest.approx(len(served.bodies) * image_server.USD)
 
 
 @pytest.mark.parametrize(
@@ -375,7 +379,7 @@ def test_a_public_place_is_asked_at_the_address_that_was_looked_at(
             return httpx.Response(200, json=with_url("https://images.example/a.png?sig=1"))
         seen.append(request)
         return httpx.Response(
-            200, content=painted("fetched"), headers={"content-type": "image/png"}
+            200, content=image_server.painted("fetched"), headers={"content-type": "image/png"}
         )
 
     client = partial(httpx.AsyncClient, transport=httpx.MockTransport(handled))
@@ -383,7 +387,7 @@ def test_a_public_place_is_asked_at_the_address_that_was_looked_at(
     monkeypatch.setattr(
         socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("93.184.215.14", 443))]
     )
-    assert drawn("a cat").image.size == (SIDE, SIDE)
+    assert drawn("a cat").image.size == (image_server.SIDE, image_server.SIDE)
     (request,) = seen
     assert (request.url.host, request.url.query) == ("93.184.215.14", b"sig=1")
     assert request.headers["host"] == request.extensions["sni_hostname"] == "images.example"
@@ -391,16 +395,6 @@ def test_a_public_place_is_asked_at_the_address_that_was_looked_at(
 
 
 # Stopped, and gone on with
-
-
-def stop_after(images: int) -> Any:
-    """Ctrl-C once so many images are done."""
-
-    def told(now: Progress) -> None:
-        if now.done >= images:
-            raise KeyboardInterrupt
-
-    return told
 
 
 def without_times(folder: Path) -> list[Mapping[str, Any]]:
@@ -416,7 +410,7 @@ def test_a_run_interrupted_anywhere_gives_the_same_folder_and_pays_for_nothing_t
         served.bodies.clear()
         with pytest.raises(KeyboardInterrupt):
             asked(folder, stop_after(images))
-        assert asked(folder).usd == pytest.approx(6 * USD)
+        assert asked(folder).usd == pytest.approx(6 * image_server.USD)
         assert len(served.bodies) == 6
         assert contents(folder) == contents(tmp_path / "whole")
         assert without_times(folder) == without_times(tmp_path / "whole")
@@ -427,11 +421,7 @@ def test_a_killed_run_leaves_nothing_that_is_trusted_wrongly(
 ) -> None:
     asked(tmp_path / "whole")
     asked(out)
-    images = sorted((out / "images").iterdir())
-    images[0].write_bytes(images[0].read_bytes()[:-5])
-    images[1].unlink()
-    table = out / "images.jsonl"
-    table.write_bytes(table.read_bytes()[:-40])
+    damage(out)
     summary = asked(out)
     assert (summary.drawn, summary.damaged) == (3, 2)
     assert contents(out) == contents(tmp_path / "whole")
@@ -440,12 +430,12 @@ def test_a_killed_run_leaves_nothing_that_is_trusted_wrongly(
 def test_the_budget_stops_a_run_before_it_is_passed_and_a_greater_one_goes_on(
     served: ChatServer, tmp_path: Path, out: Path
 ) -> None:
-    rewritten(tmp_path, budget_usd=3 * USD + 0.01)
+    rewritten(tmp_path, budget_usd=3 * image_server.USD + 0.01)
     with refusal("budget_spent", "here", kind=PlatformError):
         asked(out)
     assert (len(served.bodies), len(contents(out))) == (3, 3)
-    assert spent() == pytest.approx(3 * USD)
-    rewritten(tmp_path, budget_usd=6 * USD)
+    assert spent() == pytest.approx(3 * image_server.USD)
+    rewritten(tmp_path, budget_usd=6 * image_server.USD)
     assert asked(out).drawn == 3
     assert len(served.bodies) == 6
     assert check_folder(out, PROMPTS, SEEDS).complete
@@ -471,7 +461,7 @@ def test_images_of_other_settings_are_not_mixed_but_a_price_may_change(
         asked(out)
     path = tmp_path / "endpoints.toml"
     text = path.read_text().replace("takes_seed = false", "takes_seed = true")
-    path.write_text(text.replace(f"image_usd = {USD}", "image_usd = 0.5"))
+    path.write_text(text.replace(f"image_usd = {image_server.USD}", "image_usd = 0.5"))
     assert (asked(out).drawn, len(served.bodies)) == (0, 6)
 
 
@@ -489,6 +479,6 @@ def test_a_price_is_one_or_stands_by_quality_and_size() -> None:
 @pytest.mark.parametrize("name", ["prompt", "n", "seed", "size", "response_format"])
 def test_what_a_request_says_anyway_cannot_be_set(served: ChatServer, name: str) -> None:
     with refusal("unknown_argument", name):
-        endpoint_settings(find_endpoint("here"), PAINTER, call={name: "x"})
+        endpoint_settings(find_endpoint("here"), image_server.PAINTER, call={name: "x"})
     with refusal("unknown_endpoint_model", "image_models"):
         endpoint_settings(find_endpoint("here"), "other")

@@ -18,6 +18,7 @@ from evaluator.generation.prompts import Prompt, all_jobs
 from evaluator.generation.recipes import CallArguments, Overrides, call_arguments
 from tests.evaluator.generation import tiny_pipelines
 from tests.evaluator.scorers.common import later, refusal, torch
+from tests.kit.tiers import all_slow_but_one
 
 pipelines = later("evaluator.generation.pipelines")
 
@@ -44,7 +45,7 @@ def one(found: Any) -> Any:
     return drawn
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", all_slow_but_one(TINY))
 def test_an_image_is_what_the_pipeline_itself_draws_alone_and_in_a_batch(
     name: str, saved: Saved
 ) -> None:
@@ -213,7 +214,7 @@ def test_an_image_without_any_light_is_withheld(saved: Saved) -> None:
     assert (drawn.image, drawn.problem, drawn.nsfw) == (None, "black", None)
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", all_slow_but_one(TINY))
 def test_a_decoder_that_overflows_in_half_precision_runs_in_single(name: str, saved: Saved) -> None:
     found = loaded(saved[name], dtype="float16")
     seen = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from PIL import Image
 
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.folder import RunFolder, clipped, default_name
-from evaluator.generation.manifest import parse_generations, parse_rows
+from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import ChosenPrompts, Prompt
-from evaluator.scoring.progress import Progress, Tracker
+from evaluator.scoring.progress import Tracker
 from evaluator.submission.generations.checking import check_folder
 from tests.evaluator.generation import tiny_pipelines
+from tests.evaluator.generation.runs import contents, damage, rows_of, stop_after
 from tests.evaluator.scorers.common import later, refusal, torch
 
 pipelines = later("evaluator.generation.pipelines")
@@ -34,16 +35,6 @@ CALL = {"num_inference_steps": 2, "guidance_scale": 7.5}
 @pytest.fixture(scope="module")
 def pipe(saved: dict[str, Path]) -> Any:
     return pipelines.load_pipeline(locate(str(saved["sd15"])), device="cpu", dtype="float32")
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "images").iterdir())}
-
-
-def rows_of(folder: Path) -> Any:
-    rows, broken = parse_rows((folder / "images.jsonl").read_bytes())
-    assert broken == []
-    return rows
 
 
 def pixels(path: Path) -> Any:
@@ -71,22 +62,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _told_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tracker(*args: Any, **options: Any) -> Tracker:
-        return Tracker(*args, **options, every_s=0.0)
-
-    monkeypatch.setattr("evaluator.generation.run.Tracker", tracker)
-
-
-def stop_after(images: int) -> Any:
-    """Ctrl-C once so many images are done."""
-    # The tracker tells the first word, the last, and one now and then.
-    left: Iterator[int] = iter(range(images))
-
-    def told(now: Progress) -> None:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-
-    return told
+    monkeypatch.setattr("evaluator.generation.run.Tracker", partial(Tracker, every_s=0.0))
 
 
 def test_a_run_makes_a_png_for_each_prompt_and_seed_and_says_how(pipe: Any, whole: Path) -> None:
@@ -131,16 +107,12 @@ def test_a_run_that_was_killed_leaves_nothing_that_is_trusted_wrongly(
     pipe: Any, whole: Path, out: Path
 ) -> None:
     made(pipe, out)
-    images = sorted((out / "images").iterdir())
-    images[0].write_bytes(images[0].read_bytes()[:-5])
-    images[1].unlink()
-    (out / "images" / (images[1].name + ".1.draft")).write_bytes(b"half")
-    table = out / "images.jsonl"
-    table.write_bytes(table.read_bytes()[:-40])
+    damage(out)
     summary = made(pipe, out)
     assert (summary.drawn, summary.damaged) == (3, 2)
     assert contents(out) == contents(whole)
     assert check_folder(out, PROMPTS, SEEDS).complete
+    table = out / "images.jsonl"
     lines = table.read_bytes().splitlines(keepends=True)
     table.write_bytes(b"".join([lines[0], b"{}\n", *lines[1:]]))
     with refusal("table_malformed", "line 2"):
@@ -255,6 +227,7 @@ def test_a_stream_of_noise_goes_from_prompt_to_prompt_and_keeps_their_places(
         made(pipe, out, seed_mode="stream", prompts=ChosenPrompts(PROMPTS[1:]))
 
 
+@pytest.mark.slow
 def test_a_stream_goes_on_where_it_stopped_and_after_damage(pipe: Any, tmp_path: Path) -> None:
     straight, cut = tmp_path / "straight", tmp_path / "cut"
     made(pipe, straight, seed_mode="stream")
