@@ -29,8 +29,9 @@ from benchmarks.ts2.protocol import Ts2, graph_values
 from tests.benchmarks.croc_syn import syn_tree
 from tests.benchmarks.evalmuse.evalmuse_tree import labelled_list, write_json
 from tests.benchmarks.gecko import gecko_tree
-from tests.benchmarks.genai_ranking import test_genai_ranking as ranking
+from tests.benchmarks.genai_ranking import ranking_tree as ranking
 from tests.kit.checks import agreement, refused, trial_card
+from tests.kit.tiers import all_slow_but_one
 
 NAN = float("nan")
 Pair = tuple[str, str, str, float]
@@ -207,7 +208,9 @@ def test_cases_of_ts2_order_images_by_their_errors(assay_data: Path) -> None:
         assert np.corrcoef(first, second)[0, 1] > 0.6, metric
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "benchmark", all_slow_but_one(BENCHMARKS, lambda one: one.name == "genai_527")
+)
 def test_cases_of_genai_bench_are_prompts_with_their_mean_ratings(
     benchmark: GenAiBench, assay_data: Path
 ) -> None:

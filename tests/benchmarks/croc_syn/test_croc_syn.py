@@ -35,6 +35,8 @@ from tests.benchmarks.croc_syn.syn_tree import (
     EP,
     EV,
     FILES,
+    GOOD,
+    ONE,
     PROMPTS,
     PV,
     benchmark,
@@ -61,7 +63,6 @@ def test_prompt_pairs_become_groups_of_both_image_models_in_one_cluster(tmp_path
     assert table["mode"].tolist()[2] == "entity_variation"
     assert table["property"].tolist()[:3] == ["Red", "Red", ""]
     assert table["skill"].tolist()[:3] == ["Color", "Color", ""]
-    assert set(answers.sources) == {PROMPTS.format(*models) for models in FILES}
 
 
 def test_pairs_with_an_empty_text_are_dropped_and_others_keep_their_number(tmp_path: Path) -> None:
@@ -90,36 +91,6 @@ def test_the_same_text_twice_is_one_group_and_long_is_told_by_the_original(tmp_p
     assert len(answers.pair_ids) == len(set(answers.pair_ids)) == 3 * 20
 
 
-GOOD, ONE = line(PV, ["a fox"]), line(EV, ["a"])
-
-
-@pytest.mark.parametrize(
-    ("bad", "says"),
-    [
-        ("{", "JSON"),
-        ("[" * 100_000, "JSON"),
-        ('{"mode": "a", "mode": "b"}', "'mode'"),
-        (GOOD.replace("a fox", r"\ud800"), "half of"),
-        ("[1]", "JSON object"),
-        (GOOD, "prompt_id"),
-        ('{"mode": "subject_property"}', "prompt_id"),
-        (ONE.replace('["a"]', '"a"', 1), "a str as"),
-        (ONE.replace('["a"]', "[1]", 1), "in prompts"),
-        (line(EV, ["a"], ["b", "c"]), "2 contrast_prompts"),
-        (line("unheard_of|||x", ["a"]), "'unheard_of'"),
-        (ONE.replace(EV, EP), "expected entity_variation"),
-        (line(f"{EV}/..", ["a"]), "slash"),
-        (line("subject_property|||Flora", ["a"]), "taxonomy"),
-        (line("subject_property|||Flora|||Turquoise", ["a"]), "taxonomy"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path: Path, bad: str, says: str) -> None:
-    write(tmp_path, {("flux", "qwen"): [GOOD, "", bad]})
-    with refused("data_malformed", "flux_qwen.jsonl line 3", says) as caught:
-        load(tmp_path)
-    assert "FORMAT.md" in caught.value.hint
-
-
 @pytest.mark.parametrize(
     ("skill", "says"),
     [('"Turquoise"', "'Turquoise'; expected one of Domain"), ("3", "'3'"), ('["Color"]', "Color")],
@@ -144,31 +115,6 @@ def test_each_prompt_file_must_hold_a_pair(
     write(tmp_path, same_everywhere(GOOD) | dict.fromkeys(which, empty))
     with refused("data_malformed", PROMPTS.format(*which[0])):
         CrocSyn().answers(tmp_path)
-
-
-def test_every_image_is_asked_about_with_both_texts_and_opened_only_then(tmp_path: Path) -> None:
-    write(tmp_path, same_everywhere(line(PV, ["a red fox"], ["a blue fox"])))
-    answers = load(tmp_path, n_images=2)
-    images = dict.fromkeys(pair.rpartition("|")[0] for pair in answers.pair_ids)
-    assert not benchmark(2).has_questions(tmp_path)
-    for image in images:
-        place = tmp_path / "croc_syn" / "images" / f"{image}.png"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(image.encode())
-    assert benchmark(2).has_questions(tmp_path)
-    questions = benchmark(2).questions(tmp_path)
-    assert tuple(pair.pair_id for pair in questions.pairs) == answers.pair_ids
-    assert list(questions.images) == list(images)
-    assert len(questions.images) == 16
-    for pair in questions.pairs:
-        assert questions.images[pair.image_id]() == pair.image_id.encode()
-        said = "a red fox" if pair.pair_id.endswith("orig") else "a blue fox"
-        assert questions.texts[pair.text_id] == said
-    with pytest.raises(KeyError):
-        questions.images["../answers"]
-    place.unlink()
-    with refused("images_missing", "1 of the 16"):
-        benchmark(2).questions(tmp_path)
 
 
 def test_model_developers_get_each_text_once(tmp_path: Path) -> None:

@@ -8,7 +8,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.evalmuse.protocol import CARD, NTIRE_CARD, EvalMuse, EvalMuseNtire
+from tests.benchmarks.contract import Case, Damage
+
 Record = dict[str, Any]
+LIST, NTIRE_LIST, RANKING = "train_list.json", "eval.json", "prompt_t2i.json"
 
 
 def record(img_path: str, prompt: str = "a cup", kind: str = "real", **changes: Any) -> Record:
@@ -77,3 +81,152 @@ def write_images(folder: Path, below: str, names: list[str]) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(image_bytes(name))
     return folder
+
+
+def write_list(folder: Path) -> Path:
+    """The labelled list of 16 prompts."""
+    return write_json(folder, LIST, labelled_list())
+
+
+def without_part(folder: Path) -> None:
+    """Five of the six parts of the archive."""
+    write_parts(write_list(folder), [item["img_path"] for item in labelled_list()])
+    (folder / "evalmuse" / "images.zip.part-ac").unlink()
+
+
+def item(img_path: str, *keys: str, **changes: Any) -> Record:
+    """An item of the label file of NTIRE 2025 track 1."""
+    return {
+        "img_path": img_path,
+        "total_score": 3.0,
+        "element_score": dict.fromkeys(keys, 0.666667),
+    } | changes
+
+
+NAMES = [f"img_{n:04d}.png" for n in range(20)]
+
+
+def labelled(folder: Path, **changes: Any) -> Path:
+    """The label file of NTIRE 2025 track 1: 20 images of 10 prompts."""
+    items = [
+        item(name, "cup (object)", f"{n // 2} (counting)", total_score=1 + n % 5, **changes)
+        for n, name in enumerate(NAMES)
+    ]
+    return write_json(folder, NTIRE_LIST, items)
+
+
+def unusable(changed: Record, *says: str) -> Damage:
+    """A list whose second item is unusable."""
+    where = "item 1 (from 0, img_path 'm/7.png')"
+    items = [record("m/1.png"), changed]
+    return Damage(lambda folder: write_json(folder, LIST, items), (LIST, where, *says))
+
+
+def bad(**changes: Any) -> Record:
+    """An item with other fields."""
+    return record("m/7.png", **changes)
+
+
+def without(key: str) -> Record:
+    """An item that lacks a field."""
+    return {name: value for name, value in record("m/7.png").items() if name != key}
+
+
+def content(of: object, *says: str) -> Damage:
+    """A file that holds something else than a list of items."""
+    return Damage(lambda folder: write_json(folder, LIST, of), (LIST, *says))
+
+
+def text(written: bytes, *says: str) -> Damage:
+    """A file of these bytes."""
+
+    def write(folder: Path) -> None:
+        (write_json(folder, LIST, []) / "evalmuse" / LIST).write_bytes(written)
+
+    return Damage(write, (LIST, *says))
+
+
+def ranking(of: object, *says: str) -> Damage:
+    """Other prompts by which text-to-image models are ranked."""
+    return Damage(lambda folder: write_json(folder, RANKING, of), (RANKING, *says), "prompts")
+
+
+CASES = (
+    Case(
+        board=EvalMuse,
+        card=CARD,
+        held={"labelled images": 32},
+        write=write_list,
+        files=(f"evalmuse/{LIST}",),
+        pair_ids=("model0/00000.png", "model0/00006.png", "model0/00009.png"),
+        clusters=("0dd306bd122c52a1", "30e86e675a52d255", "45659e0ace80edf2", "4c1bb5aa9b1f057d"),
+        counts={"images": 8, "prompts": 4, "elements": 16, "real: images": 4},
+        draw=lambda folder: write_images(
+            folder, "images", [item["img_path"] for item in labelled_list()]
+        ),
+        question=("model1/00009.png", image_bytes("model1/00009.png"), "prompt number 9"),
+        incomplete=Damage(without_part, ("part-ac",)),
+        damages=(
+            unusable(bad(kind="artificial"), "'artificial'"),
+            unusable(bad(total_score=[]), "total_score"),
+            unusable(bad(total_score=[3, 6]), "in 1..5"),
+            unusable(bad(total_score=[0]), "holds 0"),
+            unusable(bad(total_score=["3"]), "holds '3'"),
+            unusable(bad(total_score=[True]), "holds True"),
+            unusable(bad(total_score=None), "holds None"),
+            unusable(bad(element_score={"cup (object)": []}), "'cup (object)'"),
+            unusable(bad(element_score={"cup (object)": [2]}), "in 0..1"),
+            unusable(bad(element_score={"cup": [1]}), "'cup'"),
+            unusable(bad(element_score=[1, 0]), "an object"),
+            unusable(
+                bad(element_score={"cup (object)": [1], "cup (object) ": [0]}), "'cup (object) '"
+            ),
+            unusable(bad(element_score="{'cup (object)': [1]"), "an object"),
+            unusable(bad(element_score="__import__('os')"), "an object"),
+            unusable(bad(element_score="[1, 0]"), "an object"),
+            unusable(bad(element_score="{'cup (object)': [1], 'cup (object)': [0]}"), "twice"),
+            unusable(bad(split_confidence=[2]), "split_confidence"),
+            unusable(bad(prompt=" "), "prompt is"),
+            *(
+                unusable(without(key), f"no {key}")
+                for key in ("prompt", "type", "total_score", "element_score")
+            ),
+            content({}, "JSON array"),
+            content([], "JSON array"),
+            content([3], "item 0 (from 0)"),
+            content([without("img_path")], "no img_path"),
+            content([record("m/1.png"), record("m/1.png")], "'m/1.png' a second"),
+            text(b'[{"a": 1,', "JSON"),
+            text(b"\xff", "JSON"),
+            text(b'[{"a": 1, "a": 2}]', "'a' stands"),
+            text(b'[{"total_score": [NaN]}]', "NaN at [0] 'total_score' [0]"),
+            text(rb'[{"prompt": "a \ud800"}]', r"'a \ud800' at [0] 'prompt'"),
+            text(
+                rb'[{"element_score": {"\udfff (object)": [1]}}]', r"key '\udfff (object)' at [0]"
+            ),
+            ranking([], "JSON object"),
+            ranking({"a": {"prompt": "b", "element_score": {}}}, "'a' whose"),
+            ranking({"a": {"prompt": "a"}}, "'a'"),
+            ranking({"a": {"prompt": "a", "element_score": {"cup": None}}}, "'cup'"),
+        ),
+    ),
+    Case(
+        board=EvalMuseNtire,
+        card=NTIRE_CARD,
+        held={},
+        write=lambda folder: labelled(folder, prompt="a cup"),
+        files=(f"evalmuse/{NTIRE_LIST}",),
+        pair_ids=tuple(NAMES),
+        clusters=(),
+        counts={"images": 20, "prompts": 1, "elements": 40, "counting: elements": 20},
+        draw=lambda folder: write_images(folder, "ntire_images", NAMES),
+        question=("img_0003.png", image_bytes("img_0003.png"), "a cup"),
+        incomplete=Damage(
+            lambda folder: write_images(
+                labelled(folder, prompt="a cup"), "ntire_images", NAMES[1:]
+            ),
+            ("1 of the 20", NAMES[0]),
+        ),
+        damages=(),
+    ),
+)

@@ -1,10 +1,9 @@
-"""Reading the files of EvalMuse-40K and NTIRE 2025 track 1: what becomes of them, what is refused."""
+"""Reading the files of EvalMuse-40K: keys of elements, averages, what is held out, images, prompts."""
 
 from __future__ import annotations
 
 import json
 import random
-import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import benchmarks.evalmuse
 from benchmarks.evalmuse.load import (
     SKILLS,
     EvalMuseAnswers,
@@ -22,11 +20,11 @@ from benchmarks.evalmuse.load import (
     parse_element_key,
     prompt_key,
 )
-from benchmarks.evalmuse.protocol import CARD, EvalMuse, EvalMuseNtire
+from benchmarks.evalmuse.protocol import CARD, EvalMuse
 from benchmarks.schema import Benchmark
-from benchmarks.scores import parse_scores
 from tests.benchmarks.evalmuse.evalmuse_tree import (
-    Record,
+    LIST,
+    RANKING,
     image_bytes,
     labelled_list,
     record,
@@ -34,9 +32,7 @@ from tests.benchmarks.evalmuse.evalmuse_tree import (
     write_json,
     write_parts,
 )
-from tests.kit.checks import refused, row_of, trial_card
-
-LIST, NTIRE_LIST, RANKING = "train_list.json", "eval.json", "prompt_t2i.json"
+from tests.kit.checks import refused, trial_card
 
 
 def board(**counts: int) -> EvalMuse:
@@ -197,81 +193,6 @@ def test_a_text_with_both_types_is_drawn_once_as_real(tmp_path: Path) -> None:
     assert len(answers.clusters) == 1
 
 
-def without(key: str) -> Record:
-    return {k: v for k, v in record("m/7.png").items() if k != key}
-
-
-def bad(**changes: Any) -> Record:
-    return record("m/7.png", **changes)
-
-
-@pytest.mark.parametrize(
-    ("item", "says"),
-    [
-        (bad(kind="artificial"), "'artificial'"),
-        (bad(total_score=[]), "total_score"),
-        (bad(total_score=[3, 6]), "in 1..5"),
-        (bad(total_score=[0]), "holds 0"),
-        (bad(total_score=["3"]), "holds '3'"),
-        (bad(total_score=[True]), "holds True"),
-        (bad(total_score=None), "holds None"),
-        (bad(element_score={"cup (object)": []}), "'cup (object)'"),
-        (bad(element_score={"cup (object)": [2]}), "in 0..1"),
-        (bad(element_score={"cup": [1]}), "'cup'"),
-        (bad(element_score=[1, 0]), "an object"),
-        (bad(element_score={"cup (object)": [1], "cup (object) ": [0]}), "'cup (object) '"),
-        (bad(element_score="{'cup (object)': [1]"), "an object"),
-        (bad(element_score="__import__('os')"), "an object"),
-        (bad(element_score="[1, 0]"), "an object"),
-        (bad(element_score="{'cup (object)': [1], 'cup (object)': [0]}"), "twice"),
-        (bad(split_confidence=[2]), "split_confidence"),
-        (bad(prompt=" "), "prompt is"),
-        *((without(key), f"no {key}") for key in ("prompt", "type", "total_score",
-                                                  "element_score")),
-    ],
-)  # fmt: skip
-def test_an_unusable_item_is_named_by_position_and_image(
-    tmp_path: Path, item: Record, says: str
-) -> None:
-    with refused("data_malformed", LIST, "item 1 (from 0, img_path 'm/7.png')", says):
-        load(tmp_path, [record("m/1.png"), item])
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ({}, "JSON array"),
-        ([], "JSON array"),
-        ([3], "item 0 (from 0)"),
-        ([without("img_path")], "no img_path"),
-        ([record("m/1.png"), record("m/1.png")], "'m/1.png' a second"),
-    ],
-)
-def test_a_list_that_is_none_is_refused(tmp_path: Path, content: Any, says: str) -> None:
-    with refused("data_malformed", LIST, says):
-        load(tmp_path, content)
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (b'[{"a": 1,', "JSON"),
-        (b"\xff", "JSON"),
-        (b'[{"a": 1, "a": 2}]', "'a' stands"),
-        (b'[{"total_score": [NaN]}]', "NaN at [0] 'total_score' [0]"),
-        (rb'[{"prompt": "a \ud800"}]', r"'a \ud800' at [0] 'prompt'"),
-        (rb'[{"element_score": {"\udfff (object)": [1]}}]', r"key '\udfff (object)' at [0]"),
-    ],
-)
-def test_broken_json_and_keys_that_stand_twice_are_refused(
-    tmp_path: Path, text: bytes, says: str
-) -> None:
-    folder = write_json(tmp_path, LIST, [])
-    (folder / "evalmuse" / LIST).write_bytes(text)
-    with refused("data_malformed", LIST, says):
-        board().answers(folder)
-
-
 def test_what_is_not_held_out_can_be_trained_on(tmp_path: Path) -> None:
     records = labelled_list(16)
     folder = write_json(tmp_path, LIST, records)
@@ -311,40 +232,21 @@ def test_answers_say_how_much_of_what_there_is_and_of_which_file(tmp_path: Path)
 # Images.
 
 
-@pytest.mark.parametrize("packed", [True, False], ids=["parts", "unpacked"])
-def test_images_are_read_from_the_archive_or_the_folder(tmp_path: Path, packed: bool) -> None:
-    records = labelled_list()
-    names = [r["img_path"] for r in records]
-    folder = write_json(tmp_path, LIST, records)
-    assert not board().has_questions(folder)
-    if packed:
-        write_parts(folder, names)
-    else:
-        write_images(folder, "images", names)
-    assert board().has_questions(folder)
-    answers, questions = board().answers(folder), board().questions(folder)
-    assert tuple(pair.pair_id for pair in questions.pairs) == answers.pair_ids
-    prompts = dict(zip(answers.pair_ids, answers.images["prompt"], strict=True))
+def test_images_are_read_from_the_parts_of_the_archive_and_asked_about_with_elements(
+    tmp_path: Path,
+) -> None:
+    names = [item["img_path"] for item in labelled_list()]
+    folder = write_parts(write_json(tmp_path, LIST, labelled_list()), names)
+    questions = board().questions(folder)
     for pair in questions.pairs:
         assert questions.images[pair.image_id]() == image_bytes(pair.pair_id)
-        assert questions.texts[pair.text_id] == prompts[pair.pair_id]
-        asked = {element.element_id: element.text for element in questions.elements[pair.text_id]}
-        assert asked == {"cup (object)": "cup", "a (Counting) ": "a"}
-
-
-def test_a_missing_part_or_image_is_said(tmp_path: Path) -> None:
-    records = labelled_list()
-    folder = write_json(tmp_path, LIST, records)
-    names = [r["img_path"] for r in records]
-    write_parts(folder, names)
-    (folder / "evalmuse" / "images.zip.part-ac").unlink()
-    assert not board().has_questions(folder)
-    with refused("images_missing", "part-ac"):
-        board().questions(folder)
-    held = board().answers(folder).pair_ids
-    write_parts(folder, [name for name in names if name != held[0]])
+        words = {element.element_id: element.text for element in questions.elements[pair.text_id]}
+        assert words == {"cup (object)": "cup", "a (Counting) ": "a"}
+    write_parts(folder, names[1:])
     with refused("images_missing", "1 of the 8 images"):
         board().questions(folder)
+    (folder / "evalmuse" / "images.zip.part-ac").unlink()
+    assert not board().has_questions(folder)
 
 
 def test_images_of_one_prompt_are_asked_about_the_elements_of_all(tmp_path: Path) -> None:
@@ -371,102 +273,9 @@ def test_ranking_prompts_have_split_and_skills(tmp_path: Path) -> None:
     assert set(prompts["skills"]) == {"object"}
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ([], "JSON object"),
-        ({"a": {"prompt": "b", "element_score": {}}}, "'a' whose"),
-        ({"a": {"prompt": "a"}}, "'a'"),
-        ({"a": {"prompt": "a", "element_score": {"cup": None}}}, "'cup'"),
-    ],
-)
-def test_prompts_that_are_not_as_released_are_refused(
-    tmp_path: Path, content: Any, says: str
-) -> None:
-    with refused("data_malformed", RANKING, says):
-        board().prompts(write_json(tmp_path, RANKING, content))
-
-
 def test_ranking_prompts_of_another_size_or_release_are_refused(tmp_path: Path) -> None:
     folder = write_json(tmp_path, RANKING, ranking(["a", "b"]))
     with refused("data_malformed", "expected 199"):
         EvalMuse().prompts(folder)
     with refused("data_malformed", "sha256"):
         EvalMuse(CARD.model_copy(update={"counts": {}})).prompts(folder)
-
-
-# The label file of NTIRE 2025 track 1, which an operator supplies.
-
-
-def item(img_path: str, *keys: str, **changes: Any) -> dict[str, Any]:
-    return {
-        "img_path": img_path,
-        "total_score": 3.0,
-        "element_score": dict.fromkeys(keys, 0.666667),
-    } | changes
-
-
-def test_the_example_of_the_format_page_is_accepted(tmp_path: Path) -> None:
-    page = Path(benchmarks.evalmuse.__file__).with_name("FORMAT.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
-    answers = EvalMuseNtire().answers(write_json(tmp_path, NTIRE_LIST, json.loads(example)))
-    assert answers.pair_ids == ("Kolors/02011.png", "SDXL-Turbo/00805.png")
-    assert answers.images["label"].tolist() == [4.0, 3.333333]
-    assert answers.elements["label"].tolist() == [0.666667, 0.666667, 1.0]
-    assert answers.elements["skill"].tolist() == ["color", "counting", "object"]
-    assert set(answers.sources) == {"evalmuse/eval.json"}
-
-
-def test_images_of_one_prompt_or_with_the_same_elements_are_clustered(tmp_path: Path) -> None:
-    items = [
-        item("a.png", "b (food)", "a (color)"), item("b.png", "a (color)"),
-        item("c.png", "a (color)", "b (food)"), item("d.png"), item("e.png"),
-        item("f.png", prompt="a cup"), item("g.png", "a (color)", prompt="A cup "),
-        item("h.png", "a (color)", prompt="x"),
-    ]  # fmt: skip
-    answers = EvalMuseNtire().answers(write_json(tmp_path, NTIRE_LIST, items))
-    same = answers.images.groupby("prompt_id")["pair_id"].agg(lambda of: "".join(n[0] for n in of))
-    assert sorted(same) == ["ac", "b", "d", "e", "fg", "h"]
-    assert len(answers.clusters) == 6
-
-
-NAMES = [f"img_{n:04d}.png" for n in range(20)]
-
-
-def labelled(tmp_path: Path, **changes: Any) -> Path:
-    items = [
-        item(name, "cup (object)", f"{n // 2} (counting)", total_score=1 + n % 5, **changes)
-        for n, name in enumerate(NAMES)
-    ]
-    return write_json(tmp_path, NTIRE_LIST, items)
-
-
-def test_a_scores_file_gets_the_final_score_as_the_headline(tmp_path: Path) -> None:
-    ntire = EvalMuseNtire()
-    answers = ntire.answers(labelled(tmp_path))
-    lines = ["pair_id,score,element_id,element_score"]
-    lines += [f"{p},{n % 5 + n % 3 / 10},," for n, p in enumerate(answers.pair_ids)]
-    lines += [f"{e.pair_id},,{e.element_id},0.9" for e in answers.elements.itertuples()]
-    scores = parse_scores("\n".join(lines).encode(), "s.csv", ntire, answers, metric="m")
-    row = row_of(ntire.evaluate(scores, answers, 50), measure="ntire_track1", variant="code")
-    assert ntire.card.headline.matches(row)
-    assert row.value == pytest.approx(0.25 * 2 + 0.5, abs=0.1)
-    assert (row.benchmark, row.n_items, row.n_clusters) == ("evalmuse_ntire", 20, 10)
-    assert row.ci_low <= row.value
-
-
-def test_code_can_be_run_where_prompts_and_images_are_there(tmp_path: Path) -> None:
-    ntire = EvalMuseNtire()
-    folder = labelled(tmp_path, prompt="a cup")
-    assert not ntire.has_questions(folder)
-    with refused("images_missing"):
-        ntire.questions(folder)
-    write_images(folder, "ntire_images", NAMES)
-    assert ntire.has_questions(folder)
-    questions = ntire.questions(folder)
-    assert questions.images["img_0003.png"]() == image_bytes("img_0003.png")
-    assert set(questions.texts.values()) == {"a cup"}
-    labelled(tmp_path)
-    assert not ntire.has_questions(folder)
-    with refused("data_malformed", "20 of 20 images"):
-        ntire.questions(folder)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from scipy import stats
 
-from benchmarks.evalmuse_structure.load import LABELS, PROBLEM_LABELS, StructureAnswers
-from benchmarks.evalmuse_structure.protocol import CARD, EvalMuseStructure, auc
+from benchmarks.evalmuse_structure.load import StructureAnswers
+from benchmarks.evalmuse_structure.protocol import EvalMuseStructure, auc
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
-from benchmarks.scores import parse_scores
-from tests.kit.checks import refused, trial_card
 
 Question = tuple[str, str, bool]  # image, category, yes
 Problem = tuple[str, str]  # image, skill
@@ -231,131 +227,3 @@ def test_scores_that_are_no_probabilities_get_an_auc_only(score: float, directio
         assert ("outside 0..1" if direction > 0 else "lower-is-better") in found[key].note
         assert found[key].n_items > 0
     assert not math.isnan(found["auc", None].value)
-
-
-# The operator's table of questions and answers.
-
-ROWS = [
-    ("SDXL/00805.png", "human_body", "category", "yes", "00805"),
-    ("SDXL/00805.png", "palm_deformed", "problem", "yes", "00805"),
-    ("SDXL/00805.png", "limb_missing_extra", "problem", "yes", "00805"),
-    ("SDXL/00805.png", "animal", "category", "no", "00805"),
-    ("Kolors/02210.png", "animal", "category", "yes", "02210"),
-    ("Kolors/02210.png", "animal", "problem", "yes", "02210"),
-    ("Kolors/02210_1.png", "object", "category", "no", "02210"),
-]
-RELEASED = pd.DataFrame(ROWS, columns=["img_path", "label", "kind", "answer", "prompt_id"])
-IMAGES = "evalmuse_structure/images"
-
-
-def write(root: Path, table: pd.DataFrame = RELEASED, images: str = "") -> Path:
-    (root / "evalmuse_structure").mkdir(exist_ok=True)
-    table.to_csv(root / "evalmuse_structure" / "structure.csv", index=False)
-    for name in table["img_path"].unique() if images else ():
-        place = root / images / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (4, 4)).save(place)
-    return root
-
-
-def test_a_table_becomes_questions_of_two_tests(tmp_path: Path) -> None:
-    benchmark = EvalMuseStructure()
-    found = benchmark.answers(write(tmp_path))
-    assert found.pair_ids == (
-        "SDXL/00805.png|human_body", "SDXL/00805.png|palm_deformed",
-        "SDXL/00805.png|limb_missing_extra", "SDXL/00805.png|animal", "Kolors/02210.png|animal",
-        "Kolors/02210_1.png|object",
-    )  # fmt: skip
-    assert found.clusters == ("00805", "02210")
-    assert found.categories["category"].tolist() == ["human", "animal", "animal", "object"]
-    assert found.categories["yes"].tolist() == [True, False, True, False]
-    parts = ["human:palm_deformed", "human:limb_missing_extra", "animal"]
-    assert found.problems["skill"].tolist() == parts
-    assert found.counts() == {
-        "images": 3, "clusters": 2, "category questions": 4, "annotated problems": 3,
-        "animal: yes": 1, "animal: no": 1, "object: yes": 0, "object: no": 1, "human: yes": 1,
-        "human: no": 0,
-    }  # fmt: skip
-    assert list(found.sources) == ["evalmuse_structure/structure.csv"]
-    # One score answers both rows of a question.
-    lines = [f"{pair},{0.1 * n:.1f}" for n, pair in enumerate(found.pair_ids)]
-    table = parse_scores("\n".join(["pair_id,score", *lines]).encode(), "s.csv", benchmark, found)
-    measured = benchmark.evaluate(table, found, 20)
-    assert {row.measure for row in measured.rows} == set(CARD.measures)
-
-
-def test_images_are_the_clusters_where_no_prompt_is_given(tmp_path: Path) -> None:
-    found = EvalMuseStructure().answers(write(tmp_path, RELEASED.drop(columns="prompt_id")))
-    assert found.clusters == ("SDXL/00805.png", "Kolors/02210.png", "Kolors/02210_1.png")
-
-
-@pytest.mark.parametrize("folder", [IMAGES, "evalmuse/images"])
-def test_questions_hold_the_papers_question_and_no_answer(tmp_path: Path, folder: str) -> None:
-    assert len(PROBLEM_LABELS) == 11
-    benchmark = EvalMuseStructure()
-    assert not benchmark.has_questions(write(tmp_path))
-    words = RELEASED["label"].map({"animal": "the animal's limbs"}).fillna("")
-    data = write(tmp_path, RELEASED.assign(cls_prompt=words), images=folder)
-    assert benchmark.has_questions(data)
-    questions = benchmark.questions(data)
-    assert sorted(pair.pair_id for pair in questions.pairs) == sorted(
-        benchmark.answers(data).pair_ids
-    )
-    # The operator's words where the table gives some, else ours.
-    for label, asked in (("animal", "the animal's limbs"), ("object", LABELS["object"].cls_prompt)):
-        assert questions.texts[label] == (
-            f"Does this generated image have any structural problems? Specifically, {asked}? "
-            "Please answer yes or no only."
-        )
-    assert questions.images["SDXL/00805.png"]()[:4] == b"\x89PNG"
-
-
-def cell(row: int, column: str, value: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """The table with one other cell."""
-    return lambda t: t.assign(**{column: t[column].mask(t.index == row, value)})
-
-
-@pytest.mark.parametrize(
-    ("mistake", "says"),
-    [
-        (lambda t: t.drop(columns=["kind", "answer"]), "kind, answer"),
-        (lambda t: t.iloc[:0], "no rows"),
-        (cell(0, "kind", "catgory"), "'catgory'"),
-        (cell(1, "label", "palm"), "animal, object, face_missing"),
-        (cell(1, "kind", "category"), "animal, object, human_body"),
-        (cell(0, "label", "palm_deformed"), "'palm_deformed'"),
-        (cell(3, "answer", "maybe"), "'maybe' in column answer (data row 4; 1 such cells)"),
-        (cell(3, "answer", "No"), "'No'"),
-        (cell(1, "answer", "no"), "if annotated"),
-        (cell(4, "answer", "no"), "problem annotated"),
-        (cell(2, "label", "palm_deformed"), "once per"),
-        (cell(0, "img_path", ""), "below images/"),
-        (cell(0, "img_path", "../x.png"), "below images/"),
-        (cell(0, "img_path", "/etc/x.png"), "below images/"),
-        (cell(0, "img_path", "a|b.png"), "the sign |"),
-        (cell(0, "prompt_id", ""), "every row"),
-        (cell(1, "prompt_id", "00806"), "one prompt"),
-        (lambda t: t.assign(cls_prompt=[str(n) for n in range(len(t))]), "per label"),
-        (lambda t: t.assign(cls_prompt="x" * 501), "500"),
-    ],
-)  # fmt: skip
-def test_a_table_that_is_wrong_is_refused_with_its_first_wrong_cell(
-    tmp_path: Path, mistake: Callable[[pd.DataFrame], pd.DataFrame], says: str
-) -> None:
-    with refused("data_malformed", "structure.csv", says) as caught:
-        EvalMuseStructure().answers(write(tmp_path, mistake(RELEASED)))
-    assert "FORMAT.md" in caught.value.hint
-
-
-def test_another_count_than_the_cards_is_refused(tmp_path: Path) -> None:
-    data = write(tmp_path)
-    for counts, says in (({"images": 4}, "expected 4"), ({"questions": 5}, "expected 5")):
-        with refused("data_malformed", says):
-            EvalMuseStructure(trial_card(CARD, **counts)).answers(data)
-
-
-def test_a_missing_image_is_said(tmp_path: Path) -> None:
-    data = write(tmp_path, images=IMAGES)
-    (data / IMAGES / "SDXL/00805.png").unlink()
-    with refused("images_missing", "1 of the 3"):
-        EvalMuseStructure().questions(data)

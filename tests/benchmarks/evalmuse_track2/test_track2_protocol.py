@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 
 import cv2
 import numpy as np
@@ -28,6 +30,7 @@ from benchmarks.evalmuse_track2.protocol import (
     MEASURES,
     MIN_LABELLED_AREA,
     MIN_PREDICTED_AREA,
+    Agreement,
     EvalMuseTrack2,
     Region,
     agreement,
@@ -217,22 +220,37 @@ def predicted_mask(n: int) -> BoolArray:
     return mask | block(400, 400, 30, 30) if n % 4 == 0 else mask
 
 
-PAIRS = [(predicted_mask(n), label_mask(n)) for n in range(N)]
-AGREEMENTS = [agreement(*pair) for pair in PAIRS]
-LABEL_MASKS = {image: pack(mask) for image, (_, mask) in zip(IMAGES, PAIRS, strict=True)}
-PREDICTED = {image: pack(mask) for image, (mask, _) in zip(IMAGES, PAIRS, strict=True)}
-ANSWERS = Track2Answers(IMAGES, IMAGES, pd.Series(LABELS, IMAGES), LABEL_MASKS)
+@cache
+def agreements() -> tuple[Agreement, ...]:
+    """Of the predicted and the labelled mask of each image."""
+    return tuple(agreement(predicted_mask(n), label_mask(n)) for n in range(N))
 
 
-def table(values: object = None, masks: dict[str, bytes] = PREDICTED) -> ScoreTable:
+def packed(mask: Callable[[int], BoolArray]) -> dict[str, bytes]:
+    return {image: pack(mask(n)) for n, image in enumerate(IMAGES)}
+
+
+@cache
+def answers() -> Track2Answers:
+    return Track2Answers(IMAGES, IMAGES, pd.Series(LABELS, IMAGES), packed(label_mask))
+
+
+@cache
+def predicted() -> dict[str, bytes]:
+    return packed(predicted_mask)
+
+
+def table(values: object = None, masks: dict[str, bytes] | None = None) -> ScoreTable:
+    """Scores with the predicted masks, or with others; with none where these are empty."""
     noise = np.random.default_rng(6).normal(size=N)
     scores = LABELS + noise if values is None else values
     overall = pd.DataFrame({"m": scores}, index=pd.Index(IMAGES, name="pair_id"), dtype=float)
+    masks = predicted() if masks is None else masks
     return MaskedScores(overall, masks={"m": masks}) if masks else ScoreTable(overall)
 
 
-def rows(scores: ScoreTable, labels: Track2Answers = ANSWERS) -> dict[str, Row]:
-    measured = EvalMuseTrack2().evaluate(scores, labels, 200)
+def rows(scores: ScoreTable, labels: Track2Answers | None = None) -> dict[str, Row]:
+    measured = EvalMuseTrack2().evaluate(scores, labels or answers(), 200)
     assert {row.variant for row in measured.rows} == {"code"}
     return {row.measure: row for row in measured.rows}
 
@@ -260,7 +278,7 @@ def test_precision_counts_predicted_regions_and_recall_labelled_ones() -> None:
 
 
 def test_rates_are_ratios_of_sums_over_images_not_means_of_ratios(found: dict[str, Row]) -> None:
-    predicted, predicted_hit, labelled, labelled_hit = np.sum([a.counts for a in AGREEMENTS], 0)
+    predicted, predicted_hit, labelled, labelled_hit = np.sum([a.counts for a in agreements()], 0)
     p, r = predicted_hit / predicted, labelled_hit / labelled
     assert 0 < p < 1
     assert 0 < r < 1
@@ -268,7 +286,7 @@ def test_rates_are_ratios_of_sums_over_images_not_means_of_ratios(found: dict[st
     assert found["recall"].value == pytest.approx(r)
     assert found["f1"].value == pytest.approx(2 * p * r / (p + r + 1e-10), abs=1e-15)
     assert (found["precision"].n_items, found["recall"].n_items) == (predicted, labelled)
-    assert found["giou"].value == pytest.approx(np.mean([a.iou for a in AGREEMENTS]))
+    assert found["giou"].value == pytest.approx(np.mean([a.iou for a in agreements()]))
     assert found["giou"].n_items == found["f1"].n_clusters == N
 
 
@@ -283,21 +301,21 @@ def test_correlations_and_final_are_those_of_the_pooled_images(found: dict[str, 
     for row in found.values():
         assert row.ci_low <= row.value <= row.ci_high
         assert row.note == ""
-    check_pools(EvalMuseTrack2().evaluate(table(), ANSWERS, 20))
+    check_pools(EvalMuseTrack2().evaluate(table(), answers(), 20))
 
 
 def test_each_resample_is_the_measure_of_the_images_it_draws() -> None:
     benchmark, scores = EvalMuseTrack2(), table()
-    plan = benchmark.plan(ANSWERS, 8)
-    measured = benchmark.measure(scores, ANSWERS, plan)
+    plan = benchmark.plan(answers(), 8)
+    measured = benchmark.measure(scores, answers(), plan)
     values = {row.measure: measured.resamples[k] for k, row in enumerate(measured.rows)}
     x = scores.overall["m"].to_numpy()
     for b in range(8):
         drawn = np.repeat(np.arange(N), plan.counts[b].astype(int))
-        rates = region_rates(np.sum([AGREEMENTS[n].counts for n in drawn], axis=0))
+        rates = region_rates(np.sum([agreements()[n].counts for n in drawn], axis=0))
         for name in ("f1", "precision", "recall"):
             assert values[name][b] == pytest.approx(float(rates[name]), rel=1e-6)
-        giou = np.mean([AGREEMENTS[n].iou for n in drawn])
+        giou = np.mean([agreements()[n].iou for n in drawn])
         assert values["giou"][b] == pytest.approx(giou, rel=1e-6)
         rho = stats.spearmanr(x[drawn], LABELS[drawn]).statistic
         assert values["srcc"][b] == pytest.approx(rho, rel=1e-5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import zipfile
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from scipy import stats
 from benchmarks.families.items import items_of
 from benchmarks.families.rating import RatingAnswers as Answers
 from benchmarks.families.tables import JoinedTable
-from benchmarks.genai_bench.protocol import GENAI_1600, GenAiBench
+from benchmarks.genai_bench.protocol import GENAI_1600
 from benchmarks.rows import ONE_CLUSTER, Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import (
@@ -27,38 +26,8 @@ from benchmarks.statistics.pairwise_accuracy import (
     tie_calibrated,
 )
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.kit.checks import check_pools, refused, row_of, trial_card
-
-N_PROMPTS = 4
-SKILLS = tuple(GENAI_1600.card.skills)
-MODELS = tuple(Path(file.path).stem for file in GENAI_1600.card.files if file.role == "images")
-Json = Any
-Change = Callable[[Json, Json], object]
-
-
-def write(root: Path, first: int = 0, change: Change = lambda prompts, tags: None) -> Path:
-    """Made-up content in the released layout; ids start at `first`."""
-    prompts = {
-        f"{first + k:05d}": {
-            "id": str(first + k),
-            "prompt": f"prompt {k}",
-            "prompt in Chinese": "提示",
-            "models": {model: [1 + k, 5, (k + n) % 5 + 1] for n, model in enumerate(MODELS)},
-        }
-        for k in range(N_PROMPTS)
-    }
-    tags = {skill: [first, first + 1] if skill == "basic" else [first + 1] for skill in SKILLS}
-    change(prompts, tags)
-    folder = root / "genai_1600"
-    folder.mkdir()
-    (folder / "genai_image.json").write_text(json.dumps(prompts), encoding="utf-8")
-    (folder / "genai_skills.json").write_text(json.dumps(tags), encoding="utf-8")
-    return root
-
-
-def small() -> GenAiBench:
-    card = trial_card(GENAI_1600.card, prompts=N_PROMPTS, images=6 * N_PROMPTS)
-    return GenAiBench(card, GENAI_1600.home)
+from tests.benchmarks.genai_bench.genai_tree import N_PROMPTS, SKILLS, pack, small, write
+from tests.kit.checks import check_pools, row_of
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -67,90 +36,25 @@ def test_images_have_ratings_and_prompts_the_tags_of_their_number(
 ) -> None:
     answers = small().answers(write(tmp_path, first))
     ids = tuple(f"{first + k:05d}" for k in range(N_PROMPTS))
-    assert answers.pair_ids[:2] == (f"{ids[0]}/{MODELS[0]}", f"{ids[0]}/{MODELS[1]}")
     assert answers.clusters == ids
     [rated] = answers.facets.values()
     assert (rated.ratings[0].tolist(), rated.means[0]) == ([1, 5, 1], 7 / 3)
-    assert set(answers.sources) == {"genai_1600/genai_image.json", "genai_1600/genai_skills.json"}
-    counts = {"images": 24, "prompts": 4, "alignment: ratings": 72, "basic": 12, "counting": 6}
-    assert counts.items() <= answers.counts().items()
     prompts = small().prompts(tmp_path)
     assert prompts["prompt_id"].tolist() == list(ids)
-    assert prompts["prompt"][3] == "prompt 3"
     assert prompts["skills"].tolist() == ["basic", ";".join(SKILLS), "", ""]
-
-
-def record(value: Json) -> Change:
-    return lambda prompts, tags: prompts.update({"00002": value})
-
-
-def ratings(value: Json) -> Change:
-    return lambda prompts, tags: prompts["00002"]["models"].update(SDXL_Base=value)
-
-
-def tag(numbers: Json) -> Change:
-    return lambda prompts, tags: tags.update(negation=numbers)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda p, t: p.pop("00003"), "expected 4"),
-        (lambda p, t: p.update(x=p.pop("00003")), "'x'"),
-        (record([]), "'models'"),
-        (record({"models": {"DALLE_3": [1, 2, 3]}}), "column text"),
-        (ratings([1, 2, 3.5]), "'3.5'"),
-        (ratings("one"), "'one'"),
-        (tag(["one"]), "'one'"),
-        (tag(1), "no list"),
-        (tag([4]), "fit no row of prompts"),
-    ],
-)
-def test_files_of_another_form_are_refused(tmp_path: Path, change: Change, says: str) -> None:
-    with refused("data_malformed", says):
-        small().answers(write(tmp_path, change=change))
-
-
-def test_what_is_no_json_and_another_release_are_refused(tmp_path: Path) -> None:
-    place = write(tmp_path) / "genai_1600" / "genai_image.json"
-    unpinned = GENAI_1600.card.model_copy(update={"counts": {}})
-    with refused("data_malformed", "sha256"):
-        GenAiBench(unpinned, GENAI_1600.home).answers(tmp_path)
-    place.write_text("{", encoding="utf-8")
-    with refused("data_malformed", "JSON"):
-        small().answers(tmp_path)
-
-
-def pack(folder: Path, without: str = "") -> None:
-    for model in MODELS:
-        with zipfile.ZipFile(folder / f"{model}.zip", "w") as archive:
-            for k in range(N_PROMPTS):
-                name = f"{model}/{k:05d}.jpeg"
-                if name != without:
-                    archive.writestr(name, name)
 
 
 def test_images_are_read_from_the_archives_of_the_models_or_unpacked(tmp_path: Path) -> None:
     folder = write(tmp_path) / "genai_1600"
-    assert not small().has_questions(tmp_path)
-    with refused("images_missing"):
-        small().questions(tmp_path)
-    pack(folder, without="SDXL_Base/00002.jpeg")
-    with refused("images_missing", "1 of the 4", "SDXL_Base/00002"):
-        small().questions(tmp_path)
     pack(folder)
-    assert small().has_questions(tmp_path)
-    questions = small().questions(tmp_path)
-    assert [pair.pair_id for pair in questions.pairs] == list(small().answers(tmp_path).pair_ids)
-    pair = questions.pairs[7]
-    assert questions.images[pair.image_id]() == b"SDXL_Turbo/00001.jpeg"
-    assert questions.texts[pair.text_id] == "prompt 1"
+    packed = small().questions(tmp_path).images["00003/SDXL_Base"]()
     for path in folder.glob("*.zip"):
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
         path.unlink()
     assert small().has_questions(tmp_path)
-    assert small().questions(tmp_path).images["00003/SDXL_Base"]() == b"SDXL_Base/00003.jpeg"
+    unpacked = small().questions(tmp_path).images["00003/SDXL_Base"]()
+    assert packed == unpacked == b"SDXL_Base/00003.jpeg"
 
 
 FloatArray = NDArray[np.float64]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import zipfile
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -16,42 +13,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.families.best_of import RatedGroups as Answers
-from benchmarks.genai_ranking.protocol import GENAI_RANKING, GenAiRanking
 from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
-from tests.kit.checks import refused, row_of, trial_card
-
-Json = Any
-Change = Callable[[Json, Json], object]
-PROMPTS = ("7", "12", "305")
-MODELS = ("DALLE_3", "SDXL_Base")
-SKILLS = tuple(GENAI_RANKING.card.skills)
-
-
-def small() -> GenAiRanking:
-    return GenAiRanking(trial_card(GENAI_RANKING.card, prompts=3, images=54), GENAI_RANKING.home)
-
-
-def write(root: Path, change: Change = lambda prompts, tags: None) -> Path:
-    prompts = {
-        key: {
-            "id": key,
-            "prompt": f"prompt {key}",
-            "models": {
-                model: {str(k): [1 + (k * (p + 2) + m) % 5, 3, 4] for k in range(1, 10)}
-                for m, model in enumerate(MODELS)
-            },
-        }
-        for p, key in enumerate(PROMPTS)
-    }
-    tags: Json = {skill: [12] for skill in SKILLS} | {"basic": [7, 305, 1500], "more": []}
-    change(prompts, tags)
-    folder = root / "genai_ranking"
-    folder.mkdir()
-    (folder / "human_rating.json").write_text(json.dumps(prompts), encoding="utf-8")
-    (folder / "genai_skills.json").write_text(json.dumps(tags), encoding="utf-8")
-    return root
+from tests.benchmarks.genai_ranking.ranking_tree import MODELS, ninth, small, write
+from tests.kit.checks import row_of
 
 
 def read(data: Path) -> Answers:
@@ -66,15 +32,11 @@ def answers(tmp_path: Path) -> Answers:
 
 
 def test_images_are_named_by_prompt_model_and_number(answers: Answers, tmp_path: Path) -> None:
-    assert answers.pair_ids[:2] == ("7/DALLE_3/1", "7/DALLE_3/2")
     assert answers.pair_ids[9] == "7/SDXL_Base/1"
-    assert answers.clusters == PROMPTS
     assert answers.rated.means[0] == pytest.approx((3 + 3 + 4) / 3)
     assert answers.items.skills()["basic"].sum() == 2 * 18, (
         "prompts outside the set are passed over"
     )
-    prompts = small().prompts(tmp_path)
-    assert prompts["skills"].tolist()[0] == "basic" and set(prompts["split"]) == {""}
     (table,) = small().facts(answers).values()
     assert set(table["split"]) == set(MODELS)
     cases = small().cases(answers, tmp_path)
@@ -82,47 +44,10 @@ def test_images_are_named_by_prompt_model_and_number(answers: Answers, tmp_path:
     assert cases["case_id"][9] == "7/SDXL_Base" and cases["said"][0] == "3.3 of 5"
 
 
-def ninth(ratings: Json, image: str = "9") -> Change:
-    return lambda prompts, tags: prompts["12"]["models"]["DALLE_3"].update({image: ratings})
-
-
 def test_images_may_have_different_numbers_of_ratings(tmp_path: Path) -> None:
     answers = read(write(tmp_path, ninth([2])))
     assert answers.rated.means[answers.pair_ids.index("12/DALLE_3/9")] == 2.0
     assert np.isfinite(answers.rated.ratings).sum() == 54 * 3 - 2
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda p, t: p.pop("7"), ["expected 3"]),
-        (lambda p, t: p["12"]["models"].update(SD3=p["12"]["models"].pop("SDXL_Base")), ["'SD3'"]),
-        (lambda p, t: p["12"]["models"]["DALLE_3"].pop("9"), ["images 1 to 9"]),
-        (lambda p, t: p["12"]["models"]["DALLE_3"].update({"1": 0, "x": [1]}), ["'x'"]),
-        (lambda p, t: p["12"]["models"].update(DALLE_3=[1]), ["no object"]),
-        (ninth(["five"]), ["'five'", "whole number"]),
-        (ninth([10**400]), ["'12' 'models' 'DALLE_3' '9' [0]", "finite"]),
-        (lambda p, t: p.update(x=p.pop("12")), ["'x'"]),
-    ],
-)
-def test_files_of_another_form_are_refused(tmp_path: Path, change: Change, says: list[str]) -> None:
-    with refused("data_malformed", *says):
-        small().answers(write(tmp_path, change))
-
-
-def test_images_come_from_two_archives(answers: Answers, tmp_path: Path) -> None:
-    assert not small().has_questions(tmp_path)
-    for model in MODELS:
-        with zipfile.ZipFile(tmp_path / "genai_ranking" / f"{model}.zip", "w") as archive:
-            for key, k in product(PROMPTS, range(1, 10)):
-                name = f"{model}/{int(key):05d}_{k:02d}.jpeg"
-                archive.writestr(name, name)
-    assert small().has_questions(tmp_path)
-    questions = small().questions(tmp_path)
-    assert tuple(pair.pair_id for pair in questions.pairs) == answers.pair_ids
-    pair = questions.pairs[answers.pair_ids.index("12/SDXL_Base/3")]
-    assert questions.images[pair.image_id]() == b"SDXL_Base/00012_03.jpeg"
-    assert questions.texts[pair.text_id] == "prompt 12"
 
 
 DALLE = {"split": "DALLE_3", "facet": "best_of_9"}

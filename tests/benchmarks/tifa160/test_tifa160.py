@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,157 +15,30 @@ from benchmarks.families.tables import JoinedTable
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.tifa160.protocol import HUMAN, IMAGES, LIKERT, MODEL_NAMES, TIFA160, Tifa160
-from tests.kit.checks import check_pools, refused, trial_card
-
-Change = Callable[[Any], Any]
-FIRST = "coco_1_mini_dalle"
-PROMPTS = {"coco_1": "A dog, brown", "drawbench_22": "Two cats"}
-COUNTS = {"images": 10, "prompts": 2, "human_avg: ratings": 20, "dsg_likert: ratings": 49}
-
-
-def small(**counts: int) -> Tifa160:
-    """The benchmark with the counts of two prompts by five models and nothing pinned."""
-    return Tifa160(trial_card(TIFA160.card, **counts or COUNTS), TIFA160.home)
-
-
-def entry(prompt: str, model: str, k: int = 0) -> dict[str, Any]:
-    scores = [1 + k % 4, 2 + k % 4]
-    return {
-        "text_id": prompt,
-        "image_path": f"{prompt}_{model}.jpg",
-        "text": PROMPTS.get(prompt, ""),
-        "human_scores": scores,
-        "human_avg": sum(scores) / 2,
-        "clipscore_vitb32": 20.0 + k,
-    }
-
-
-def human_file() -> dict[str, Any]:
-    """The TIFA file: ratings 1 and 2, 2 and 3, ... by the order of the images."""
-    keys = [(prompt, str(model)) for prompt in PROMPTS for model in MODEL_NAMES.values()]
-    return {f"{p}_{model}": entry(p, model, k) for k, (p, model) in enumerate(keys)}
-
-
-def likert() -> pd.DataFrame:
-    """The DSG file: five ratings of each image, only four of the last."""
-    rows = [
-        ("tifa160", model, f"tifa160_{i}", prompt, f"worker {rater}", "How?", str(1 + rater))
-        for i, prompt in enumerate(PROMPTS)
-        for model in MODEL_NAMES
-        for rater in range(5)
-    ]
-    columns = ["dsg_prompt_split", "t2i_model", "item_id", "source_id", "worker_id", "question"]
-    return pd.DataFrame(rows[:-1], columns=[*columns, "answer"])
-
-
-def write(folder: Path, human: Any = None, ratings: pd.DataFrame | None = None) -> Path:
-    for name in (HUMAN, LIKERT):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / HUMAN).write_text(json.dumps(human_file() if human is None else human))
-    (likert() if ratings is None else ratings).to_csv(folder / LIKERT, index=False)
-    return folder
+from benchmarks.tifa160.protocol import HUMAN, IMAGES, LIKERT, TIFA160
+from tests.benchmarks.tifa160.tifa_tree import FIRST, PROMPTS, likert, small, write
+from tests.kit.checks import check_pools
 
 
 def test_both_sets_of_ratings_become_one_table_of_images(tmp_path: Path) -> None:
     answers = small().answers(write(tmp_path))
-    assert answers.pair_ids[:2] == (FIRST, "coco_1_vq_diffusion")
-    assert answers.clusters == ("coco_1", "drawbench_22")
     images = answers.images
     assert images["prompt_id"].tolist() == ["coco_1"] * 5 + ["drawbench_22"] * 5
     assert images["model"].tolist()[:2] == ["mini_dalle", "vq_diffusion"]
     assert images["human_avg"].tolist()[:5] == [1.5, 2.5, 3.5, 4.5, 1.5]
     assert np.isnan(answers.facets["dsg_likert"].ratings).sum() == 1
-    assert answers.counts().items() >= (COUNTS | {"coco": 5, "drawbench": 5}).items()
     for order in (likert(), likert().sample(frac=1, random_state=3)):  # in whatever order
         answers = small().answers(write(tmp_path, ratings=order))
         assert answers.means["dsg_likert"].tolist() == [3.0] * 9 + [2.5]
-    assert small().prompts(tmp_path).to_dict("list") == {
-        "prompt_id": list(PROMPTS),
-        "prompt": list(PROMPTS.values()),
-        "split": ["", ""],
-        "skills": ["coco", "drawbench"],
-    }
 
 
-def with_field(field: str, value: object) -> Callable[[dict[str, Any]], object]:
-    return lambda table: table[FIRST].update({field: value})
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda t: t.pop(FIRST), [LIKERT, "coco_1", "fit no row"]),
-        (lambda t: t[FIRST].pop("human_scores"), [HUMAN, "column human_avg", "row 1)"]),
-        (with_field("human_scores", [1, 6]), [HUMAN, "'6'", "from 1 to 5"]),
-        (with_field("human_scores", [1, "x"]), [HUMAN, "'x'", "whole number"]),
-        (with_field("human_scores", [1]), [HUMAN, "holds 19 human_avg: ratings"]),
-        (with_field("text_id", "coco_2"), ["coco_1", "fit no row"]),
-        (lambda t: t.update(x_1_mini_dalle=entry("x_1", "mini_dalle")), ["'x_1'", "source"]),
-        (lambda t: t.update({FIRST: 3}), [HUMAN, "column prompt", "row 1)"]),
-    ],
-)
-def test_another_tifa_file_is_refused(tmp_path: Path, change: Change, says: list[str]) -> None:
-    human = human_file()
-    change(human)
-    with refused("data_malformed", *says):
-        small().answers(write(tmp_path, human))
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda t: t.drop(columns=["answer"]), ["no column answer"]),
-        (lambda t: t.iloc[:-1], ["48 dsg_likert: ratings", "expected 49"]),
-        (lambda t: t.replace("sd1dot1", "sd9"), ["10 cells", "column model", "'sd9'", "row 11"]),
-        (lambda t: t.assign(answer=t["answer"].replace("3", "3.5")), ["'3.5'", "row 3"]),
-        (lambda t: t.replace("coco_1", "coco_9"), ["'coco_9'", "row 1)"]),
-    ],
-)
-def test_another_dsg_file_is_refused(tmp_path: Path, change: Change, says: list[str]) -> None:
-    with refused("data_malformed", *says):
-        small().answers(write(tmp_path, ratings=change(likert())))
-
-
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    unpinned = TIFA160.card.model_copy(update={"counts": {}})
-    with refused("data_malformed", "sha256"):
-        Tifa160(unpinned, TIFA160.home).answers(write(tmp_path))
-    (tmp_path / HUMAN).write_text("[1, 2]")
-    with refused("data_malformed", "no object"):
-        small().answers(tmp_path)
-    (tmp_path / HUMAN).unlink()
-    with refused("data_missing", str(tmp_path / HUMAN)):
-        small().prompts(tmp_path)
-
-
-@pytest.mark.parametrize("name", [HUMAN, LIKERT])
-def test_without_both_files_the_ratings_are_those_of_the_bundle(tmp_path: Path, name: str) -> None:
-    folder = write(tmp_path)
-    (folder / name).unlink()
-    assert small().answers(folder).pair_ids == TIFA160.answers(None).pair_ids
-    assert small().has_answers(folder) and small().texts(folder) == {}
-
-
-def test_every_image_is_fetched_by_name_and_asked_about_with_its_prompt(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    names = small().remote_names(IMAGES, folder)
+def test_every_image_is_fetched_by_name(tmp_path: Path) -> None:
+    names = small().remote_names(IMAGES, write(tmp_path))
     assert (names[0], len(names)) == (f"{FIRST}.jpg", 10)
-    assert small().remote_names(HUMAN, folder) == ()
-    assert not small().has_questions(folder)
-    with refused("images_missing"):
-        small().questions(folder)
-    (folder / IMAGES).mkdir()
-    with refused("images_missing", "10 of the 10"):
-        small().questions(folder)
-    for name in names:
-        (folder / IMAGES / name).write_bytes(name.encode())
-    assert small().has_questions(folder)
-    questions = small().questions(folder)
-    assert tuple(pair.pair_id for pair in questions.pairs) == small().answers(folder).pair_ids
-    first = questions.pairs[0]
-    assert questions.images[first.image_id]() == f"{FIRST}.jpg".encode()
-    assert questions.texts[first.text_id] == PROMPTS["coco_1"]
+    assert small().remote_names(HUMAN, tmp_path) == ()
+    assert small().texts(tmp_path).keys() == PROMPTS.keys()
+    (tmp_path / LIKERT).unlink()  # the bundle has no texts
+    assert small().texts(tmp_path) == {}
 
 
 @pytest.mark.paper

@@ -17,7 +17,7 @@ from benchmarks.schema import Benchmark
 from benchmarks.tifa160.protocol import HUMAN, IMAGES
 from evaluator.commands import scorers_verify
 from evaluator.scorers.registry import ScorerRow, load_rows
-from tests.benchmarks.tifa160.test_tifa160 import human_file, small
+from tests.benchmarks.tifa160.tifa_tree import human_file, small
 from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.scorers.tiny_models import picture, save_clip
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from benchmarks.croc_syn.load import CrocSynAnswers
 from benchmarks.schema import Answers, Questions
 from evaluator.training.croc.rows import Caption, RowChoice, captions_of
 from evaluator.training.data import TrainingData, part_of
-from tests.benchmarks.croc import test_croc as hum
+from tests.benchmarks.croc import croc_tree as hum
 from tests.benchmarks.croc_syn import syn_tree as syn
 from tests.evaluator.scorers.common import refusal
 
@@ -92,27 +88,6 @@ def test_the_draw_depends_on_its_seed_alone() -> None:
         ("property 21", False),
     ]
     assert RowChoice(entities=5, most=6, seed=7).rows(POOL)[0] != rows
-
-
-DRAW = """
-from tests.evaluator.training.test_croc_rows import POOL, RowChoice
-print(RowChoice().rows(POOL)[0])
-"""
-
-
-@pytest.mark.slow
-def test_the_draw_is_the_same_for_all_hash_seeds() -> None:
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", DRAW],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert said[0] and said[0] == said[1]
 
 
 def syn_data(folder: Path, n_images: int = 2) -> TrainingData:
