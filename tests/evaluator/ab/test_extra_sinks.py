@@ -18,10 +18,16 @@ from tests.kit.processes import finished
 
 pytestmark = pytest.mark.slow
 
-SEND = """
+SEND_AND_READ = '''
+import json
+import struct
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.util.tensor_util import make_ndarray
+from wandb.proto.wandb_internal_pb2 import Record
 
 from evaluator.ab.sinks import Deliveries, TensorBoard, WeightsAndBiases
 from evaluator.ab.watching import Curves
@@ -33,23 +39,10 @@ for n in range(len(curves.done), count):
     row = {"checkpoint": f"é {n}", "step": 1000 * n, "at": at, "images": "x", "metric": "m", "n": 9,
            "mean": n / 8, "ci_low": float("nan"), "ci_high": n / 4, "n_missing": 0}
     curves.add([row | {"skill": skill} for skill in ("", "color")], 9)
-deliveries = Deliveries(out)
+deliveries, missed = Deliveries(out), []
 for sink in (TensorBoard(tensorboard), WeightsAndBiases("project", "run", "title", out)):
-    print(deliveries.send(sink, curves.checkpoints))
+    missed.append(deliveries.send(sink, curves.checkpoints))
     sink.close()
-"""
-READ = '''
-import json
-import struct
-import sys
-from collections import defaultdict
-from pathlib import Path
-
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.util.tensor_util import make_ndarray
-from wandb.proto.wandb_internal_pb2 import Record
-
-out, tensorboard = map(Path, sys.argv[1:])
 
 
 def records(content):
@@ -82,9 +75,10 @@ for file in sorted(out.glob("wandb/offline-run-*/*.wandb")):
             items = {one.key or "/".join(one.nested_key): json.loads(one.value_json)
                      for one in record.history.item}
             history.append((items["_step"], items["checkpoint"], items["m/color/mean"]))
-print(json.dumps({"points": points, "runs": sorted(runs), "history": history}))
+print(json.dumps({"missed": missed, "points": points, "runs": sorted(runs), "history": history}))
 '''
-Run = Callable[..., list[str]]
+"""Sends so many checkpoints to both sinks, and prints what each lacks and what it holds."""
+Run = Callable[[int], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -102,48 +96,45 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(libraries: Path, tmp_path: Path) -> Run:
-    """Lines that code prints in a process that has these libraries beside its own."""
+    """A watch of so many checkpoints, in a process that has these libraries beside its own."""
     paths = os.pathsep.join(map(str, (REPOSITORY, libraries)))
     more = {"PYTHONPATH": paths, "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
 
-    def lines(code: str, *words: object) -> list[str]:
-        command = [sys.executable, "-c", code, *words]
+    def watched(count: int) -> dict[str, Any]:
+        places = (tmp_path / "out", tmp_path / "tb", count)
+        command = [sys.executable, "-c", SEND_AND_READ, *places]
         done = finished(command, cwd=tmp_path, env=kept | more | {"HOME": str(tmp_path)})
         assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
+        printed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return printed
 
-    return lines
-
-
-def read(run: Run, tmp_path: Path) -> Any:
-    return json.loads(run(READ, tmp_path / "out", tmp_path / "tb")[-1])
+    return watched
 
 
 def test_points_are_written_once_and_a_restart_goes_on(run: Run, tmp_path: Path) -> None:
-    for count in (2, 2, 3):
-        assert run(SEND, tmp_path / "out", tmp_path / "tb", count) == ["", ""]
-    found = read(run, tmp_path)
-    assert set(found["points"]) == {
+    first, again, third = (run(count) for count in (2, 2, 3))
+    assert first["missed"] == again["missed"] == third["missed"] == ["", ""]
+    assert set(third["points"]) == {
         f"m/{skill}/{name}"
         for skill in ("all prompts", "color")
         for name in ("mean", "ci_high", "n_missing")
     }
-    assert found["points"]["m/color/mean"] == [[0, 0.0], [1000, 0.125], [2000, 0.25]]
-    assert found["history"] == [[0, 0, 0.0], [1, 1000, 0.125], [2, 2000, 0.25]]
-    assert found["runs"] == [["project", "run"]]
+    assert third["points"]["m/color/mean"] == [[0, 0.0], [1000, 0.125], [2000, 0.25]]
+    assert third["history"] == [[0, 0, 0.0], [1, 1000, 0.125], [2, 2000, 0.25]]
+    assert third["runs"] == [["project", "run"]]
     (tmp_path / "out" / RECORD).unlink()  # as if it was killed before it was written
-    run(SEND, tmp_path / "out", tmp_path / "tb", 3)
-    assert read(run, tmp_path)["points"] == found["points"]
+    assert run(3)["points"] == third["points"]
 
 
 def test_a_folder_that_takes_nothing_is_told_and_the_other_sink_goes_on(
     run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "tb").write_text("a file")
-    tensorboard, wandb = run(SEND, tmp_path / "out", tmp_path / "tb", 2)
+    halved = run(2)
+    tensorboard, wandb = halved["missed"]
     assert "é 0" in tensorboard and wandb == ""
-    assert len(read(run, tmp_path)["history"]) == 2
+    assert len(halved["history"]) == 2
     (tmp_path / "tb").unlink()
-    assert run(SEND, tmp_path / "out", tmp_path / "tb", 2) == ["", ""]
-    assert len(read(run, tmp_path)["points"]["m/color/mean"]) == 2
+    whole = run(2)
+    assert whole["missed"] == ["", ""] and len(whole["points"]["m/color/mean"]) == 2

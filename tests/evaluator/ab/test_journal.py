@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import SubmitterError
 from evaluator.ab.journal import Inspection, halves, look, one_look, spent
 from tests.evaluator.ab.simulated import candidate, comparing, drawn, scores
+from tests.kit.refusals import refused
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -62,13 +62,11 @@ def test_a_journal_of_other_things_is_refused(
     looked: Callable[..., Inspection], tmp_path: Path
 ) -> None:
     looked(1, {})
-    with pytest.raises(SubmitterError) as error:
+    with refused("other_journal"):
         looked(2, {}, ("m", "other"))
-    assert error.value.code == "other_journal"
     (tmp_path / "j").write_text("no journal")
-    with pytest.raises(SubmitterError) as error:
+    with refused("bad_journal"):
         looked(2, {})
-    assert error.value.code == "bad_journal"
 
 
 def test_a_line_that_was_cut_counts_as_a_confirmation_and_an_empty_file_is_a_new_one(
@@ -83,9 +81,8 @@ def test_a_line_that_was_cut_counts_as_a_confirmation_and_an_empty_file_is_a_new
 
 
 def test_one_process_looks_at_a_time(looked: Callable[..., Inspection], tmp_path: Path) -> None:
-    with one_look(tmp_path / "j"), pytest.raises(SubmitterError) as error:
+    with one_look(tmp_path / "j"), refused("journal_busy"):
         looked(1, {})
-    assert error.value.code == "journal_busy"
 
 
 def test_halves_have_half_of_each_skill_and_all_images_of_a_text_lie_in_one() -> None:
