@@ -18,6 +18,7 @@ from benchmarks.schema import Benchmark, Card, Selector
 from evaluator.generation.manifest import GenerationsManifest, ImageRow
 from evaluator.scoring.asking import Engine
 from evaluator.scoring.engine import LocalEngine
+from evaluator.submission.dry_run import Drawn
 from evaluator.submission.generations.archive import write
 from evaluator.submission.service import SubmissionService
 from evaluator.worker.worker import Worker
@@ -36,10 +37,11 @@ class DemoRig(Rig):
     """A rig with one demo board instead of the toy."""
 
     engine: Engine = LocalEngine()
+    pairs: int | None = None  # about how many of the board are asked; None: all
 
     @cached_property
     def registry(self) -> Mapping[str, Benchmark]:
-        return {DEMO: load_registry()[DEMO]}
+        return {DEMO: Drawn(load_registry()[DEMO], None, self.pairs)}
 
     @property
     def desk(self) -> SubmissionService:

@@ -21,20 +21,7 @@ from leaderboard.models.grid import ranked_metrics
 from leaderboard.records import Kind
 from leaderboard.states import State
 from tests.evaluator.environments.wheels import operator_environments
-from tests.evaluator.submission.builtins import (
-    CLIP,
-    DUAL,
-    ROWS,
-    VLM,
-    add_clip,
-    add_vlm,
-    change_row,
-    emptied,
-    for_other_processes,
-    form,
-    models_hub,
-    use,
-)
+from tests.evaluator.submission import builtins
 from tests.evaluator.worker.rigs import DEMO, DemoRig, ModelRig, drawn
 from tests.kit.hub.server import HubServer
 from tests.kit.worker import ROOT, Killed, Rig
@@ -42,23 +29,25 @@ from tests.kit.worker import ROOT, Killed, Rig
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
-    with models_hub(monkeypatch, tmp_path) as state:
+    with builtins.models_hub(monkeypatch, tmp_path) as state:
         yield state
 
 
-def sent(rig: Rig, name: str = DUAL) -> str:
-    return rig.desk.submit_builtin(form(name), account=ROOT).status.submission.submission_id
+def sent(rig: Rig, name: str = builtins.DUAL) -> str:
+    return rig.desk.submit_builtin(
+        builtins.form(name), account=ROOT
+    ).status.submission.submission_id
 
 
 def test_a_dual_encoder_is_queued_run_and_ranked_like_a_module(
     rig: Rig, hub: HubServer, tmp_path: Path
 ) -> None:
-    commit = add_clip(hub, tmp_path)
+    commit = builtins.add_clip(hub, tmp_path)
     name = sent(rig)
     record = rig.status(name).submission
-    assert (record.kind, record.builtin, record.account) == (Kind.METRIC, DUAL, ASSAY.key)
-    assert record.source == f"builtin:{DUAL}@{digest_of(ROWS[DUAL])}"
-    assert record.models == (f"{CLIP}@{commit}",)
+    assert (record.kind, record.builtin, record.account) == (Kind.METRIC, builtins.DUAL, ASSAY.key)
+    assert record.source == f"builtin:{builtins.DUAL}@{digest_of(builtins.ROWS[builtins.DUAL])}"
+    assert record.models == (f"{builtins.CLIP}@{commit}",)
     assert [event.by for event in rig.ledger.events(name)] == [ROOT.key, ROOT.key]
     rig.worker().run_all()
     result = rig.result(name)
@@ -67,14 +56,14 @@ def test_a_dual_encoder_is_queued_run_and_ranked_like_a_module(
     assert result.cost is not None and result.cost.pairs == 3 and result.cost.seconds > 0
     assert result.findings is not None
     environment = result.findings.environment
-    assert environment["checkpoint_model"] == f"{CLIP}@{commit}"
-    assert environment["row"] == f"{DUAL}@{ROWS[DUAL].digest}"
+    assert environment["checkpoint_model"] == f"{builtins.CLIP}@{commit}"
+    assert environment["row"] == f"{builtins.DUAL}@{builtins.ROWS[builtins.DUAL].digest}"
     assert result.trust is not None and not result.trust.failed
     assert {check.name for check in result.trust.checks} >= {"repeat", "order", "batch", "run"}
     (cell,) = rig.cells()
     assert cell.distrust == "" and cell.value is not None and math.isfinite(cell.value)
     assert [one.entry_id for one in ranked_metrics(rig.shown(), rig.ledger.statuses())] == [
-        f"{name}/{DUAL}"
+        f"{name}/{builtins.DUAL}"
     ]
     assert rig.backend.entered == 0, "no sandbox was used"
 
@@ -88,14 +77,15 @@ def demo(rig: Rig) -> DemoRig:
 def test_a_dual_encoder_and_a_vlm_are_ranked_on_a_demo_board(
     demo: DemoRig, hub: HubServer, tmp_path: Path
 ) -> None:
-    add_clip(hub, tmp_path)
-    add_vlm(hub, tmp_path)
-    names = [sent(demo, DUAL), sent(demo, VLM)]
+    builtins.add_clip(hub, tmp_path)
+    builtins.add_vlm(hub, tmp_path)
+    demo.pairs = 100
+    names = [sent(demo, builtins.DUAL), sent(demo, builtins.VLM)]
     demo.worker().run_all()
     assert demo.in_state(State.PUBLISHED) == set(names)
     board = demo.shown().boards[DEMO]
     cells = {cell.entry_id: cell for cell in board.slice(board.card.headline, None)}
-    assert cells.keys() == {f"{names[0]}/{DUAL}", f"{names[1]}/{VLM}"}
+    assert cells.keys() == {f"{names[0]}/{builtins.DUAL}", f"{names[1]}/{builtins.VLM}"}
     told = {one: (cell.rank, cell.n_missing, cell.distrust) for one, cell in cells.items()}
     assert all(rank is not None and not missing for rank, missing, _ in told.values()), told
 
@@ -106,7 +96,7 @@ def test_of_a_killed_worker_another_goes_on_and_scores_only_what_is_missing(
 ) -> None:
     from evaluator.scorers.in_process import ModelClient
 
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     often = EngineOptions(batch_pairs=38, window=1, keep_every_s=0.0)
     monkeypatch.setattr("evaluator.submission.runs.IN_PLAN_ORDER", often)
     name, asked, ask = sent(demo), list[str](), ModelClient.ask
@@ -136,38 +126,40 @@ def test_of_a_killed_worker_another_goes_on_and_scores_only_what_is_missing(
 def test_weights_that_are_gone_at_the_worker_are_the_platforms_failure_and_charge_nobody(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     name = sent(rig)
-    use(monkeypatch, emptied(ModelHub.of_environment()))
-    del hub.repositories[CLIP]
+    builtins.use(monkeypatch, builtins.emptied(ModelHub.of_environment()))
+    del hub.repositories[builtins.CLIP]
     rig.worker().run_all()
     assert rig.ended(name) == (State.FAILED, "checkpoint_missing", "platform")
-    assert CLIP in rig.status(name).reason
+    assert builtins.CLIP in rig.status(name).reason
     assert rig.status(name).scored_at is None
 
 
 def test_a_row_that_changed_after_it_was_queued_fails_with_what_to_do(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     name = sent(rig)
-    change_row(monkeypatch, options={**ROWS[DUAL].options, "formula": "cos"})
+    builtins.change_row(
+        monkeypatch, options={**builtins.ROWS[builtins.DUAL].options, "formula": "cos"}
+    )
     rig.worker().run_all()
     assert rig.ended(name) == (State.FAILED, "builtin_row_changed", "platform")
-    assert f"submit builtin:{DUAL}" in rig.status(name).hint
+    assert f"submit builtin:{builtins.DUAL}" in rig.status(name).hint
 
 
 def test_what_only_describes_a_row_does_not_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = digest_of(ROWS[DUAL])
-    said = change_row(monkeypatch, title="Other", notes=("Other.",), flops_per_pair=1.0)
+    before = digest_of(builtins.ROWS[builtins.DUAL])
+    said = builtins.change_row(monkeypatch, title="Other", notes=("Other.",), flops_per_pair=1.0)
     assert digest_of(said) == before
-    assert digest_of(change_row(monkeypatch, trained_on=("toy",))) != before
+    assert digest_of(builtins.change_row(monkeypatch, trained_on=("toy",))) != before
 
 
 def test_a_worker_leaves_to_others_what_it_cannot_hold(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     name = sent(rig)
     small = Capacity("a small machine", 1e6)
     monkeypatch.setattr("evaluator.worker.scorer_role.this_machine", lambda: small)
@@ -178,11 +170,11 @@ def test_a_worker_leaves_to_others_what_it_cannot_hold(
 def test_what_is_kept_is_what_was_sent_or_nothing_is_run(
     rig: Rig, hub: HubServer, tmp_path: Path
 ) -> None:
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     name = sent(rig)
     private, path = rig.store.private, rig.status(name).submission.archive
     kept = json.loads(private.read(path))
-    assert kept["row"]["name"] == DUAL and set(kept["commits"]) == {"model"}
+    assert kept["row"]["name"] == builtins.DUAL and set(kept["commits"]) == {"model"}
     kept["commits"]["model"] = "0" * 40
     private.commit({path: json.dumps(kept).encode()}, parent=private.head(), message="tampered")
     rig.worker().run_all()
@@ -190,7 +182,7 @@ def test_what_is_kept_is_what_was_sent_or_nothing_is_run(
 
 
 def test_it_needs_no_sandbox(rig: Rig, hub: HubServer, tmp_path: Path) -> None:
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     rig.isolated = False
     name = sent(rig)
     rig.worker().run_all()
@@ -199,12 +191,12 @@ def test_it_needs_no_sandbox(rig: Rig, hub: HubServer, tmp_path: Path) -> None:
 
 def test_it_scores_the_images_of_models(tmp_path: Path, hub: HubServer) -> None:
     rig = ModelRig(tmp_path)
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     metric = sent(rig)
     rig.worker().run_all()
     model = rig.received("painter", drawn(10))
     rig.worker().run_all()
-    run = rig.entries()[model].judges[f"{metric}/{DUAL}"]
+    run = rig.entries()[model].judges[f"{metric}/{builtins.DUAL}"]
     assert (run.failed, run.isolation) == ("", LAYERS)
     assert run.cost is not None and run.cost.images == len(drawn(10)) + run.perturbed
 
@@ -214,23 +206,25 @@ def test_it_scores_the_images_of_models(tmp_path: Path, hub: HubServer) -> None:
 def test_a_changed_row_is_sent_anew_once_and_takes_the_place_of_the_old_one(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    add_clip(hub, tmp_path)
+    builtins.add_clip(hub, tmp_path)
     old = sent(rig)
     rig.worker().run_all()
     if name == "same":
         assert outdated_builtins(rig.store) == ()
         return
     rig.clock.move(minutes=1)
-    row = change_row(monkeypatch, options={**ROWS[DUAL].options, "formula": "cos"})
+    row = builtins.change_row(
+        monkeypatch, options={**builtins.ROWS[builtins.DUAL].options, "formula": "cos"}
+    )
     (outdated,) = outdated_builtins(rig.store)
     assert outdated.submission_id == old
     (new,) = renew_builtins(rig.store, {"toy": rig.toy}, None, [outdated])
     assert outdated_builtins(rig.store) == (), "it is sent once"
-    assert rig.status(new).submission.source == f"builtin:{DUAL}@{digest_of(row)}"
+    assert rig.status(new).submission.source == f"builtin:{builtins.DUAL}@{digest_of(row)}"
     assert [event.by for event in rig.ledger.events(new)] == [ASSAY.key] * 2
     rig.worker().run_all()
     assert (rig.state(old), rig.state(new)) == (State.SUPERSEDED, State.PUBLISHED)
-    assert [cell.entry_id for cell in rig.cells()] == [f"{new}/{DUAL}"]
+    assert [cell.entry_id for cell in rig.cells()] == [f"{new}/{builtins.DUAL}"]
 
 
 @pytest.mark.slow
@@ -238,10 +232,10 @@ def test_a_row_that_names_an_environment_is_run_with_what_was_locked_when_it_was
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locks = operator_environments(tmp_path, monkeypatch)
-    for_other_processes(monkeypatch, hub, tmp_path / "home")
-    add_clip(hub, tmp_path)
+    builtins.for_other_processes(monkeypatch, hub, tmp_path / "home")
+    builtins.add_clip(hub, tmp_path)
     plain = sent(rig)
-    change_row(monkeypatch, environment="old")
+    builtins.change_row(monkeypatch, environment="old")
     name = sent(rig)
     record = operator_lock("old").record
     assert rig.status(name).submission.environment == record

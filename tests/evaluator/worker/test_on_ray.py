@@ -35,16 +35,15 @@ from tests.evaluator.worker.rigs import DemoRig
 from tests.kit.worker import ROOT, submission
 
 if TYPE_CHECKING:
-    from evaluator.scoring.ray_engine import RayEngine
+    from evaluator.scoring.ray_cluster import RayCluster
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def ray_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayEngine]:
-    """Two actors, whose processes know the test Hub and the checkpoint there."""
-    from evaluator.scoring.ray_cluster import RayCluster, RayOptions
-    from evaluator.scoring.ray_engine import RayEngine
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    """One whose processes know the test Hub and the checkpoint there."""
+    from evaluator.scoring.ray_cluster import RayCluster
 
     home = tmp_path_factory.mktemp("home")
     with (
@@ -54,8 +53,15 @@ def ray_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayEngine]:
     ):
         for_other_processes(patch, hub, home)
         add_clip(hub, home)
-        with RayCluster(None, Path(place)) as cluster:
-            yield RayEngine(cluster, RayOptions(actors=2, gpus=0.0))
+        with RayCluster(None, Path(place)) as joined:
+            yield joined
+
+
+def engine_of(cluster: RayCluster, actors: int) -> Engine:
+    from evaluator.scoring.ray_cluster import RayOptions
+    from evaluator.scoring.ray_engine import RayEngine
+
+    return RayEngine(cluster, RayOptions(actors=actors, gpus=0.0))
 
 
 def module_scores(engine: Engine, upload: Path, scratch: Path) -> pd.Series:
@@ -83,25 +89,24 @@ def module_scores(engine: Engine, upload: Path, scratch: Path) -> pd.Series:
     return scored.table.overall["colour-reader"]
 
 
-def test_a_module_has_the_scores_it_has_here(ray_engine: RayEngine, tmp_path: Path) -> None:
+def test_a_module_has_the_scores_it_has_here(cluster: RayCluster, tmp_path: Path) -> None:
     here = module_scores(LocalEngine(), tmp_path / "1.zip", tmp_path / "here" / "scratch")
-    there = module_scores(ray_engine, tmp_path / "2.zip", tmp_path / "there" / "scratch")
+    there = module_scores(engine_of(cluster, 2), tmp_path / "2.zip", tmp_path / "there" / "scratch")
     assert len(here) == 40
     pd.testing.assert_series_equal(there, here, check_exact=True)
 
 
-def test_a_built_in_metric_has_the_scores_it_has_here(
-    ray_engine: RayEngine, tmp_path: Path
-) -> None:
+def test_a_built_in_metric_has_the_scores_it_has_here(cluster: RayCluster, tmp_path: Path) -> None:
     demo = DemoRig(tmp_path)
+    demo.pairs = 60
     name = demo.desk.submit_builtin(form(DUAL), account=ROOT).status.submission.submission_id
     demo.worker().run_all()
     here = demo.overall(name)[DUAL]
     demo.acts.rerun(name, ROOT, "on Ray")
     shutil.rmtree(demo.folder / "scratch")
-    demo.engine = ray_engine
+    demo.engine = engine_of(cluster, 1)
     demo.worker("second").run_all()
-    assert demo.state(name) is State.PUBLISHED
+    assert demo.state(name) is State.PUBLISHED, demo.ended(name)
     result = demo.result(name)
     assert result.findings is not None and result.findings.environment["engine"] == "ray"
     np.testing.assert_allclose(demo.overall(name)[DUAL], here, atol=1e-5)
