@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import AssayError
 from evaluator.submission.intake import allowed
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import quota_use
@@ -14,7 +14,7 @@ from leaderboard.ledger.policy import Policy, Quota, read_policy
 from leaderboard.ledger.private_records import BANNED
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
-from tests.evaluator.submission.desks import SCORES, happen, module, overtaken
+from tests.evaluator.submission import desks
 from tests.kit.refusals import refused
 from tests.kit.worker import ADA, BOB, MODULE, ROOT, Files, Rig
 
@@ -30,7 +30,7 @@ def allow(rig: Rig, *, scored: int, unfinished: int) -> None:
 
 
 def numbered(n: int) -> Files:
-    return module(f"grey-{n}")
+    return desks.module(f"grey-{n}")
 
 
 def queue(rig: Rig, *numbers: int, account: Account = ADA, private: bool = False) -> str:
@@ -40,7 +40,7 @@ def queue(rig: Rig, *numbers: int, account: Account = ADA, private: bool = False
     return status.submission.submission_id
 
 
-def refusal(rig: Rig, files: Files, code: str = "quota_exceeded") -> SubmitterError:
+def refusal(rig: Rig, files: Files, code: str = "quota_exceeded") -> AssayError:
     """Nothing is kept of what is refused."""
     heads = rig.store.public.head(), rig.store.private.head()
     with refused(code) as caught:
@@ -55,7 +55,9 @@ def test_only_so_many_may_wait_at_once_in_public_or_private(rig: Rig) -> None:
     queue(rig, 1, private=True)
     assert refusal(rig, numbered(2)).message.startswith("2 of your scoring modules wait or run")
     queue(rig, 2, account=BOB)
-    assert rig.send_scores(SCORES).state is State.QUEUED, "scores have an allowance of their own"
+    assert rig.send_scores(desks.SCORES).state is State.QUEUED, (
+        "scores have an allowance of their own"
+    )
     rig.worker().run_next()
     queue(rig, 2)
 
@@ -116,7 +118,7 @@ def test_what_runs_a_second_time_is_charged_once(rig: Rig, by_operator: bool) ->
     if by_operator:
         rig.acts.rerun(first, ROOT, "new data")
     else:
-        happen(rig, first, State.QUEUED)
+        desks.happen(rig, first, State.QUEUED)
         rig.clock.move(days=1)
         rig.worker().run_all()
     statuses = rig.ledger.whole_statuses()
@@ -139,21 +141,21 @@ def test_when_the_next_is_free_is_counted_from_the_oldest_charge(rig: Rig) -> No
 
 def test_two_tabs_at_once_get_no_more_than_one_after_the_other(rig: Rig) -> None:
     allow(rig, scored=10, unfinished=1)
-    overtaken(rig, lambda: queue(rig, 1))
+    desks.overtaken(rig, lambda: queue(rig, 1))
     with refused("quota_exceeded"):
         rig.send(numbered(0))
     assert [s.submission.name for s in rig.ledger.statuses()] == ["grey-1"]
 
 
 def test_two_tabs_with_the_same_content_make_one_submission(rig: Rig) -> None:
-    overtaken(rig, lambda: queue(rig, 0))
+    desks.overtaken(rig, lambda: queue(rig, 0))
     assert rig.desk.submit_metric(rig.module(numbered(0)), account=ADA).recognised
     assert len(rig.ledger.statuses()) == 1
 
 
 @pytest.mark.parametrize("private", [False, True])
 def test_who_is_banned_between_check_and_commit_does_not_come_in(rig: Rig, private: bool) -> None:
-    overtaken(rig, lambda: rig.acts.ban(ADA.key, ROOT, "spam"))
+    desks.overtaken(rig, lambda: rig.acts.ban(ADA.key, ROOT, "spam"))
     with refused("banned"):
         rig.send(private=private)
     rig.worker().run_all()
@@ -167,7 +169,7 @@ def test_the_banned_are_told_why_and_may_send_again_once_it_is_lifted(rig: Rig) 
     rig.acts.ban(ADA.key, ROOT, "a mix-up")
     assert "a mix-up" in refusal(rig, MODULE, "banned").message
     with refused("banned"):
-        rig.send_scores(SCORES)
+        rig.send_scores(desks.SCORES)
     assert rig.send(account=BOB).state is State.QUEUED
     rig.acts.unban(ADA.key, ROOT, "It was one.")
     accepted = rig.desk.submit_metric(rig.module(), account=ADA)
@@ -189,7 +191,7 @@ def test_a_refusal_names_the_ban_before_the_gate_the_form_and_the_allowance(rig:
     allow(rig, scored=9, unfinished=9)
     queue(rig, 0)
     allow(rig, scored=0, unfinished=9)
-    changed = module("grey-0", more=b"x = 1")
+    changed = desks.module("grey-0", more=b"x = 1")
     refusal(rig, changed)
     allow(rig, scored=9, unfinished=9)
     rig.toy.has_questions = lambda data: False  # type: ignore[method-assign]

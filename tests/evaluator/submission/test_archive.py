@@ -30,6 +30,7 @@ from tests.evaluator.submission.archives import (
     zipped,
 )
 from tests.kit.processes import open_files
+from tests.kit.tiers import all_slow_but_one
 from tests.kit.toy import Toy
 
 HASH = "c6ea794fd5a724642372a3c43090ad19ca31edfab67fe3b014b0a7578b21de43"
@@ -289,7 +290,9 @@ def large() -> Files:
     }
 
 
-@pytest.mark.parametrize("form", ["folder", "stored.zip", "deflated.zip", "a.tar", "a.tar.gz"])
+@pytest.mark.parametrize(
+    "form", all_slow_but_one(["stored.zip", "folder", "deflated.zip", "a.tar", "a.tar.gz"])
+)
 def test_a_large_module_is_taken_piece_by_piece(large: Files, tmp_path: Path, form: str) -> None:
     if form == "folder":
         source = folder_of(tmp_path / form, large)
@@ -311,6 +314,7 @@ def examined_and_packed(source: Path) -> int:
     return found.n_bytes
 
 
+@pytest.mark.slow
 def test_very_many_files_and_bombs_are_refused_in_little_memory(tmp_path: Path) -> None:
     limits = ArchiveLimits(entries=200, ratio_from=2 * MIB)
     many = {f"d/{i}": b"" for i in range(limits.members - 1)}

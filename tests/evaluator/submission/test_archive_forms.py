@@ -260,6 +260,7 @@ def test_filling_and_what_is_left_out_are_taken_within_bounds(tmp_path: Path) ->
     assert contents(left) == {"s.py": b""}
 
 
+@pytest.mark.slow
 def test_headers_of_all_members_are_not_kept(tmp_path: Path) -> None:
     files = {f"{member}.txt": b"" for member in range(200)}
     data = b""
@@ -457,7 +458,7 @@ ODD = st.one_of(
 KINDS = st.sampled_from([b"0", b"1", b"2", b"3", b"5", b"6", b"7", b"S", b"x", b"L", b"Z"])
 
 
-@QUICK
+@settings(QUICK, max_examples=15)
 @given(st.lists(st.tuples(ODD, KINDS, st.binary(max_size=600)), max_size=6))
 def test_odd_members_write_nothing_elsewhere(members: list[tuple[str, bytes, bytes]]) -> None:
     with walled_place() as (place, scratch):

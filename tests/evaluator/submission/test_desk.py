@@ -28,24 +28,20 @@ from leaderboard.submission_service import (
     ScoresForm,
     SubmissionReceipt,
 )
-from tests.evaluator.submission.desks import (
-    SCORES,
-    events,
-    happen,
-    module,
-    overtaken,
-)
+from tests.evaluator.submission import desks
 from tests.kit.hub.server import HubServer
 from tests.kit.refusals import refused
 from tests.kit.toy import Toy
 from tests.kit.worker import ADA, BOB, MODULE, ROOT, Rig
 
-OTHER = SCORES.replace("3", "4")
+OTHER = desks.SCORES.replace("3", "4")
 FAILED = (State.CLAIMED, State.FAILED)
 
 
 def sent(rig: Rig, account: Account = ADA, *, name: str = "clip", **more: Any) -> str:
-    return rig.send_scores(SCORES, account=account, name=name, **more).submission.submission_id
+    return rig.send_scores(
+        desks.SCORES, account=account, name=name, **more
+    ).submission.submission_id
 
 
 def again(rig: Rig, account: Account = ADA, *, private: bool = False) -> SubmissionReceipt:
@@ -85,7 +81,7 @@ def test_what_the_same_account_sends_again_is_recognised(rig: Rig, private: bool
 
 
 def test_what_failed_is_queued_again_and_said_to_be(rig: Rig) -> None:
-    happen(rig, rig.send().submission.submission_id, *FAILED)
+    desks.happen(rig, rig.send().submission.submission_id, *FAILED)
     accepted = again(rig)
     assert (accepted.recognised, accepted.status.state) == (True, State.QUEUED)
     assert "queued again" in accepted.notes[-1]
@@ -93,7 +89,7 @@ def test_what_failed_is_queued_again_and_said_to_be(rig: Rig) -> None:
 
 @pytest.mark.parametrize("state", [State.WITHDRAWN, State.REJECTED])
 def test_what_was_taken_back_or_rejected_is_not_taken_again(rig: Rig, state: State) -> None:
-    happen(rig, rig.send().submission.submission_id, state)
+    desks.happen(rig, rig.send().submission.submission_id, state)
     with refused("seen_before", "It was wrong."):
         rig.send()
 
@@ -106,7 +102,7 @@ def test_an_existing_store_of_the_demo_recognises_the_bundled_modules(rig: Rig) 
     other = Rig(rig.folder / "other")
     other.folder.mkdir()
     old = Submission.model_validate({**new.model_dump(), "account": ""})
-    Ledger(other.store).receive(old, b"", events(rig, State.RECEIVED, State.QUEUED))
+    Ledger(other.store).receive(old, b"", desks.events(rig, State.RECEIVED, State.QUEUED))
     accepted = other.desk.submit_metric(folder, account=ASSAY)
     assert (accepted.recognised, accepted.status.submission) == (True, old)
 
@@ -152,13 +148,15 @@ def test_odd_labels_of_scores_are_refused(rig: Rig, code: str, more: dict[str, A
     if "\ud800" in more.get("description", ""):
         assert "position 3" in caught.value.message
     elif code == "bad_metric_name":
-        unnamed = rig.scores(SCORES, f"{more['name']}.csv")
+        unnamed = rig.scores(desks.SCORES, f"{more['name']}.csv")
         status = rig.desk.submit_scores(unnamed, ScoresForm("toy"), account=ADA).status
         assert status.submission.metrics == ("scores",)
 
 
 def test_what_cannot_be_seen_is_taken_out_of_descriptions(rig: Rig) -> None:
-    submission = rig.send_scores(SCORES, description="good\u202e\x1b[31m metric\x00").submission
+    submission = rig.send_scores(
+        desks.SCORES, description="good\u202e\x1b[31m metric\x00"
+    ).submission
     assert submission.description == "good metric"
 
 
@@ -171,13 +169,13 @@ def test_everything_that_is_wrong_with_a_module_is_told_before_it_is_sent(rig: R
 
 
 def test_a_version_has_one_content_for_an_account_until_it_is_withdrawn(rig: Rig) -> None:
-    first = rig.send(module(more=b"1")).submission.submission_id
+    first = rig.send(desks.module(more=b"1")).submission.submission_id
     with refused("version_taken"):
-        rig.send(module(more=b"2"))
-    assert rig.send(module(more=b"2"), account=BOB).state is State.QUEUED
-    assert rig.send(module(version="2", more=b"2")).state is State.QUEUED
-    happen(rig, first, State.WITHDRAWN)
-    assert rig.send(module(more=b"3")).state is State.QUEUED
+        rig.send(desks.module(more=b"2"))
+    assert rig.send(desks.module(more=b"2"), account=BOB).state is State.QUEUED
+    assert rig.send(desks.module(version="2", more=b"2")).state is State.QUEUED
+    desks.happen(rig, first, State.WITHDRAWN)
+    assert rig.send(desks.module(more=b"3")).state is State.QUEUED
     sent(rig, version="1")
     with refused("version_taken"):
         rig.send_scores(OTHER, name="clip", version="1")
@@ -185,39 +183,39 @@ def test_a_version_has_one_content_for_an_account_until_it_is_withdrawn(rig: Rig
 
 
 def test_what_failed_does_not_come_back_under_a_version_that_was_used_again(rig: Rig) -> None:
-    first = rig.send(module()).submission.submission_id
-    happen(rig, first, *FAILED)
-    rig.send(module(more=b"pass"))
+    first = rig.send(desks.module()).submission.submission_id
+    desks.happen(rig, first, *FAILED)
+    rig.send(desks.module(more=b"pass"))
     with refused("version_taken"):
-        rig.send(module())
+        rig.send(desks.module())
     assert rig.ledger.status(first).state is State.FAILED
 
 
 def test_a_version_is_taken_while_its_results_stand_though_a_rerun_failed(rig: Rig) -> None:
-    known = rig.send(module()).submission.submission_id
+    known = rig.send(desks.module()).submission.submission_id
     rig.worker().run_all()
     rig.acts.rerun(known, ROOT, "new data")
-    happen(rig, known, *FAILED)
+    desks.happen(rig, known, *FAILED)
     assert rig.ledger.status(known).on_boards
     with refused("version_taken"):
-        rig.send(module(more=b"pass"))
+        rig.send(desks.module(more=b"pass"))
 
 
 def test_an_id_made_to_equal_another_gives_no_hold(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Identity, "submission_id", "grey-0123456789")
-    rig.send(module(), account=BOB)
-    happen(rig, "grey-0123456789", *FAILED)
+    rig.send(desks.module(), account=BOB)
+    desks.happen(rig, "grey-0123456789", *FAILED)
     with refused("duplicate_submission"):
-        rig.send(module(more=b"pass"))
+        rig.send(desks.module(more=b"pass"))
     assert rig.ledger.status("grey-0123456789").state is State.FAILED
 
 
 def test_two_tabs_with_other_content_do_not_share_a_version(rig: Rig) -> None:
-    overtaken(rig, lambda: rig.send(module(more=b"pass")))
+    desks.overtaken(rig, lambda: rig.send(desks.module(more=b"pass")))
     with refused("version_taken"):
-        rig.send(module())
+        rig.send(desks.module())
     assert len(rig.ledger.statuses()) == 1
 
 
@@ -242,7 +240,7 @@ def test_only_what_was_not_asked_for_is_left_out_where_images_are_missing(rig: R
     accepted = desk.submit_metric(rig.module(), account=ADA)
     assert accepted.status.submission.benchmarks == ("toy",)
     for benchmark in ("toy", "elsewhere"):  # The same version of scores may come for each.
-        scores = rig.scores(SCORES)
+        scores = rig.scores(desks.SCORES)
         accepted = desk.submit_scores(scores, ScoresForm(benchmark, "clip", "1"), account=ADA)
         assert not accepted.recognised
 
@@ -307,7 +305,7 @@ IMPOSTOR = Account(origin=Origin.HUB, name="ASSAY")
 def test_who_may_sign_how(
     rig: Rig, given: str, account: Account, earlier: tuple[tuple[str, str], ...], signed: str
 ) -> None:
-    one = rig.send_scores(SCORES).submission
+    one = rig.send_scores(desks.SCORES).submission
     shown = [one.model_copy(update={"submitter": s, "account": a}) for s, a in earlier]
     if signed.startswith("!"):
         with refused(signed[1:]):
@@ -317,13 +315,15 @@ def test_who_may_sign_how(
 
 
 def test_a_signature_on_the_boards_is_taken_and_a_private_one_is_nobodys_business(rig: Rig) -> None:
-    rig.send_scores(SCORES, account=BOB, submitter="Secret Lab", private=True)
-    assert rig.send_scores(SCORES, submitter="Secret Lab").submission.submitter == "Secret Lab"
+    rig.send_scores(desks.SCORES, account=BOB, submitter="Secret Lab", private=True)
+    assert (
+        rig.send_scores(desks.SCORES, submitter="Secret Lab").submission.submitter == "Secret Lab"
+    )
     own = rig.send_scores(OTHER, account=BOB, submitter="Secret Lab", name="next").submission
     assert own.submitter == "Secret Lab", "it was theirs before"
-    rig.send_scores(SCORES, account=BOB, submitter="The Lab", name="other")
+    rig.send_scores(desks.SCORES, account=BOB, submitter="The Lab", name="other")
     with refused("signature_taken"):
-        rig.send_scores(SCORES, submitter="THE LAB", name="one")
+        rig.send_scores(desks.SCORES, submitter="THE LAB", name="one")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ from evaluator.submission.validate import ScoringModule, validated_source
 from leaderboard.publication.results import scores_sha256
 from leaderboard.records import Receipt
 from tests.evaluator.submission.archives import folder_of
-from tests.evaluator.submission.desks import refusing
+from tests.kit.refusals import refused
+from tests.kit.tiers import all_slow_but_one
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 TEXTS = ["a red circle", "two blue squares", "no star"]
@@ -108,6 +109,7 @@ def test_a_good_module_is_scored_tested_timed_and_gets_a_receipt(checked: Check)
 def test_each_output_is_tried_on_its_first_benchmark_and_every_run_has_a_box(
     checked: Check,
 ) -> None:
+    """The scores of the second depend on the batch, which is found out."""
     _, found = checked(
         """
         class Scorer:
@@ -121,18 +123,8 @@ def test_each_output_is_tried_on_its_first_benchmark_and_every_run_has_a_box(
     assert found.failure is None and found.costs is not None
     reports = {name: (one.benchmark, bool(one.why_not)) for name, one in found.reports.items()}
     assert reports == {"mine-a": ("demo_ts2", False), "mine-b": ("demo_evalmuse", True)}
+    assert {check.name for check in found.reports["mine-b"].failed} >= {"batch", "alone"}
     assert all(run.testing_s > 0 and run.asking_s > 0 for run in found.runs)
-
-
-@pytest.mark.slow
-def test_scores_that_depend_on_the_batch_are_found_out(checked: Check) -> None:
-    _, found = checked("""
-        class Scorer:
-            def score(self, images, prompts):
-                return [len(p) + len(prompts) for p in prompts]
-    """)
-    assert found.failure is None and found.trust is not None
-    assert {check.name for check in found.trust.failed} >= {"batch", "alone"}
 
 
 SCORE = "class Scorer:\n  def score(self, i, p):"
@@ -140,14 +132,17 @@ SCORE = "class Scorer:\n  def score(self, i, p):"
 
 @pytest.mark.parametrize(
     ("source", "code", "line"),
-    [
-        (f"import nothing_like\n{SCORE} ...", "import_failed", 1),
-        (f"{SCORE} ...\n  def __init__(self): 1 / 0", "init_failed", 3),
-        (f"{SCORE}\n    return p[0].x", "scorer_raised", 3),
-        (f"{SCORE} return [1.0]", "wrong_count", 2),
-        (f"{SCORE} return ['a'] * len(p)", "wrong_type", 2),
-        (f"{SCORE} return [1e999] * len(p)", "not_finite", 2),
-    ],
+    all_slow_but_one(
+        [
+            (f"import nothing_like\n{SCORE} ...", "import_failed", 1),
+            (f"{SCORE} ...\n  def __init__(self): 1 / 0", "init_failed", 3),
+            (f"{SCORE}\n    return p[0].x", "scorer_raised", 3),
+            (f"{SCORE} return [1.0]", "wrong_count", 2),
+            (f"{SCORE} return ['a'] * len(p)", "wrong_type", 2),
+            (f"{SCORE} return [1e999] * len(p)", "not_finite", 2),
+        ],
+        lambda case: case[1] == "scorer_raised",
+    ),
 )
 def test_a_fault_is_told_with_its_line(source: str, code: str, line: int, checked: Check) -> None:
     _, found = checked(source)
@@ -261,7 +256,9 @@ def test_the_parts_of_a_scorer_are_told_apart() -> None:
     assert cross.large.elements == pytest.approx(0.5)
 
 
-def test_a_slow_scorer_is_asked_little() -> None:
+def test_a_slow_scorer_is_asked_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projection, "LARGE_SIDE", 64)
+    monkeypatch.setattr(projection, "SIDES", (64, 64))
     slow, fast = Slow(per_pair=10.0), Slow(per_pair=0.01)
     assert slow.measured().small[0].elements == fast.measured().small[0].elements == 0.0
     assert slow.pairs < 50 < fast.pairs
@@ -379,16 +376,15 @@ def altered(**changes: Any) -> bytes:
     ],
 )  # fmt: skip
 def test_what_is_no_receipt_is_refused_and_not_echoed_raw(content: bytes) -> None:
-    with refusing("bad_receipt") as caught:
+    with refused("bad_receipt") as caught:
         read_receipt(content)
     assert "\x1b" not in str(caught.value)
 
 
 def test_a_receipt_is_compared_with_the_content_and_the_environment() -> None:
     one = receipt(versions={"python": "3.11.9", "torch": "2.15.0", "timm": "1.0"})
-    with refusing("receipt_mismatch") as caught:
+    with refused("receipt_mismatch", "aaaaaaaaaaaa", "check"):
         differences(one, "c" * 64, {})
-    assert "aaaaaaaaaaaa" in caught.value.message and "check" in caught.value.hint
     ours = {"python": "3.11.9", "torch": "2.16.0", "pillow": "12.0"}
     pillow, timm, torch = differences(one, "a" * 64, ours)
     assert "pillow 12.0" in pillow and "timm 1.0" in timm

@@ -37,7 +37,7 @@ from tests.kit.worker import ADA, Rig
 
 MODULES = [kind for kind in SkeletonKind if kind is not SkeletonKind.GENERATIONS]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-LIMITS = Limits(start_s=120.0, batch_s=120.0, job_s=240.0)
+LIMITS = Limits(start_s=240.0, batch_s=240.0, job_s=280.0)
 Files = Mapping[str, bytes]
 
 
