@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -35,7 +36,13 @@ typer.main.get_params_from_function = cache(typer.main.get_params_from_function)
 
 
 def pytest_configure() -> None:
-    """Properties get the same examples in each run, so that lines reached are the same, untimed."""
+    """Make a run independent of chance and of how it was started.
+
+    Properties get the same examples in each run, so that lines reached are the same, untimed. A shell
+    starts background commands with SIGINT ignored, which the processes of tests would inherit.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile("repeatable", deadline=None, derandomize=True)
     settings.load_profile("repeatable")
 
