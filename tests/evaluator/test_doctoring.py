@@ -18,7 +18,7 @@ from tests.kit.governed import CARDS
 from tests.kit.hub.accounts import Account
 from tests.kit.hub.server import HubServer
 from tests.kit.hub_store import NAME, created, parts_of
-from tests.leaderboard.store.old_hub_store import add_old_store
+from tests.kit.old_hub_store import add_old_store
 
 # A store on the Hub ---------------------------------------------------------------------------
 

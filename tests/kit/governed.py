@@ -1,4 +1,4 @@
-"""A store with authors, operators and a worker that needs no scorer, for tests of governance."""
+"""A store with authors, operators and a worker that needs no scorer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import private_id
 from leaderboard.ledger.versions import superseding
 from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
 from leaderboard.publication.results import Published, ResultFiles
-from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
-from leaderboard.store.interface import Changes, Store, transact
+from leaderboard.store.interface import Changes, Repository, Store, transact
 from leaderboard.trust import TrustReport
-from tests.kit.store import memory_store
+from tests.kit.store import contents, copy_of, memory_store
 from tests.kit.toy import Toy
 
 ADA = Account(origin=Origin.HUB, name="ada")
@@ -56,12 +57,18 @@ class House:
     store: Store = field(default_factory=memory_store)
     clock: Callable[[], datetime] = field(default_factory=Ticking)
     worker: str = "w1"
+    sent: int = 0  # submissions so far; each has other content
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.store)
         self.acts = OperatorActions(self.store, CARDS, self.clock)
         self.publisher = Publisher(self.store, CARDS)
-        self._sent = 0
+
+    def copy(self) -> House:
+        """The same house at the same time, whose store goes its own way."""
+        clock = Ticking()
+        clock.time = self.clock()
+        return type(self)(copy_of(self.store), clock, self.worker, self.sent)
 
     def send(
         self,
@@ -74,15 +81,15 @@ class House:
         **more: object,
     ) -> str:
         """Receive and queue a submission; returns its id."""
-        self._sent += 1
-        digest = sha256(f"{account.key} {name} {self._sent}".encode()).hexdigest()
+        self.sent += 1
+        digest = sha256(f"{account.key} {name} {self.sent}".encode()).hexdigest()
         at = self.clock()
         submission = Submission.model_validate(
             {
                 "submission_id": private_id() if private else f"{name}-{digest[:10]}",
                 "kind": kind,
                 "name": name,
-                "version": f"1.{self._sent}",
+                "version": f"1.{self.sent}",
                 "metrics": (name,),
                 "benchmarks": benchmarks,
                 "submitter": account.name,
@@ -124,7 +131,7 @@ class House:
         """Publish a claimed submission, or hold it if it is private."""
         whole = self.ledger.whole(submission_id)
         now = self.clock()
-        runs = [run_of(whole, name, value, now) for name in whole.benchmarks]
+        runs = [self.run(whole, name, value, now) for name in whole.benchmarks]
         if trust is not None:
             runs = [
                 replace(run, result=run.result.model_copy(update={"trust": trust})) for run in runs
@@ -190,35 +197,61 @@ class House:
         snapshot = read_snapshot(self.store.public)
         return {e.submission_id for e in snapshot.entries.values()} if snapshot else set()
 
+    def snapshot(self) -> Snapshot:
+        """The snapshot that is published."""
+        snapshot = read_snapshot(self.store.public)
+        assert snapshot is not None
+        return snapshot
 
-def run_of(submission: Submission, benchmark: str, value: float, at: datetime) -> Published:
-    """A run with one row for each metric."""
-    rows = tuple(
-        Row(
+    def problems(self) -> list[str]:
+        """What queue and snapshot have that events and results do not make, or lack."""
+        right = rebuilt(self.store, CARDS, self.clock())
+        boards = differences(read_snapshot(self.store.public), right)
+        return [str(each) for each in (*boards, *queue_differences(self.store))]
+
+    def run(self, submission: Submission, benchmark: str, value: float, at: datetime) -> Published:
+        """A run with one row for each metric, all of this value."""
+        rows = tuple(
+            Row(
+                benchmark=benchmark,
+                revision=CARDS[benchmark].revision,
+                metric=metric,
+                measure="mean",
+                value=value,
+                n_items=100,
+                n_clusters=50,
+            ).to_json()
+            for metric in submission.metrics
+        )
+        result = RunResult(
+            submission_id=submission.submission_id,
             benchmark=benchmark,
             revision=CARDS[benchmark].revision,
-            metric=metric,
-            measure="mean",
-            value=value,
-            n_items=100,
-            n_clusters=50,
-        ).to_json()
-        for metric in submission.metrics
-    )
-    result = RunResult(
-        submission_id=submission.submission_id,
-        benchmark=benchmark,
-        revision=CARDS[benchmark].revision,
-        rows=rows,
-        resampling_seed=1,
-        n_resamples=10,
-        isolation=("fake",),
-        versions={},
-        judged_at=at,
-    )
-    n = len(rows)
-    draws = Draws(np.full((n, 10), value, dtype=np.float32), np.full((n, 5), value / 5))
-    return Published(submission, result, draws)
+            rows=rows,
+            resampling_seed=1,
+            n_resamples=10,
+            isolation=("fake",),
+            versions={},
+            judged_at=at,
+        )
+        n = len(rows)
+        draws = Draws(np.full((n, 10), value, dtype=np.float32), np.full((n, 5), value / 5))
+        return Published(submission, result, draws)
+
+
+class NoisyHouse(House):
+    """A house in which every run has other figures, which add up and are the same in every test."""
+
+    def run(self, submission: Submission, benchmark: str, value: float, at: datetime) -> Published:
+        plain = super().run(submission, benchmark, value, at)
+        digits = int(submission.content_sha256[:8], 16), int(at.timestamp()) % 1000, len(benchmark)
+        rng = np.random.default_rng(digits)
+        shares = rng.normal(0.5, 1.0, (len(plain.result.rows), 20)) / 20
+        resamples = shares.sum(axis=1, keepdims=True) + 0.1 * rng.normal(size=(len(shares), 40))
+        totals = zip(plain.result.rows, shares.sum(axis=1), strict=True)
+        rows = tuple({**row, "value": float(total)} for row, total in totals)
+        result = plain.result.model_copy(update={"rows": rows})
+        return Published(submission, result, Draws(resamples, shares))
 
 
 def files_of(run: Published) -> ResultFiles:
@@ -232,13 +265,13 @@ def files_of(run: Published) -> ResultFiles:
     return ResultFiles(rows, behind)
 
 
-def everything(repository: object) -> bytes:
-    """Paths and contents of a repository in memory, one after the other; tables as text."""
-    files = repository._files  # type: ignore[attr-defined]
-    return b"\n".join(path.encode() + b"\n" + _legible(content) for path, content in files.items())
+def everything(repository: Repository) -> bytes:
+    """Paths and contents of a repository, one after the other; tables as text."""
+    files = contents(repository).items()
+    return b"\n".join(path.encode() + b"\n" + _as_text(content) for path, content in files)
 
 
-def _legible(content: bytes) -> bytes:
+def _as_text(content: bytes) -> bytes:
     if not content.startswith(b"PAR1"):
         return content
     table = pq.read_table(BytesIO(content))

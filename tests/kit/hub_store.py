@@ -1,33 +1,29 @@
-"""Stores on the Hub written for tests, and what the tests of stores ask of a repository."""
+"""Stores on the Hub of the tests."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
-from leaderboard.store.interface import Changes, Repository
-from tests.kit.hub.server import HubServer
+from leaderboard.store.interface import Store
+from tests.kit.hub.repositories import Repository
+from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.store import memory_store
 
 NAME = "lab/assay"
 PRIVATE = f"{NAME}-submissions"
 NOWHERE = Path(os.devnull) / "nowhere"
 """A folder of a process that remembers nothing: everything is asked anew."""
-
-
-def put(repository: Repository, changes: Changes) -> str:
-    """Commit to the newest version."""
-    return repository.commit(changes, parent=repository.head(), message="m")
-
-
-def contents(repository: Repository) -> dict[str, bytes]:
-    return {path: repository.read(path) for path in repository.list()}
 
 
 def parts_of(
@@ -53,11 +49,23 @@ def parts_of(
     )
 
 
-def created(hub: HubServer, folder: Path, **options: float) -> HubParts:
+@cache
+def _new_repositories() -> Mapping[str, Repository]:
+    """The repositories that `create` makes; for all tests of this process."""
+    with running_hub() as hub:
+        list(create(parts_of(hub, NOWHERE)))
+        return dict(hub.repositories)
+
+
+def created(hub: HubServer, folder: Path, **options: Any) -> HubParts:
     """A new store."""
-    parts = parts_of(hub, folder, **options)  # type: ignore[arg-type]
-    list(create(parts))
-    return parts
+    hub.add_copies(_new_repositories())
+    return parts_of(hub, folder, **options)
+
+
+def store_of(parts: HubParts, **more: Any) -> Store:
+    """The store that keeps its files in these repositories, and its heartbeats in memory."""
+    return replace(memory_store(), public=parts.public, private=parts.private, **more)
 
 
 def as_the_hub(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:

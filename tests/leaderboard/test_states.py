@@ -22,9 +22,8 @@ from leaderboard.states import (
     State,
     allowed,
 )  # fmt: skip
-from tests.kit.records import T0, an_event
+from tests.kit.records import SCORED, T0, a_status, an_event
 from tests.kit.store import memory_store
-from tests.leaderboard.governance.test_quota import SCORED, a_status
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from leaderboard.store.opening import StoreName
 from tests.evaluator.commands.submitting import SCORES, Ended, Run, submit_words
 from tests.kit.hub.accounts import Account
 from tests.kit.hub.server import HubServer
-from tests.leaderboard.store.old_hub_store import add_old_store
+from tests.kit.old_hub_store import add_old_store
 from tests.leaderboard.web import index_fixture
 
 NAME = "hub:lab/assay"

@@ -19,7 +19,7 @@ from tests.conftest import REPOSITORY
 from tests.evaluator.croc.folders import hum_folder, review_of
 from tests.kit.accessibility import broken_rules
 from tests.kit.processes import await_answer, free_port, running
-from tests.leaderboard.service.serving import serving
+from tests.kit.serving import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")

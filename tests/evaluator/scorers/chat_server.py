@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.leaderboard.service.serving import serving
+from tests.kit.serving import serving
 
 WORDS = ("Yes", " yes", "No", "no", "Maybe", "The")
 MODEL = "tiny-2026-01-01"

@@ -75,8 +75,7 @@ def refusal(
     mine = repository is not None and account is not None and account.may_read(repository.name)
     if repository is None or (repository.private and not mine):
         return error(404 if account else 401, "Repository not found", "RepoNotFound")
-    let_in = mine or (account is not None and account.name in repository.granted)
-    if gate and repository.gated and not let_in:
+    if gate and repository.gated and not mine:
         told = "Access to this repository is restricted; accept its terms."
         return error(403 if account else 401, told, "GatedRepo")
     return None

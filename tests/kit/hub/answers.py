@@ -200,7 +200,7 @@ def preupload(request: Request, repository: Repository, revision: str) -> Reply:
         return error(404, REVISION_NOT_FOUND, "RevisionNotFound")
     files = repository.files(commit.sha)
     asked = request.json()
-    ignored = _ignore_lines(asked, files)
+    ignored = files[".gitignore"].content.decode().split() if ".gitignore" in files else []
     told = [_mode(each, files, ignored) for each in asked["files"]]
     return json_reply({"files": told, "commitOid": commit.sha})
 
@@ -252,31 +252,15 @@ def commit(
     return json_reply(told)
 
 
-def _ignore_lines(asked: dict[str, Any], files: Files) -> list[str]:
-    told = asked.get("gitIgnore")
-    if told is None:
-        told = files[".gitignore"].content.decode() if ".gitignore" in files else ""
-    lines = [line.strip() for line in told.splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
-
-
 def _mode(each: dict[str, Any], files: Files, ignored: list[str]) -> dict[str, Any]:
     path = each["path"]
     there = files.get(path)
     return {
         "path": path,
         "uploadMode": "lfs" if belongs_to_lfs(path, each["size"]) else "regular",
-        "shouldIgnore": any(_ignores(line, path) for line in ignored),
+        "shouldIgnore": any(fnmatch.fnmatchcase(path, pattern) for pattern in ignored),
         "oid": there.etag if there else None,
     }
-
-
-def _ignores(line: str, path: str) -> bool:
-    """The plain part of gitignore: names and patterns, of a path or of any of its folders."""
-    pattern = line.strip("/")
-    parts = path.split("/")
-    heads = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
-    return any(fnmatch.fnmatchcase(each, pattern) for each in (*heads, *parts))
 
 
 def _changes(
@@ -404,7 +388,7 @@ def _put(state: HubServer, request: Request, sha256: str) -> Reply:
         return error(403, "SignatureDoesNotMatch")
     if hashlib.sha256(request.body).hexdigest() != sha256:
         return error(400, "XAmzContentSHA256Mismatch")
-    state.large.keep(StoredFile(request.body, lfs=True))
+    state.large.setdefault(sha256, StoredFile(request.body, lfs=True))
     repository.lfs.add(sha256)
     return Reply(200, {"ETag": f'"{hashlib.md5(request.body).hexdigest()}"'})
 
@@ -472,19 +456,15 @@ def squash(
 
 def validate_yaml(request: Request) -> Reply:
     """Whether the front matter of a card can be read."""
-    content = str(request.json().get("content", "")).replace("\r\n", "\n")
-    warnings: list[dict[str, Any]] = []
-    if not content.startswith("---\n"):
-        warnings.append({"message": "empty or missing yaml metadata in repo card"})
-        return json_reply({"errors": [], "warnings": warnings})
-    front = content.removeprefix("---\n").partition("\n---")[0]
+    content = str(request.json().get("content", ""))
+    front = content.partition("---\n")[2].partition("\n---")[0] if content[:3] == "---" else ""
     try:
-        found = yaml.safe_load(front)
+        metadata = yaml.safe_load(front)
     except yaml.YAMLError as fault:
         return json_reply({"errors": [{"message": str(fault)}], "warnings": []}, 400)
-    if found is not None and not isinstance(found, dict):
+    if not isinstance(metadata, dict | None):
         return json_reply({"errors": [{"message": "not a mapping"}], "warnings": []}, 400)
-    return json_reply({"errors": [], "warnings": warnings})
+    return json_reply({"errors": [], "warnings": []})
 
 
 _JOBS = re.compile(r"/api/jobs/(?P<namespace>[^/]+)(?:/(?P<job>[^/]+)(?:/(?P<what>\w+))?)?")
@@ -537,8 +517,6 @@ def _about(request: Request, job: Job, what: str) -> Reply:
         return _logs(request, job)
     if what == "cancel" and request.method == "POST":
         job.end("CANCELED")
-    elif what == "labels" and request.method == "PUT":
-        job.labels = dict(request.json()["labels"])
     elif what:
         return Reply(404)
     return json_reply(job.told())
@@ -575,21 +553,9 @@ def hub(state: HubServer, request: Request) -> Reply:
     account = sender(state.accounts, request)
     if isinstance(account, Reply):
         return account
-    refused = state.request_limit.take(state.clock.now())
-    if refused:
-        return refused
-    reply = _routed(state, request, account)
-    reply.headers.update(state.request_limit.told(state.clock.now()))
-    return reply
-
-
-def _routed(state: HubServer, request: Request, account: Account | None) -> Reply:
-    if found := _LFS.fullmatch(request.path):
-        return _lfs(state, request, found, account)
-    if found := _RESOLVE.fullmatch(request.path):
-        return _resolve(state, request, found, account)
-    if found := _API.fullmatch(request.path):
-        return _api(state, request, found, account)
+    for pattern, about in ((_LFS, _lfs), (_RESOLVE, _resolve), (_API, _api)):
+        if found := pattern.fullmatch(request.path):
+            return about(state, request, found, account)
     state.tally.note_request(request.method, "", request.path.removeprefix("/api/"))
     if request.path.startswith("/api/jobs"):
         return answer(state, request, account)

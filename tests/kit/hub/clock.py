@@ -114,13 +114,12 @@ def peak(times: Sequence[datetime], window_s: float) -> int:
 
 
 @dataclass
-class Limit:
-    """So many of something in any window of time."""
+class CommitLimit:
+    """So many commits of the whole server within any hour; the tightest limit of the Hub's."""
 
-    resource: str  # what is counted, as the header names it
-    says: str  # the text of the refusal
     quota: int | None = None  # how many; None for no limit
-    window_s: float = 3600.0  # in how many seconds
+    says: str = "You have exceeded the rate limit for repository commits ({quota} per hour)."
+    window_s: float = 3600.0
     _taken: deque[datetime] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -129,13 +128,18 @@ class Limit:
         if self.quota is None:
             return None
         with self._lock:
-            self._drop_old(now)
+            while self._taken and (now - self._taken[0]).total_seconds() >= self.window_s:
+                self._taken.popleft()
             if len(self._taken) < self.quota:
                 self._taken.append(now)
                 return None
             wait = self.window_s - (now - self._taken[0]).total_seconds()
         seconds = max(1, math.ceil(wait))
-        headers = {"Retry-After": str(seconds), **self._headers(0, seconds)}
+        headers = {
+            "Retry-After": str(seconds),
+            "RateLimit": f'"commits";r=0;t={seconds}',
+            "RateLimit-Policy": f'"fixed window";"commits";q={self.quota};w={self.window_s:.0f}',
+        }
         return error(429, self.says.format(quota=self.quota), "", **headers)
 
     def give_back(self, taken: datetime) -> None:
@@ -143,35 +147,3 @@ class Limit:
         with self._lock:
             if taken in self._taken:
                 self._taken.remove(taken)
-
-    def told(self, now: datetime) -> dict[str, str]:
-        """The headers of a reply: what is left."""
-        if self.quota is None:
-            return {}
-        with self._lock:
-            self._drop_old(now)
-            left = self.quota - len(self._taken)
-            first = self._taken[0] if self._taken else now
-        seconds = max(1, math.ceil(self.window_s - (now - first).total_seconds()))
-        return self._headers(left, seconds)
-
-    def _headers(self, left: int, seconds: int) -> dict[str, str]:
-        policy = f'"fixed window";"{self.resource}";q={self.quota};w={round(self.window_s)}'
-        return {"RateLimit": f'"{self.resource}";r={left};t={seconds}', "RateLimit-Policy": policy}
-
-    def _drop_old(self, now: datetime) -> None:
-        while self._taken and (now - self._taken[0]).total_seconds() >= self.window_s:
-            self._taken.popleft()
-
-
-def commit_limit() -> Limit:
-    """On commits, of the whole server; the tightest of the Hub's."""
-    return Limit(
-        "commits",
-        "You have exceeded the rate limit for repository commits ({quota} per hour).",
-    )
-
-
-def request_limit() -> Limit:
-    """On all requests, in five minutes."""
-    return Limit("api", "You have exceeded the rate limit of {quota} requests.", window_s=300.0)

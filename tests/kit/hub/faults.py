@@ -33,6 +33,8 @@ class Fault:
     hang_after: int | None = None
     # ends everything that waits or hangs
     released: threading.Event = field(default_factory=threading.Event)
+    # set when the first request is met
+    met: threading.Event = field(default_factory=threading.Event)
     seen: list[str] = field(default_factory=list)  # targets of the requests spoilt so far
 
     def concerns(self, method: str, target: str) -> bool:
@@ -114,6 +116,7 @@ class Faults:
                 if fault.times > 0 and fault.concerns(method, target):
                     fault.times -= 1
                     fault.seen.append(target)
+                    fault.met.set()
                     return fault
             return self._weather.strike(method, target) if self._weather else None
 

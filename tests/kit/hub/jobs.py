@@ -111,7 +111,7 @@ class Jobs:
         with self._lock:
             job = Job(f"{len(self.all) + 1:024x}", namespace, spec, self._clock)
             self.all[job.job_id] = job
-        thread = threading.Thread(target=self._carry_out, args=(job,), daemon=True)
+        thread = threading.Thread(target=self.hook, args=(job,), daemon=True)
         self._threads.append(thread)
         thread.start()
         return job
@@ -128,14 +128,6 @@ class Jobs:
             job.end("CANCELED")
         for thread in self._threads:
             thread.join(timeout=60)
-
-    def _carry_out(self, job: Job) -> None:
-        limit = job.spec.get("timeoutSeconds")
-        if limit:
-            timer = threading.Timer(limit, job.end, ("ERROR", "Job timeout"))
-            timer.daemon = True
-            timer.start()
-        self.hook(job)
 
 
 @dataclass(frozen=True)

@@ -65,19 +65,6 @@ class StoredFile:
         return entry
 
 
-class LargeFiles:
-    """The contents kept apart from git, by SHA-256, once for the whole server."""
-
-    def __init__(self) -> None:
-        self._contents: dict[str, StoredFile] = {}
-
-    def keep(self, file: StoredFile) -> StoredFile:
-        return self._contents.setdefault(file.sha256, file)
-
-    def get(self, sha256: str) -> StoredFile | None:
-        return self._contents.get(sha256)
-
-
 Files = Mapping[str, StoredFile]
 _KEPT_LISTINGS = 16
 
@@ -104,9 +91,8 @@ class Repository:
     # only accounts that were let in get files, and are told to accept the terms
     gated: bool = False
     private: bool = False  # only its namespace learns that it exists
-    # names of accounts that may read it though it is gated
-    granted: set[str] = field(default_factory=set)
-    large: LargeFiles = field(default_factory=LargeFiles)  # where contents of LFS lie
+    # contents of LFS, by SHA-256; of the whole server
+    large: dict[str, StoredFile] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)  # by id
     branches: dict[str, str] = field(default_factory=dict)  # name to commit id
     tags: dict[str, str] = field(default_factory=dict)  # name to commit id
@@ -143,7 +129,8 @@ class Repository:
         with self.lock:
             for file in changes.values():
                 if file is not None and file.lfs:
-                    self.lfs.add(self.large.keep(file).sha256)
+                    self.large.setdefault(file.sha256, file)
+                    self.lfs.add(file.sha256)
             head = self.branches.get(branch, "")
             merged = {**self.files(head), **changes}
             files = {path: file for path, file in merged.items() if file is not None}
@@ -171,6 +158,21 @@ class Repository:
             for child in [each for each in self.commits.values() if each.parent == sha]:
                 self.commits[child.sha] = replace(child, parent="")
             del self.commits[sha]
+
+    def copy(self, large: dict[str, StoredFile]) -> Repository:
+        """The same repository on another server, where it goes its own way."""
+        with self.lock:
+            large |= {sha256: self.large[sha256] for sha256 in self.lfs}
+            return replace(
+                self,
+                large=large,
+                commits=dict(self.commits),
+                branches=dict(self.branches),
+                tags=dict(self.tags),
+                lfs=set(self.lfs),
+                lock=threading.RLock(),
+                _listings=OrderedDict(),
+            )
 
     def at(self, revision: str) -> Commit | None:
         """The commit of a branch, a tag or a full id; like the Hub, no beginnings of ids."""

@@ -25,11 +25,11 @@ from urllib.parse import unquote
 
 from tests.kit.hub.accounts import Account
 from tests.kit.hub.answers import content_network, hub
-from tests.kit.hub.clock import Limit, ServerClock, Tally, commit_limit, request_limit
+from tests.kit.hub.clock import CommitLimit, ServerClock, Tally
 from tests.kit.hub.faults import Fault, Faults
 from tests.kit.hub.jobs import Jobs
 from tests.kit.hub.messages import Reply, Request, error
-from tests.kit.hub.repositories import LargeFiles, Repository, StoredFile
+from tests.kit.hub.repositories import Repository, StoredFile
 
 Answer = Callable[["HubServer", Request], Reply]
 
@@ -42,12 +42,11 @@ class _Listener(ThreadingHTTPServer):
         """Clients that went away are nothing to tell."""
 
 
-def listen(
-    state: HubServer, answer: Answer, note: Callable[..., Served], port: int = 0
-) -> ThreadingHTTPServer:
+def listen(state: HubServer, answer: Answer, port: int = 0) -> ThreadingHTTPServer:
     """Answer on a port of this machine, in threads, until it is shut down."""
-    given = {"state": state, "answer": staticmethod(answer), "note": staticmethod(note)}
-    server = _Listener(("127.0.0.1", port), type("Handler", (Handler,), given))
+    methods = {f"do_{name}": Handler.serve for name in ("GET", "HEAD", "POST", "PUT", "DELETE")}
+    attributes = {"state": state, "answer": staticmethod(answer), **methods}
+    server = _Listener(("127.0.0.1", port), type("Handler", (Handler,), attributes))
     threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True).start()
     return server
 
@@ -61,32 +60,13 @@ class Handler(BaseHTTPRequestHandler):
     def answer(state: HubServer, request: Request) -> Reply:
         raise NotImplementedError
 
-    @staticmethod
-    def note(*facts: str | int) -> Served:
-        raise NotImplementedError
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_HEAD(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def do_PUT(self) -> None:
-        self._serve()
-
-    def do_DELETE(self) -> None:
-        self._serve()
-
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
         return
 
     def date_time_string(self, timestamp: float | None = None) -> str:
         return self.state.clock.header()
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         fault = self.state.faults.take(self.path, self.command)
         if fault and fault.cut_upload_after is not None:
             self.rfile.read(min(fault.cut_upload_after, self._length()))
@@ -140,7 +120,9 @@ class Handler(BaseHTTPRequestHandler):
         return b"".join(pieces)
 
     def _note(self, request: Request, status: int) -> Served:
-        return self.note(self.command, self.path, status, request.header("Range"), request.token)
+        served = Served(self.command, self.path, status, request.header("Range"), request.token)
+        self.state.served.append(served)
+        return served
 
     def _reply(self, reply: Reply, fault: Fault | None, served: Served) -> None:
         self.send_response(reply.status)
@@ -201,10 +183,9 @@ class HubServer:
     served: list[Served] = field(default_factory=list)  # every request so far
     tally: Tally = field(default_factory=Tally)  # requests and commits, counted
     # set its `quota` to limit the commits of an hour
-    commit_limit: Limit = field(default_factory=commit_limit)
-    # set its `quota` to limit the requests of five minutes
-    request_limit: Limit = field(default_factory=request_limit)
-    large: LargeFiles = field(default_factory=LargeFiles)
+    commit_limit: CommitLimit = field(default_factory=CommitLimit)
+    # contents kept apart from git, by SHA-256
+    large: dict[str, StoredFile] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     # where the server itself failed; raised when it stops
     errors: list[str] = field(default_factory=list)
@@ -221,6 +202,13 @@ class HubServer:
         self.repositories[name] = repository
         repository.commit(files)
         return repository
+
+    def add_copies(self, repositories: Mapping[str, Repository]) -> None:
+        """Repositories as they are on another server; their commits count here, but for the first."""
+        for name, repository in repositories.items():
+            self.repositories[name] = repository.copy(self.large)
+            for _ in range(1, len(repository.commits)):
+                self.tally.note_commit(repository.name, self.clock.now())
 
     def enroll(self, token: str, account: Account) -> str:
         """Make a token known; returns it."""
@@ -259,12 +247,6 @@ class HubServer:
         """Requests for paths containing a text."""
         return [each for each in self.served if each.method == method and target in each.target]
 
-    def note(self, *facts: str | int) -> Served:
-        """Remember a request."""
-        served = Served(*facts)  # type: ignore[arg-type]
-        self.served.append(served)
-        return served
-
     def key(self, kind: str, name: str) -> str:
         """Where a repository is kept."""
         return name if kind == "datasets" else f"{kind}/{name}"
@@ -296,8 +278,8 @@ class HubServer:
 def running_hub(port: int = 0) -> Iterator[HubServer]:
     """A server on free ports, or on a given one, for as long as the block runs."""
     state = HubServer()
-    front = listen(state, hub, state.note, port)
-    back = listen(state, content_network, state.note)
+    front = listen(state, hub, port)
+    back = listen(state, content_network)
     state.endpoint = f"http://127.0.0.1:{front.server_port}"
     state.network = f"http://127.0.0.1:{back.server_port}"
     try:

@@ -106,14 +106,11 @@ def test_a_commit_that_is_refused_costs_nothing_of_the_limit(hub: HubServer, api
         commit(api, {"a": b"3"})
 
 
-def test_requests_are_limited_and_counted_by_kind(hub: HubServer, api: HfApi) -> None:
+def test_requests_are_counted_by_kind(hub: HubServer, api: HfApi) -> None:
     hub.tally.reset()
-    hub.request_limit.quota = 2
     api.dataset_info(NAME)
     api.dataset_info(NAME)
-    with refused(429):
-        api.dataset_info(NAME)
-    assert hub.tally.requests("GET", NAME, "info") == 2
+    assert hub.tally.requests("GET", NAME, "info") == hub.tally.requests() == 2
 
 
 def test_a_job_is_a_process_with_its_own_environment(hub: HubServer, tmp_path: Path) -> None:

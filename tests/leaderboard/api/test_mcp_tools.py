@@ -17,8 +17,8 @@ from leaderboard.api.mcp import MOST_BYTES, Tools, routes
 from leaderboard.api.replies import RefusedError
 from leaderboard.api.tables.boards import board_skills
 from leaderboard.views.boards import BoardQuery
+from tests.kit.serving import serving
 from tests.leaderboard.api.asking import Asking, asking
-from tests.leaderboard.service.serving import serving
 
 TOOLS = {"list_benchmarks", "board", "compare", "metrics_for_skill", "models", "entry"}
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

@@ -18,6 +18,7 @@ from leaderboard.ledger.policy import read_bans
 from leaderboard.ledger.versions import standing_over
 from leaderboard.states import IN_WORK, State
 from tests.kit.governed import ADA, BOB, OLGA, House
+from tests.kit.tiers import nightly
 
 ACCOUNTS = st.sampled_from([ADA, BOB, OLGA])
 AUTHORS = st.sampled_from([ADA, ADA, BOB])
@@ -148,7 +149,7 @@ class Governance(RuleBasedStateMachine):
 
 
 Governance.TestCase.settings = settings(
-    max_examples=20,
+    max_examples=20 if nightly() else 8,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

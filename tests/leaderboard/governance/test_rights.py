@@ -134,11 +134,6 @@ def test_a_reason_is_refused_where_it_is_too_long_or_none_and_nothing_stands_for
 # What accounts see of their own
 
 
-@pytest.fixture
-def house() -> House:
-    return House()
-
-
 def test_an_author_sees_their_own_whole_and_an_operator_everybodys(house: House) -> None:
     public, private, other = house.done(), house.done(private=True), house.send(BOB)
     own = {s.submission.submission_id: s for s in Own(house.store, ADA).statuses()}

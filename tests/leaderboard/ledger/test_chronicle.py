@@ -12,13 +12,7 @@ from leaderboard.ledger.audit_log import last_hash, read_lines, segments, verify
 from leaderboard.ledger.policy import Policy, bans_file
 from leaderboard.store.interface import Repository
 from tests.kit.governed import ADA, BOB, OLGA, House
-from tests.kit.store import memory_store
-from tests.leaderboard.publication.counting import counted
-
-
-@pytest.fixture
-def house() -> House:
-    return House()
+from tests.kit.store import counted, memory_store, put
 
 
 @pytest.fixture
@@ -26,20 +20,24 @@ def short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_log, "SEGMENT_LINES", 10)
 
 
-@pytest.fixture
-def full(short_segments: None, house: House) -> House:
+@pytest.fixture(scope="module")
+def filled() -> House:
     """A store with several small segments and every kind of line."""
-    old = house.done()
-    house.done()
-    house.done(private=True, name="blue")
-    house.acts.ban(BOB.key, OLGA, "Spam.")
-    house.acts.set_policy(Policy(period_days=3), OLGA, "Fewer days.")
-    house.acts.hide(old, OLGA, "Old.")
+    house = House()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit_log, "SEGMENT_LINES", 10)
+        old = house.done()
+        house.done()
+        house.done(private=True, name="blue")
+        house.acts.ban(BOB.key, OLGA, "Spam.")
+        house.acts.set_policy(Policy(period_days=3), OLGA, "Fewer days.")
+        house.acts.hide(old, OLGA, "Old.")
     return house
 
 
-def put(public: Repository, path: str, content: bytes | None) -> None:
-    public.commit({path: content}, parent=public.head(), message="tamper")
+@pytest.fixture
+def full(short_segments: None, filled: House) -> House:
+    return filled.copy()
 
 
 def lines_of(public: Repository, path: str) -> list[bytes]:
@@ -110,7 +108,7 @@ def test_a_line_that_was_tampered_with_is_found(
     public = full.store.public
     while len(before := lines_of(public, path := segments(public)[segment])) < 8:
         full.send(name="fill")
-    put(public, path, b"".join(tamper(before)))
+    put(public, {path: b"".join(tamper(before))})
     assert verify(public) != ()
 
 
@@ -118,14 +116,14 @@ def test_a_segment_gone_or_put_in_and_a_chronicle_gone_are_found(full: House) ->
     public = full.store.public
     last = segments(public)[-1]
     content = public.read(last)
-    put(public, last, None)
+    put(public, {last: None})
     assert verify(public) != ()
-    put(public, last, content)
+    put(public, {last: content})
     assert verify(public) == ()
-    put(public, "chronicle/000009.jsonl", content)
+    put(public, {"chronicle/000009.jsonl": content})
     assert "segments" in verify(public)[0]
     for path in segments(public):
-        put(public, path, None)
+        put(public, {path: None})
     assert len(verify(public)) == 1
 
 
@@ -148,7 +146,7 @@ def test_events_that_differ_from_their_lines_are_found(
     house: House, tamper: Callable[[bytes], bytes | None], said: str
 ) -> None:
     path = f"submissions/{house.done()}/events.jsonl"
-    put(house.store.public, path, tamper(house.store.public.read(path)))
+    put(house.store.public, {path: tamper(house.store.public.read(path))})
     assert any(said in problem for problem in verify(house.store.public))
 
 
@@ -157,12 +155,12 @@ def test_bans_and_policies_that_differ_from_their_lines_are_found(house: House) 
     ban = house.acts.ban(BOB.key, OLGA, "Spam.")
     other = bans_file({BOB.key: ban.model_copy(update={"reason": "No."})})["bans.json"]
     for content, word in ((other, BOB.key), (b"[1]", "read"), (None, "bans.json")):
-        put(public, "bans.json", content)
+        put(public, {"bans.json": content})
         (problem,) = verify(public)
         assert word in problem
-    put(public, "bans.json", bans_file({BOB.key: ban})["bans.json"])
+    put(public, {"bans.json": bans_file({BOB.key: ban})["bans.json"]})
     assert verify(public) == ()
-    put(public, "policy.json", Policy(period_days=1).model_dump_json().encode())
+    put(public, {"policy.json": Policy(period_days=1).model_dump_json().encode()})
     (problem,) = verify(public)
     assert problem.startswith("policy.json")
 
@@ -172,7 +170,7 @@ def test_bans_and_policies_that_differ_from_their_lines_are_found(house: House) 
 
 def without_chronicle(house: House) -> House:
     for path in segments(house.store.public):
-        put(house.store.public, path, None)
+        put(house.store.public, {path: None})
     return House(store=house.store)
 
 
@@ -186,7 +184,7 @@ def test_an_older_store_begins_its_chronicle_at_the_next_event(house: House) -> 
     assert lines[0].reason.startswith("14 events of 2 submissions")
     assert verify(public) == ()
     path = f"submissions/{second}/events.jsonl"
-    put(public, path, public.read(path).replace(b'"by":"w1"', b'"by":"w2"', 1))
+    put(public, {path: public.read(path).replace(b'"by":"w1"', b'"by":"w2"', 1)})
     assert len(verify(public)) == 1
 
 
@@ -196,7 +194,7 @@ def test_events_are_kept_byte_by_byte_whatever_form_they_had(house: House) -> No
     events = [json.loads(line) for line in public.read(path).splitlines()]
     short = [{k: v for k, v in event.items() if v not in ("", None)} for event in events]
     old = b"".join(json.dumps(event).encode() + b"\n" for event in short)
-    put(public, path, old)
+    put(public, {path: old})
     older = without_chronicle(house)
     older.claim(name)
     assert public.read(path).startswith(old)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -16,39 +16,11 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.private_records import PRIVATE_ID
 from leaderboard.ledger.versions import standing_over
 from leaderboard.states import FINISHED, State
-from leaderboard.store.interface import Changes, Repository, Store
 from tests.kit.governed import ADA, OLGA, House
-from tests.kit.store import memory_store
+from tests.kit.store import Meddled
 from tests.kit.tiers import all_slow_but_one
 
 Names = Mapping[str, str]  # `old` and `new` to the ids of two versions of one thing
-
-
-@dataclass
-class Rival:
-    """Somebody else, who acts once."""
-
-    act: Callable[[], None] | None = None
-
-    def __call__(self) -> None:
-        act, self.act = self.act, None
-        if act is not None:
-            act()
-
-
-class Interrupted:
-    """A repository in which somebody else acts just before a commit, of such a message."""
-
-    def __init__(self, under: Repository, rival: Rival, message: str = "") -> None:
-        self._under, self._rival, self._message = under, rival, message
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._under, name)
-
-    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-        if message.startswith(self._message):
-            self._rival()
-        return self._under.commit(changes, parent=parent, message=message)
 
 
 def published(house: House) -> Names:
@@ -125,35 +97,34 @@ def check(house: House) -> None:
             assert house.store.private.list(f"held/{name}/results/") == ()
 
 
-def in_turn(start: Callable[[House], Names], first: Deed, second: Deed) -> object:
-    house = House()
-    names = start(house)
+def in_turn(begun: House, names: Names, first: Deed, second: Deed) -> object:
+    house = begun.copy()
     for deed in (first, second):
         with suppress(AssayError):
             deed(house, names)
     return left(house, names)
 
 
-def at_once(start: Callable[[House], Names], slow: Deed, quick: Deed) -> tuple[object, bool]:
+def at_once(begun: House, names: Names, slow: Deed, quick: Deed) -> tuple[object, bool]:
     """The quick one commits between the reading and the commit of the slow one."""
-    plain = memory_store()
-    waits = Rival()
-    public, private = Interrupted(plain.public, waits), Interrupted(plain.private, waits, "receive")
-    slowly = House(store=Store(public, private, plain.live))  # type: ignore[arg-type]
-    quickly = House(store=plain, clock=slowly.clock)
-    names = start(slowly)
-    quickly._sent = 10  # its submissions are others
+    quickly = begun.copy()
+    plain = quickly.store
+    public, private = Meddled(plain.public), Meddled(plain.private, message="receive")
+    slowly = House(replace(plain, public=public, private=private), quickly.clock, sent=begun.sent)
+    quickly.sent += 10  # its submissions are others
+    acted: list[bool] = []
 
     def rival() -> None:
-        with suppress(AssayError):
-            quick(quickly, names)
+        if not acted:
+            acted.append(True)
+            with suppress(AssayError):
+                quick(quickly, names)
 
-    waits.act = rival
+    public.act = private.act = rival
     with suppress(AssayError):
         slow(slowly, names)
-    refused = waits.act is not None
-    if refused:
-        rival()
+    refused = not acted
+    rival()
     check(quickly)
     return left(quickly, names), refused
 
@@ -170,7 +141,9 @@ CASES: Mapping[Callable[[House], Names], str] = {
 
 @pytest.mark.parametrize("start", all_slow_but_one(CASES), ids=lambda start: start.__name__)
 def test_who_comes_second_is_judged_by_what_the_first_left(start: Callable[[House], Names]) -> None:
+    begun = House()
+    names = start(begun)
     for slow, quick in product(CASES[start].split(", "), repeat=2):
-        found, refused = at_once(start, DEEDS[slow], DEEDS[quick])
+        outcome, refused = at_once(begun, names, DEEDS[slow], DEEDS[quick])
         turns = (slow, quick) if refused else (quick, slow)
-        assert found == in_turn(start, *(DEEDS[name] for name in turns)), (slow, quick)
+        assert outcome == in_turn(begun, names, *(DEEDS[t] for t in turns)), (slow, quick)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +13,10 @@ from leaderboard.ledger.cleanup import sweep
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.replay import fold
 from leaderboard.states import State
-from leaderboard.store.interface import Repository, Store, transact
+from leaderboard.store.interface import Store, transact
 from tests.kit.governed import ADA, House
 from tests.kit.records import T0, a_submission, an_event
-from tests.kit.store import memory_store
+from tests.kit.store import Meddled, memory_store
 
 OWN = a_submission(submission_id="grey-00001")
 QUEUED = [an_event(State.RECEIVED), an_event(State.QUEUED)]
@@ -80,9 +80,20 @@ LATER = T0 + timedelta(days=1, minutes=1)
 DIGEST = "f" * 64
 
 
+@dataclass
+class Interrupted(House):
+    """A house in whose store somebody may act just before the next commit of a side."""
+
+    def __post_init__(self) -> None:
+        self.public, self.private = Meddled(self.store.public), Meddled(self.store.private)
+        sides: Any = {"public": self.public, "private": self.private}
+        self.store = replace(self.store, **sides)
+        super().__post_init__()
+
+
 @pytest.fixture
-def house() -> House:
-    return House()
+def house() -> Interrupted:
+    return Interrupted()
 
 
 def lose(house: House, *, private: bool = False) -> str:
@@ -95,7 +106,7 @@ def lose(house: House, *, private: bool = False) -> str:
     return f"uploads/{DIGEST}.zip"
 
 
-def test_what_is_refused_at_the_last_moment_leaves_nothing(house: House) -> None:
+def test_what_is_refused_at_the_last_moment_leaves_nothing(house: Interrupted) -> None:
     wanted = house.ledger.whole(house.send())
     other = wanted.model_copy(
         update={"submission_id": "grey-ffffffffff", "archive": "uploads/f.zip"}
@@ -107,21 +118,10 @@ def test_what_is_refused_at_the_last_moment_leaves_nothing(house: House) -> None
             raise SubmitterError("quota_exceeded", "Too many.")
 
     before = files(house)
-    before_the_next_commit(house.store.private, house.send)
+    house.private.act = house.send
     with pytest.raises(SubmitterError):
         house.ledger.receive(other, b"lost", house.ledger.events(wanted.submission_id), check=check)
     assert "uploads/f.zip" not in files(house) > before
-
-
-def before_the_next_commit(repository: Repository, act: Callable[[], object]) -> None:
-    commit = repository.commit
-
-    def after(*args: Any, **named: Any) -> str:
-        repository.commit = commit  # type: ignore[method-assign]
-        act()
-        return commit(*args, **named)
-
-    repository.commit = after  # type: ignore[method-assign]
 
 
 def files(house: House) -> set[str]:
@@ -147,7 +147,7 @@ def test_what_a_lost_race_left_is_gone_a_day_later(house: House, private: bool) 
 
 
 @pytest.mark.parametrize("sent", ["before the sweep looks", "between its look and its removal"])
-def test_whoever_sends_the_same_content_meanwhile_keeps_it(house: House, sent: str) -> None:
+def test_whoever_sends_the_same_content_meanwhile_keeps_it(house: Interrupted, sent: str) -> None:
     archive = lose(house)
     sweep(house.store, T0)
     ids: list[str] = []
@@ -156,10 +156,10 @@ def test_whoever_sends_the_same_content_meanwhile_keeps_it(house: House, sent: s
         ids.append(house.send(archive=archive, content_sha256=DIGEST))
 
     if sent == "before the sweep looks":
-        before_the_next_commit(house.store.public, lambda: sweep(house.store, LATER))
+        house.public.act = lambda: sweep(house.store, LATER)
         send()
     else:
-        before_the_next_commit(house.store.private, send)
+        house.private.act = send
         sweep(house.store, LATER)
     own = house.ledger.whole(ids[0])
     assert house.ledger.upload(own) == b"lost"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -22,9 +21,9 @@ from leaderboard.ledger.private_records import (
 )  # fmt: skip
 from leaderboard.records import ImagesSeen, ModelCard, Receipt, Submission
 from leaderboard.states import State
-from leaderboard.store.interface import Changes, Repository
 from tests.kit.governed import ADA, OLGA, T0, House, everything
 from tests.kit.records import an_event
+from tests.kit.store import counted, memory_store
 
 SECRETS: dict[str, object] = {
     "name": "secretmetric",
@@ -66,37 +65,10 @@ SECRETS: dict[str, object] = {
 }
 
 
-class Recording:
-    """A repository that remembers the messages of its commits."""
-
-    def __init__(self, under: Any) -> None:
-        self.under = under
-        self.messages: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.under, name)
-
-    def commit(self, changes: Changes, *, parent: str, message: str) -> Any:
-        self.messages.append(message)
-        return self.under.commit(changes, parent=parent, message=message)
-
-
 def leaks(content: bytes) -> list[str]:
     lower = content.lower()
-    found = [word for word in ("secret", "5ec7e7", "7.7.7", "987654") if word.encode() in lower]
-    return [*found, *(["ada"] if b'"ada' in lower or b"hub:ada" in lower else [])]
-
-
-@pytest.fixture
-def house() -> House:
-    return House()
-
-
-@pytest.fixture
-def recorder(house: House) -> Any:
-    house.store = replace(house.store, public=cast(Repository, Recording(house.store.public)))
-    house.__post_init__()
-    return house.store.public
+    words = [word for word in ("secret", "5ec7e7", "7.7.7", "987654") if word.encode() in lower]
+    return [*words, *(["ada"] if b'"ada' in lower or b"hub:ada" in lower else [])]
 
 
 def send(house: House, *, claimed: bool = True) -> str:
@@ -119,12 +91,12 @@ def test_every_field_that_tells_of_an_author_is_a_secret_of_the_test() -> None:
     assert set(SECRETS) == set(Submission.model_fields) - plain - {"received_at"}
 
 
-def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state(
-    house: House, recorder: Recording
-) -> None:
+def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state() -> None:
+    store, recorder, _ = counted(memory_store())
+    house = House(store)
     name = send(house)
-    told = {"reason": "secretreason", "hint": "secret", "code": "disk_full", "fault": "world"}
-    house.ledger.append(name, [an_event(State.QUEUED, "w1", house.clock(), **told)])
+    more = {"reason": "secretreason", "hint": "secret", "code": "disk_full", "fault": "world"}
+    house.ledger.append(name, [an_event(State.QUEUED, "w1", house.clock(), **more)])
     house.claim(name)
     house.fail(name, "Traceback: secretfile.py", log="secretlog")
     house.acts.rerun(name, OLGA, "secretrerun")
@@ -139,36 +111,31 @@ def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state
     house.claim(second)
     house.fail(second, "hub:ada was banned: For reasons.", code=BANNED)
     house.acts.unban(ADA.key, OLGA, "For others.")
-    public = everything(recorder.under)
-    messages = " ".join(recorder.messages).encode()
-    for told_ in (public, messages):
-        assert leaks(told_.replace(b"hub:ada", b"")) == []  # The ban itself is public.
-    own = [recorder.read(p) for p in recorder.list(f"submissions/{second}/")]
+    public, messages = everything(store.public), " ".join(recorder.messages).encode()
+    for text in (public, messages):
+        assert leaks(text.replace(b"hub:ada", b"")) == []  # The ban itself is public.
+    own = [store.public.read(p) for p in store.public.list(f"submissions/{second}/")]
     assert b"banned" not in b"".join(own)
     assert name.encode() in public
     assert b"disk_full" in public  # What a reader of the queue is told.
     assert verify(house.store.public) == ()
 
 
-def test_the_same_search_finds_all_of_it_once_its_author_publishes(
-    house: House, recorder: Recording
-) -> None:
+def test_the_same_search_finds_all_of_it_once_its_author_publishes(house: House) -> None:
     name = send(house)
     house.finish(name)
-    assert leaks(everything(recorder.under)) == []
+    assert leaks(everything(house.store.public)) == []
     house.acts.publish(name, ADA)
-    assert leaks(everything(recorder.under)) == ["secret", "5ec7e7", "7.7.7", "987654", "ada"]
+    assert leaks(everything(house.store.public)) == ["secret", "5ec7e7", "7.7.7", "987654", "ada"]
 
 
-def test_what_was_said_while_it_was_private_stays_so_when_it_is_published(
-    house: House, recorder: Recording
-) -> None:
+def test_what_was_said_while_it_was_private_stays_so_when_it_is_published(house: House) -> None:
     name = failed(house, "secretreason", log="secretlog")
     house.acts.rerun(name, OLGA, "Once more.")
     house.claim(name)
     house.finish(name, log="secretlog")
     house.acts.publish(name, ADA)
-    assert leaks(everything(recorder.under)) == ["ada"]
+    assert leaks(everything(house.store.public)) == ["ada"]
     assert [e.log for e in house.ledger.whole_events(name) if e.log] == ["secretlog"] * 2
     assert verify(house.store.public) == ()
 

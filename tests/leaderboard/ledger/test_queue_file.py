@@ -33,8 +33,7 @@ from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store
 from tests.kit.governed import ADA, BOB, OLGA, House
 from tests.kit.refusals import refused
-from tests.kit.store import memory_store
-from tests.leaderboard.publication.counting import counted
+from tests.kit.store import counted, memory_store, put
 
 
 @pytest.fixture
@@ -44,10 +43,6 @@ def house() -> House:
     house.done(BOB, name="blue", private=True)
     house.send(BOB, name="red")
     return house
-
-
-def put(public: Repository, changes: dict[str, bytes | None]) -> None:
-    public.commit(changes, parent=public.head(), message="m")
 
 
 def test_what_is_written_is_read_back_and_equal_content_gives_equal_bytes(house: House) -> None:

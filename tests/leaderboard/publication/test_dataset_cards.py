@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,18 +35,13 @@ from leaderboard.store.hub.configurations import (
     tables_of,
     with_tables,
 )
-from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
-from leaderboard.store.hub.maintenance import create, write_cards
+from leaderboard.store.hub.maintenance import write_cards
 from leaderboard.store.interface import transact
-from tests.kit.governed import ADA, BOB, CARDS, House
+from tests.kit.governed import ADA, BOB, CARDS, House, NoisyHouse
 from tests.kit.hub.repositories import StoredFile
-from tests.kit.hub.server import HubServer, running_hub
-from tests.kit.store import memory_store
-from tests.leaderboard.publication.counting import noisy_house
-from tests.leaderboard.publication.loading import loaded
-
-NAME = "lab/board"
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, created, store_of
 
 
 def scores_of(house: House) -> dict[str, bytes]:
@@ -58,14 +57,6 @@ def scores_of(house: House) -> dict[str, bytes]:
         stored = write_stored(table, submission_id=own.submission_id, **told)
         files[f"results/{own.submission_id}/open.scores.parquet"] = stored
     return files
-
-
-@pytest.fixture
-def house() -> Iterator[House]:
-    with noisy_house(store=memory_store()) as one:
-        one.done(name="one")
-        one.done(BOB, "two")
-        yield one
 
 
 TABLES = {
@@ -133,29 +124,50 @@ def test_words_of_a_benchmark_stay_in_their_cell() -> None:
     assert "| not stated |" in text
 
 
-WANTED = {part: list(TABLES[part]) for part in (Part.REQUESTS, Part.RESULTS)}
+# Loaded by the library, in a process of its own as a visitor has
+
+LOAD = """
+import json, sys
+from datasets import get_dataset_config_names, load_dataset
+wanted, how = json.loads(sys.argv[1]), sys.argv[2]
+datasets = {}
+for path, names in wanted.items():
+    tables = datasets[path] = {"configs": get_dataset_config_names(path)}
+    for name in names:
+        rows = load_dataset(path, name, split="train", streaming=how == "streaming")
+        none = how == "streaming" and not list(rows)
+        records = "[]" if none else rows.to_pandas().to_json(orient="records")
+        tables[name] = {"columns": list(rows.features), "rows": json.loads(records)}
+print(json.dumps(datasets))
+"""
 
 
-def check(house: House, found: dict[Part, dict[str, Any]]) -> None:
-    """What was loaded is what was published."""
-    ids = {status.submission.submission_id for status in house.ledger.statuses()}
-    results = found[Part.RESULTS]
-    scores = results["open"]
-    assert results["scores"]["rows"] == scores["rows"]
-    for table in (found[Part.REQUESTS]["submissions"], results["boards"]):
-        assert {row["submission_id"] for row in table["rows"]} == ids
-    assert scores["columns"] == SCORES_SCHEMA.names
-    assert [row["score"] for row in scores["rows"]].count(0.25) == 1
-    assert len(scores["rows"]) == 5, "both files, the one without a score included"
-    assert results["boards"]["columns"] == snapshot.SCHEMA.names
-    assert {row["rank"] for row in results["boards"]["rows"]} == {1, 2}
-    assert sorted(row["benchmark"] for row in results["pairs"]["rows"]) == ["closed", "open"]
-    assert results["configs"] == WANTED[Part.RESULTS]
+def loaded(
+    wanted: Mapping[str, list[str]], home: Path, how: str = "whole", **environment: str
+) -> dict[str, Any]:
+    """Tables of datasets as `load_dataset` gives them, by the path of the dataset.
+
+    Empty tables it loads with `streaming` only: a whole table of no rows the library refuses.
+    """
+    known = {**os.environ, "HF_HOME": str(home), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, json.dumps(wanted), how],
+        env={**known, **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    datasets: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return datasets
 
 
 @pytest.mark.slow
-def test_scores_are_loaded_though_the_first_has_none(house: House, tmp_path: Path) -> None:
-    folder = tmp_path / "results"
+def test_scores_are_loaded_though_the_first_has_none(tmp_path: Path) -> None:
+    house, folder = NoisyHouse(), tmp_path / "results"
+    house.done(name="one")
+    house.done(BOB, "two")
     files = {
         **scores_of(house),
         "snapshot.parquet": house.store.public.read("snapshot.parquet"),
@@ -164,68 +176,90 @@ def test_scores_are_loaded_though_the_first_has_none(house: House, tmp_path: Pat
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
-    home = tmp_path / "home"
-    found = loaded(str(folder), "open", "scores", home=home, HF_HUB_OFFLINE="1")
-    assert found["open"]["rows"] == found["scores"]["rows"]
-    assert len(found["open"]["rows"]) == 5
+    wanted = {str(folder): ["open", "scores"]}
+    (tables,) = loaded(wanted, tmp_path / "home", HF_HUB_OFFLINE="1").values()
+    assert tables["open"]["rows"] == tables["scores"]["rows"]
+    assert len(tables["open"]["rows"]) == 5
 
 
-def configs(hub: HubServer, part: Part) -> list[str]:
-    """What the card of a repository names, as it is on the branch."""
-    repository = hub.repositories[f"{NAME}-{part.value}"]
-    return list(tables_in(repository.files(repository.branches["main"])["README.md"].content) or ())
+@dataclass
+class Site:
+    """A store as `store create` leaves it, and who publishes to it."""
+
+    hub: HubServer
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.parts = created(self.hub, self.folder / "mine")
+        list(write_cards(self.parts, CARDS, table_schemas()))
+        self.house: House = NoisyHouse(store_of(self.parts))
+
+    def publish_scores(self, *, earlier: bool = False) -> dict[str, bytes]:
+        """Commit scores of all that is on the boards, if asked to also of an earlier revision."""
+        scores = scores_of(self.house)
+        old = {path.replace("/open.", "/at/old/open."): c for path, c in scores.items()}
+        files = {**scores, **(old if earlier else {})}
+        transact(self.house.store.public, lambda: files, "scores")
+        return scores
+
+    def configs(self, part: Part) -> list[str]:
+        """Tables that the card of a repository names, as it is on the branch."""
+        repository = self.hub.repositories[f"{NAME}-{part.value}"]
+        files = repository.files(repository.branches["main"])
+        return list(tables_in(files["README.md"].content) or ())
+
+    def tables(self, home: str, how: str = "whole", *, without: str = "") -> dict[Part, Any]:
+        """All tables that the cards name, but one, as a visitor loads them."""
+        names = {part: self.configs(part) for part in (Part.REQUESTS, Part.RESULTS)}
+        wanted = {
+            f"{NAME}-{part.value}": [name for name in every if name != without]
+            for part, every in names.items()
+        }
+        visitor = {**self.hub.environment(), "HF_TOKEN": ""}
+        datasets = loaded(wanted, self.folder / home, how, **visitor)
+        assert [tables.pop("configs") for tables in datasets.values()] == list(names.values())
+        return dict(zip(names, datasets.values(), strict=True))
+
+    def columns_of_empty_tables(self) -> dict[str, list[str]]:
+        """Name of each table that has no rows, to its columns; all tables have to load."""
+        datasets = self.tables("streaming", "streaming").values()
+        tables = {name: table for dataset in datasets for name, table in dataset.items()}
+        return {name: table["columns"] for name, table in tables.items() if not table["rows"]}
+
+    def assert_cards_are_whole(self) -> None:
+        lines = list(write_cards(self.parts, CARDS, table_schemas()))
+        assert all("already" in line for line in lines)
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[tuple[HubServer, HubParts, House]]:
-    """A store as `store create` leaves it, and who publishes to it."""
-    with running_hub() as hub:
-        parts = HubParts(NAME, tmp_path / "mine", endpoint=hub.endpoint, token=hub.token)
-        list(create(parts))
-        list(write_cards(parts, CARDS, table_schemas()))
-        store = replace(memory_store(), public=parts.public, private=parts.private)
-        with noisy_house(store=store) as house:
-            yield hub, parts, house
+def site(hub: HubServer, tmp_path: Path) -> Site:
+    return Site(hub, tmp_path)
 
 
 @pytest.mark.slow
-def test_every_table_loads_from_a_new_store_as_soon_as_it_has_rows(
-    made: tuple[HubServer, HubParts, House], tmp_path: Path
-) -> None:
-    hub, parts, house = made
-    known = {**hub.environment(), "HF_TOKEN": ""}
-
-    def tables(part: Part, home: str, without: str = "") -> dict[str, Any]:
-        wanted = [name for name in configs(hub, part) if name != without]
-        found = loaded(f"{NAME}-{part.value}", *wanted, home=tmp_path / home, **known)
-        assert found.pop("configs") == configs(hub, part)
-        return found
-
-    house.done(name="one")
-    scores = scores_of(house)
-    transact(house.store.public, lambda: scores, "scores")
-    one = tables(Part.RESULTS, "one", without="pairs")  # one entry is compared with none
-    assert list(one) == ["boards", "scores", "open"]
-    assert {row["metric"] for row in one["boards"]["rows"]} == {"one"}
-    assert len(tables(Part.REQUESTS, "one")["submissions"]["rows"]) == 1
-    house.done(BOB, "two")
-    scores = scores_of(house)
-    kept = {path.replace("/open.", "/at/old/open."): c for path, c in scores.items()}
-    transact(house.store.public, lambda: {**scores, **kept}, "scores")
-    assert all("already" in line for line in write_cards(parts, CARDS, table_schemas()))
-    check(house, {part: {"configs": configs(hub, part), **tables(part, "two")} for part in WANTED})
-
-
-def columns_loaded(hub: HubServer, home: Path) -> dict[str, list[str]]:
-    """Name of each table that has no rows, to its columns; all of them have to load."""
-    known = {**hub.environment(), "HF_TOKEN": ""}
-    empty: dict[str, list[str]] = {}
-    for part in WANTED:
-        names, where = configs(hub, part), f"{NAME}-{part.value}"
-        found = loaded(where, *names, home=home, how="streaming", **known)
-        assert found.pop("configs") == names
-        empty |= {name: table["columns"] for name, table in found.items() if not table["rows"]}
-    return empty
+def test_every_table_loads_from_a_new_store_as_soon_as_it_has_rows(site: Site) -> None:
+    site.house.done(name="one")
+    site.publish_scores()
+    first = site.tables("one", without="pairs")  # one entry is compared with none
+    assert list(first[Part.RESULTS]) == ["boards", "scores", "open"]
+    assert {row["metric"] for row in first[Part.RESULTS]["boards"]["rows"]} == {"one"}
+    assert len(first[Part.REQUESTS]["submissions"]["rows"]) == 1
+    site.house.done(BOB, "two")
+    site.publish_scores(earlier=True)
+    site.assert_cards_are_whole()
+    second = site.tables("two")
+    results, queue = second[Part.RESULTS], second[Part.REQUESTS]["submissions"]
+    ids = {status.submission.submission_id for status in site.house.ledger.statuses()}
+    assert results["scores"]["rows"] == results["open"]["rows"]
+    for table in (queue, results["boards"]):
+        assert {row["submission_id"] for row in table["rows"]} == ids
+    assert results["open"]["columns"] == SCORES_SCHEMA.names
+    assert [row["score"] for row in results["open"]["rows"]].count(0.25) == 1
+    assert len(results["open"]["rows"]) == 5, "both files, the one without a score included"
+    assert results["boards"]["columns"] == snapshot.SCHEMA.names
+    assert {row["rank"] for row in results["boards"]["rows"]} == {1, 2}
+    assert sorted(row["benchmark"] for row in results["pairs"]["rows"]) == ["closed", "open"]
+    assert list(results) == list(TABLES[Part.RESULTS])
 
 
 WITHOUT_ROWS = {
@@ -237,55 +271,46 @@ WITHOUT_ROWS = {
 
 
 @pytest.mark.slow
-def test_every_table_of_a_store_that_nobody_has_touched_loads_with_its_columns(
-    made: tuple[HubServer, HubParts, House], tmp_path: Path
-) -> None:
-    hub, _, _ = made
-    assert columns_loaded(hub, tmp_path) == WITHOUT_ROWS
+def test_every_table_of_a_store_that_nobody_has_touched_loads_with_its_columns(site: Site) -> None:
+    assert site.columns_of_empty_tables() == WITHOUT_ROWS
 
 
 @pytest.mark.slow
-def test_every_table_loads_after_a_withdrawal_that_empties_the_boards(
-    made: tuple[HubServer, HubParts, House], tmp_path: Path
-) -> None:
-    hub, parts, house = made
-    submission_id = house.done(name="one")
-    scores = scores_of(house)
-    transact(house.store.public, lambda: scores, "scores")
-    house.acts.withdraw(submission_id, ADA)
-    transact(house.store.public, lambda: dict.fromkeys(scores), "scores")
-    assert all("already" in line for line in write_cards(parts, CARDS, table_schemas()))
-    gone = {name: found for name, found in WITHOUT_ROWS.items() if name != "submissions"}
-    assert columns_loaded(hub, tmp_path) == {**gone, "open": list(cards.OF_SCORES)}
+def test_every_table_loads_after_a_withdrawal_that_empties_the_boards(site: Site) -> None:
+    submission_id = site.house.done(name="one")
+    scores = site.publish_scores()
+    site.house.acts.withdraw(submission_id, ADA)
+    transact(site.house.store.public, lambda: dict.fromkeys(scores), "scores")
+    site.assert_cards_are_whole()
+    empty = {name: columns for name, columns in WITHOUT_ROWS.items() if name != "submissions"}
+    assert site.columns_of_empty_tables() == {**empty, "open": list(cards.OF_SCORES)}
+
+
+# Cards that others wrote, and what naming a table costs
 
 
 @pytest.mark.parametrize("broken", [b"# By hand\n", b"---\n[broken\n---\n", None])
 def test_a_card_that_somebody_wrote_keeps_nobody_from_publishing(
-    made: tuple[HubServer, HubParts, House], broken: bytes | None
+    site: Site, broken: bytes | None
 ) -> None:
-    hub, _, house = made
-    results = hub.repositories[f"{NAME}-results"]
+    results = site.hub.repositories[f"{NAME}-results"]
     results.change({"README.md": StoredFile(broken, lfs=False) if broken else None})
-    house.done(name="one")
-    scores = scores_of(house)
-    transact(house.store.public, lambda: scores, "scores")
+    site.house.done(name="one")
+    site.publish_scores()
     files = results.files(results.branches["main"])
     if broken == b"# By hand\n":
-        assert configs(hub, Part.RESULTS) == ["open"]
+        assert site.configs(Part.RESULTS) == ["open"]
         assert files["README.md"].content.endswith(broken)
     else:
         assert (files["README.md"].content if broken else None) == broken
 
 
-def test_naming_a_table_costs_no_commit_and_is_done_once(
-    made: tuple[HubServer, HubParts, House],
-) -> None:
-    hub, _, house = made
-    hub.tally.reset()
-    for name in ("one", "two", "three"):
-        house.done(name=name)
-        scores = scores_of(house)
-        hub.served.clear()
-        transact(house.store.public, partial(dict, scores), "scores")
-    assert hub.tally.commits(f"{NAME}-results") == 2 * 3
-    assert hub.asked("README.md", "GET") == []
+def test_naming_a_table_costs_no_commit_and_is_done_once(site: Site) -> None:
+    site.hub.tally.reset()
+    for name in ("one", "two"):
+        site.house.done(name=name)
+        scores = scores_of(site.house)
+        site.hub.served.clear()
+        transact(site.house.store.public, partial(dict, scores), "scores")
+    assert site.hub.tally.commits(f"{NAME}-results") == 2 * 2
+    assert site.hub.asked("README.md", "GET") == []

@@ -22,10 +22,9 @@ from leaderboard.ranking.draws import draws_files
 from leaderboard.records import Cost, Kind, RunResult
 from leaderboard.store.interface import Store, check_path
 from tests.kit.boards import NOW, cards, runs_of
-from tests.kit.records import T0, an_event
+from tests.kit.records import PUBLISHED, T0, an_event
 from tests.kit.store import memory_store
 from tests.kit.toy import Toy
-from tests.leaderboard.governance.test_quota import PUBLISHED
 
 CARD = Toy.card
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,17 +25,16 @@ from leaderboard.publication.snapshot import PATH, Board, Snapshot, read_snapsho
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import transact
-from tests.kit.governed import ADA, BOB, CARDS, OPEN, House
-from tests.kit.store import memory_store
-from tests.leaderboard.publication.counting import counted, noisy_house, shown_of, wrong_in
+from tests.kit.governed import ADA, BOB, CARDS, OPEN, House, NoisyHouse
+from tests.kit.store import counted, memory_store
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    with noisy_house() as one:
-        one.done(name="one")
-        one.done(BOB, "two")
-        yield one
+def house() -> House:
+    house = NoisyHouse()
+    house.done(name="one")
+    house.done(BOB, "two")
+    return house
 
 
 def with_cells(snapshot: Snapshot, change: Callable[[list[Any]], list[Any]]) -> Snapshot:
@@ -62,20 +61,20 @@ def first_with(**change: object) -> Callable[[list[Any]], list[Any]]:
 def test_a_board_that_was_tampered_with_is_found(
     house: House, change: Callable[[list[Any]], list[Any]], said: str
 ) -> None:
-    assert wrong_in(house) == []
-    tampered = snapshot_bytes(with_cells(shown_of(house), change))
+    assert house.problems() == []
+    tampered = snapshot_bytes(with_cells(house.snapshot(), change))
     transact(house.store.public, lambda: {PATH: tampered}, "tampered")
-    (found,) = wrong_in(house)
+    (found,) = house.problems()
     assert said in found
 
 
 def test_an_entry_that_was_tampered_with_is_found(house: House) -> None:
-    shown = shown_of(house)
+    shown = house.snapshot()
     first, second = shown.entries.values()
     other = {first.entry_id: first.model_copy(update={"submitter": "mallory", "version": "9"})}
     tampered = snapshot_bytes(replace(shown, entries=other))
     transact(house.store.public, lambda: {PATH: tampered}, "tampered")
-    missing, changed = wrong_in(house)
+    missing, changed = house.problems()
     assert missing.startswith(f"{second.entry_id}: missing")
     assert changed.startswith(f"{first.entry_id}: ") and changed.endswith("version, submitter")
 
@@ -84,15 +83,15 @@ def test_a_stale_snapshot_is_found_and_no_snapshot_as_well(house: House) -> None
     stale = house.store.public.read(PATH)
     third = house.done(name="three", benchmarks=("closed",))
     transact(house.store.public, lambda: {PATH: stale}, "an older one")
-    found = " ".join(wrong_in(house))
+    found = " ".join(house.problems())
     assert f"{third}/three: missing" in found and f"closed: lacks {third}/three by mean" in found
     transact(house.store.public, lambda: {PATH: None}, "none")
-    (found,) = wrong_in(house)
+    (found,) = house.problems()
     assert found.startswith("snapshot:")
 
 
 def test_cards_and_boards_that_are_not_known_here_are_named(house: House) -> None:
-    shown, right = shown_of(house), rebuilt(house.store, CARDS, house.clock())
+    shown, right = house.snapshot(), rebuilt(house.store, CARDS, house.clock())
     other = {"closed": CARDS["closed"].model_copy(update={"summary": "Another."})}
     changed = differences(shown, rebuilt(house.store, other, house.clock()))
     words = {"closed": "another card", "open": "not known here"}
@@ -105,7 +104,7 @@ def test_cards_and_boards_that_are_not_known_here_are_named(house: House) -> Non
 def test_rounding_is_none_and_many_are_counted(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = shown_of(house)
+    shown = house.snapshot()
     moved = with_cells(
         shown, lambda cells: [c.model_copy(update={"value": c.value * (1 + 1e-13)}) for c in cells]
     )
@@ -145,24 +144,24 @@ def test_a_rebuild_reads_neither_queue_nor_snapshot(house: House) -> None:
 
 def test_a_repair_makes_both_right_and_says_nothing_of_the_rest(house: House) -> None:
     house.send(name="waits")
-    queue, entries = house.ledger.statuses(), shown_of(house).entries
+    queue, entries = house.ledger.statuses(), house.snapshot().entries
     broken = {QUEUE: queue_bytes(Queue(())), PATH: None}
     transact(house.store.public, lambda: broken, "lost")
     assert len(queue_differences(house.store)) == 3
     transact(house.store.public, lambda: repaired(house.store, CARDS, house.clock()), "repair")
-    assert wrong_in(house) == []
-    assert (house.ledger.statuses(), shown_of(house).entries) == (queue, entries)
+    assert house.problems() == []
+    assert (house.ledger.statuses(), house.snapshot().entries) == (queue, entries)
     house.done(ADA, "four")
-    assert wrong_in(house) == []
+    assert house.problems() == []
 
 
 def test_whoever_knows_fewer_benchmarks_leaves_the_other_boards_alone(house: House) -> None:
     house.publisher = Publisher(house.store, {"open": OPEN})
-    head, before = house.store.public.head(), shown_of(house)
+    head, before = house.store.public.head(), house.snapshot()
     house.publisher.publish_cards(house.clock())
     assert house.store.public.head() == head
     third = house.done(name="three", benchmarks=("open",))
-    after = shown_of(house)
+    after = house.snapshot()
     closed = after.boards["closed"]
     assert (closed.card, closed.cells) == (
         before.boards["closed"].card,
@@ -172,7 +171,7 @@ def test_whoever_knows_fewer_benchmarks_leaves_the_other_boards_alone(house: Hou
     assert {n: e for n, e in after.entries.items() if e.submission_id != third} == before.entries
     assert after.entries != before.entries
     house.acts.withdraw(house.done(name="four", benchmarks=("open",)), ADA)
-    assert wrong_in(house) == []
+    assert house.problems() == []
 
 
 def test_the_store_that_loads_are_measured_on_is_as_large_as_it_says_and_right() -> None:

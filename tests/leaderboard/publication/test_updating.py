@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,17 +20,15 @@ from leaderboard.ranking import pairs
 from leaderboard.records import Status
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.interface import transact
-from tests.kit.governed import ADA, BOB, CARDS, OLGA, House
-from tests.kit.store import memory_store
-from tests.leaderboard.publication.counting import counted, noisy_house, shown_of, wrong_in
+from tests.kit.governed import ADA, BOB, CARDS, OLGA, House, NoisyHouse
+from tests.kit.store import counted, memory_store
 
 ON_OPEN: dict[str, Any] = {"benchmarks": ("open",)}
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    with noisy_house() as one:
-        yield one
+def house() -> House:
+    return NoisyHouse()
 
 
 def filled(house: House, n: int, **more: Any) -> list[str]:
@@ -51,7 +48,7 @@ def again(house: House, name: str) -> None:
 
 def test_after_every_act_the_boards_are_those_made_from_events_alone(house: House) -> None:
     first, second = house.done(name="one"), house.done(BOB, "two")
-    assert wrong_in(house) == []
+    assert house.problems() == []
     third, private = house.done(name="three", **ON_OPEN), house.done(name="four", private=True)
     for act in (
         lambda: house.acts.hide(second, OLGA, "It looks odd to me."),
@@ -62,30 +59,30 @@ def test_after_every_act_the_boards_are_those_made_from_events_alone(house: Hous
         lambda: house.done(name="one", version="9"),
     ):
         act()
-        assert wrong_in(house) == []
-    assert len(shown_of(house).boards["open"].cells) >= 3
+        assert house.problems() == []
+    assert len(house.snapshot().boards["open"].cells) >= 3
 
 
 def test_several_publishers_continue_each_others_work(house: House) -> None:
-    with noisy_house(store=house.store, clock=house.clock, worker="w2") as other:
-        for place in range(6):
-            (house, other)[place % 2].done(name=f"metric{place}")
-            assert wrong_in(house) == []
-    assert len(shown_of(house).entries) == 6
+    other = NoisyHouse(house.store, house.clock, "w2")
+    for place in range(6):
+        (house, other)[place % 2].done(name=f"metric{place}")
+        assert house.problems() == []
+    assert len(house.snapshot().entries) == 6
 
 
 def test_threads_that_publish_at_the_same_time_make_the_boards_of_all_of_them() -> None:
     plain = memory_store()
     store = replace(plain, public=Grouping(plain.public), private=Grouping(plain.private))
-    with noisy_house(store=store) as house:
-        ids = [house.send(name=f"metric{place}") for place in range(6)]
-        for submission_id in ids:
-            house.claim(submission_id)
-        with ThreadPoolExecutor(len(ids)) as threads:
-            list(threads.map(house.finish, ids))
-        assert wrong_in(house) == []
-        assert house.shown() == set(ids)
-        built_from = shown_of(house).built_from
+    house = NoisyHouse(store)
+    ids = [house.send(name=f"metric{place}") for place in range(6)]
+    for submission_id in ids:
+        house.claim(submission_id)
+    with ThreadPoolExecutor(len(ids)) as threads:
+        list(threads.map(house.finish, ids))
+    assert house.problems() == []
+    assert house.shown() == set(ids)
+    built_from = house.snapshot().built_from
     assert built_from
     assert int(built_from) < int(plain.public.head()), "a version there was"
 
@@ -120,7 +117,7 @@ def test_only_boards_whose_runs_changed_are_ranked(house: House, ranked: list[st
     told = {**CARDS, "open": CARDS["open"].model_copy(update={"summary": "Told better."})}
     Publisher(house.store, told).publish_cards(house.clock())
     assert ranked == [], "another word of a card needs no new ranks"
-    board = shown_of(house).boards["open"]
+    board = house.snapshot().boards["open"]
     assert (board.card.summary, bool(board.cells)) == ("Told better.", True)
 
 
@@ -144,7 +141,7 @@ def test_draws_on_this_machines_disk_are_not_read_again(house: House, tmp_path: 
     house.publisher = Publisher(replace(house.store, cache=tmp_path), CARDS)
     left = but(house, filled(house, 4)[0])[1:]
     store, public, private = counted(house.store)
-    at = shown_of(house).built_at
+    at = house.snapshot().built_at
     warm = Publisher(replace(store, cache=tmp_path), CARDS).snapshot_files(at, left)
     assert public.below("results/") == private.below("results/") == []
 
@@ -159,7 +156,7 @@ def test_draws_on_this_machines_disk_are_not_read_again(house: House, tmp_path: 
 def test_a_cache_without_room_in_memory_gives_the_same_boards(house: House) -> None:
     shown = but(house, filled(house, 4)[1])
     made = [
-        Update(house.store, CARDS, DrawsCache(house.store, in_memory=size), shown_of(house))
+        Update(house.store, CARDS, DrawsCache(house.store, in_memory=size), house.snapshot())
         for size in (0, 1 << 30)
     ]
     assert differences(*(one.snapshot(shown, house.clock(), "") for one in made)) == ()
@@ -176,7 +173,7 @@ def test_draws_that_are_not_there_yet_are_looked_for_again(house: House, tmp_pat
     assert list((tmp_path / "draws").glob("*")) == []
     transact(public, lambda: files, "found again")
     house.acts.hide(gone, OLGA, "It looks odd to me.")
-    assert wrong_in(house) == []
+    assert house.problems() == []
 
 
 # Tests of pairs
@@ -195,12 +192,12 @@ def test_a_new_entry_alone_is_tested(house: House, monkeypatch: pytest.MonkeyPat
     house.done(name="newcomer", **ON_OPEN)
     assert made == [5]
     monkeypatch.undo()
-    assert wrong_in(house) == []
+    assert house.problems() == []
 
 
 def test_the_tests_of_pairs_are_published_and_are_those_made_from_nothing(house: House) -> None:
     filled(house, 4, **ON_OPEN)
-    ids = [*shown_of(house).entries]
+    ids = [*house.snapshot().entries]
     kept = pairs.read_pairs(house.store.public, "open", CARDS["open"].revision, ids)
     fresh = Update(house.store, CARDS, DrawsCache(house.store))
     shown = [status for status in house.ledger.statuses() if status.on_boards]
@@ -217,7 +214,7 @@ def test_the_tests_of_pairs_are_published_and_are_those_made_from_nothing(house:
 def test_tests_of_another_result_of_the_same_entry_are_not_taken_over(house: House) -> None:
     first, _ = filled(house, 2, **ON_OPEN)
     again(house, first)
-    assert wrong_in(house) == []
+    assert house.problems() == []
     kept = pairs.read_pairs(house.store.public, "open", CARDS["open"].revision, [])
     assert kept is not None
     assert kept.entry_ids == ()
@@ -230,12 +227,12 @@ def test_a_broken_file_of_tests_is_made_again_till_none_is_needed(
     ids, path = filled(house, 2, **ON_OPEN), pairs.pairs_path("open")
     transact(house.store.public, lambda: {path: content}, "spoilt")
     ids.append(house.done(name="three", **ON_OPEN))
-    assert wrong_in(house) == []
+    assert house.problems() == []
     assert house.store.public.read(path) != content
     for name in ids:
         house.acts.withdraw(name, ADA)
     assert not house.store.public.has(path)
-    assert wrong_in(house) == []
+    assert house.problems() == []
 
 
 # What was there before
@@ -243,16 +240,16 @@ def test_a_broken_file_of_tests_is_made_again_till_none_is_needed(
 
 def test_a_result_published_again_for_one_benchmark_keeps_those_of_the_others(house: House) -> None:
     both = house.done(name="one")
-    before = shown_of(house).boards["closed"].cells
+    before = house.snapshot().boards["closed"].cells
     partly = house.ledger.whole(both).model_copy(update=ON_OPEN)
     house.acts.rerun(both, OLGA, "One of the two was changed.")
     house.claim(both)
     with mock.patch.object(house.ledger, "whole", return_value=partly):
         house.finish(both)
-    after = shown_of(house)
+    after = house.snapshot()
     assert [c.value for c in after.boards["closed"].cells] == [c.value for c in before]
     assert set(after.entries[f"{both}/one"].isolation) == {"open", "closed"}
-    assert wrong_in(house) == []
+    assert house.problems() == []
 
 
 @pytest.mark.parametrize("old", [True, False], ids=["the form before", "an older one put back"])
@@ -260,22 +257,22 @@ def test_a_snapshot_of_another_form_or_state_is_built_again(house: House, old: b
     house.done(name="one")
     stale = house.store.public.read(PATH)
     house.done(BOB, "two")
-    right = shown_of(house)
+    right = house.snapshot()
     form = b'{"schema_version": 1, "built_at": "2026-01-01T00:00:00Z", "entries": {}, "boards": {}}'
     changes = {OLD_PATH: form, PATH: None} if old else {PATH: stale}
     transact(house.store.public, lambda: changes, "as another version left it")
-    assert set(shown_of(house).boards) == (set() if old else set(CARDS))
+    assert set(house.snapshot().boards) == (set() if old else set(CARDS))
     Publisher(house.store, CARDS).publish_cards(house.clock())
     assert house.store.public.list("snapshot") == (PATH,)
-    assert differences(shown_of(house), right) == ()
-    assert wrong_in(house) == []
+    assert differences(house.snapshot(), right) == ()
+    assert house.problems() == []
 
 
 def test_a_new_revision_empties_its_board_and_leaves_the_others(house: House) -> None:
     house.done(name="one")
     moved = {**CARDS, "open": CARDS["open"].model_copy(update={"revision": "next"})}
     Publisher(house.store, moved).publish_cards(house.clock())
-    shown = shown_of(house)
+    shown = house.snapshot()
     assert {name: len(board.cells) for name, board in shown.boards.items()} == {
         "open": 0,
         "closed": 1,

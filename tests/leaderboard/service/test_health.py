@@ -25,6 +25,7 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from leaderboard.store.live.interface import Heartbeat, MemoryLive
 from tests.kit.governed import OLGA, T0, House
+from tests.kit.records import a_pulse
 from tests.kit.store import memory_store
 from tests.leaderboard.web.failing_store import Switch, failing
 
@@ -39,8 +40,7 @@ def beat(
     house: House, worker: str = "w1", *, ago_s: float = 0.0, isolation_ok: bool = True
 ) -> None:
     at = house.clock() - timedelta(seconds=ago_s)
-    told = Heartbeat(worker=worker, at=at, isolation_ok=isolation_ok, isolation="x", rate_per_s=2.5)
-    house.store.live.beat(told)
+    house.store.live.beat(a_pulse(worker, at, isolation_ok=isolation_ok, rate_per_s=2.5))
 
 
 def seen(house: House, *, later: timedelta = timedelta(0), disk: DiskSpace = ROOMY) -> Health:

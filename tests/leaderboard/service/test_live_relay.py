@@ -36,7 +36,8 @@ from leaderboard.store.live.wire import (
     checked_secret,
 )
 from tests.kit.processes import free_port
-from tests.leaderboard.service.serving import serving
+from tests.kit.records import a_pulse
+from tests.kit.serving import serving
 
 SECRET = "a-secret-of-the-house"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -62,10 +63,11 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def pulse(worker: str = "w1", **more: object) -> Heartbeat:
-    wrong = NOON - timedelta(hours=1)  # by the worker's own clock
-    known = {"worker": worker, "at": wrong, "isolation_ok": True, "isolation": "x"}
-    return Heartbeat.model_validate({**known, **more})
+def pulse(
+    worker: str = "w1", at: datetime = NOON - timedelta(hours=1), **more: object
+) -> Heartbeat:
+    """A heartbeat with the time of the worker's own clock, which is wrong."""
+    return a_pulse(worker, at, **more)
 
 
 def wait(until: Callable[[], object]) -> None:
@@ -358,18 +360,18 @@ def test_a_store_that_fails_is_said_and_tried_again(tmp_path: Path) -> None:
 def test_several_tellers_do_not_disturb_each_other(app: str, memory: MemoryLive) -> None:
     def work(name: str) -> None:
         worker = RelayLive(app, SECRET, every_s=0.02)
-        for number in range(60):
+        for number in range(15):
             worker.set_log(f"metric-{name}", f"{number}\n")
             worker.beat(pulse(name, done=number))
             time.sleep(0.01)
 
     def has_last(name: str) -> bool:
-        return memory.log_end(f"metric-{name}") == "59\n"
+        return memory.log_end(f"metric-{name}") == "14\n"
 
     names = [f"w{n}" for n in range(6)]
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(work, names))
-    wait(lambda: {(p.worker, p.done) for p in memory.pulses()} == {(name, 59) for name in names})
+    wait(lambda: {(p.worker, p.done) for p in memory.pulses()} == {(name, 14) for name in names})
     for name in names:
         wait(partial(has_last, name))
 
@@ -379,12 +381,12 @@ def test_what_waits_to_be_told_is_bounded_and_goes_in_messages_the_app_takes(
 ) -> None:
     port = free_port()
     worker = RelayLive(f"http://127.0.0.1:{port}", SECRET, every_s=0.02)
-    for number in range(200):
+    for number in range(100):
         worker.set_log(f"metric-{number:04d}", "x\x01" * SAID_BYTES)
         worker.beat(pulse(f"w{number}", isolation="\x01" * 10_000, last_line="\x01" * 10_000))
     with serving(routes(memory, SECRET, lambda: NOON), port):
-        wait(lambda: memory.log_end("metric-0199") and len(memory.pulses()) >= MOST_PULSES)
-    told_of = [n for n in range(200) if memory.log_end(f"metric-{n:04d}")]
-    assert set(told_of) >= set(range(200 - MOST_LOGS, 200))
+        wait(lambda: memory.log_end("metric-0099") and len(memory.pulses()) >= MOST_PULSES)
+    told_of = [n for n in range(100) if memory.log_end(f"metric-{n:04d}")]
+    assert set(told_of) >= set(range(100 - MOST_LOGS, 100))
     assert len(told_of) <= MOST_LOGS + 1  # What was under way when the app did not answer.
     assert MOST_PULSES <= len(memory.pulses()) <= 2 * MOST_PULSES

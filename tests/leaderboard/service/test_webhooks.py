@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.client import httpx
 from leaderboard.service.webhooks import HEADER, MOST_BYTES, Webhook, routes, webhook_from
-from tests.leaderboard.service.serving import serving
+from tests.kit.serving import serving
 
 SECRET = "a-secret-that-is-long-enough"
 OURS = ("my-org/assay-requests", "my-org/assay-results")

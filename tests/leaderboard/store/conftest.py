@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ from leaderboard.store.hub.repository import HubRepository
 from tests.kit.hub.server import HubServer
 from tests.kit.hub_store import NAME, created
 from tests.kit.processes import running
-from tests.leaderboard.store.hub_killing import Dies, dying_writers
+from tests.leaderboard.store.dying import Dying, dying_writers
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
     with running(command, cwd=root, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         lines = [server.stdout.readline().strip().removeprefix("export ") for _ in range(2)]
-        told = dict(line.split("=", 1) for line in lines)
-        endpoint, token = told["HF_ENDPOINT"], told["HF_TOKEN"]
+        variables = dict(line.split("=", 1) for line in lines)
+        endpoint, token = variables["HF_ENDPOINT"], variables["HF_TOKEN"]
         parts = HubParts(NAME, tmp_path / "apart", endpoint=endpoint, token=token)
         list(create(parts))
         yield parts
@@ -53,8 +53,19 @@ def no_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_http, "time", SimpleNamespace(sleep=lambda seconds: None))
 
 
+@pytest.fixture(scope="session")
+def dying() -> Iterator[Dying]:
+    """What starts writers that are killed at one of their steps."""
+    with dying_writers() as start:
+        yield start
+
+
 @pytest.fixture
-def dies(hub: HubServer, tmp_path: Path) -> Iterator[Dies]:
-    """What tells how a writer ended that was killed before one of its requests."""
-    with dying_writers(hub, tmp_path) as asked:
-        yield asked
+def dies(hub: HubServer, tmp_path: Path, dying: Dying) -> Callable[[str, int], int]:
+    """How somebody ends who acts on the store on the Hub and is killed before one request."""
+
+    def ended(what: str, last: int) -> int:
+        folder = tmp_path / f"dying-{last}"
+        return dying("dying_hub_writer", last, what, folder, hub.endpoint, hub.token)
+
+    return ended

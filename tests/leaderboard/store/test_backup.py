@@ -20,21 +20,31 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Repository, Store
 from tests.kit.hub.server import HubServer
-from tests.kit.hub_store import NAME, contents, created, put
+from tests.kit.hub_store import NAME, created
 from tests.kit.refusals import refused
-from tests.kit.store import memory_store
+from tests.kit.store import contents, memory_store, put
 
 Member = tuple[tarfile.TarInfo, bytes]
 Change = Callable[[list[Member]], list[Member]]
 
 
-@pytest.fixture
-def filled() -> Store:
+def store_with(results: int) -> Store:
     store = memory_store()
-    results = {f"results/{n}/ä b.parquet": b"PAR1" * n for n in range(230)}
-    put(store.public, {**results, "queue.json": b"q", "results/1/a.json": b"{}"})
+    files = {f"results/{n}/ä b.parquet": b"PAR1" * n for n in range(results)}
+    put(store.public, {**files, "queue.json": b"q", "results/1/a.json": b"{}"})
     put(store.private, {"uploads/1.zip": bytes(3_000_000)})
     return store
+
+
+@pytest.fixture
+def filled() -> Store:
+    """A store of more files than go into one commit of a copy."""
+    return store_with(230)
+
+
+@pytest.fixture
+def small() -> Store:
+    return store_with(9)
 
 
 def whole(store: Store) -> list[dict[str, bytes]]:
@@ -69,9 +79,9 @@ def test_a_copy_that_was_stopped_sends_only_the_rest(tmp_path: Path, filled: Sto
     assert whole(target) == whole(filled)
 
 
-def test_a_store_written_to_while_it_is_copied_is_no_copy(tmp_path: Path, filled: Store) -> None:
-    next(going := copy_store(filled, memory_store(), tmp_path))
-    put(filled.public, {"new": b"1"})
+def test_a_store_written_to_while_it_is_copied_is_no_copy(tmp_path: Path, small: Store) -> None:
+    next(going := copy_store(small, memory_store(), tmp_path))
+    put(small.public, {"new": b"1"})
     with refused("source_changed", kind=TransientError):
         list(going)
 
@@ -79,17 +89,17 @@ def test_a_store_written_to_while_it_is_copied_is_no_copy(tmp_path: Path, filled
 @pytest.mark.parametrize("backed_up", [False, True])
 @pytest.mark.parametrize("side", ["public", "private"])
 def test_another_store_is_left_alone(
-    tmp_path: Path, filled: Store, side: str, backed_up: bool
+    tmp_path: Path, small: Store, side: str, backed_up: bool
 ) -> None:
     target = memory_store()
     put(getattr(target, side), {"mine": b"1"})
     before = whole(target)
     with refused("target_not_empty", "'mine'"):
         if backed_up:
-            made(filled, tmp_path / "b.tar")
+            made(small, tmp_path / "b.tar")
             put_back(tmp_path / "b.tar", target, tmp_path)
         else:
-            list(copy_store(filled, target, tmp_path))
+            list(copy_store(small, target, tmp_path))
     assert whole(target)[side == "private"] == before[side == "private"]
     assert not backed_up or whole(target) == before  # Neither side was written to.
 
@@ -107,35 +117,35 @@ def put_back(backup: Path, target: Store, scratch: Path) -> list[str]:
 
 
 @pytest.fixture
-def backup(tmp_path: Path, filled: Store) -> Path:
-    (said,) = made(filled, tmp_path / "b.tar")
-    assert all(word in said for word in ("233 files", "3.6 MB", "private"))
+def backup(tmp_path: Path, small: Store) -> Path:
+    (line,) = made(small, tmp_path / "b.tar")
+    assert all(word in line for word in ("12 files", "3.0 MB", "private"))
     return tmp_path / "b.tar"
 
 
 def test_a_backup_is_for_its_owner_alone_and_lone(
-    tmp_path: Path, filled: Store, backup: Path
+    tmp_path: Path, small: Store, backup: Path
 ) -> None:
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [backup]
     before = backup.read_bytes()
     with refused("file_exists"):
-        made(filled, backup)
+        made(small, backup)
     assert backup.read_bytes() == before
     with refused("store_failed", kind=TransientError):
-        made(filled, tmp_path / ("n" * 300))
+        made(small, tmp_path / ("n" * 300))
 
 
 @pytest.mark.slow
 def test_a_store_on_the_hub_is_backed_up(
-    hub: HubServer, tmp_path: Path, filled: Store, backup: Path
+    hub: HubServer, tmp_path: Path, small: Store, backup: Path
 ) -> None:
     created(hub, tmp_path / "made")
     there = hub_store(NAME, tmp_path / "cache", endpoint=hub.endpoint, token=hub.token)
     put_back(backup, there, tmp_path)
     made(there, tmp_path / "again.tar")
     with opened_backup(tmp_path / "again.tar") as (manifest, kept):
-        assert whole(kept) == whole(filled)
+        assert whole(kept) == whole(small)
         assert manifest.store == "hub:lab/assay"
         assert manifest.public.version == there.public.head()
 
@@ -163,17 +173,17 @@ def changing(store: Store, times: int) -> Store:
     return replace(store, public=public)
 
 
-def test_a_store_in_use_is_backed_up_as_it_was_at_one_moment(tmp_path: Path, filled: Store) -> None:
-    said = made(changing(filled, 2), tmp_path / "b.tar")
+def test_a_store_in_use_is_backed_up_as_it_was_at_one_moment(tmp_path: Path, small: Store) -> None:
+    said = made(changing(small, 2), tmp_path / "b.tar")
     assert said[0].startswith("Pass 1:")
     with opened_backup(tmp_path / "b.tar") as (_, kept):
-        assert whole(kept) == whole(filled)
+        assert whole(kept) == whole(small)
         assert "results/7/ä b.parquet" not in kept.public.list()
 
 
-def test_a_store_that_never_rests_leaves_nothing(tmp_path: Path, filled: Store) -> None:
+def test_a_store_that_never_rests_leaves_nothing(tmp_path: Path, small: Store) -> None:
     with refused("store_busy", kind=TransientError):
-        made(changing(filled, 10_000), tmp_path / "b.tar")
+        made(changing(small, 10_000), tmp_path / "b.tar")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -264,8 +274,9 @@ def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_restore_that_was_stopped_goes_on(tmp_path: Path, filled: Store, backup: Path) -> None:
-    target = memory_store()
+def test_a_restore_that_was_stopped_goes_on(tmp_path: Path, filled: Store) -> None:
+    target, backup = memory_store(), tmp_path / "b.tar"
+    made(filled, backup)
     with opened_backup(backup) as (_, kept):
         next(stopped := copy_store(kept, target, tmp_path, anew=False))
         del stopped

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 import pickle
-import random
 import threading
-import time
 from bisect import bisect_left
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from benchmarks.errors import TransientError
 from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import ConflictError, Store, transact
-from tests.kit.hub.server import HubServer, running_hub
-from tests.kit.hub_store import NAME, PRIVATE, created, parts_of, put
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, PRIVATE, parts_of
 from tests.kit.refusals import refused
+from tests.kit.store import put
 
 
 class Seconds:
@@ -44,11 +47,14 @@ class Seconds:
 
 
 def a_budget(
-    per_hour: int = 100, burst: int = 20, longest_wait_s: float = math.inf
+    per_hour: int = 100,
+    burst: int = 20,
+    longest_wait_s: float = math.inf,
+    sleep: Callable[[float], object] | None = None,
 ) -> tuple[CommitBudget, Seconds]:
     seconds = Seconds()
-    made = CommitBudget(per_hour, burst, seconds, seconds.sleep, longest_wait_s=longest_wait_s)
-    return made, seconds
+    budget = CommitBudget(per_hour, burst, seconds, sleep or seconds.sleep, longest_wait_s)
+    return budget, seconds
 
 
 def spent(budget: CommitBudget, seconds: Seconds, commits: int) -> list[float]:
@@ -76,50 +82,92 @@ def test_a_few_commits_go_at_once_and_the_rest_evenly() -> None:
     assert gaps == pytest.approx([45.0] * 280, abs=0.01)
 
 
-def test_no_hour_has_more_commits_than_the_budget_whenever_they_are_wanted() -> None:
-    for seed in range(20):
-        choice = random.Random(seed)
-        per_hour = choice.choice([1, 5, 30, 100])
-        budget, seconds = a_budget(per_hour, choice.randint(1, per_hour))
-        times: list[float] = []
-        for _ in range(5 * per_hour):
-            seconds.now += choice.choice([0.0, 0.0, 1.0, 40.0, 600.0]) * choice.random()
-            times += spent(budget, seconds, 1)
-        assert most_in_an_hour(times) <= per_hour
-
-
 def test_what_was_refused_is_waited_for_and_no_burst_follows() -> None:
     budget, seconds = a_budget()
     budget.penalise(90.0)
     assert spent(budget, seconds, 3) == pytest.approx([90.0, 135.0, 180.0], abs=0.01)
 
 
-def test_no_pause_that_is_asked_for_is_longer_than_the_hub_counts_back() -> None:
-    budget, seconds = a_budget()
-    budget.penalise(10**9)
-    assert spent(budget, seconds, 1) == [HOUR_S]
+class Budgets(RuleBasedStateMachine):
+    """Processes of a machine that count in one file, or one that counts by itself."""
+
+    @initialize(per_hour=st.sampled_from([1, 3, 10, 100]), data=st.data(), shared=st.booleans())
+    def open(self, per_hour: int, data: st.DataObject, shared: bool) -> None:
+        self.folder = TemporaryDirectory()
+        self.seconds, self.per_hour = Seconds(), per_hour
+        self.burst = data.draw(st.integers(1, per_hour))
+        file = Path(self.folder.name) / "new" / "commits.json" if shared else None
+        clock = (lambda: self.seconds.now), self.seconds.sleep
+        self.budgets = [
+            CommitBudget(per_hour, self.burst, *clock, math.inf, file=file)
+            for _ in range(2 if shared else 1)
+        ]
+        self.paid = [0] * len(self.budgets)
+        self.counted: list[float] = []
+        self.not_before = 0.0
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+    def count(self, act: Callable[[], None], soonest: float) -> None:
+        """An act that counts one commit, as soon as the budget has room for it."""
+        before = self.seconds.now
+        act()
+        assert self.seconds.now - before == pytest.approx(soonest, abs=0.01)
+        assert self.seconds.now >= self.not_before
+        self.counted.append(self.seconds.now)
+
+    @rule(which=st.integers(0, 1))
+    def spend(self, which: int) -> None:
+        budget = self.budgets[which := which % len(self.budgets)]
+        if self.paid[which]:
+            self.paid[which] -= 1
+            budget.spend()
+        else:
+            self.count(budget.spend, budget.delay())
+
+    @rule(which=st.integers(0, 1), commits=st.integers(1, 2))
+    def pay(self, which: int, commits: int) -> None:
+        budget = self.budgets[which := which % len(self.budgets)]
+        for _ in range(commits - self.paid[which]):
+            self.paid[which] += 1
+            self.count(partial(budget.pay, self.paid[which]), budget.delay(self.paid[which]))
+        budget.pay(commits)
+
+    @rule(which=st.integers(0, 1), commits=st.integers(1, 4))
+    def get_ready(self, which: int, commits: int) -> None:
+        budget = self.budgets[which % len(self.budgets)]
+        before, soonest = self.seconds.now, budget.delay(commits)
+        budget.ready(commits)
+        assert self.seconds.now - before >= soonest - 0.01
+        assert budget.delay(commits) == 0.0
+
+    @rule(which=st.integers(0, 1), seconds=st.sampled_from([1.0, 90.0, 2000.0, 1e9]))
+    def penalise(self, which: int, seconds: float) -> None:
+        self.budgets[which := which % len(self.budgets)].penalise(seconds)
+        self.paid[which] = 0
+        self.not_before = max(self.not_before, self.seconds.now + min(seconds, HOUR_S))
+
+    @rule(seconds=st.sampled_from([0.5, 30.0, 600.0, HOUR_S]))
+    def rest(self, seconds: float) -> None:
+        self.seconds.now += seconds
+
+    @invariant()
+    def no_hour_has_more_commits_than_the_budget(self) -> None:
+        if self.counted:
+            assert most_in_an_hour(self.counted) <= self.per_hour
+
+    @invariant()
+    def all_know_how_many_are_left_and_nobody_waits_for_more_than_an_hour(self) -> None:
+        now = self.seconds.now
+        left = self.per_hour - sum(at > now - HOUR_S for at in self.counted)
+        for budget in self.budgets:
+            assert budget.left() == left
+            assert budget.delay() <= HOUR_S + 0.01
 
 
-def test_what_is_left_is_what_this_hour_did_not_use() -> None:
-    budget, seconds = a_budget()
-    assert budget.left() == 100
-    spent(budget, seconds, 30)
-    assert budget.left() == 70
-    seconds.now += HOUR_S
-    assert budget.left() == 100
-    before = seconds.now
-    assert spent(budget, seconds, 20) == [before] * 20  # after a rest, a few at once again
-
-
-def test_whoever_only_asks_uses_nothing() -> None:
-    budget, seconds = a_budget(per_hour=2, burst=1)
-    budget.ready()
-    assert budget.delay() == 0.0
-    budget.spend()
-    assert budget.delay() == pytest.approx(HOUR_S)
-    budget.ready()
-    assert seconds.now == pytest.approx(HOUR_S, abs=0.01)
-    assert (budget.delay(), budget.left()) == (0.0, 2)
+Budgets.TestCase.settings = settings(max_examples=20, stateful_step_count=20)
+TestBudgets = Budgets.TestCase
 
 
 def test_several_commits_that_belong_together_are_waited_for_together() -> None:
@@ -144,18 +192,6 @@ def shared(file: Path, seconds: Seconds) -> CommitBudget:
     return CommitBudget(10, 2, lambda: seconds.now, seconds.sleep, math.inf, file=file)
 
 
-def test_processes_of_a_machine_count_in_one_file(tmp_path: Path) -> None:
-    seconds, file = Seconds(), tmp_path / "new" / "commits.json"
-    one, two = shared(file, seconds), shared(file, seconds)
-    times = [time for _ in range(15) for each in (one, two) for time in spent(each, seconds, 1)]
-    assert 9 <= most_in_an_hour(times) <= 10
-    assert one.left() == two.left() == shared(file, seconds).left()
-    one.penalise(1000.0)
-    assert two.delay() == pytest.approx(1000.0)
-    two.pay(2)
-    assert one.left() == two.left()
-
-
 @pytest.mark.parametrize("content", ["", "[", "{}", "[[1], 2]"])
 def test_a_count_of_which_a_crash_left_half_says_nothing(tmp_path: Path, content: str) -> None:
     file = tmp_path / "commits.json"
@@ -175,19 +211,18 @@ def test_a_clock_that_is_set_back_keeps_nobody_waiting_for_more_than_an_hour(
     assert shared(file, seconds).delay() <= HOUR_S
 
 
+def store_of(hub: HubServer, folder: Path, patch: pytest.MonkeyPatch, commits: int) -> Store:
+    patch.setenv("ASSAY_COMMITS_PER_HOUR", str(commits))
+    return hub_store(NAME, folder / "used", endpoint=hub.endpoint, token=hub.token)
+
+
 def test_stores_opened_in_one_folder_share_their_commits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, parts: HubParts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_COMMITS_PER_HOUR", "10")
-    with running_hub() as hub:
-        created(hub, tmp_path / "made")
-        one, two = (
-            hub_store(NAME, tmp_path / "here", endpoint=hub.endpoint, token=hub.token)
-            for _ in range(2)
-        )
-        put(one.public, {"queue.json": b"1"})
-        assert one.commits_left is not None and two.commits_left is not None
-        assert one.commits_left() == two.commits_left() == 9
+    one, two = (store_of(hub, tmp_path, monkeypatch, 10) for _ in range(2))
+    put(one.public, {"queue.json": b"1"})
+    assert one.commits_left is not None and two.commits_left is not None
+    assert one.commits_left() == two.commits_left() == 9
 
 
 @pytest.mark.parametrize(("per_hour", "burst"), [(0, 0), (10, 0), (10, 11)])
@@ -224,22 +259,15 @@ def test_who_would_wait_for_long_is_told_until_when_instead(how: str) -> None:
 
 
 def test_several_short_waits_do_not_make_a_long_one() -> None:
-    budget, seconds = a_budget(longest_wait_s=300.0)
-
     def overtaken(pause: float) -> None:
         seconds.sleep(pause)
         budget.penalise(200.0)
 
-    budget._sleep = overtaken
+    budget, seconds = a_budget(longest_wait_s=300.0, sleep=overtaken)
     budget.penalise(200.0)
     with refused("commits_used_up"):
         budget.spend()
     assert seconds.slept == [200.0]
-
-
-def store_of(hub: HubServer, folder: Path, patch: pytest.MonkeyPatch, commits: int) -> Store:
-    patch.setenv("ASSAY_COMMITS_PER_HOUR", str(commits))
-    return hub_store(NAME, folder / "used", endpoint=hub.endpoint, token=hub.token)
 
 
 def test_whoever_waits_for_a_commit_is_let_go_where_the_process_is_to_end(
@@ -252,8 +280,7 @@ def test_whoever_waits_for_a_commit_is_let_go_where_the_process_is_to_end(
     with ThreadPoolExecutor(3) as pool:
         late = partial(transact, store.private, lambda: {"late": b"1"}, "m")
         waiting = [pool.submit(late) for _ in range(3)]
-        time.sleep(0.2)
-        assert not any(each.done() for each in waiting)
+        assert not wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED).done
         store.wait_no_more()
         for each in waiting:
             with refused("commits_used_up", kind=TransientError):
@@ -293,68 +320,43 @@ def test_a_commit_without_budget_is_not_made(
     assert private.fresh_head() == made
 
 
-# Several commits paid for together
-
-
-def test_what_was_paid_for_and_not_made_is_used_by_the_next_commit() -> None:
-    budget, seconds = a_budget()
-    budget.pay(3)
-    assert budget.left() == 97
-    budget.spend()
-    budget.pay(3)
-    assert budget.left() == 96
-    spent(budget, seconds, 19)
-    assert (budget.left(), seconds.now) == (80, 0.0)
-    assert budget.delay() == pytest.approx(45.0)
-
-
-def test_after_a_refusal_what_was_paid_for_is_worth_nothing() -> None:
-    budget, seconds = a_budget()
-    budget.pay(2)
-    assert budget.delay(2) == 0.0
-    budget.penalise(60)
-    assert spent(budget, seconds, 1) == [60.0]
-
-
 def test_who_needs_three_commits_is_not_overtaken_for_ever_by_those_who_need_one() -> None:
     arrived, on = threading.Event(), threading.Event()
-    budget, seconds = a_budget(burst=3)
-    spent(budget, seconds, 3)
 
     def rest(pause: float) -> None:
         arrived.set()
         assert on.wait(60)
         seconds.sleep(pause)
 
-    budget._sleep = rest
+    budget, seconds = a_budget(burst=3, sleep=rest)
+    spent(budget, seconds, 3)
     with ThreadPoolExecutor(2) as pool:
         three = pool.submit(budget.ready, 3)
         assert arrived.wait(60)
         one = pool.submit(budget.ready, 1)
-        assert not wait({one}, timeout=0.2).done
+        assert not wait({one}, timeout=0.1).done
         on.set()
         assert three.result(60) is one.result(60) is None
     assert len(seconds.slept) == 1  # the other found its place when its turn came
 
 
-def test_three_commits_are_paid_for_in_advance(
+def test_a_commit_of_two_repositories_is_paid_for_before_the_first_is_made(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
-    made: list[int] = []
-
-    class Noting(CommitBudget):
-        def _take(self, paid: int = 0) -> float:
-            made.append(hub.tally.commits())
-            return super()._take(paid)
-
-    public = parts_of(hub, tmp_path, budget=Noting()).public
-    before = hub.tally.commits()
+    budget, seconds = a_budget(per_hour=10, burst=2, longest_wait_s=0.0)
+    public = parts_of(hub, tmp_path, budget=budget).public
     changes = {"queue.json": b"q", "results/a/b.json": b"{}", "snapshot.parquet": b"s"}
+    budget.spend()
+    before = hub.tally.commits()
+    with refused("commits_used_up"):
+        put(public, changes)
+    assert hub.tally.commits() == before
+    seconds.now += HOUR_S
     put(public, changes)
-    assert made == [before] * 2
+    assert (hub.tally.commits(), budget.left()) == (before + 2, 9), "one was paid for by then"
+    seconds.now += HOUR_S
     old = list(public.decisive.client.history(f"{NAME}-requests"))[1].sha
     with pytest.raises(ConflictError):
         public.commit(changes, parent=old, message="late")
-    assert made == [before] * 2 + [before + 2] * 2
     put(public, {"queue.json": b"2"})
-    assert len(made) == 4
+    assert (hub.tally.commits(), budget.left()) == (before + 3, 8), "that was paid for, too"

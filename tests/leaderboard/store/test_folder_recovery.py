@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import multiprocessing
 import os
-import signal
 import threading
-import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -18,18 +16,17 @@ from benchmarks.sources.output import DRAFT, replace_durably
 from leaderboard.store import folder
 from leaderboard.store.folder import FolderRepository, folder_store
 from leaderboard.store.interface import NotFoundError, transact
-from tests.kit.hub_store import contents, put
 from tests.kit.refusals import refused
-
-OLD = {"one": b"old", "two": b"old"}
-NEW = {"one": b"new", "two": b"new"}
+from tests.kit.store import contents, put
+from tests.leaderboard.store.dying import DONE, KILLED, Dying
+from tests.leaderboard.store.dying_folder_writer import NEW, OLD
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> FolderRepository:
-    made = FolderRepository(tmp_path)
-    put(made, OLD)
-    return made
+    repository = FolderRepository(tmp_path)
+    put(repository, OLD)
+    return repository
 
 
 def on_disk(root: Path) -> dict[str, bytes]:
@@ -39,101 +36,93 @@ def on_disk(root: Path) -> dict[str, bytes]:
 # Killed
 
 
-def _die_at(root: Path, step: str) -> None:
-    """Commit two files and be killed at a named step, in a process of its own."""
-    repository = FolderRepository(root)
-
-    def die(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    if step == "before":
-        repository._write_journal = die  # type: ignore[method-assign, assignment]
-    elif step == "staged":
-        setattr(folder, "replace_durably", die)  # noqa: B010 (it exports no such name)
-    elif step == "after":
-        finish = repository._finish_journal
-        repository._finish_journal = (  # type: ignore[method-assign]
-            lambda: die() if repository._journal.exists() else finish()
-        )
-    else:
-        move: Callable[..., Path] = Path.replace
-
-        def move_one_then_die(self: Path, target: Path) -> Path:
-            moved = move(self, target)
-            if target.name == "one":
-                die()
-            return moved
-
-        Path.replace = move_one_then_die  # type: ignore[method-assign, assignment]
-    put(repository, NEW)
+def killed_when(dying: Dying, root: Path, holds: Callable[[], bool]) -> None:
+    """Kill a writer of `NEW` before the first change of a file before which this holds."""
+    for last in count(1):
+        put(FolderRepository(root), OLD)
+        assert dying("dying_folder_writer", last, root) == KILLED
+        if holds():
+            return
 
 
-def kill_at(root: Path, step: str) -> None:
-    """Be killed before a commit is staged or when it is, after its journal is written, or amid its moves."""
-    child = multiprocessing.get_context("spawn").Process(target=_die_at, args=(root, step))
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
-
-
-@pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize("step", ["before", "staged", "after", "amid"])
-def test_a_killed_commit_is_whole_or_absent_when_reopened(tmp_path: Path, step: str) -> None:
-    kill_at(tmp_path, step)
-    expected, head = (OLD, "1") if step in {"before", "staged"} else (NEW, "2")
-    opened = FolderRepository(tmp_path)
-    assert (on_disk(tmp_path), contents(opened), opened.head()) == (expected, expected, head)
-    put(opened, {"one": b"later"})
-    assert opened.read("one") == b"later"
-    assert sorted(p.name for p in (tmp_path / ".commits").iterdir()) == ["lock", "version"]
+def test_killed_before_any_change_of_a_file_a_commit_is_whole_or_absent_when_reopened(
+    tmp_path: Path, dying: Dying
+) -> None:
+    whole: list[bool] = []
+    for last in count(1):
+        root = tmp_path / str(last)
+        put(FolderRepository(root), OLD)
+        ended = dying("dying_folder_writer", last, root)
+        opened = FolderRepository(root)
+        assert on_disk(root) == contents(opened)
+        assert (contents(opened), opened.head()) in ((OLD, "1"), (NEW, "2"))
+        whole.append(opened.head() == "2")
+        put(opened, {"one": b"later"})
+        assert opened.read("one") == b"later"
+        assert sorted(p.name for p in (root / ".commits").iterdir()) == ["lock", "version"]
+        if ended == DONE:
+            break
+        assert ended == KILLED
+    assert whole == sorted(whole), "once it is decided, it is decided"
+    assert {*whole[:-1]} == {False, True}, "some were killed before that and some after it"
 
 
 @pytest.mark.parametrize("ask", [lambda r: r.read("two"), lambda r: r.list(), lambda r: r.head()])
 def test_whoever_reads_finishes_a_killed_commit_of_another(
-    tmp_path: Path, repository: FolderRepository, ask: Callable[[FolderRepository], object]
+    tmp_path: Path,
+    repository: FolderRepository,
+    dying: Dying,
+    ask: Callable[[FolderRepository], object],
 ) -> None:
-    kill_at(tmp_path, "amid")
+    half = {**OLD, "one": NEW["one"]}
+    killed_when(dying, tmp_path, lambda: on_disk(tmp_path) == half)
     ask(repository)
     assert on_disk(tmp_path) == NEW
 
 
-def test_a_reader_waits_for_a_commit(tmp_path: Path, repository: FolderRepository) -> None:
-    writer, seen = FolderRepository(tmp_path), list[bytes]()
-    thread = threading.Thread(target=lambda: seen.append(repository.read("two")))
-    with writer._locked():
-        writer._write_journal(NEW, "2", "m")
-        thread.start()
-        time.sleep(0.2)
-        assert seen == []
-        writer.finish_interrupted()
-    thread.join(timeout=60)
+def test_a_reader_waits_for_a_commit(
+    tmp_path: Path, repository: FolderRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bytes] = []
+    reader = threading.Thread(target=lambda: seen.append(FolderRepository(tmp_path).read("two")))
+    move = Path.replace
+
+    def read_before_the_move(self: Path, target: Path) -> Path:
+        if target == tmp_path / "two":
+            reader.start()
+            reader.join(0.1)  # Long enough to read, where nothing keeps it waiting.
+            assert seen == []
+        return move(self, target)
+
+    monkeypatch.setattr(Path, "replace", read_before_the_move)
+    put(repository, NEW)
+    reader.join(60)
     assert seen == [b"new"]
 
 
-def test_a_listing_is_of_one_version(
-    tmp_path: Path, repository: FolderRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    walk, walks = repository._walk, []
+def test_a_listing_is_of_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository, scan, scanned = FolderRepository(tmp_path), os.scandir, list[str]()
+    put(repository, {"a/old": b"1", "b/old": b"1"})
 
-    def overtaken(prefix: str) -> tuple[str, ...]:
-        walks.append(prefix)
-        if len(walks) > 1:
-            return walk(prefix)
-        put(FolderRepository(tmp_path), {"one": None, "two": None, "b": b"2"})
-        return ("b", "two")  # What a walk finds that a commit overtakes.
+    def overtaken(path: str | Path | int) -> object:
+        if isinstance(path, str):  # as a walk through folders asks
+            scanned.append(path)
+            if len(scanned) == 3:  # The store and one of its two folders are read by now.
+                moved = {"a/old": None, "b/old": None, "a/new": b"2", "b/new": b"2"}
+                put(FolderRepository(tmp_path), moved)
+        return scan(path)
 
-    monkeypatch.setattr(repository, "_walk", overtaken)
-    assert repository.list() == ("b",)
+    monkeypatch.setattr(os, "scandir", overtaken)
+    assert repository.list() == ("a/new", "b/new")
 
 
 @pytest.mark.parametrize("side", ["public", "private"])
 def test_a_sweep_takes_what_the_killed_staged_though_no_commit_follows(
-    tmp_path: Path, side: str
+    tmp_path: Path, dying: Dying, side: str
 ) -> None:
     store, control = folder_store(tmp_path), tmp_path / side / ".commits"
     put(getattr(store, side), OLD)
-    kill_at(tmp_path / side, "staged")
-    assert list(control.glob("staged-*"))
+    killed_when(dying, tmp_path / side, lambda: any(control.glob("staged-*/1")))
     store.sweep()
     assert sorted(p.name for p in control.iterdir()) == ["lock", "version"]
     assert contents(getattr(store, side)) == OLD
@@ -184,12 +173,11 @@ def refusing(
 def test_a_lock_is_free_again_when_what_was_interrupted_cannot_be_finished(
     tmp_path: Path, repository: FolderRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with repository._locked():
-        repository._write_journal(NEW, "2", "m")
     with monkeypatch.context() as patch:
         refusing(patch, "replace", errno.ENOSPC, lambda path: "staged-" in str(path))
-        with refused("store_failed", os.strerror(errno.ENOSPC)):
-            repository.head()
+        for act in (lambda: put(repository, NEW), repository.head):
+            with refused("store_failed", os.strerror(errno.ENOSPC)):
+                act()
     seen: list[str] = []
     # Another thread: the one that holds a lock may take it again.
     thread = threading.Thread(target=lambda: seen.append(FolderRepository(tmp_path).head()))
@@ -203,9 +191,12 @@ def test_a_lock_is_free_again_when_what_was_interrupted_cannot_be_finished(
     [(errno.ENOSPC, "Free space"), (errno.EACCES, "Let this user"), (errno.EIO, "Check")],
 )
 def test_a_commit_that_the_disk_refuses_is_absent_and_says_what_to_do(
-    tmp_path: Path, repository: FolderRepository, monkeypatch: pytest.MonkeyPatch,
-    number: int, remedy: str
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    repository: FolderRepository,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    remedy: str,
+) -> None:
     with monkeypatch.context() as patch:
         refusing(patch, "open", number, lambda path: path.name == "1")
         with pytest.raises(TransientError, match=os.strerror(number)) as failed:
@@ -226,11 +217,10 @@ def test_half_a_commit_is_never_shown_while_the_disk_refuses_the_rest(
     def second(path: Path) -> bool:
         return path.parent.name != ".commits" and path.name == "1"
 
-    asks = (lambda: put(repository, NEW), lambda: repository.read("one"), repository.list,
-            repository.head)  # fmt: skip
+    put_new, read_one = (lambda: put(repository, NEW)), (lambda: repository.read("one"))
     with monkeypatch.context() as patch:
         refusing(patch, "replace", errno.EIO, second)
-        for ask in asks:
+        for ask in (put_new, read_one, repository.list, repository.head):
             with refused("store_failed"):
                 ask()
             assert (tmp_path / "one").read_bytes() == b"new"
@@ -240,14 +230,13 @@ def test_half_a_commit_is_never_shown_while_the_disk_refuses_the_rest(
 def test_a_transaction_whose_commit_was_decided_and_not_finished_is_not_made_twice(
     repository: FolderRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, failures = repository._finish_journal, iter([True])
-
-    def fail_once() -> None:
-        if repository._journal.exists() and next(failures, False):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        finish()
-
-    monkeypatch.setattr(repository, "_finish_journal", fail_once)
+    failures = iter([True])
+    refusing(
+        monkeypatch,
+        "replace",
+        errno.EIO,
+        lambda path: "staged-" in str(path) and next(failures, False),
+    )
     with refused("store_failed"):
         transact(repository, lambda: {"one": repository.read("one") + b"+"}, "add")
     assert repository.read("one") == b"old+"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,8 @@ from typing import Any
 
 import pytest
 from huggingface_hub import close_session
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from benchmarks.errors import TransientError
 from leaderboard.store.hub.budget import CommitBudget
@@ -23,8 +24,9 @@ from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.interface import NotFoundError, Repository, transact
 from tests.kit.hub.faults import Fault, Weather
 from tests.kit.hub.server import HubServer
-from tests.kit.hub_store import NAME, PRIVATE, created, parts_of, put
+from tests.kit.hub_store import NAME, NOWHERE, PRIVATE, created, parts_of
 from tests.kit.refusals import refused
+from tests.kit.store import put
 
 pytestmark = pytest.mark.usefixtures("no_rests")
 LARGE = bytes(range(256)) * 8000
@@ -32,12 +34,12 @@ LARGE = bytes(range(256)) * 8000
 
 @contextmanager
 def as_soon_as_met(fault: Fault, act: Callable[[], object]) -> Iterator[None]:
-    """Act in another thread once a request met the fault."""
+    """Act in another thread once a request met the fault, which waits until that is done."""
 
     def run() -> None:
-        while not fault.seen:
-            time.sleep(0.01)
+        assert fault.met.wait(60)
         act()
+        fault.released.set()
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -50,14 +52,20 @@ def as_soon_as_met(fault: Fault, act: Callable[[], object]) -> Iterator[None]:
 
 PAGE = "https://hub/datasets/lab/assay/commit/1"
 MISSHAPEN_COMMITS: list[Any] = [
-    {}, None, "x", [1], {"commitUrl": 5, "commitOid": "1"}, {"commitUrl": "x", "commitOid": "1"},
+    {},
+    None,
+    "x",
+    [1],
+    {"commitUrl": 5, "commitOid": "1"},
+    {"commitUrl": "x", "commitOid": "1"},
     {"commitUrl": PAGE, "commitOid": 5},
-]  # fmt: skip
+]
 NO_LISTINGS: list[Any] = [{}, None, {"error": "x"}, "x", [1], [None], [[]], [{}], ["x"]]
 MISSHAPEN_FILES: list[Any] = [
-    [{"type": "file", "path": "a/x"}], [{"type": "file", "path": 5, "oid": "1"}],
+    [{"type": "file", "path": "a/x"}],
+    [{"type": "file", "path": 5, "oid": "1"}],
     [{"type": "file", "path": "a/x", "oid": "1", "lfs": {}}],
-]  # fmt: skip
+]
 
 
 def instead(answer: object, **more: Any) -> dict[str, Any]:
@@ -65,47 +73,55 @@ def instead(answer: object, **more: Any) -> dict[str, Any]:
     return {"status": 200, "body": json.dumps(answer).encode(), "done": True, **more}
 
 
-@pytest.mark.parametrize("answer", MISSHAPEN_COMMITS, ids=json.dumps)
 def test_a_commit_whose_answer_is_of_another_shape_is_found_in_the_history(
-    hub: HubServer, private: HubRepository, answer: object
+    hub: HubServer, private: HubRepository, subtests: pytest.Subtests
 ) -> None:
-    before = hub.tally.commits(PRIVATE)
-    hub.spoil(f"{PRIVATE}/commit/", method="POST", **instead(answer))
-    assert put(private, {"a": b"1"}) == hub.repositories[PRIVATE].branches["main"]
-    assert (hub.tally.commits(PRIVATE), private.read("a")) == (before + 1, b"1")
+    for number, answer in enumerate(MISSHAPEN_COMMITS, 1):
+        with subtests.test(answer=answer):
+            before, content = hub.tally.commits(PRIVATE), b"%d" % number
+            hub.spoil(f"{PRIVATE}/commit/", method="POST", **instead(answer))
+            assert put(private, {"a": content}) == hub.repositories[PRIVATE].branches["main"]
+            assert (hub.tally.commits(PRIVATE), private.read("a")) == (before + 1, content)
 
 
-@pytest.mark.parametrize("answer", [*NO_LISTINGS, [{"id": 5}]], ids=json.dumps)
 def test_a_history_of_another_shape_is_not_one_without_our_commit(
-    hub: HubServer, private: HubRepository, answer: object
+    hub: HubServer, private: HubRepository, subtests: pytest.Subtests
 ) -> None:
     """Else the commit that landed would be taken for a lost race, and the change made twice."""
-    made: list[int] = []
+    calls: list[str] = []
 
     def change() -> dict[str, bytes]:
-        made.append(len(made))
-        return {f"log/{made[-1]}.json": b"1"}
+        calls.append(f"log/{len(calls):02}.json")
+        return {calls[-1]: b"1"}
 
-    hub.spoil(f"{PRIVATE}/commit/", method="POST", status=502, done=True)
-    hub.spoil(f"{PRIVATE}/commits/", times=99, **instead(answer))
-    with refused("commit_unknown", kind=TransientError):
-        transact(private, change, "m")
-    assert (made, private.list("log/")) == ([0], ("log/0.json",))
+    for number, answer in enumerate([*NO_LISTINGS, [{"id": 5}]], 1):
+        with subtests.test(answer=answer):
+            hub.spoil(f"{PRIVATE}/commit/", method="POST", status=502, done=True)
+            hub.spoil(f"{PRIVATE}/commits/", times=99, **instead(answer))
+            with refused("commit_unknown", kind=TransientError):
+                transact(private, change, "m")
+            assert (len(calls), private.list("log/")) == (number, tuple(calls))
+        hub.faults.clear()
 
 
-@pytest.mark.parametrize("answer", [*NO_LISTINGS, *MISSHAPEN_FILES], ids=json.dumps)
 @pytest.mark.parametrize("target", ["/tree/", "/paths-info/"])
 def test_a_listing_of_another_shape_is_asked_for_again_and_never_an_empty_store(
-    hub: HubServer, private: HubRepository, tmp_path: Path, target: str, answer: object
+    hub: HubServer,
+    private: HubRepository,
+    tmp_path: Path,
+    target: str,
+    subtests: pytest.Subtests,
 ) -> None:
     put(private, {"a/x": b"1"})
-    other = parts_of(hub, tmp_path / "other").private
-    ask = {"/tree/": lambda: other.list("a/"), "/paths-info/": lambda: other.has("a/x")}[target]
-    hub.spoil(target, times=4, **instead(answer))
-    with refused("store_unreachable", kind=TransientError):
-        ask()
-    hub.spoil(target, **instead(answer))
-    assert ask() in (("a/x",), True)
+    for number, answer in enumerate([*NO_LISTINGS, *MISSHAPEN_FILES]):
+        other = parts_of(hub, tmp_path / str(number)).private
+        ask = {"/tree/": lambda: other.list("a/"), "/paths-info/": lambda: other.has("a/x")}[target]  # noqa: B023
+        with subtests.test(answer=answer):
+            hub.spoil(target, times=4, **instead(answer))
+            with refused("store_unreachable", kind=TransientError):
+                ask()
+            hub.spoil(target, **instead(answer))
+            assert ask() in (("a/x",), True)
 
 
 def test_a_file_that_is_listed_twice_is_one(
@@ -160,7 +176,7 @@ def test_a_lost_answer_after_which_others_committed_is_found_in_the_history(
 ) -> None:
     head, other = private.head(), parts_of(hub, tmp_path / "other").private
     hub.spoil(f"{PRIVATE}/commit/", method="POST", drop=True, done=True)
-    looked = hub.spoil(f"{PRIVATE}/commits/", method="GET", wait_s=0.5)
+    looked = hub.spoil(f"{PRIVATE}/commits/", method="GET", wait_s=60.0)
     with as_soon_as_met(looked, lambda: put(other, {"b": b"2"})):
         made = private.commit({"a": b"1"}, parent=head, message="m")
     assert private.read_at("a", made) == b"1"
@@ -173,7 +189,7 @@ def test_closed_connections_cost_nothing(
     hub: HubServer, private: HubRepository, target: str
 ) -> None:
     """The client of the Hub does so where it cannot connect, for all threads at once."""
-    with as_soon_as_met(hub.spoil(f"{PRIVATE}{target}", wait_s=0.2), close_session):
+    with as_soon_as_met(hub.spoil(f"{PRIVATE}{target}", wait_s=60.0), close_session):
         put(private, {"a": b"1"})
     assert (private.read("a"), hub.tally.commits(PRIVATE)) == (b"1", 2)
 
@@ -181,6 +197,7 @@ def test_closed_connections_cost_nothing(
 def test_a_refusal_after_a_lost_try_is_no_certain_end(
     hub: HubServer, private: HubRepository
 ) -> None:
+    put(private, {"a": b"0"})
     hub.spoil(f"{PRIVATE}/commit/", status=403)
     with refused("access_lost", kind=TransientError):
         put(private, {"a": b"1"})
@@ -336,15 +353,25 @@ def test_an_answer_to_what_was_asked_before_a_change_is_not_remembered_after_it(
     assert private.read("a") == b"1"
 
 
-@pytest.mark.parametrize("cut", [0, 1, 700_000, 1_500_000])
-def test_a_cut_download_goes_on(
-    hub: HubServer, private: HubRepository, tmp_path: Path, cut: int
+CUTS = st.lists(st.integers(0, len(LARGE) - 1), max_size=3)
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CUTS)
+@example([0, 1, 700_000])
+def test_a_download_goes_on_wherever_it_is_cut(
+    hub: HubServer, private: HubRepository, tmp_path: Path, cuts: list[int]
 ) -> None:
-    put(private, {"a.zip": LARGE})
-    hub.spoil("/content/", method="GET", cut_after=cut, times=2)
-    private.fetch("a.zip", tmp_path / "copy")
+    if not private.has("a.zip"):
+        put(private, {"a.zip": LARGE})
+    for cut in cuts:
+        hub.spoil("/content/", method="GET", cut_after=cut)
+    before = hub.sent("/content/")
+    (tmp_path / "copy").unlink(missing_ok=True)
+    parts_of(hub, NOWHERE).private.fetch("a.zip", tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == LARGE
-    assert hub.sent("/content/") < len(LARGE) + 3 * 65536
+    assert hub.sent("/content/") - before < len(LARGE) + len(cuts) * 65536 + 1, "from where it was"
+    hub.faults.clear()
 
 
 def test_a_failed_download_leaves_no_file(

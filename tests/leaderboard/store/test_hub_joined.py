@@ -16,8 +16,9 @@ from leaderboard.store.hub.uploads import Operation
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
 from tests.kit.hub.repositories import StoredFile
 from tests.kit.hub.server import HubServer
-from tests.kit.hub_store import NAME, NOWHERE, contents, created, parts_of, put
+from tests.kit.hub_store import NAME, NOWHERE, created, parts_of
 from tests.kit.refusals import refused
+from tests.kit.store import contents, put
 
 FILES: dict[str, bytes] = {
     "queue.json": b"q",
@@ -249,7 +250,8 @@ def test_listing_a_folder_of_events_asks_one_repository(hub: HubServer, filled: 
 
 def test_a_cold_read_is_a_few_requests(hub: HubServer, filled: HubParts, tmp_path: Path) -> None:
     """The version, the pins, the queue; the snapshot, and where its content lies."""
-    for n in range(60):
+    hub.commits_page = 3
+    for n in range(8):
         put(filled.public, {f"results/r{n}/croc.json": b"{}"})
     hub.served.clear()
     public = parts_of(hub, tmp_path / "cold", fresh_for_s=5.0).public

@@ -14,9 +14,9 @@ from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import ConflictError, Store, transact
 from tests.kit.governed import House
 from tests.kit.hub.server import HubServer
-from tests.kit.hub_store import NAME, NOWHERE, contents, created, parts_of
+from tests.kit.hub_store import NAME, NOWHERE, created, parts_of
 from tests.kit.refusals import refused
-from tests.kit.store import memory_store
+from tests.kit.store import contents, memory_store
 
 RESULTS = f"{NAME}-results"
 

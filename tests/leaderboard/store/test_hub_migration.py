@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -20,10 +21,11 @@ from leaderboard.store.opening import StoreName
 from tests.kit.hub.faults import Weather
 from tests.kit.hub.repositories import StoredFile
 from tests.kit.hub.server import HubServer
-from tests.kit.hub_store import NAME, NOWHERE, as_the_hub, contents, parts_of, put
+from tests.kit.hub_store import NAME, NOWHERE, as_the_hub, parts_of
+from tests.kit.old_hub_store import add_old_store
 from tests.kit.refusals import refused
-from tests.leaderboard.store.hub_killing import KILLED, Dies
-from tests.leaderboard.store.old_hub_store import add_old_store
+from tests.kit.store import contents, put
+from tests.leaderboard.store.dying import DONE, KILLED, kill_points
 
 SCORES = f"{NAME}-scores"
 
@@ -212,9 +214,9 @@ def test_in_bad_weather_it_is_finished_by_running_it_again(
 
 @pytest.mark.slow
 def test_killed_at_any_request_it_goes_on_and_nobody_sees_half(
-    hub: HubServer, old: dict[str, bytes], dies: Dies
+    hub: HubServer, old: dict[str, bytes], dies: Callable[[str, int], int]
 ) -> None:
-    for last in count(1):
+    for last in kill_points(5):
         ended = dies("migrate", last)
         assert contents(fresh(hub).public) == old, f"after request {last}"
         if "pins" in pins(hub):
@@ -222,6 +224,6 @@ def test_killed_at_any_request_it_goes_on_and_nobody_sees_half(
                 put(fresh(hub).public, {"queue.parquet": b"1"})
         if ended != KILLED:
             break
-    assert ended == 0
+    assert ended == DONE
     assert last > 12
     assert set(pins(hub)) == {"results", "nonce"}

@@ -16,8 +16,9 @@ from leaderboard.store.interface import NotFoundError
 from tests.kit.hub.accounts import Account
 from tests.kit.hub.client import api_of
 from tests.kit.hub.server import HubServer, running_hub
-from tests.kit.hub_store import NAME, PRIVATE, contents, parts_of, put
+from tests.kit.hub_store import NAME, PRIVATE, parts_of
 from tests.kit.refusals import refused
+from tests.kit.store import contents, put
 
 pytestmark = pytest.mark.usefixtures("no_rests")
 

@@ -14,8 +14,9 @@ from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.maintenance import squash
 from leaderboard.store.interface import Changes, ConflictError, Repository, transact
 from tests.kit.hub.server import HubServer
-from tests.kit.hub_store import NAME, NOWHERE, PRIVATE, contents, parts_of, put
+from tests.kit.hub_store import NAME, NOWHERE, PRIVATE, parts_of
 from tests.kit.refusals import refused
+from tests.kit.store import contents, put
 
 
 @pytest.fixture

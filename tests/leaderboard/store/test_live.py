@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,20 +15,12 @@ from leaderboard.store.live.interface import (
     MOST_SAID,
     SAID_BYTES,
     FolderLive,
-    Heartbeat,
     Live,
     MemoryLive,
     last_line,
     new_lines,
 )
-
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def pulse(worker: str = "w1", at: datetime = NOON, **more: object) -> Heartbeat:
-    return Heartbeat.model_validate(
-        {"worker": worker, "at": at, "isolation_ok": True, "isolation": "x", **more}
-    )
+from tests.kit.records import T0, a_pulse
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -88,7 +80,7 @@ def test_no_more_than_so_many_submissions_have_a_log(live: Live) -> None:
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "A", "x" * 101, "a\n"])
 def test_a_name_that_is_none_reaches_no_file(live: Live, name: str) -> None:
-    for act in (lambda: live.beat(pulse(name)), lambda: live.set_log(name, "x")):
+    for act in (lambda: live.beat(a_pulse(name)), lambda: live.set_log(name, "x")):
         with pytest.raises(ValueError, match="name"):
             act()
 
@@ -105,14 +97,14 @@ def test_a_pulse_of_an_older_worker_and_of_a_newer_one_is_read(tmp_path: Path) -
 
 
 def test_everybody_s_pulse_holds_none_of_the_scorer_s_words() -> None:
-    assert pulse(last_line="secret", done=3).for_everybody == pulse(done=3)
+    assert a_pulse(last_line="secret", done=3).for_everybody == a_pulse(done=3)
 
 
 def test_only_the_owner_can_read_what_lies_in_the_folder(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         live = FolderLive(tmp_path / "live")
-        live.beat(pulse())
+        live.beat(a_pulse())
         live.set_log("metric-0001", "x\n")
         live.set_log("metric-0001", "y" * (2 * SAID_BYTES))
     finally:
@@ -148,7 +140,7 @@ def test_half_a_file_of_the_killed_goes_a_day_later_when_a_worker_comes(
         draft.write_text("half a li")
     day_ago = new.stat().st_mtime - 86_500
     os.utime(old, (day_ago, day_ago))
-    live.beat(pulse())
+    live.beat(a_pulse())
     assert (old.exists(), new.exists()) == (False, True)
 
 
@@ -168,11 +160,11 @@ def test_a_pulse_is_never_read_half_written(tmp_path: Path) -> None:
         while not stop.is_set():
             found.append(len(live.pulses()))
 
-    live.beat(pulse())
+    live.beat(a_pulse())
     reader = threading.Thread(target=read)
     reader.start()
     for number in range(300):
-        live.beat(pulse(isolation="x" * (number * 50), at=NOON + timedelta(seconds=number)))
+        live.beat(a_pulse(isolation="x" * (number * 50), at=T0 + timedelta(seconds=number)))
     stop.set()
     reader.join()
     assert set(found) == {1}

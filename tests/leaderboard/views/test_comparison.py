@@ -48,8 +48,7 @@ from leaderboard.views.comparison import (
     sampled,
 )
 from tests.kit.boards import METRICS, cards, keep, snapshot
-from tests.kit.store import memory_store
-from tests.leaderboard.publication.counting import Counting
+from tests.kit.store import Counting, memory_store
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import (
     LACKS,

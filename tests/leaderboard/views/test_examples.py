@@ -40,8 +40,8 @@ from leaderboard.views.examples import (
 from leaderboard.web.page import Context
 from tests.kit.boards import REVISION, cards, keep, site_of
 from tests.kit.checks import agreement
+from tests.kit.store import Counting
 from tests.leaderboard.api.asking import asking
-from tests.leaderboard.publication.counting import Counting
 from tests.leaderboard.slow_making import Slow
 from tests.leaderboard.views.example_fixture import (
     LACKS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,15 +14,12 @@ from leaderboard.ledger.queue_file import INBOX, QUEUE
 from leaderboard.publication import reader as reading
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.publication.snapshot import PATH
-from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store, transact
-from tests.kit.governed import CARDS, House
+from tests.kit.governed import CARDS, House, NoisyHouse
 from tests.kit.hub.server import HubServer, running_hub
-from tests.kit.store import memory_store
-from tests.leaderboard.publication.counting import Counting, counted, noisy_house
+from tests.kit.hub_store import created, parts_of, store_of
+from tests.kit.store import Counting, counted
 
-NAME = "lab/board"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -58,10 +54,10 @@ class Times:
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    with noisy_house() as one:
-        one.done(name="one")
-        yield one
+def house() -> House:
+    house = NoisyHouse()
+    house.done(name="one")
+    return house
 
 
 @pytest.fixture
@@ -80,9 +76,9 @@ def flaky(store: Store, times: Times) -> tuple[Reader, Flaky]:
 def test_a_board_costs_the_same_requests_however_many_submissions_there_are(
     submissions: int,
 ) -> None:
-    with noisy_house(store=memory_store()) as house:
-        for place in range(submissions):
-            house.done(name=f"metric{place}")
+    house = NoisyHouse()
+    for place in range(submissions):
+        house.done(name=f"metric{place}")
     store, public, private = counted(house.store)
     reader = Reader(store, CARDS)
     board = reader.view().boards["open"]
@@ -212,16 +208,14 @@ def test_queue_events_leave_the_view_as_it_is(house: House) -> None:
 
 def hub_store_of(hub: HubServer, folder: Path) -> Store:
     """The store as a process sees it whose folder is empty."""
-    parts = HubParts(NAME, folder, endpoint=hub.endpoint, token=hub.token, fresh_for_s=0.0,
-                     sleep=lambda _: None, pauses=(0.0,))  # fmt: skip
-    return replace(memory_store(), public=parts.public, private=parts.private)
+    return store_of(parts_of(hub, folder, sleep=lambda _: None, pauses=(0.0,)))
 
 
 def fill_hub(hub: HubServer, folder: Path, submissions: int) -> None:
-    list(create(HubParts(NAME, folder, endpoint=hub.endpoint, token=hub.token)))
-    with noisy_house(store=hub_store_of(hub, folder)) as house:
-        for place in range(submissions):
-            house.done(name=f"metric{place}")
+    created(hub, folder)
+    house = NoisyHouse(hub_store_of(hub, folder))
+    for place in range(submissions):
+        house.done(name=f"metric{place}")
 
 
 def requests_of_a_cold_board(hub: HubServer, folder: Path, submissions: int) -> int:
@@ -234,14 +228,14 @@ def requests_of_a_cold_board(hub: HubServer, folder: Path, submissions: int) -> 
 
 
 def test_a_board_costs_the_hub_the_same_however_many_submissions_there_are(tmp_path: Path) -> None:
-    counted: list[int] = []
+    requests: list[int] = []
     for submissions in (1, 6):
         folder = tmp_path / str(submissions)
         with running_hub() as hub:
             fill_hub(hub, folder / "writer", submissions)
-            counted.append(requests_of_a_cold_board(hub, folder / "visitor", submissions))
-    assert counted[0] == counted[1]
-    assert counted[0] <= 14
+            requests.append(requests_of_a_cold_board(hub, folder / "visitor", submissions))
+    assert requests[0] == requests[1]
+    assert requests[0] <= 14
 
 
 def test_the_last_boards_stay_while_the_hub_fails(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.kit.hub.repositories import StoredFile, belongs_to_lfs
 from tests.kit.hub.server import HubServer
 from tests.kit.hub_store import NAME
 
-_ZIP = Path(__file__).parents[1] / "golden" / "stores" / "hub-0.1.0.zip"
+_ZIP = Path(__file__).parents[1] / "leaderboard" / "golden" / "stores" / "hub-0.1.0.zip"
 _PARTS = ("scores", "results", "requests", "submissions")
 
 
@@ -43,6 +43,6 @@ def add_old_store(hub: HubServer) -> dict[str, bytes]:
         if part != "submissions":
             public |= trees[part].get("pinned", trees[part]["branch"])
         if part == "results":
-            pins = {one: pins[one] for one in ("scores", "results")}
+            pins = {name: pins[name] for name in ("scores", "results")}
     hidden = (".commits/", ".gitattributes", "README.md")
     return {path: content for path, content in public.items() if not path.startswith(hidden)}
