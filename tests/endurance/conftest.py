@@ -12,6 +12,7 @@ import pytest
 
 from tests.endurance.crew import Launcher, launching
 from tests.endurance.verdict import ACCOUNTS, Undisturbed, undisturbed
+from tests.kit.tiers import nightly
 
 _MEMORY = Path("/dev/shm")
 """A file there outlives its process as on a disk, and nobody waits for it to be written."""
@@ -42,11 +43,11 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def kills_wanted() -> int:
-    """How many kills beside one another, from ASSAY_KILLS; 0: as many as are planned."""
+    """How many kills at random moments, from ASSAY_KILLS; 0: as many as are planned."""
     return int(os.environ.get("ASSAY_KILLS", "0"))
 
 
 @pytest.fixture(scope="session")
 def how_long() -> float:
-    """Times the default, from ASSAY_ENDURANCE: 20 makes thousands of kills of hundreds."""
-    return float(os.environ.get("ASSAY_ENDURANCE", "1"))
+    """Times the default, from ASSAY_ENDURANCE: 20 makes hundreds of kills of tens."""
+    return float(os.environ.get("ASSAY_ENDURANCE", "10" if nightly() else "1"))

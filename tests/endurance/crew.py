@@ -1,4 +1,4 @@
-"""Worker processes as a test has them: started, stopped for a moment, killed at random, and counted."""
+"""Worker processes as a test has them: started, killed at random, and ended in good order."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evaluator.worker.tasks import MAX_LOST
 from leaderboard.store.interface import Store
-from tests.endurance.stages import Board, Stage
+from tests.endurance.stages import Stage, Trace
 from tests.endurance.worker_process import WHERE_IT_IS, Given
 from tests.kit.processes import running
 
 ROOT = Path(__file__).resolve().parents[2]
+DEATHS = (-signal.SIGKILL, -signal.SIGALRM)
+"""How workers end that are killed, or die by themselves at a step."""
+LONGEST_S = 200.0
+LOOK_S = 0.3
 _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -89,39 +92,18 @@ def launching() -> Iterator[Launcher]:
 
 
 @dataclass
-class Fell:
-    """How processes were killed: how many, and where."""
-
-    at: Counter[Stage] = field(default_factory=Counter)  # how many fell at each stage
-    spared: int = 0  # how many were let go, since it was the last attempt of a submission
-
-    @property
-    def kills(self) -> int:
-        return self.at.total()
-
-    def __str__(self) -> str:
-        where = ", ".join(f"{stage.name.lower()} {self.at[stage]}" for stage in Stage)
-        return f"{self.kills} kills ({where}); {self.spared} times the last attempt was spared"
-
-
-@dataclass
 class Crew:
     """Workers on one store."""
 
     launcher: Launcher  # makes their processes
     like: Given  # what they all are, but for their names
-    fell: Fell = field(default_factory=Fell)
-    _made: int = 0
+    started: int = 0
 
-    def __post_init__(self) -> None:
-        self.board = Board(Path(self.like.place) / "board")
-
-    def start(self, line: int = 0, **more: Any) -> Member:
+    def start(self, **more: Any) -> Member:
         """One more worker."""
-        self._made += 1
-        given = replace(self.like, name=f"{self.like.name}{self._made:04d}", line=line, **more)
-        self.board.write(line, stage=Stage.BETWEEN, attempt=0, steps=0)
-        return Member(self, given, self.launcher.start(given))
+        self.started += 1
+        given = replace(self.like, name=f"{self.like.name}{self.started:04d}", **more)
+        return Member(self.launcher, given, self.launcher.start(given))
 
 
 def wait_until_beaten(store: Store, members: Sequence[Member]) -> None:
@@ -136,31 +118,25 @@ def wait_until_beaten(store: Store, members: Sequence[Member]) -> None:
 class Member:
     """One worker process."""
 
-    crew: Crew
+    launcher: Launcher
     given: Given
     pid: int
 
     @property
     def ended(self) -> int | None:
         """How it ended; None: it runs."""
-        return self.crew.launcher.code(self.pid)
+        return self.launcher.code(self.pid)
 
-    def kill(self, *, spare: bool = True) -> bool:
-        """Kill it, unless it makes the last attempt at a submission and that is to be spared.
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stage of each of its steps so far."""
+        return Trace(Path(self.given.place) / f"{self.given.name}.steps").read()
 
-        It is stopped before it is looked at, so that it is killed where it was seen.
-        """
-        os.kill(self.pid, signal.SIGSTOP)
-        _wait_until_stopped(self.pid)
-        stage, attempt, _ = self.crew.board.read(self.given.line)
-        if spare and attempt >= MAX_LOST:
-            os.kill(self.pid, signal.SIGCONT)
-            self.crew.fell.spared += 1
-            return False
-        os.kill(self.pid, signal.SIGKILL)
-        self.crew.launcher.wait(self.pid)
-        self.crew.fell.at[stage] += 1
-        return True
+    def kill(self) -> None:
+        """Kill it, and wait until it is gone; it may have died by itself meanwhile."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        assert self.launcher.wait(self.pid) in DEATHS, self.said()
 
     def end(self) -> None:
         """Tell it to stop, and see that it does in good order."""
@@ -170,7 +146,7 @@ class Member:
     def _code(self) -> int | None:
         """How it ended; None: it did not, and its log says now where it is."""
         try:
-            return self.crew.launcher.wait(self.pid)
+            return self.launcher.wait(self.pid)
         except TimeoutError:
             os.kill(self.pid, WHERE_IT_IS)
             time.sleep(1.0)
@@ -182,79 +158,66 @@ class Member:
         return log.read_text()[-8000:] if log.exists() else ""
 
 
-def _wait_until_stopped(pid: int) -> None:
-    state = Path(f"/proc/{pid}/stat")
-    for _ in range(2000):
-        with suppress(FileNotFoundError):
-            if state.read_text().rpartition(")")[2].split()[0] in "TtZX":
-                return
-        time.sleep(0.0005)
-    raise AssertionError(f"process {pid} does not stop")
+@dataclass(frozen=True)
+class Moments:
+    """Among which chance decides when a worker is killed."""
 
-
-LONGEST_S = 200.0
-_AIMED = (Stage.CLAIM, Stage.SCORE, Stage.OUTBOX, Stage.COMPUTE, Stage.PUBLISH, Stage.CLEAR)
-
-
-@dataclass
-class Aim:
-    """When somebody is to be killed: at a time, or so long after a stage was first seen."""
-
-    at: float | None  # by the steady clock; None: it waits for its stage
-    stage: Stage = Stage.BETWEEN  # that is waited for
-    after_s: float = 0.0  # it was seen
-
-    def is_due(self, seen: Stage, now: float) -> bool:
-        """Whether it is time."""
-        if self.at is None and seen is self.stage:
-            self.at = now + self.after_s
-        return self.at is not None and now >= self.at
+    longest_s: float  # from its start
+    steps: int  # that it has made
+    after_s: float  # the longest after a step
 
 
 @dataclass
 class Reaper:
     """Kills members of a crew at random moments and starts others in their place.
 
-    Half of them are killed at a random time after their start, the others at a random time after
-    they are seen at a stage, so that the short ones are met as well.
+    Half of them are killed a random time after their start, the others die by themselves a random
+    moment after a random step, so that short stages are met as well.
     """
 
     crew: Crew  # whose
     chance: random.Random  # decides when; seeded
-    workers: int = 2  # how many are at work at a time
-    longest_ms: int = 300  # the longest random time from a start
-    after_ms: int = 20  # the longest from when a stage is seen
-    enough: int = 0  # after so many kills, all are left alone; 0: never
+    workers: int  # how many are at work at a time
+    moments: Moments  # among which chance decides
+    kills: int = MAX_LOST - 1
+    """How many are killed: every death may cost each submission one of its attempts."""
 
-    def until(self, done: Callable[[], bool]) -> None:
-        """Go on until that is so, then let all of them end in good order."""
-        members = [(self.crew.start(line), self._aim()) for line in range(self.workers)]
+    def until(self, done: Callable[[], bool]) -> int:
+        """Go on until that is so, then let all of them end in good order; returns the kills."""
+        members = [self._start() for _ in range(self.workers)]
         begun = looked = time.monotonic()
+        killed = 0
         while True:
             now = time.monotonic()
-            for line, (member, aim) in enumerate(members):
-                seen = self.crew.board.read(line)[0]
-                if not self._has_enough() and aim.is_due(seen, now):
-                    killed = member.kill()
-                    members[line] = self.crew.start(line) if killed else member, self._aim()
-            if now - looked > 0.1:
+            for place, (member, until) in enumerate(members):
+                if until is not None and (now > until or member.ended is not None):
+                    member.kill()
+                    killed += 1
+                    members[place] = self._start()
+            if now - looked > LOOK_S:
                 looked = now
                 if done():
                     break
             assert now - begun < LONGEST_S, f"not done; one of them says: {members[0][0].said()}"
-            time.sleep(0.0002)
-        for member, _ in members:
-            member.end()
+            time.sleep(0.02)
+        for member, until in members:
+            if until is None:
+                member.end()
+            else:
+                member.kill()
+                killed += 1
+        return killed
 
-    def _has_enough(self) -> bool:
-        return 0 < self.enough <= self.crew.fell.kills
-
-    def _aim(self) -> Aim:
-        seconds = self.chance.uniform(0.001, self.longest_ms / 1000.0)
+    def _start(self) -> tuple[Member, float | None]:
+        """A member, and when it is killed at the latest; None: never."""
+        if self.crew.started >= self.kills:
+            return self.crew.start(), None
+        longest_s = self.moments.longest_s
         if self.chance.random() < 0.5:
-            return Aim(time.monotonic() + seconds)
-        stage = self.chance.choice(_AIMED)
-        if stage is Stage.SCORE:
-            return Aim(None, stage, self.chance.uniform(0.0, self.longest_ms / 1000.0))
+            until = time.monotonic() + self.chance.uniform(0.001, longest_s)
+            return self.crew.start(), until
+        step = self.chance.randint(1, self.moments.steps)
         # Mostly at once: the shortest stage lasts a millisecond.
-        return Aim(None, stage, self.chance.random() ** 3 * self.after_ms / 1000.0)
+        after_s = max(1e-6, self.chance.random() ** 3 * self.moments.after_s)
+        member = self.crew.start(dies_at=step, dies_after_s=after_s)
+        return member, time.monotonic() + LONGEST_S

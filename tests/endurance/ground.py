@@ -15,7 +15,7 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.maintenance import create
 from leaderboard.store.interface import Store
-from tests.endurance.crew import Crew, Fell, Launcher, Member
+from tests.endurance.crew import Crew, Launcher, Member
 from tests.endurance.ladder import CallLog
 from tests.endurance.verdict import (
     Undisturbed,
@@ -82,21 +82,18 @@ class Ground:
 
 
 @contextmanager
-def ground(
-    kind: str, place: Path, launcher: Launcher, fell: Fell | None = None, **more: Any
-) -> Iterator[Ground]:
+def ground(kind: str, place: Path, launcher: Launcher, **more: Any) -> Iterator[Ground]:
     """Make one, of kind `folder` or `hub`; `more` is about its workers."""
     place.mkdir(exist_ok=True)
     scratch = str(place / "scratch")
     if kind == "folder":
-        given = Given("w", 0, str(place), str(place / "store"), scratch, **more)
-        crew = Crew(launcher, given, fell or Fell())
-        yield Ground(place, given, folder_store(place / "store"), crew)
+        given = Given("w", str(place), str(place / "store"), scratch, **more)
+        yield Ground(place, given, folder_store(place / "store"), Crew(launcher, given))
         return
     with running_hub() as hub:
         access: dict[str, Any] = {"endpoint": hub.endpoint, "token": hub.token}
         list(create(HubParts(NAME, place / "made", **access)))
         more = {"jobs": 2, "steps": "requests", **access, **more}
-        given = Given("w", 0, str(place), NAME, scratch, **more)
+        given = Given("w", str(place), NAME, scratch, **more)
         store = hub_store_of(NAME, place / "mine", live=place / "live", **access)
-        yield Ground(place, given, store, Crew(launcher, given, fell or Fell()), hub)
+        yield Ground(place, given, store, Crew(launcher, given), hub)

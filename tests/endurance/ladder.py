@@ -7,7 +7,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -34,6 +34,9 @@ class Ladder(Toy):
     Scores are whole numbers, so that sums of them are the same in any order.
     """
 
+    def __init__(self, measuring: Callable[[], None] = lambda: None) -> None:
+        self._measuring = measuring
+
     def answers(self, data: Path | None) -> Answers:
         return Answers(pair_ids=PAIRS, clusters=IMAGES)
 
@@ -49,6 +52,7 @@ class Ladder(Toy):
         )
 
     def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
+        self._measuring()
         built = MeasuredBuilder(plan.n_resamples)
         for name in scores.metrics:
             values = scores.overall[name].to_numpy().reshape(len(IMAGES), len(TEXTS)).mean(axis=1)

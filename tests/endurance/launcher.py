@@ -13,11 +13,9 @@ import signal
 import sys
 import threading
 import traceback
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.endurance.stages import Board
 from tests.endurance.worker_process import Given, made, run, store_of
 from tests.kit.worker import stock
 
@@ -27,8 +25,7 @@ _DIE_WITH_PARENT = 1  # `PR_SET_PDEATHSIG`: a test run that is cut off leaves no
 def warm_up() -> None:
     """Run one submission, so that everything is imported that is only imported when it is used."""
     with TemporaryDirectory() as folder:
-        given = Given("warm", 0, folder, f"{folder}/store", f"{folder}/scratch", delay_s=0.0)
-        Board(Path(folder) / "board")
+        given = Given("warm", folder, f"{folder}/store", f"{folder}/scratch", delay_s=0.0)
         store = store_of(given)
         stock(store, ["hub:ada"])
         made(given, store).run_all()

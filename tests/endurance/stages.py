@@ -1,21 +1,18 @@
-"""At which stage of its work a process is: in memory it shares, so that its death leaves it there."""
+"""At which stage of its work a worker is, read off what its main thread does."""
 
 from __future__ import annotations
 
-import functools
-import mmap
-import struct
-from collections.abc import Callable
+import os
+import sys
+import threading
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
-from evaluator.worker.claims import ClaimedJobs, Claims
+from evaluator.worker.claims import Claims
 from evaluator.worker.handoff import RunSpool
 from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.worker import Leftovers, Scoring
-from leaderboard.ledger.ledger import Batch, Ledger
-from leaderboard.states import State
 
 
 class Stage(IntEnum):
@@ -31,90 +28,38 @@ class Stage(IntEnum):
     CLEAR = 6
 
 
-_STEPS: tuple[tuple[type, str, Stage], ...] = (
-    (Claims, "more", Stage.CLAIM),
-    (Claims, "take", Stage.CLAIM),
-    (Scoring, "scores", Stage.SCORE),
-    (RunSpool, "put", Stage.OUTBOX),
-    (RunSpool, "take", Stage.OUTBOX),
-    (RunPublisher, "judged", Stage.COMPUTE),
-    (RunPublisher, "publish", Stage.PUBLISH),
-    (Leftovers, "clear", Stage.CLEAR),
-)
-_SLOT = struct.Struct("<BBxxI")
+_STAGE_OF = {
+    Claims.more.__code__: Stage.CLAIM,
+    Claims.take.__code__: Stage.CLAIM,
+    Scoring.scores.__code__: Stage.SCORE,
+    RunSpool.put.__code__: Stage.OUTBOX,
+    RunSpool.take.__code__: Stage.OUTBOX,
+    RunPublisher.judged.__code__: Stage.COMPUTE,
+    RunPublisher.publish.__code__: Stage.PUBLISH,
+    Leftovers.clear.__code__: Stage.CLEAR,
+}
 
 
-class Board:
-    """A line for each process: stage, attempts, steps."""
-
-    def __init__(self, file: Path, lines: int = 64) -> None:
-        if not file.exists():
-            file.write_bytes(bytes(_SLOT.size * lines))
-        with file.open("r+b") as opened:
-            self._map = mmap.mmap(opened.fileno(), 0)
-
-    def read(self, line: int) -> tuple[Stage, int, int]:
-        """Stage, number of the attempt under way (0: none), steps so far."""
-        stage, attempt, steps = _SLOT.unpack_from(self._map, line * _SLOT.size)
-        return Stage(stage), attempt, steps
-
-    def write(
-        self,
-        line: int,
-        *,
-        stage: Stage | None = None,
-        attempt: int | None = None,
-        steps: int | None = None,
-    ) -> None:
-        """Change some of it."""
-        old = self.read(line)
-        new = (stage, attempt, steps)
-        merged = [was if now is None else now for was, now in zip(old, new, strict=True)]
-        _SLOT.pack_into(self._map, line * _SLOT.size, *merged)
+def current_stage() -> Stage:
+    """Stage of this process, whichever of its threads asks."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        if frame.f_code in _STAGE_OF:
+            return _STAGE_OF[frame.f_code]
+        frame = frame.f_back
+    return Stage.BETWEEN
 
 
-def tell_stages(board: Board, line: int) -> None:
-    """From now on this process tells where it is; for a process that does nothing else."""
-    board.write(line, stage=Stage.BETWEEN, attempt=0, steps=0)
-    for owner, name, stage in _STEPS:
-        setattr(owner, name, _told(getattr(owner, name), stage, board, line))
-    _tell_attempts(board, line)
+@dataclass(frozen=True)
+class Trace:
+    """Stages of a worker's steps, a byte each, in a file that outlives the worker."""
 
+    file: Path
 
-def _told(
-    function: Callable[..., Any], stage: Stage, board: Board, line: int
-) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def told(*given: Any, **more: Any) -> Any:
-        before = board.read(line)[0]
-        board.write(line, stage=stage)
-        try:
-            return function(*given, **more)
-        finally:
-            board.write(line, stage=before)
+    def open(self) -> int:
+        """A descriptor to note steps by."""
+        return os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    return told
-
-
-def _tell_attempts(board: Board, line: int) -> None:
-    """Told before a claim is written, and taken back when nothing is held any more."""
-    write, tell = Ledger.write, ClaimedJobs.let_go
-
-    def written(self: Ledger, batch: Callable[[], Batch], message: str) -> Any:
-        def noted() -> Batch:
-            wanted = batch()
-            for name, events in wanted.events.items():
-                if any(e.state is State.CLAIMED for e in events):
-                    attempt = self.whole_status(name).attempts + 1
-                    board.write(line, attempt=max(attempt, board.read(line)[1]))
-            return wanted
-
-        return write(self, noted, message)
-
-    def let_go(self: ClaimedJobs, task: Any) -> None:
-        tell(self, task)
-        if self.empty:
-            board.write(line, attempt=0)
-
-    setattr(Ledger, "write", written)  # noqa: B010 (not a method of ours to assign)
-    setattr(ClaimedJobs, "let_go", let_go)  # noqa: B010
+    def read(self) -> tuple[Stage, ...]:
+        """The stage of each step so far; a worker that died at a step has noted it."""
+        return tuple(map(Stage, self.file.read_bytes())) if self.file.exists() else ()

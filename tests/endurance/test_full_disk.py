@@ -60,7 +60,7 @@ def test_workers_wait_while_a_disk_is_full_and_lose_nothing(
         ground("folder", place, launcher, delay_s=0.03) as here,
     ):
         here.stock(ACCOUNTS[:8])
-        members = [here.crew.start(line) for line in range(2)]
+        members = [here.crew.start() for _ in range(2)]
         for n in range(12):
             time.sleep(chance.uniform(0.01, 0.5))
             which = (root, scratch)[n % 2]

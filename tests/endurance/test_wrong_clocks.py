@@ -28,10 +28,11 @@ SILENT_S = 6.0
 
 def machines(here: Ground, **more: object) -> list[Member]:
     """One worker on each of three machines: no disk, no lock and no clock is common to them."""
-    disks = [str(here.place / f"disk-{line}") for line in range(len(WRONG))]
     return [
-        here.crew.start(line, wrong_s=wrong, scratch=disks[line], delay_s=0.15, **more)
-        for line, wrong in enumerate(WRONG)
+        here.crew.start(
+            wrong_s=wrong, scratch=str(here.place / f"disk{wrong:+.0f}"), delay_s=0.15, **more
+        )
+        for wrong in WRONG
     ]
 
 
@@ -67,7 +68,7 @@ def test_workers_that_went_by_their_own_clocks_would_rob_one_another(
             assert time.monotonic() < until, "nobody was robbed"
             time.sleep(0.1)
         for member in members:
-            member.kill(spare=False)
+            member.kill()
 
 
 @pytest.mark.parametrize("wrong_s", [HOUR, -HOUR])
@@ -81,7 +82,7 @@ def test_a_dead_workers_submission_is_taken_up_soon_by_a_clock_an_hour_off(
             time.sleep(0.01)
         first.kill()
         killed = time.monotonic()
-        second = here.crew.start(1, scratch=str(place / "second"), wrong_s=wrong_s)
+        second = here.crew.start(scratch=str(place / "second"), wrong_s=wrong_s)
         here.wait([second], 150.0)
         took = time.monotonic() - killed
         second.end()

@@ -40,7 +40,7 @@ class Undisturbed:
 
 def undisturbed(place: Path, accounts: Sequence[str]) -> Undisturbed:
     """Run them in this process, in a store of their own."""
-    given = Given("plain", 0, str(place), str(place / "store"), str(place / "scratch"), delay_s=0.0)
+    given = Given("plain", str(place), str(place / "store"), str(place / "scratch"), delay_s=0.0)
     store = store_of(given)
     ids = stock(store, accounts)
     made(given, store).run_all()

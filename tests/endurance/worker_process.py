@@ -33,7 +33,7 @@ from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import FolderLive
 from tests.endurance.ladder import CallLog, Ladder, LoggedBackend
-from tests.endurance.stages import Board, tell_stages
+from tests.endurance.stages import Trace, current_stage
 
 OURS = ("benchmarks", "leaderboard", "evaluator", "pydantic", "filelock", "email", "logging")
 
@@ -68,11 +68,12 @@ _STEADY = frozenset({"heartbeat", "leases"})
 
 
 class Countdown:
-    """Counts steps; the process is gone at one of them."""
+    """Counts steps; the process dies at one of them, or a moment after it."""
 
-    def __init__(self, at: int, tell: Callable[[int], None]) -> None:
+    def __init__(self, trace: Trace, at: int, after_s: float) -> None:
+        self._trace = trace.open()
         self._at = at
-        self._tell = tell
+        self._after_s = after_s
         self._steps = 0
 
     def step(self) -> None:
@@ -80,8 +81,12 @@ class Countdown:
         if threading.current_thread().name in _STEADY:
             return
         self._steps += 1
-        self._tell(self._steps)
-        if self._steps == self._at:
+        os.write(self._trace, bytes([current_stage()]))
+        if self._steps != self._at:
+            return
+        if self._after_s:
+            signal.setitimer(signal.ITIMER_REAL, self._after_s)  # Its signal ends the process.
+        else:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -197,8 +202,7 @@ class Given:
     """What a worker process is to be."""
 
     name: str  # of the worker
-    line: int  # on the board of stages
-    place: str  # folder with `board`, `calls` and the log of every worker
+    place: str  # folder with `calls`, and the log and the trace of every worker
     store: str  # a folder, or `OWNER/NAME` on a Hub
     scratch: str  # its disk
     endpoint: str = ""  # of the Hub; empty: the store is a folder
@@ -206,6 +210,7 @@ class Given:
     jobs: int = 1  # how many are claimed in one commit
     delay_s: float = 0.005  # of every request to a scorer
     dies_at: int = 0  # step at which it dies; 0: at none
+    dies_after_s: float = 0.0  # so long after that step
     steps: str = "changes"  # what counts as one: `changes` of files or `requests`
     # whether it ends when there is nothing to do, rather than when it is told to
     ends: bool = False
@@ -240,13 +245,13 @@ def run(given: Mapping[str, Any]) -> None:
 def _work(wanted: Given, place: Path, stop: threading.Event) -> None:
     if wanted.wrong_s:
         set_wrong(wanted.wrong_s)
-    board = Board(place / "board")
-    tell_stages(board, wanted.line)
-    countdown = Countdown(wanted.dies_at, lambda n: board.write(wanted.line, steps=n))
+    trace = Trace(place / f"{wanted.name}.steps")
+    countdown = Countdown(trace, wanted.dies_at, wanted.dies_after_s)
     if wanted.steps == "requests":
         at_requests(countdown)
-    worker = made(wanted)
-    if wanted.steps == "changes":
+        worker = made(wanted)
+    else:
+        worker = made(wanted, measuring=countdown.step)
         at_changes((wanted.store, wanted.scratch), countdown)
     if not wanted.ends:
         worker.run_forever(stop, POLL_S)
@@ -254,8 +259,10 @@ def _work(wanted: Given, place: Path, stop: threading.Event) -> None:
     worker.run_all(stop)
 
 
-def made(given: Given, store: Store | None = None) -> Worker:
-    """The worker, and all it works with."""
+def made(
+    given: Given, store: Store | None = None, measuring: Callable[[], None] = lambda: None
+) -> Worker:
+    """The worker, and all it works with; `measuring` is called whenever it computes values."""
     # Nothing of it changes a score; there is more than one shard to go on from.
     options = EngineOptions(window=1, batch_pairs=BATCH_PAIRS, fetchers=1, keep_every_s=0.0)
     setattr(runs, "IN_PLAN_ORDER", options)  # noqa: B010 (a constant of theirs)
@@ -264,7 +271,7 @@ def made(given: Given, store: Store | None = None) -> Worker:
     return Worker(
         given.name,
         store or store_of(given),
-        registry={"toy": Ladder()},
+        registry={"toy": Ladder(measuring)},
         data=None,
         scorers=ScorerRole(
             IsolationStatus(backend, (("fake", _PROBE),)), backend, scratch, Limits()
