@@ -53,6 +53,7 @@ class Answered:
 class Ended:
     """How a scorer ended: the code and message for its author, and what it left."""
 
+    of: Ending
     code: str
     message: str
     remains: list[str]
@@ -154,8 +155,8 @@ def ended(backend: Backend, ending: Ending, stack: ExitStack) -> Ended:
             for _ in range(9):
                 session.score([png()], [(0, "a cat")])
     except AssayError as error:
-        return Ended(error.code, error.message, remains(session))
-    return Ended("answered", "", remains(session))
+        return Ended(ending, error.code, error.message, remains(session))
+    return Ended(ending, "answered", "", remains(session))
 
 
 def soon(holds: Callable[[], bool]) -> bool:

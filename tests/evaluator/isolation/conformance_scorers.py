@@ -15,18 +15,24 @@ class Ending:
     """A scorer that ends badly.
 
     Attributes:
+        wall: that it runs against: one of `ENDING_WALLS`.
         source: its text.
         codes: one of which its author is told.
         said: part of what its author is told.
         limits: of the job.
-        walls: whether it takes a backend that isolates.
+        isolated: whether it takes a backend that isolates.
     """
 
+    wall: str
     source: str
     codes: tuple[str, ...]
     said: str = ""
     limits: Limits = SHORT
-    walls: bool = False
+    isolated: bool = False
+
+
+ENDING_WALLS = ("ends", "answers", "time", "memory")
+"""Walls that a scorer runs against by ending badly."""
 
 
 def _scorer(*lines: str, imports: str = "os, signal, struct, time") -> str:
@@ -37,30 +43,19 @@ def _scorer(*lines: str, imports: str = "os, signal, struct, time") -> str:
 # Written to at every page, and never held twice: each process stays below the limit by itself.
 _HELD = "held = bytearray(150 * 2**20); held[::4096] = bytes(150 * 256)"
 
-ENDINGS: Mapping[str, Ending] = {
-    "exits": Ending(_scorer("os._exit(7)"), ("crashed",), "ended by itself with exit code 7"),
-    "segfaults": Ending(_scorer("os.kill(os.getpid(), 11)"), ("crashed",), "killed by SIGSEGV"),
-    "kills itself": Ending(_scorer("os.kill(os.getpid(), 9)"), ("crashed",), "SIGKILL"),
-    "ends as if it were killed": Ending(_scorer("os._exit(137)"), ("crashed",), "SIGKILL"),
-    "closes its pipe": Ending(_scorer("os.close(201)", "return [1.0]"), ("crashed",)),
-    "never answers": Ending(
-        _scorer(
-            "for n in set(range(1, 32)) - {9, 19}: signal.signal(n, signal.SIG_IGN)",
-            "while True: pass",
-        ),
-        ("timeout",),
-        "Scoring batch 1 took longer than 1 s",
-        replace(SHORT, batch_s=1.0),
-    ),
-    "answers late": Ending(
-        _scorer("time.sleep(3)", "return [1.0]"), ("timeout",), "batch 1",
-        replace(SHORT, batch_s=1.0),
-    ),
-    "answers for ever": Ending(
-        _scorer("time.sleep(0.4)", "return [1.0]"), ("timeout",), "whole job",
-        replace(SHORT, job_s=1.5),
+_ENDS: Mapping[str, Ending] = {
+    "kills itself": Ending("ends", _scorer("os.kill(os.getpid(), 9)"), ("crashed",), "SIGKILL"),
+    "exits": Ending("ends", _scorer("os._exit(7)"), ("crashed",), "ended by itself with exit code 7"),
+    "segfaults": Ending("ends", _scorer("os.kill(os.getpid(), 11)"), ("crashed",), "killed by SIGSEGV"),
+    "ends as if it were killed": Ending("ends", _scorer("os._exit(137)"), ("crashed",), "SIGKILL"),
+    "closes its pipe": Ending("ends", _scorer("os.close(201)", "return [1.0]"), ("crashed",)),
+}  # fmt: skip
+_ANSWERS: Mapping[str, Ending] = {
+    "answers something else": Ending(
+        "answers", _scorer("os.write(201, b'garbage ' * 9)", "return [1.0]"), ("protocol",)
     ),
     "answers too long": Ending(
+        "answers",
         _scorer(
             "os.write(201, struct.pack('<4sII', b'RE01', 1, 2) + struct.pack('<2d', 1, 1))",
             "return [1.0]",
@@ -68,6 +63,7 @@ ENDINGS: Mapping[str, Ending] = {
         ("protocol",),
     ),
     "answers before it is asked": Ending(
+        "answers",
         _scorer(
             "os.write(201, struct.pack('<4sIId', b'RE01', 1, 1, 1.0))",
             "os.write(201, struct.pack('<4sIId', b'RE01', 2, 1, 1.0))",
@@ -76,31 +72,57 @@ ENDINGS: Mapping[str, Ending] = {
         ),
         ("protocol",),
     ),
-    "answers something else": Ending(
-        _scorer("os.write(201, b'garbage ' * 9)", "return [1.0]"), ("protocol",)
+}
+_IN_TIME: Mapping[str, Ending] = {
+    "never answers": Ending(
+        "time",
+        _scorer(
+            "for n in set(range(1, 32)) - {9, 19}: signal.signal(n, signal.SIG_IGN)",
+            "while True: pass",
+        ),
+        ("timeout",),
+        "Scoring batch 1 took longer than 1 s",
+        replace(SHORT, batch_s=1.0),
     ),
-    "takes too much memory at once": Ending(
-        _scorer("bytearray(b'x' * 2**30)", "return [1.0]"), ("out_of_memory",),
-        limits=replace(SHORT, memory_bytes=300 * MIB),
+    "answers for ever": Ending(
+        "time", _scorer("time.sleep(0.4)", "return [1.0]"), ("timeout",), "whole job",
+        replace(SHORT, job_s=1.5),
     ),
+}  # fmt: skip
+_IN_MEMORY: Mapping[str, Ending] = {
     "takes too much memory in several processes": Ending(
+        "memory",
         _scorer("for _ in range(4):", "    if os.fork() == 0:", f"        {_HELD}",
                 "        time.sleep(60)", "time.sleep(60)"),
         ("out_of_memory",), "the limit is 300 MiB",
-        replace(SHORT, memory_bytes=300 * MIB), walls=True,
+        replace(SHORT, memory_bytes=300 * MIB), isolated=True,
+    ),
+    "takes too much memory at once": Ending(
+        "memory", _scorer("bytearray(b'x' * 2**30)", "return [1.0]"), ("out_of_memory",),
+        limits=replace(SHORT, memory_bytes=300 * MIB),
     ),
     "takes too much memory in files": Ending(
+        "memory",
         _scorer("for n in range(4):", "    with open(f'/scratch/{n}', 'wb') as file:",
                 "        for _ in range(100): file.write(bytes(2**20))", "time.sleep(60)"),
         ("out_of_memory",), "the limit is 200 MiB",
-        replace(SHORT, memory_bytes=200 * MIB), walls=True,
-    ),
-    "starts too many processes": Ending(
-        _scorer("for _ in range(500):", "    if os.fork() == 0: time.sleep(60)", "time.sleep(60)"),
-        ("too_many_processes", "scorer_raised"), "",
-        replace(SHORT, processes=40), walls=True,
+        replace(SHORT, memory_bytes=200 * MIB), isolated=True,
     ),
 }  # fmt: skip
+_ALL: Mapping[str, Ending] = {**_ENDS, **_ANSWERS, **_IN_TIME, **_IN_MEMORY}
+
+
+def endings_of(*, full: bool, isolated: bool) -> Mapping[str, Ending]:
+    """Scorers that end badly, by name.
+
+    Args:
+        full: all of them; else the first at each wall.
+        isolated: whether the backend isolates.
+    """
+    usable = [name for name, ending in _ALL.items() if isolated or not ending.isolated]
+    first = {_ALL[name].wall: name for name in reversed(usable)}
+    return {name: _ALL[name] for name in (usable if full else first.values())}
+
 
 DUAL_ENCODER = """
 class Scorer:

@@ -24,9 +24,10 @@ from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation.asking import remains, soon
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Open, Submit, box_of
 from tests.kit.processes import running
+from tests.kit.tiers import nightly
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-TRIES = 25
+TRIES = 25 if nightly() else 8
 STARTING = """
     import os, signal, sys
     from pathlib import Path
@@ -51,6 +52,7 @@ def processes_with(word: str) -> list[int]:
     return processes.pids_where(told)
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_a_supervisor_killed_while_its_box_starts_leaves_nothing(
     bubblewrap: Bubblewrap, submit: Submit

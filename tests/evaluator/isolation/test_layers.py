@@ -18,8 +18,7 @@ from evaluator.isolation.session import ScorerSession
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 from tests.evaluator.isolation.inquiry import REPOSITORY
-
-BOUNDS = {Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG, Layer.CPU_CGROUP, Layer.CPU_NICENESS}
+from tests.kit.tiers import all_slow_but_one
 
 
 def test_every_layer_says_what_it_stops_there_and_in_its_document() -> None:
@@ -29,38 +28,29 @@ def test_every_layer_says_what_it_stops_there_and_in_its_document() -> None:
     assert [layer for layer in Layer if f"| `{layer}` | {LEGEND[layer]} |" not in page] == []
 
 
-@pytest.mark.isolation
-@pytest.mark.parametrize("layer", sorted(SWITCHABLE))
-def test_a_box_without_a_layer_never_probes_well(bubblewrap: Bubblewrap, layer: Layer) -> None:
-    probe = replace(bubblewrap, without=frozenset({layer})).probe()
-    assert not probe.ok
-    assert layer not in probe.layers
-    assert f"{layer} was turned off" in probe.reason
-
-
-SEEN_INSIDE = {
+SEEN = {
     Layer.FILESYSTEM: "is visible",
     Layer.ENVIRONMENT: "variable",
     Layer.CAPABILITIES: "capabilities are left",
     Layer.SYSTEM_CALLS: "not refused by the filter",
     Layer.MEMORY_FOLDERS: "holds more than",
 }
+"""What a probe says that finds a layer missing without being told."""
 
 
 @pytest.mark.isolation
-@pytest.mark.parametrize("layer", sorted(SEEN_INSIDE))
-def test_that_a_layer_is_missing_is_seen_in_the_box_itself(
+@pytest.mark.parametrize("layer", all_slow_but_one(SEEN | dict.fromkeys(sorted(SWITCHABLE), "")))
+def test_a_box_without_a_layer_never_probes_well(
     bubblewrap: Bubblewrap, layer: Layer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASSAY_SECRET", "token")
     probe = replace(bubblewrap, without=frozenset({layer}), hidden=(Path("/etc/passwd"),)).probe()
-    assert SEEN_INSIDE[layer] in probe.reason
-
-
-@pytest.mark.isolation
-def test_root_in_a_box_is_seen_from_outside(bubblewrap: Bubblewrap) -> None:
-    probe = replace(bubblewrap, without=frozenset({Layer.KERNEL_UID})).probe()
-    assert ("the kernel sees root in it" in probe.reason) == (os.geteuid() == 0)
+    assert not probe.ok
+    assert layer not in probe.layers
+    assert f"{layer} was turned off" in probe.reason
+    assert SEEN.get(layer, "") in probe.reason
+    root_is_seen = "the kernel sees root in it" in probe.reason
+    assert root_is_seen == (layer is Layer.KERNEL_UID and os.geteuid() == 0)
 
 
 def test_none_is_loud_and_marked_and_never_isolates(caplog: pytest.LogCaptureFixture) -> None:

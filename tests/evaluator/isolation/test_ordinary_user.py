@@ -15,7 +15,7 @@ from tests.evaluator.isolation import as_another_user
 from tests.evaluator.isolation.inquiry import REPOSITORY
 from tests.kit.processes import finished
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 NOBODY = 65534
 CONFORMANCE = f"{Path(__file__).with_name('test_conformance.py')}::TestBubblewrap"
@@ -38,7 +38,7 @@ def test_all_holds_for_a_worker_without_root(bubblewrap: Bubblewrap) -> None:
         # Behind everything else: only root could bring its boxes to the fore again.
         command = ["nice", "-n", 11, sys.executable, as_another_user.__file__, NOBODY, *words]
         env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": name}
-        done = finished(command, cwd=REPOSITORY, env=env, within_s=200)
+        done = finished(command, cwd=REPOSITORY, env=env, within_s=500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\.{10,}", done.stdout), done.stdout
     assert "SKIPPED" not in done.stdout

@@ -1,4 +1,7 @@
-"""What a real Docker daemon does with boxes, and what is told where it says no."""
+"""Boxes by Podman, Docker and gVisor: one case a wall, and what is told where a daemon says no.
+
+They are in one file, so that one process has one daemon for all of them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import containers as container_sweep
+from evaluator.isolation.backend import Backend
 from evaluator.isolation.container_engine import Engine, EngineError, ready_image
 from evaluator.isolation.containers import Containers, docker
 from evaluator.isolation.job import Job
@@ -18,9 +22,40 @@ from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation.asking import boxes_known_to
 from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment
+from tests.evaluator.isolation.suite import Walls
 from tests.kit.processes import open_files
 
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
+
+
+class TestPodman(Walls):
+    """Boxes by Podman."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def backend(cls, podman_backend: Containers) -> Backend:
+        """See `Walls`."""
+        return podman_backend
+
+
+class TestDocker(Walls):
+    """Boxes by Docker."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def backend(cls, docker_backend: Containers) -> Backend:
+        """See `Walls`."""
+        return docker_backend
+
+
+class TestGVisor(Walls):
+    """Boxes by Docker with gVisor below."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def backend(cls, gvisor_backend: Containers) -> Backend:
+        """See `Walls`."""
+        return gvisor_backend
 
 
 def test_a_daemon_that_does_not_run_is_told_with_what_to_start(
