@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tomlkit
 
 from benchmarks.families import load_card
 from benchmarks.families.benchmark import CardBenchmark
+from benchmarks.registry import load_registry
+from benchmarks.schema import Benchmark
+
+Board = TypeVar("Board", bound=CardBenchmark)
+BoardAnswers = TypeVar("BoardAnswers")
 
 RATED: Mapping[str, Any] = {
     "name": "mine",
@@ -76,3 +82,47 @@ def benchmark_of(
 ) -> CardBenchmark:
     """The benchmark of a card and the files beside it."""
     return load_card(write_card(folder, card, **files))
+
+
+def card_of_rows(columns: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    """A card whose only table `t` is `labels.json` beside it."""
+    table = {"name": "t", "path": "labels.json", "columns": columns}
+    file = {**RATED["files"][0], "path": "labels.json"}
+    return with_keys(RATED, {"tables": [table], "files": [file], **keys})
+
+
+def board_of_rows(
+    folder: Path,
+    kind: type[Board],
+    rows: Iterable[Mapping[str, Any]],
+    columns: Mapping[str, Any],
+    keys: Mapping[str, Any],
+) -> Board:
+    """The benchmark of such a card with these rows."""
+    board = benchmark_of(folder, card_of_rows(columns, keys), labels_json=list(rows))
+    assert isinstance(board, kind)
+    return board
+
+
+def answers_as(
+    kind: type[BoardAnswers], board: CardBenchmark, data: Path | None = None
+) -> BoardAnswers:
+    """The answers of a benchmark, as its family has them."""
+    answers = board.answers(data)
+    assert isinstance(answers, kind)
+    return answers
+
+
+@cache
+def registry() -> Mapping[str, Benchmark]:
+    """All benchmarks, loaded once."""
+    return load_registry(cards=())
+
+
+def built_in(
+    kind: type[Board], answers: type[BoardAnswers], name: str, data: Path | None = None
+) -> tuple[Board, BoardAnswers]:
+    """A benchmark of the registry and its answers."""
+    board = registry()[name]
+    assert isinstance(board, kind)
+    return board, answers_as(answers, board, data)

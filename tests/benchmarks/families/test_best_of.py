@@ -16,7 +16,7 @@ from benchmarks.families.best_of import BestOfBenchmark, RatedGroups
 from benchmarks.families.controls import run_controls
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.benchmarks.families.cards import answers_as, board_of_rows
 from tests.kit.checks import refused
 
 NAN = math.nan
@@ -25,36 +25,26 @@ RATINGS = np.random.default_rng(4).integers(1, 6, (N_PROMPTS * SIZE, 2))
 
 
 def benchmark(
-    folder: Path, group: Mapping[str, Any], ratings: Any = RATINGS, **keys: Any
+    folder: Path, group: Mapping[str, Any], ratings: Any = RATINGS, **more: Any
 ) -> BestOfBenchmark:
     """Four images of each of six prompts; prompts are of two splits and two skills by turns."""
-    columns = {key: key for key in ("id", "p", "s", "k")}
-    listed = {"from": "ratings", "type": "list_float"}
-    card = with_keys(
-        RATED,
-        {
-            "family": "group",
-            "tables": [
-                {"name": "t", "path": "labels.json", "columns": {**columns, "ratings": listed}}
-            ],
-            "files": [{**RATED["files"][0], "path": "labels.json"}],
-            "gold": {"mean": {"ratings": "ratings", "scale": [1, 5], "mean": None}},
-            "group": {"rule": "best_of", "gold": "mean", **group},
-            **keys,
-            "headline": {"measure": "top1_agreement", "facet": "best_of_4"}
-            | keys.get("headline", {}),
-            "items": {"pair": "id", "prompt": "p", "text": "p", "image": "id", "skills": "k"}
-            | keys.get("items", {}),
-        },
-    )
+    columns: dict[str, Any] = {key: key for key in ("id", "p", "s", "k")}
+    items = {"pair": "id", "prompt": "p", "text": "p", "image": "id", "skills": "k"}
+    keys = {
+        "family": "group",
+        "gold": {"mean": {"ratings": "ratings", "scale": [1, 5], "mean": None}},
+        "group": {"rule": "best_of", "gold": "mean", **group},
+        **more,
+        "headline": {"measure": "top1_agreement", "facet": "best_of_4"} | more.get("headline", {}),
+        "items": items | more.get("items", {}),
+    }
     rows = [
         {"id": f"i{at}", "p": f"p{at // SIZE}", "s": "vw"[at // SIZE % 2],
          "k": "ab"[at // SIZE % 3 % 2], "ratings": np.array(one).tolist()}
         for at, one in enumerate(ratings)
     ]  # fmt: skip
-    found = benchmark_of(folder, card, labels_json=rows)
-    assert isinstance(found, BestOfBenchmark)
-    return found
+    columns |= {"ratings": {"from": "ratings", "type": "list_float"}}
+    return board_of_rows(folder, BestOfBenchmark, rows, columns, keys)
 
 
 def test_every_row_is_of_images_of_one_prompt(tmp_path: Path) -> None:
@@ -66,8 +56,7 @@ def test_every_row_is_of_images_of_one_prompt(tmp_path: Path) -> None:
 def measured(
     one: BestOfBenchmark, scores: Any, n_resamples: int = 20
 ) -> tuple[RatedGroups, Measured]:
-    answers = one.answers(None)
-    assert isinstance(answers, RatedGroups)
+    answers = answers_as(RatedGroups, one)
     table = ScoreTable(pd.DataFrame({"m": np.array(scores, float)}, list(answers.pair_ids)))
     return answers, one.measure(table, answers, one.plan(answers, n_resamples))
 
@@ -148,8 +137,7 @@ def test_chance_is_what_random_scores_reach(tmp_path: Path, ties: str) -> None:
 
 def test_equal_scores_of_a_control_count_their_mean(tmp_path: Path) -> None:
     one = benchmark(tmp_path, {"size": [4], "ties": ["first"]})
-    answers = one.answers(None)
-    assert isinstance(answers, RatedGroups)
+    answers = answers_as(RatedGroups, one)
     found = run_controls(one, answers, None, 0)
     constant = found.value("constant", measure="top1_agreement", facet="best_of_4")
     assert constant == pytest.approx(one.chance(answers))
@@ -178,8 +166,7 @@ def test_splits_are_chosen_from_apart(tmp_path: Path) -> None:
 
 def test_people_choose_too(tmp_path: Path) -> None:
     one = benchmark(tmp_path, {"size": [4]})
-    answers = one.answers(None)
-    assert isinstance(answers, RatedGroups)
+    answers = answers_as(RatedGroups, one)
     found = one.ceiling(answers)
     assert found is not None
     values = []

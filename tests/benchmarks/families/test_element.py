@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,13 @@ from benchmarks.families.element import MEASURES, WHOLE, ElementAnswers, Element
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.detection import average_precision, expected_average_precision
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.benchmarks.families.cards import (
+    RATED,
+    answers_as,
+    benchmark_of,
+    board_of_rows,
+    with_keys,
+)
 from tests.kit.checks import refused
 
 NAN = math.nan
@@ -36,32 +42,20 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def benchmark(
-    folder: Path, rows: Rows, element: Mapping[str, Any], columns: Any = None, **keys: Any
+    folder: Path, rows: Rows, element: Mapping[str, Any], columns: Any = None, **more: Any
 ) -> ElementBenchmark:
     """Rows with `image`, prompt `p`, `part` and `there`."""
-    card = with_keys(
-        RATED,
-        {
-            "family": "element",
-            "gold": None,
-            "headline": {"measure": "auroc", "facet": None},
-            "tables": [
-                {"name": "t", "path": "labels.json", "columns": COLUMNS | dict(columns or {})}
-            ],
-            "files": [{**RATED["files"][0], "path": "labels.json"}],
-            "element": {"element": "part", "label": "there", **element},
-            **keys,
-        },
-    )
-    found = benchmark_of(folder, card, labels_json=json.dumps(list(rows)))
-    assert isinstance(found, ElementBenchmark)
-    return found
+    keys = {
+        "family": "element",
+        "gold": None,
+        "headline": {"measure": "auroc", "facet": None},
+        "element": {"element": "part", "label": "there", **element},
+        **more,
+    }
+    return board_of_rows(folder, ElementBenchmark, rows, COLUMNS | dict(columns or {}), keys)
 
 
-def answers_of(one: ElementBenchmark) -> ElementAnswers:
-    answers = one.answers(None)
-    assert isinstance(answers, ElementAnswers)
-    return answers
+answers_of = partial(answers_as, ElementAnswers)
 
 
 def measured(
@@ -483,10 +477,10 @@ def test_expected_average_precision_is_the_mean_over_all_orders(n: int, n_positi
     positive, once = np.arange(n) < n_positive, np.ones((1, n))
     found = [
         average_precision(random.permutation(n).astype(np.float64), positive, np.arange(n), once)[0]
-        for _ in range(2000)
+        for _ in range(500)
     ]
     expected = expected_average_precision(n, n_positive)
-    spread = np.std(found) / math.sqrt(2000)
+    spread = np.std(found) / math.sqrt(500)
     assert np.mean(found) == pytest.approx(expected, abs=float(4 * spread + 1e-9), nan_ok=True)
 
 

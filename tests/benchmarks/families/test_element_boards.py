@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,12 @@ from scipy import stats
 
 from benchmarks.families.element import ElementAnswers, ElementBenchmark
 from benchmarks.families.rating import RatingAnswers, RatingBenchmark
-from benchmarks.registry import BUILT_IN, load_registry
+from benchmarks.registry import BUILT_IN
 from benchmarks.schema import ScoreTable
+from tests.benchmarks.families.cards import built_in, registry
 from tools import make_geneval
 
-REGISTRY = load_registry()
-
-
-def board(name: str, data: Path | None = None) -> tuple[ElementBenchmark, ElementAnswers]:
-    found = REGISTRY[name]
-    assert isinstance(found, ElementBenchmark)
-    answers = found.answers(data)
-    assert isinstance(answers, ElementAnswers)
-    return found, answers
+board = partial(built_in, ElementBenchmark, ElementAnswers)
 
 
 def test_geneval_needs_no_data_and_says_that_the_labels_of_its_successor_were_not_released() -> (
@@ -97,12 +91,14 @@ def test_prompts_of_evalmi_are_numbered_as_its_images() -> None:
     assert prompts["prompt"].nunique() == 2090
     named = {skill for cell in prompts["skills"] for skill in json.loads(cell)}
     assert (
-        named == set(REGISTRY["evalmi_elements"].card.skills) == set(REGISTRY["evalmi"].card.skills)
+        named
+        == set(registry()["evalmi_elements"].card.skills)
+        == set(registry()["evalmi"].card.skills)
     )
 
 
 def test_the_fit_of_geneval_has_its_released_means_and_its_one_rater() -> None:
-    one = REGISTRY["geneval_fit"]
+    one = registry()["geneval_fit"]
     assert isinstance(one, RatingBenchmark)
     answers = one.answers(None)
     assert isinstance(answers, RatingAnswers)
@@ -116,7 +112,7 @@ def test_the_fit_of_geneval_has_its_released_means_and_its_one_rater() -> None:
 @pytest.mark.paper
 @pytest.mark.slow
 def test_perception_follows_correspondence_on_evalmi_as_released(assay_data: Path) -> None:
-    one = REGISTRY["evalmi"]
+    one = registry()["evalmi"]
     answers = one.answers(assay_data)
     assert isinstance(answers, RatingAnswers)
     assert answers.means["correspondence"].mean() == pytest.approx(50.199, abs=5e-4)
@@ -140,7 +136,7 @@ def test_richhf_is_read_from_the_lines_that_its_document_asks_for(tmp_path: Path
         lines.append({"filename": f"{k}.png", "prompt": prompt, "words": words, **given})
     (tmp_path / "richhf").mkdir()
     (tmp_path / "richhf" / "test.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    one = REGISTRY["richhf"]
+    one = registry()["richhf"]
     assert isinstance(one, RatingBenchmark)
     rated = one.answers(tmp_path)
     assert isinstance(rated, RatingAnswers)

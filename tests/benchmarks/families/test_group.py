@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from benchmarks.families.group import GroupAnswers, GroupBenchmark
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.orders import chance_of_order
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.benchmarks.families.cards import answers_as, board_of_rows
 from tests.kit.checks import refused
 
 NAN = math.nan
@@ -31,7 +32,7 @@ OWN = {
 }
 
 
-def benchmark(folder: Path, group: Mapping[str, Any], n: int = 4, **keys: Any) -> GroupBenchmark:
+def benchmark(folder: Path, group: Mapping[str, Any], n: int = 4, **more: Any) -> GroupBenchmark:
     """Groups 0..n-1 with texts `t<n>`, `u<n>` and images `x<n>`, `y<n>`; two groups a prompt."""
     rule = group.get("rule")
     texts: Any = "t" if rule == "image_choice" else ["t", "u"]
@@ -39,27 +40,20 @@ def benchmark(folder: Path, group: Mapping[str, Any], n: int = 4, **keys: Any) -
     items = {"pair": "id", "prompt": "p", "text": texts, "image": images, "skills": "k"}
     headline = {"measure": MAIN.get(str(rule), "graded"), "facet": None}
     columns = {key: key for key in ("id", "p", "t", "u", "x", "y", "s", "k")}
-    card = with_keys(
-        RATED,
-        {
-            "family": "group",
-            "gold": None,
-            "tables": [{"name": "t", "path": "labels.json", "columns": columns}],
-            "files": [{**RATED["files"][0], "path": "labels.json"}],
-            "group": group,
-            **keys,
-            "headline": headline | keys.get("headline", {}),
-            "items": items | keys.get("items", {}),
-        },
-    )
+    keys = {
+        "family": "group",
+        "gold": None,
+        "group": group,
+        **more,
+        "headline": headline | more.get("headline", {}),
+        "items": items | more.get("items", {}),
+    }
     rows = [
         {"id": f"g{k}", "p": f"p{k // 2}", "s": "vw"[k % 2], "k": "ab"[k // 2 % 2]}
         | {key: f"{key}{k}" for key in "tuxy"}
         for k in range(n)
     ]
-    found = benchmark_of(folder, card, labels_json=rows)
-    assert isinstance(found, GroupBenchmark)
-    return found
+    return board_of_rows(folder, GroupBenchmark, rows, columns, keys)
 
 
 MAIN = {
@@ -70,10 +64,7 @@ MAIN = {
 }
 
 
-def answers_of(one: GroupBenchmark) -> GroupAnswers:
-    answers = one.answers(None)
-    assert isinstance(answers, GroupAnswers)
-    return answers
+answers_of = partial(answers_as, GroupAnswers)
 
 
 def measured(

@@ -14,11 +14,10 @@ import pytest
 
 from benchmarks.families.controls import run_controls
 from benchmarks.families.group import GroupAnswers, GroupBenchmark
-from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
+from tests.benchmarks.families.cards import registry
 from tests.kit.checks import refused
 
-REGISTRY = load_registry()
 CHANGES = (
     "add_att",
     "add_obj",
@@ -91,7 +90,7 @@ BOARDS: dict[str, Callable[[Path], None]] = {
 def board(name: str, data: Path) -> tuple[GroupBenchmark, GroupAnswers]:
     """The board of a card without counts and hashes, which are those of the whole release."""
     BOARDS[name](data)
-    whole = REGISTRY[name].card
+    whole = registry()[name].card
     files = tuple(file.model_copy(update={"sha256": ""}) for file in whole.files)
     card = whole.model_copy(update={"counts": {}, "files": files})
     one = GroupBenchmark(card, data)  # type: ignore[arg-type]
@@ -133,11 +132,11 @@ def test_controls_reach_the_figures_of_the_card(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_part_of_a_release_is_refused(tmp_path: Path, name: str) -> None:
     BOARDS[name](tmp_path)
-    if not REGISTRY[name].card.counts:
+    if not registry()[name].card.counts:
         assert name == "naturalbench_retrieval"
         return
     with refused("data_malformed"):
-        REGISTRY[name].answers(tmp_path)
+        registry()[name].answers(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["winoground", "naturalbench_retrieval", "sugarcrepe"])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.families.items import Items
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.benchmarks.families.cards import benchmark_of, card_of_rows
 from tests.kit.checks import refused
 
 PREFERENCE = {"gold": None, "family": "preference", "headline": {"facet": None}}
@@ -18,16 +17,8 @@ SIDES = {"image": ["x", "y"], "model": ["mx", "my"]}
 
 
 def items(folder: Path, rows: list[dict[str, Any]], columns: Any, **keys: Any) -> Items:
-    card = with_keys(
-        RATED,
-        {
-            "tables": [{"name": "t", "path": "labels.json", "columns": columns}],
-            "files": [{**RATED["files"][0], "path": "labels.json"}],
-            **keys,
-        },
-    )
-    benchmark = benchmark_of(folder, card, labels_json=json.dumps(rows))
-    return benchmark.items(benchmark.folder(None))
+    board = benchmark_of(folder, card_of_rows(columns, keys), labels_json=rows)
+    return board.items(board.folder(None))
 
 
 COLUMNS = {k: k for k in ("image", "prompt", "text")} | {"mean": {"from": "mean", "type": "float"}}

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +19,9 @@ from benchmarks.families.comparisons import BAD, TIE, A, B
 from benchmarks.families.preference import MEASURES, PreferenceAnswers, PreferenceBenchmark
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import BETWEEN_TEXTS, ScoreTable
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.benchmarks.families.cards import answers_as, board_of_rows
 from tests.kit.checks import refused
+from tests.kit.tiers import all_slow_but_one
 
 NAN = math.nan
 LABEL = {"label": "label", "values": {"a": "x", "b": "y", "tie": "t", "bad": "0"}}
@@ -31,7 +33,7 @@ def benchmark(
     preference: Mapping[str, Any],
     columns: Mapping[str, Any] | None = None,
     items: Mapping[str, Any] | None = None,
-    **keys: Any,
+    **more: Any,
 ) -> PreferenceBenchmark:
     """Rows with images `x` and `y` of a prompt `p`, or a list of images `images`."""
     images: Any = "images" if "ranks" in preference else ["x", "y"]
@@ -40,25 +42,19 @@ def benchmark(
         if "ranks" in preference
         else {"x": "x", "y": "y"}
     )
-    card = with_keys(
-        RATED,
-        {
-            "family": "preference",
-            "kind": "preference",
-            "gold": None,
-            "headline": {"measure": "accuracy", "facet": None},
-            "tables": [
-                {"name": "t", "path": "labels.json", "columns": named | dict(columns or {})}
-            ],
-            "files": [{**RATED["files"][0], "path": "labels.json"}],
-            "items": {"pair": "", "shared": True, "image": images} | dict(items or {}),
-            "preference": preference,
-            **keys,
-        },
-    )  # fmt: skip
-    found = benchmark_of(folder, card, labels_json=list(rows))
-    assert isinstance(found, PreferenceBenchmark)
-    return found
+    keys = {
+        "family": "preference",
+        "kind": "preference",
+        "gold": None,
+        "headline": {"measure": "accuracy", "facet": None},
+        "items": {"pair": "", "shared": True, "image": images} | dict(items or {}),
+        "preference": preference,
+        **more,
+    }
+    return board_of_rows(folder, PreferenceBenchmark, rows, named | dict(columns or {}), keys)
+
+
+answers_of = partial(answers_as, PreferenceAnswers)
 
 
 def measured(
@@ -67,8 +63,7 @@ def measured(
     n_resamples: int = 20,
     direction: Literal[1, -1] = 1,
 ) -> tuple[PreferenceAnswers, Measured]:
-    answers = one.answers(None)
-    assert isinstance(answers, PreferenceAnswers)
+    answers = answers_of(one)
     table = pd.DataFrame({"m": pd.Series(scores, dtype=float)}).loc[list(answers.pair_ids)]
     given = ScoreTable(table, directions={"m": direction})
     return answers, one.measure(given, answers, one.plan(answers, n_resamples))
@@ -547,15 +542,14 @@ SIMULATED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("preference", "columns", "rows"), SIMULATED)
+@pytest.mark.parametrize(("preference", "columns", "rows"), all_slow_but_one(SIMULATED))
 def test_chance_is_what_random_scores_reach(
     tmp_path: Path, preference: Any, columns: Any, rows: Any
 ) -> None:
     one = benchmark(tmp_path, rows, preference, columns)
-    answers = one.answers(None)
-    assert isinstance(answers, PreferenceAnswers)
+    answers = answers_of(one)
     random = np.random.default_rng(11)
-    table = pd.DataFrame(random.normal(size=(len(answers.pair_ids), 400)), answers.pair_ids)
+    table = pd.DataFrame(random.normal(size=(len(answers.pair_ids), 100)), answers.pair_ids)
     table.columns = table.columns.astype(str)
     found = one.measure(ScoreTable(table), answers, one.plan(answers, 0)).rows
     fact = one.facts(answers)["What needs no look at an image"].set_index("measure")
@@ -570,8 +564,7 @@ def test_chance_is_what_random_scores_reach(
 def test_pairs_have_the_share_that_they_won(tmp_path: Path) -> None:
     rows = [*labelled("xt"), {"p": "p0", "x": "x0", "y": "z", "label": "y"}]
     one = benchmark(tmp_path, rows, LABEL, COLUMN)
-    answers = one.answers(None)
-    assert isinstance(answers, PreferenceAnswers)
+    answers = answers_of(one)
     won = dict(zip(answers.pair_ids, one.gold_of_pairs(answers), strict=True))
     assert won == {"x0": 0.5, "y0": 0.0, "x1": 0.5, "y1": 0.5, "z": 1.0}
     assert (
@@ -581,16 +574,14 @@ def test_pairs_have_the_share_that_they_won(tmp_path: Path) -> None:
 
 def test_cases_hold_what_people_expect(tmp_path: Path) -> None:
     one = benchmark(tmp_path, labelled("xyt"), LABEL, COLUMN)
-    answers = one.answers(None)
-    assert isinstance(answers, PreferenceAnswers)
+    answers = answers_of(one)
     found = one.cases(answers, None)
     assert found is not None
     expected = dict(zip(found["pair_id"], found["expected"], strict=True))
     assert expected == {"x0": 1, "y0": 0, "x1": 0, "y1": 1, "x2": 0.5, "y2": 0.5}
     assert found.groupby("case_id").size().tolist() == [2, 2, 2]
     ranked = benchmark(tmp_path / "r", RANKED, {"ranks": "ranks"}, RANKS)
-    answers = ranked.answers(None)
-    assert isinstance(answers, PreferenceAnswers)
+    answers = answers_of(ranked)
     found = ranked.cases(answers, None)
     assert found is not None
     said = dict(zip(found["pair_id"], found["said"], strict=True))

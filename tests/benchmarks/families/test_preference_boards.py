@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,17 @@ import pytest
 
 from benchmarks.families.controls import control_scores, run_controls
 from benchmarks.families.preference import PreferenceAnswers, PreferenceBenchmark
-from benchmarks.registry import BUILT_IN, load_registry
+from benchmarks.registry import BUILT_IN
 from benchmarks.released.bundle import released_table
 from benchmarks.schema import ScoreTable
+from tests.benchmarks.families.cards import built_in, registry
 from tests.kit.checks import refused
 
-REGISTRY = load_registry()
 BOARDS = ("genai_arena", "hpdv2", "hpdv3", "imagereward", "mj_bench", "mmrb2", "pickapic",
           "rapidata_alignment", "rapidata_coherence", "rapidata_preference")  # fmt: skip
 
 
-def board(name: str, data: Path | None = None) -> tuple[PreferenceBenchmark, PreferenceAnswers]:
-    found = REGISTRY[name]
-    assert isinstance(found, PreferenceBenchmark)
-    answers = found.answers(data)
-    assert isinstance(answers, PreferenceAnswers)
-    return found, answers
+board = partial(built_in, PreferenceBenchmark, PreferenceAnswers)
 
 
 def percent(
@@ -218,11 +214,11 @@ def test_pick_a_pic_finds_its_threshold_on_the_validation_part(tmp_path: Path) -
 @pytest.mark.parametrize("name", ["genai_arena", "mmrb2"])
 def test_without_prompts_there_is_nothing_to_generate(assay_data: Path, name: str) -> None:
     with refused("no_prompts"):
-        REGISTRY[name].prompts(assay_data)
+        registry()[name].prompts(assay_data)
 
 
 def test_boards_of_preferences_are_of_their_kinds() -> None:
-    kinds = {name: REGISTRY[name].card.model_dump()["kind"] for name in BOARDS}
+    kinds = {name: registry()[name].card.model_dump()["kind"] for name in BOARDS}
     assert {name for name, kind in kinds.items() if kind == "alignment"} == {
         "mj_bench", "rapidata_alignment",
     }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics import logistic
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.benchmarks.families.cards import answers_as, board_of_rows
 from tests.kit.checks import check_pools, refused
 from tests.kit.tiers import all_slow_but_one
 
@@ -53,23 +54,13 @@ def table(n_prompts: int = 8, n_models: int = 6, seed: int = 1) -> list[dict[str
     return rows
 
 
-def benchmark(folder: Path, rows: list[dict[str, Any]], **keys: Any) -> RatingBenchmark:
-    card = with_keys(
-        RATED,
-        {
-            "tables": [{"name": "t", "path": "labels.json", "columns": COLUMNS}],
-            "files": [{**RATED["files"][0], "path": "labels.json"}],
-            "items": {"model": "model"},
-            "gold": {
-                "mean": {"mean": None, "ratings": "r"},
-                "other": {"mean": "q", "scale": [1, 5]},
-            },
-            **keys,
-        },
-    )
-    found = benchmark_of(folder, card, labels_json=rows)
-    assert isinstance(found, RatingBenchmark)
-    return found
+def benchmark(folder: Path, rows: list[dict[str, Any]], **more: Any) -> RatingBenchmark:
+    gold = {"mean": {"mean": None, "ratings": "r"}, "other": {"mean": "q", "scale": [1, 5]}}
+    keys = {"items": {"model": "model"}, "gold": gold, **more}
+    return board_of_rows(folder, RatingBenchmark, rows, COLUMNS, keys)
+
+
+answers_of = partial(answers_as, RatingAnswers)
 
 
 def measured(
@@ -78,12 +69,6 @@ def measured(
     answers = answers_of(one)
     scored = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
     return answers, one.measure(scored, answers, one.plan(answers, n_resamples))
-
-
-def answers_of(one: RatingBenchmark) -> RatingAnswers:
-    found = one.answers(None)
-    assert isinstance(found, RatingAnswers)
-    return found
 
 
 def rows_by(found: Measured, facet: str = "mean") -> dict[tuple[Any, ...], Row]:
@@ -137,8 +122,10 @@ PLAIN: Mapping[str, Plain] = {
 VARIANTS = {"assay": "calibrated", **{variant: ties for ties, variant in TIE_VARIANTS.items()}}
 
 
-@pytest.mark.parametrize("split", [None, "v"])
-@pytest.mark.parametrize("skill", [None, "one"])
+@pytest.mark.parametrize(
+    ("split", "skill"),
+    all_slow_but_one([("v", "one"), (None, None), (None, "one"), ("v", None)]),
+)
 def test_all_images_of_a_slice_are_one_pool(
     tmp_path: Path, split: str | None, skill: str | None
 ) -> None:
@@ -262,7 +249,7 @@ def test_a_resample_is_a_pool_with_its_prompts_repeated(tmp_path: Path) -> None:
                 assert value == pytest.approx(expected), (row.measure, row.variant)
 
 
-@pytest.mark.parametrize("pool", ["all", "prompt", "model"])
+@pytest.mark.parametrize("pool", all_slow_but_one(["prompt", "all", "model"]))
 def test_images_without_a_score_are_left_out_or_withhold_the_value(
     tmp_path: Path, pool: str
 ) -> None:
@@ -503,6 +490,7 @@ def test_a_headline_without_a_facet_is_that_of_the_first(tmp_path: Path) -> None
 # AGIQA-3K, whose labels ship with Assay.
 
 
+@pytest.mark.slow
 def test_agiqa_3k_has_its_figures() -> None:
     one = load_registry()["agiqa3k"]
     assert isinstance(one, RatingBenchmark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.families.rating import RatingAnswers, RatingBenchmark
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
+from tests.benchmarks.families.cards import answers_as, board_of_rows
 from tests.kit.checks import refused
 
 NAN = math.nan
@@ -23,28 +24,15 @@ CELLS = {"r": {"from": "r", "type": "float", "optional": True}, "who": "who"}
 
 
 def benchmark(
-    folder: Path, rows: Rows, gold: Mapping[str, Any], columns: Mapping[str, Any], **keys: Any
+    folder: Path, rows: Rows, gold: Mapping[str, Any], columns: Mapping[str, Any], **more: Any
 ) -> RatingBenchmark:
     """Rows with an image `i` of a prompt `p`, rated on facet `mean` from 1 to 5."""
     named = {"image": "i", "prompt": "p", "text": "p"} | dict(columns)
-    card = with_keys(
-        RATED,
-        {
-            "tables": [{"name": "t", "path": "labels.json", "columns": named}],
-            "files": [{**RATED["files"][0], "path": "labels.json"}],
-            "gold": {"mean": {"mean": None, **gold}},
-            **keys,
-        },
-    )
-    found = benchmark_of(folder, card, labels_json=list(rows))
-    assert isinstance(found, RatingBenchmark)
-    return found
+    keys = {"gold": {"mean": {"mean": None, **gold}}, **more}
+    return board_of_rows(folder, RatingBenchmark, rows, named, keys)
 
 
-def answers(one: RatingBenchmark) -> RatingAnswers:
-    found = one.answers(None)
-    assert isinstance(found, RatingAnswers)
-    return found
+answers = partial(answers_as, RatingAnswers)
 
 
 def listed(*lists: Sequence[Any]) -> Rows:

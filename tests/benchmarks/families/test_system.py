@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,13 @@ from benchmarks.registry import load_registry
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics import systems
-from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys, write_card
+from tests.benchmarks.families.cards import (
+    RATED,
+    answers_as,
+    benchmark_of,
+    with_keys,
+    write_card,
+)
 from tests.kit.checks import refused
 
 NAN = math.nan
@@ -93,10 +100,7 @@ def of_source(folder: Path, values: FloatArray, **keys: Any) -> SystemBenchmark:
     return found
 
 
-def answers_of(one: SystemBenchmark) -> SystemAnswers:
-    answers = one.answers(None)
-    assert isinstance(answers, SystemAnswers)
-    return answers
+answers_of = partial(answers_as, SystemAnswers)
 
 
 def measured(

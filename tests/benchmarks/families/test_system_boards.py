@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -12,19 +13,11 @@ from scipy import stats
 
 from benchmarks.families.controls import run_controls
 from benchmarks.families.system import SystemAnswers, SystemBenchmark
-from benchmarks.registry import load_registry
 from benchmarks.released.bundle import released_table
 from benchmarks.schema import ScoreTable
+from tests.benchmarks.families.cards import built_in
 
-REGISTRY = load_registry()
-
-
-def board(name: str, data: Path | None = None) -> tuple[SystemBenchmark, SystemAnswers]:
-    found = REGISTRY[name]
-    assert isinstance(found, SystemBenchmark)
-    answers = found.answers(data)
-    assert isinstance(answers, SystemAnswers)
-    return found, answers
+board = partial(built_in, SystemBenchmark, SystemAnswers)
 
 
 def test_six_models_of_genai_bench_need_no_data() -> None:
