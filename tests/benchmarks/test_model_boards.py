@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -336,6 +337,7 @@ def test_tifa160_was_rated_twice_and_goes_by_its_paper(assay_data: Path) -> None
         }  # fmt: skip
 
 
+@cache
 def released(name: str, assay_data: Path) -> RatedModels:
     found = readers()[name](assay_data)
     assert found is not None

@@ -87,8 +87,17 @@ TABLES: dict[str, tuple[pd.DataFrame, str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", TABLES)
-@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"])
+FORMS = ("csv", "tsv", "jsonl", "json", "parquet", "xlsx")
+
+
+@pytest.mark.parametrize(
+    ("case", "form"),
+    [
+        pytest.param(case, form, marks=() if form == "csv" or case == "ranks" else pytest.mark.slow)
+        for case in TABLES
+        for form in FORMS
+    ],
+)
 def test_a_table_becomes_a_card_whose_data_can_be_read(
     tmp_path: Path, new: Command, case: str, form: str
 ) -> None:

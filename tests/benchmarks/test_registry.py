@@ -34,6 +34,7 @@ from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from benchmarks.statistics.raters import one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from tests.kit.checks import refused
+from tests.kit.tiers import all_slow_but_one
 from tests.kit.toy import PAIRS, Toy
 from tools.index_chance import guessed, headlines
 
@@ -46,6 +47,12 @@ FROM_DEMO = {
 }  # fmt: skip
 """Benchmarks, and where answers of their structure ship with Assay."""
 each_benchmark = pytest.mark.parametrize("name", sorted(REGISTRY))
+
+
+def ships(name: str) -> bool:
+    """Whether its answers need no folder of data."""
+    files = [file for file in REGISTRY[name].card.files if file.role == "answers"]
+    return all(file.beside or is_bundled(file.path) for file in files)
 
 
 PROMISED: dict[str, tuple[str, tuple[str, ...], dict[str, int]]] = {
@@ -123,9 +130,7 @@ def test_without_data_nothing_happens_and_the_file_is_named_with_the_way_to_it(
 ) -> None:
     benchmark = REGISTRY[name]
     system = benchmark.card.system if isinstance(benchmark.card, FamilyCard) else None
-    needed = [file for file in benchmark.card.files if file.role == "answers"]
-    ships = all(file.beside or is_bundled(file.path) for file in needed)
-    assert benchmark.has_answers(tmp_path) is ships
+    assert benchmark.has_answers(tmp_path) is ships(name)
     assert benchmark.has_questions(tmp_path) is (not benchmark.card.files)
     first = next((file for file in benchmark.card.files if file.role == "answers"), None)
     for data, place in ((None, ""), (tmp_path, f"{tmp_path}/")):
@@ -136,7 +141,7 @@ def test_without_data_nothing_happens_and_the_file_is_named_with_the_way_to_it(
             with refused("images_missing"):
                 benchmark.questions(data)
             continue
-        asked = benchmark.questions if ships else benchmark.answers
+        asked = benchmark.questions if ships(name) else benchmark.answers
         with refused("data_missing", match=re.escape(place + first.path)) as caught:
             asked(data)
         way = first.supplied or f"fetch {system.source if system else name}"
@@ -164,13 +169,13 @@ def test_answers_of_its_structure_give_a_benchmark_facts_cases_and_rows(name: st
         assert {(row.benchmark, row.metric) for row in rows} == {(name, "m")}
 
 
-AT_HAND = {**{name: name for name in REGISTRY if REGISTRY[name].has_answers(None)}, **FROM_DEMO}
-LONG = "genai_1600"
+AT_HAND = {name: name for name in REGISTRY if ships(name)} | FROM_DEMO
+LONG = {"agiqa3k", "gecko", "genai_1600"}
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if name == LONG else ()) for name in AT_HAND],
+    [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in AT_HAND],
 )
 def test_a_metric_whose_lower_scores_are_better_is_turned_round_in_any_order(name: str) -> None:
     benchmark, answers = REGISTRY[name], REGISTRY[AT_HAND[name]].answers(None)
@@ -276,7 +281,7 @@ WITHOUT = {"genai_ranking"} | {
 }
 """A guess there depends on ratings that have not been at hand; its card says so. A card of a family
 needs no scale: `assay bench check` prints chance and ceiling."""
-each_genai = pytest.mark.parametrize("name", ["genai_527", "genai_1600"])
+each_genai = pytest.mark.parametrize("name", all_slow_but_one(["genai_527", "genai_1600"]))
 
 
 def scale_of(name: str) -> Scale:

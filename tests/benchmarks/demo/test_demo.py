@@ -80,7 +80,7 @@ def measured() -> dict[str, Measured]:
     errors, found = known_errors(), {}
     for name, demo in DEMOS.items():
         answers = demo.answers(None)
-        found[name] = demo.evaluate(scores_of(name, answers, errors), answers, 200)
+        found[name] = demo.evaluate(scores_of(name, answers, errors), answers, 100)
     return found
 
 

@@ -24,6 +24,7 @@ from benchmarks.sources.pins import sha256_of
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
 from tests.kit.checks import refused
+from tests.kit.tiers import all_slow_but_one
 from tools.make_released import MAKERS, changed_originals
 
 BUNDLED = {"ts2": Ts2(), "tifa160": TIFA160, "genai_1600": GENAI_1600}
@@ -76,7 +77,7 @@ def test_no_prompt_is_in_any_table(assay_data: Path) -> None:
 
 
 @pytest.mark.paper
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", all_slow_but_one(PATHS, lambda path: path == "ts2/scores.parquet"))
 def test_a_table_is_what_the_authors_files_give(assay_data: Path, path: str) -> None:
     assert changed_originals(read_manifest().file(path), assay_data) == []
     assert parquet_table((FOLDER / path).read_bytes()).equals(MAKERS[path](assay_data))
@@ -129,7 +130,7 @@ def test_a_broken_manifest_is_told_with_its_place(
 
 
 @pytest.mark.paper
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", all_slow_but_one(BUNDLED))
 def test_answers_of_the_bundle_are_those_of_the_authors_files(assay_data: Path, name: str) -> None:
     bundled, original = (BUNDLED[name].answers(data) for data in (None, assay_data))
     # The bundle has no prompts, so the items are compared by what their ratings are of.

@@ -272,7 +272,7 @@ def test_w_by_hand() -> None:
 
 
 @given(TIED)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_w_is_friedmans_statistic_over_m_times_n_less_one(table: FloatArray) -> None:
     found = concordance(table)
     if math.isnan(found.w):

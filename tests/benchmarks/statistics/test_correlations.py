@@ -54,7 +54,7 @@ def samples(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray, IntArray
 
 
 @every_coefficient
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sample=samples())
 def test_each_resample_has_the_value_of_the_repeated_sample(
     name: str, sample: tuple[FloatArray, FloatArray, IntArray, IntArray]
@@ -213,7 +213,7 @@ every_measure = pytest.mark.parametrize("measure", list(SCIPY))
 
 
 @every_measure
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(sample=grouped_samples())
 def test_each_group_is_scipys(
     measure: str, sample: tuple[FloatArray, FloatArray, IntArray]

@@ -32,7 +32,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, ma
 
 # Two models on the same prompts
 @given(PAIRS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_t_and_wilcoxon_are_scipys_and_zeros_are_left_out(pairs: list[tuple[int, int]]) -> None:
     a, b = np.array(pairs, float).T
     t, differs = paired_t(a, b), a != b
@@ -119,7 +119,7 @@ def test_with_ties_zeros_and_missing_values_it_is_the_loop(values: FloatArray) -
 
 
 @given(FINE)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @pytest.mark.filterwarnings("ignore:Precision")
 def test_with_any_values_it_is_the_loop(values: FloatArray) -> None:
     check_against_the_loop(values)

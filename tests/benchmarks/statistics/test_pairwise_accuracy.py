@@ -193,7 +193,7 @@ def test_misfits_are_refused(
 
 # Resamples of clusters
 @given(CLUSTERED, st.lists(st.integers(0, 3), min_size=5, max_size=5), st.floats(0, 3))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_a_resample_is_the_sample_repeated(
     sample: list[tuple[float, float, int]], times: list[int], threshold: float
 ) -> None:
@@ -288,7 +288,7 @@ def test_one_rater_of_genai_bench_against_the_other_two(
 
 
 # Within groups
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(sample=grouped_samples(), threshold=st.floats(0, 5))
 def test_all_groups_have_one_threshold(
     sample: tuple[FloatArray, FloatArray, IntArray], threshold: float

@@ -153,7 +153,7 @@ def test_the_index_is_the_weighted_mean_of_what_a_metric_has(case: Weighed) -> N
 
 
 @given(weighed())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_borda_share_is_points_over_comparisons(case: Weighed) -> None:
     found, weights = case
 
