@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 
 _VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 _INLINE = {"a", "b", "i", "em", "strong", "small", "span", "bdi", "code", "sub", "sup", "time"}
+_ATTRIBUTE = re.compile(r"[a-z][a-z0-9:-]*")
+"""Of the house's templates; what ends an attribute too early makes another one."""
 _STEP = re.compile(r"(\w*)((?:[#.][\w-]+)*)((?:\[[^\]]+\])*)$")
 
 
@@ -166,6 +168,7 @@ def harmless(*pages: str) -> None:
         for node in read(page).nodes:
             assert node.tag not in {"script", "iframe", "object"}, node.tag
             assert not [name for name in node.attrs if name.startswith("on")]
+            assert all(_ATTRIBUTE.fullmatch(name) for name in node.attrs), node.attrs
             assert not node["href"].strip().lower().startswith("javascript:")
             assert node.tag != "img" or node["src"].startswith("./")
 

@@ -32,13 +32,16 @@ from tests.leaderboard.web.oauth_provider import CLIENT_SECRET
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOCAL = Authentication(AuthenticationMethod.LOCAL, local="ada")
-_AT = {"server_name": "127.0.0.1", "prevent_thread_lock": True, "quiet": True}
+App = tuple[gr.Blocks, dict[str, Any]]
+"""The pages of a site, and the options it is launched with."""
+_AT = {"server_name": "127.0.0.1", "prevent_thread_lock": True, "quiet": True, "_frontend": False}
+"""With `_frontend`, Gradio gives up where its first page does not come within three seconds."""
 
 
 def app_of(
     store: Store, cards: Mapping[str, Card], sign_in: Authentication = LOCAL, *, desk: Any = None,
     models: Any = None, pictures: Pictures | None = None, clock: Any = None,
-) -> tuple[gr.Blocks, dict[str, Any]]:  # fmt: skip
+) -> App:  # fmt: skip
     """The site of a store, and what serves it with its API and its pictures."""
     context = site_of(
         store, desk or StubDesk(store=store), cards, sign_in, models=models,

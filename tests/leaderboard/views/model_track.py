@@ -6,7 +6,7 @@ import io
 import tempfile
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -182,20 +182,27 @@ def keep_models(store: Store, *entries: ModelEntry) -> Store:
     return store
 
 
-def fill_models(store: Store, n_models: int = len(NAMES)) -> Store:
-    """Publish that many models, the first five with names of their own, and pictures of two."""
+@cache
+def _published(n_models: int) -> tuple[tuple[ModelEntry, ...], Mapping[str, bytes]]:
+    """Models with the files of their scores and pictures, made once for all stores."""
     rng = np.random.default_rng(7)
     names = [NAMES[k] if k < len(NAMES) else f"Model {k}" for k in range(n_models)]
-    entries = [entry(k, name, 2 if k == 4 else 3) for k, name in enumerate(names)]
+    entries = tuple(entry(k, name, 2 if k == 4 else 3) for k, name in enumerate(names))
     files: dict[str, bytes] = {}
-    for k, one in enumerate(entries):
+    for k, model in enumerate(entries):
         # The second metric sees the first two models the other way round.
         first = 0.8 - 0.06 * (k % 11)
         second = {0: 0.6, 1: 0.75}.get(k, 0.55 - 0.03 * (k % 7))
         worth = dict(zip(JUDGES, (first, second, 0.3 + 0.01 * k), strict=True))
-        files[scores_path(one.submission_id, SET)] = scores(one, worth, rng)
-    for one in entries[:2]:
-        files |= picture_files(one)
+        files[scores_path(model.submission_id, SET)] = scores(model, worth, rng)
+    for model in entries[:2]:
+        files |= picture_files(model)
+    return entries, files
+
+
+def fill_models(store: Store, n_models: int = len(NAMES)) -> Store:
+    """Publish that many models, the first five with names of their own, and pictures of two."""
+    entries, files = _published(n_models)
     keep(keep_models(store, *entries), files)
     return store
 

@@ -1,4 +1,4 @@
-"""A browser for the tests that open pages, and each made-up site served once."""
+"""Each made-up site, served once for all modules; pages that say what went wrong in them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.kit.site import served
-from tests.leaderboard.web.sites import SITES, App
+from leaderboard.publication.reader import View
+from tests.conftest import BROWSER_PATIENCE_MS
+from tests.kit import boards
+from tests.kit.site import App, served
+from tests.leaderboard.web.browser.views import RECORD_SHIFT
+from tests.leaderboard.web.sites import SITES
 
-PATIENCE_MS = 30_000
-"""For what a page is expected to show, on a machine that has other work."""
 Serve = Callable[[App], str]
+Sites = Callable[[str], str]
+
+
+@pytest.fixture(scope="session")
+def view() -> View:
+    """What pages see of the made-up boards. Tests leave it as it is."""
+    return boards.view()
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +34,8 @@ def serve() -> Iterator[Serve]:
 
 
 @pytest.fixture(scope="session")
-def sites(serve: Serve) -> Callable[[str], str]:
-    """Where a made-up site is served, which begins when it is first asked for."""
+def sites(serve: Serve) -> Sites:
+    """Where a made-up site is served, which begins when it is first asked for. Tests only read it."""
     known: dict[str, str] = {}
 
     def address(name: str) -> str:
@@ -37,29 +46,22 @@ def sites(serve: Serve) -> Callable[[str], str]:
     return address
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """A browser without a window; its event loop would be in the way of later modules' own."""
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
 class Opener:
-    """Opens pages of one width and scheme, which say what went wrong in them."""
+    """Opens pages of one width and scheme, and keeps what goes wrong in them."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        self.opened: list[Page] = []
         self.problems: list[str] = []
+        self.errors: list[str] = []
+        """What the console of a page says is wrong, as of addresses that are not there."""
 
     def __call__(self, address: str, shown: str = "h1", width: int = 1280, **more: Any) -> Page:
         page = self._browser.new_page(viewport={"width": width, "height": 844}, **more)
+        page.set_default_timeout(BROWSER_PATIENCE_MS)
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("dialog", lambda dialog: self.problems.append(dialog.message))
-        self.opened.append(page)
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.add_init_script(RECORD_SHIFT)
         page.goto(address)
         expect(page.locator(shown).first).to_be_visible()
         return page
@@ -67,9 +69,7 @@ class Opener:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Opener]:
-    """Opens pages; they are closed after the test, in which no script may have failed."""
+    """Opens pages, in which no script may fail."""
     opener = Opener(browser)
     yield opener
-    for page in opener.opened:
-        page.close()
     assert opener.problems == []

@@ -51,10 +51,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
         "gold": None,
         "kind": "preference",
         "items": {**_ONE_IMAGE, "image": ["x", "y"]},
-        "preference": {
-            "label": "better",
-            "values": {"a": "left", "b": "right", "tie": "same"},
-        },
+        "preference": {"label": "better", "values": {"a": "left", "b": "right", "tie": "same"}},
         "headline": {"measure": "accuracy", "facet": None},
     },
     "group": {

@@ -12,14 +12,7 @@ from leaderboard.ledger.private_records import results_folder
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from tests.kit.boards import (
-    NASTY,
-    NOW,
-    event,
-    published,
-    pulse,
-    submission,
-)
+from tests.kit.boards import NASTY, NOW, event, published, pulse, submission
 
 ADA = Account(origin=Origin.HUB, name="ada")
 GRACE = Account(origin=Origin.HUB, name="grace")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from benchmarks.schema import Card, MeasureInfo, Scale, Selector
@@ -9,16 +11,7 @@ from leaderboard.publication.reader import View
 from leaderboard.publication.results import Published
 from leaderboard.records import Cost, Kind, Submission
 from leaderboard.store.interface import Store
-from tests.kit.boards import (
-    NASTY_NAME,
-    NOW,
-    card_of,
-    measured,
-    publish,
-    run_of,
-    trust,
-    view_over,
-)
+from tests.kit.boards import NASTY_NAME, NOW, card_of, measured, publish, run_of, trust, view_over
 from tests.kit.boards import submission as any_submission
 from tests.kit.store import memory_store
 
@@ -128,9 +121,19 @@ def _run(own: Submission, board: str, rng: np.random.Generator) -> Published:
     return run_of(own, board, values, versions={"numpy": "2.4.6"}, cost=cost, trust=trust(board))
 
 
+@cache
+def _published() -> Store:
+    """Everything that is published, made once for all stores."""
+    return publish(memory_store(), runs_of(), cards(), closed=("closed",))
+
+
 def fill(store: Store) -> Store:
     """Publish everything."""
-    return publish(store, runs_of(), cards(), closed=("closed",))
+    published = _published()
+    for source, target in ((published.public, store.public), (published.private, store.private)):
+        files = {path: source.read(path) for path in source.list()}
+        target.commit(files, parent=target.head(), message="publish")
+    return store
 
 
 def skills_view_of() -> View:

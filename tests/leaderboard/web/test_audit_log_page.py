@@ -18,14 +18,14 @@ from leaderboard.web.pages.status_page import audit_log
 from tests.kit.boards import NASTY, NOW, event, fill, keep
 from tests.kit.html import Node, parse
 from tests.kit.store import memory_store
-from tests.leaderboard.web.own_submissions import ADA, HELD, NEW, QUEUED, give
+from tests.leaderboard.web import own_submissions as sent
 
 VERIFY = "leaderboard.views.audit_log.verify"
 
 
 @pytest.fixture
 def store() -> Store:
-    return give(fill(memory_store()), ADA)
+    return sent.give(fill(memory_store()), sent.ADA)
 
 
 def reader_of(store: Store, clock: Callable[[], datetime] = lambda: NOW) -> AuditLogReader:
@@ -47,7 +47,7 @@ def add_events(store: Store, count: int) -> None:
     """Have a submission fail and be queued again."""
     for k in range(count):
         state = (State.CLAIMED, State.QUEUED)[k % 2]
-        Ledger(store).append(QUEUED, [event(state, at=NOW + timedelta(seconds=k), by="w")])
+        Ledger(store).append(sent.QUEUED, [event(state, at=NOW + timedelta(seconds=k), by="w")])
 
 
 def change(store: Store, change: Callable[[bytes], bytes]) -> bytes:
@@ -71,8 +71,8 @@ def test_lines_come_newest_first_and_a_filter_keeps_exactly_what_it_names(store:
     assert numbers(shown(store)) == newest[:PER_PAGE]
     reader = reader_of(store)
     for query in (
-        LedgerQuery(subject=NEW), LedgerQuery(account=ADA.key), LedgerQuery(action="failed"),
-        LedgerQuery(subject=NEW, action="published"),
+        LedgerQuery(subject=sent.NEW), LedgerQuery(account=sent.ADA.key), LedgerQuery(action="failed"),
+        LedgerQuery(subject=sent.NEW, action="published"),
     ):  # fmt: skip
         wanted = [line.n for line in reversed(lines) if query.matches(line)]
         assert wanted
@@ -102,9 +102,9 @@ def test_a_filter_stays_in_links_of_pages_and_odd_pages_are_the_first(store: Sto
 def test_what_strangers_wrote_is_text_and_private_ones_are_an_opaque_id(store: Store) -> None:
     page = shown(store, subject=NASTY, account=NASTY, action=NASTY)
     assert "on pair 12" in shown(store) and page
-    private = shown(store, subject=HELD)
-    assert HELD in private and "its author" in private and "secret-metric" not in private
-    assert ADA.key not in private.one("tbody")
+    private = shown(store, subject=sent.HELD)
+    assert sent.HELD in private and "its author" in private and "secret-metric" not in private
+    assert sent.ADA.key not in private.one("tbody")
 
 
 def test_the_download_is_the_chain_byte_for_byte(store: Store) -> None:
@@ -200,11 +200,11 @@ def test_records_that_change_without_a_line_are_found_with_the_next_verification
     now = NOW
     reader = reader_of(store, lambda: now)
     reader.read()
-    path = f"submissions/{QUEUED}/events.jsonl"
-    keep(store, {path: store.public.read(path).replace(ADA.key.encode(), b"hub:x")})
+    path = f"submissions/{sent.QUEUED}/events.jsonl"
+    keep(store, {path: store.public.read(path).replace(sent.ADA.key.encode(), b"hub:x")})
     assert reader.read().problems == ()
     now = NOW + VERIFY_EVERY
-    assert any(QUEUED in problem for problem in reader.read().problems)
+    assert any(sent.QUEUED in problem for problem in reader.read().problems)
 
 
 def test_no_request_waits_for_a_long_verification(

@@ -44,11 +44,6 @@ from tests.leaderboard.ranking.made_up_ranking import ranking_of
 SITE = "http://localhost/"
 
 
-@pytest.fixture(scope="module")
-def view() -> View:
-    return synthetic.view()
-
-
 def of(view: View, benchmark: str = "ratings", skill: str = "") -> tuple[Choice, Ranked]:
     choice = resolve(BoardQuery(benchmark, skill), view.boards)
     return choice, view.orders.ranked(choice.board.card, choice.slices())
@@ -72,7 +67,11 @@ def matrix(view: View, found: Ranked, choice: Choice) -> Values:
 
 def test_a_difference_stands_above_the_diagonal_and_its_p_value_below(view: View) -> None:
     choice, found = of(view)
-    rows = [row.all("td") for row in page_of(view).all("#pairs tbody tr")]
+    page = page_of(view)
+    assert page.one("[aria-label=All pairs of metrics]")["tabindex"] == "0"
+    data = page.one("[aria-label=Download CSV of pairs]")["href"]
+    assert data.startswith("./v1/boards/ratings/pairs?") and data.endswith("format=csv")
+    rows = [row.all("td") for row in page.all("#pairs tbody tr")]
     assert {len(rows), *map(len, rows)} == {10}
     first = pairs(found)[0]
     mark = "*" if first.significant else ""

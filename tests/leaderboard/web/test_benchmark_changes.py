@@ -25,15 +25,15 @@ from leaderboard.web.page import Context
 from leaderboard.web.submission_controls import submit_parts
 from tests.kit.boards import METRICS, NASTY, NOW, event, keep
 from tests.kit.html import Node, named, parse, read
-from tests.leaderboard.web.moved_fixture import BEFORE, DONE, moved_site, own
+from tests.leaderboard.web import moved_fixture
 
-CHANGES = f"./?tab=benchmark:ratings&view=changes&from={BEFORE}"
+CHANGES = f"./?tab=benchmark:ratings&view=changes&from={moved_fixture.BEFORE}"
 EARLIER = CHANGES.replace("changes", "earlier")
 
 
 @pytest.fixture(scope="module")
 def site() -> Context:
-    return moved_site()
+    return moved_fixture.moved_site()
 
 
 def found(site: Context, **asked: str) -> tuple[Comparison, Movement]:
@@ -57,14 +57,15 @@ def test_every_metric_on_both_boards_has_its_line_with_both_values(site: Context
     shown, moved = found(site)
     page = page_of(site)
     named(page)
-    assert len(moved.moved) == len(page.all("svg.as-dumbbell")) == DONE
+    assert page.one("[role=region]")["tabindex"] == "0"
+    assert len(moved.moved) == len(page.all("svg.as-dumbbell")) == moved_fixture.DONE
     first = moved.moved[0]
     row = page.one(".as-moved").row(first.after.metric)
     for words in (f"{first.then.value:.3f}", f"{first.now.value:.3f}",
                   f"{first.then.rank_low}–{first.then.rank_high} → "):  # fmt: skip
         assert words in row.text
     lines = list(csv.DictReader(io.StringIO(to_csv(moved_table(shown)))))
-    assert len(lines) == DONE and lines[0]["from"] == BEFORE
+    assert len(lines) == moved_fixture.DONE and lines[0]["from"] == moved_fixture.BEFORE
     values = [float(lines[0][name]) for name in ("value_then", "value_now")]
     assert values == [first.then.value, first.now.value]
 
@@ -76,7 +77,7 @@ def test_it_says_how_far_the_re_evaluation_is_until_all_is_done(site: Context) -
     told = told_on(site, "ratings").one(".as-note[role=status]")
     assert "8 of 11" in told and {CHANGES, EARLIER} <= set(told.links())
     assert not told_on(site, "graphs").links("./?tab=benchmark:graphs&view=changes")
-    done = moved_site(done=len(METRICS) - 1)
+    done = moved_fixture.moved_site(done=len(METRICS) - 1)
     assert "re-evaluated." not in page_of(done)
     board = told_on(done, "ratings")
     assert CHANGES in board.links() and not board.all(".as-note[role=status]")
@@ -91,10 +92,10 @@ def test_who_waits_is_told_from_who_left_and_who_came(site: Context) -> None:
 def test_the_whole_earlier_board_is_on_the_page_but_for_what_an_operator_hid(site: Context) -> None:
     page = page_of(site, "earlier")
     assert "withdrawn-metric" in page.names and len(page.all("tbody .as-rk")) >= 12
-    assert f"--revision {BEFORE}" in page and "200 bootstrap resamples" in page
+    assert f"--revision {moved_fixture.BEFORE}" in page and "200 bootstrap resamples" in page
     assert not page.all("a.as-sort") and not page.all(".as-pin")
-    other = moved_site()
-    hidden = own(0)
+    other = moved_fixture.moved_site()
+    hidden = moved_fixture.own(0)
     assert hidden.name in page_of(other, "earlier").names
     gone = event(State.HIDDEN, at=NOW, by="hub:olga", reason="A name that insults.")
     Ledger(other.store).append(hidden.submission_id, [gone])
@@ -104,29 +105,36 @@ def test_the_whole_earlier_board_is_on_the_page_but_for_what_an_operator_hid(sit
 
 def test_a_link_with_what_does_not_exist_shows_what_does(site: Context) -> None:
     shown, _ = found(site, since="../../x", until="nothing", skill="<b>", measure="what")
-    assert (shown.query.since, shown.query.until, shown.query.skill) == (BEFORE, "", "")
+    assert (shown.query.since, shown.query.until, shown.query.skill) == (
+        moved_fixture.BEFORE,
+        "",
+        "",
+    )
     assert shown.selector == site.cards["ratings"].headline
     assert comparison(site, ChangesQuery("graphs")) is None
     nothing = read(benchmark_tab(site, {"benchmark": "graphs", "view": "changes"}).html)
     assert "No earlier revision" in nothing and "./?tab=benchmark:graphs" in nothing.links()
     asked = found(site, skill="counting", measure="accuracy~assay")[0].query
-    query = f"?benchmark=ratings&from={BEFORE}&skill=counting&measure=accuracy~assay"
-    assert (asked.to_query(), moved_address("ratings", BEFORE)) == (query, CHANGES)
+    query = f"?benchmark=ratings&from={moved_fixture.BEFORE}&skill=counting&measure=accuracy~assay"
+    assert (asked.to_query(), moved_address("ratings", moved_fixture.BEFORE)) == (query, CHANGES)
 
 
 def test_a_submission_leads_to_its_old_results() -> None:
-    site = moved_site()
-    keep(site.store, {f"results/made-up-0000/at/{BEFORE}/ratings.json": b"{}"})
+    site = moved_fixture.moved_site()
+    keep(site.store, {f"results/made-up-0000/at/{moved_fixture.BEFORE}/ratings.json": b"{}"})
     pages = [
         read(submit_parts(site, None, SubmitQuery(submission_id=ident)).html[1])
         for ident in ("made-up-0000", "made-up-0001")
     ]
-    assert CHANGES in pages[0].links() and f"report made-up-0000 --revision {BEFORE}" in pages[0]
+    assert (
+        CHANGES in pages[0].links()
+        and f"report made-up-0000 --revision {moved_fixture.BEFORE}" in pages[0]
+    )
     assert not pages[1].links("./?tab")
 
 
 def test_two_earlier_boards_can_be_compared_with_each_other(site: Context) -> None:
-    _, same = found(site, until=BEFORE)
+    _, same = found(site, until=moved_fixture.BEFORE)
     assert same.kendall == pytest.approx(1.0)
     assert {one.difference for one in same.moved} == {0.0}
     assert (same.came, same.left, same.waiting) == ((), (), ())
@@ -137,7 +145,7 @@ def test_the_address_says_what_is_compared_and_the_title_too(site: Context, view
     asked = {"tab": "benchmark:ratings", "view": view, "from": "nothing", "skill": "counting"}
     shown = benchmark_tab(site, asked)
     query = {part.partition("=")[0]: part.partition("=")[2] for part in shown.query[1:].split("&")}
-    assert query == {"tab": "benchmark:ratings", "view": view, "from": BEFORE, "skill": "counting",
+    assert query == {"tab": "benchmark:ratings", "view": view, "from": moved_fixture.BEFORE, "skill": "counting",
                      "measure": "srcc~assay"}  # fmt: skip
     assert shown.title == "Changes of Ratings"
     page = read(shown.html)

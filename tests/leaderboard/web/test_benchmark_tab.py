@@ -18,13 +18,7 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.slices import Basis, Slice, ranked
 from leaderboard.rendering import environment
 from leaderboard.views.addresses import params_of
-from leaderboard.views.boards import (
-    Arrangement,
-    BoardQuery,
-    Filters,
-    columns_of,
-    values_of,
-)
+from leaderboard.views.boards import Arrangement, BoardQuery, Filters, columns_of, values_of
 from leaderboard.web.benchmark_below import below_of
 from leaderboard.web.benchmark_tab import benchmark_tab, board_html
 from leaderboard.web.board_table import board_table, legend
@@ -32,41 +26,36 @@ from leaderboard.web.metric_parts import metric_tabs
 from leaderboard.web.metric_parts import share as share_text
 from leaderboard.web.page import Context
 from tests.kit import boards as synthetic
-from tests.kit.boards import (
-    METRICS,
-    NASTY,
-    cards,
-    chosen,
-    entry_of,
-    fill,
-    keep,
-    snapshot,
-)
 from tests.kit.html import Node, harmless, named, parse, read
 from tests.kit.store import memory_store
 from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
 
-CARD = cards()["ratings"]
+CARD = synthetic.cards()["ratings"]
 PLCC, COUNTING, SECONDS = "plcc~paper", "srcc~assay@counting", "cost:seconds"
-HOSTILE = [NASTY, "\x00", "'; drop table", "%", "-1", "9" * 400, "," * 5000, "a" * 100_000, "(.*"]
+HOSTILE = [
+    synthetic.NASTY,
+    "\x00",
+    "'; drop table",
+    "%",
+    "-1",
+    "9" * 400,
+    "," * 5000,
+    "a" * 100_000,
+    "(.*",
+]
 FIRST = "made-up-0000/CLIPScore"
-
-
-@pytest.fixture(scope="module")
-def view() -> View:
-    return synthetic.view()
 
 
 def body(view: View, arranged: Arrangement | None = None, filters: Filters | None = None,
          benchmark: str = "ratings", skill: str = "") -> Node:  # fmt: skip
-    choice = chosen(view, benchmark, skill, filters=filters or Filters(),
+    choice = synthetic.chosen(view, benchmark, skill, filters=filters or Filters(),
                     arranged=arranged or Arrangement())  # fmt: skip
     return read(board_html(choice, view))
 
 
 def opened(view: View, metric: str) -> Node:
     """The details of a metric, unfolded."""
-    page = body(view, Arrangement(opened=(entry_of(view, metric),)))
+    page = body(view, Arrangement(opened=(synthetic.entry_of(view, metric),)))
     (details,) = page.all("tr.as-detail")
     return details
 
@@ -103,7 +92,9 @@ def test_rows_stand_below_their_tier_with_rank_range_value_interval_p_best_and_c
     labels = list(page.groups)
     assert labels == [*(f"Tier {n}" for n in range(1, len(labels))), "Without a rank"]
     assert len(labels) > 2 and page.groups["Tier 1"][0] == "CLIPScore"
-    assert page.groups["Without a rank"][-1] == "always-half" and len(page.names) == len(METRICS)
+    assert page.groups["Without a rank"][-1] == "always-half" and len(page.names) == len(
+        synthetic.METRICS
+    )
     assert page.row("always-half").one(".as-rk")["title"] == "ran without isolation"
 
 
@@ -117,7 +108,7 @@ def test_what_must_be_known_stands_in_the_details_that_a_link_opens_and_folds(
 ) -> None:
     folded = body(view)
     assert not folded.all("tr.as-detail") and words not in folded.row(metric).text
-    own = (entry_of(view, metric),)
+    own = (synthetic.entry_of(view, metric),)
     (query,) = {q for q in queries(folded, ".as-row-open") if q.arranged.opened == own}
     page = body(view, query.arranged)
     details = page.one("tr.as-detail")
@@ -177,7 +168,9 @@ def test_a_filtered_board_keeps_its_ranks_until_tests_within_are_asked_for_and_m
     note = within.one(".as-note.as-warn[role=status]")
     assert note.text.startswith("Chosen after seeing the data.")
     assert [q.filters for q in queries(note, "a")] == [filters]
-    assert "after seeing the data" in read(below_of(chosen(view, filters=asked.filters), view))
+    assert "after seeing the data" in read(
+        below_of(synthetic.chosen(view, filters=asked.filters), view)
+    )
 
 
 def test_each_active_filter_is_a_chip_that_leads_to_the_view_without_it(view: View) -> None:
@@ -204,7 +197,7 @@ def test_chosen_columns_have_direction_and_values_of_their_own_slice_that_lead_t
     titles = ["Pearson r higher is better", "Spearman ρ · summary by Assay, Counting higher is better",
               "Seconds lower is better", "Scores"]  # fmt: skip
     assert [title for title in heads if title in titles] == titles
-    board, entry = view.boards["ratings"], entry_of(view, "VQAScore")
+    board, entry = view.boards["ratings"], synthetic.entry_of(view, "VQAScore")
     values = values_of(board, columns_of(board, [COUNTING])[0], view.entries)
     found = page.row("VQAScore").all("td.as-fig")
     assert [one.text for one in found[1:]] == [f"{values.of(entry):.3f}", "14.5", "run by Assay"]
@@ -217,12 +210,12 @@ def test_chosen_columns_have_direction_and_values_of_their_own_slice_that_lead_t
 
 
 def test_where_answers_are_not_public_no_value_leads_to_items(view: View) -> None:
-    choice = chosen(view)
+    choice = synthetic.chosen(view)
     choice.board.card = choice.board.card.model_copy(update={"answers_public": False})
     try:
         assert not read(board_html(choice, view)).links("./compare")
     finally:
-        choice.board.card = cards()["ratings"]
+        choice.board.card = synthetic.cards()["ratings"]
 
 
 def test_every_heading_sorts_and_rows_keep_their_ranks(view: View) -> None:
@@ -241,11 +234,11 @@ def test_every_heading_sorts_and_rows_keep_their_ranks(view: View) -> None:
 def test_pinned_rows_stand_on_top_and_two_lead_to_a_comparison(view: View) -> None:
     links = queries(body(view, Arrangement((PLCC,))), "a.as-pin")
     assert [view.entries[q.arranged.pins[0]].metric for q in links][:3] == body(view).names[:3]
-    assert len({q.arranged.pins for q in links}) == len(METRICS)
+    assert len({q.arranged.pins for q in links}) == len(synthetic.METRICS)
     assert {q.arranged.columns for q in links} == {(PLCC,)}
-    pins = (entry_of(view, "DSG"), entry_of(view, "TIFA"))
+    pins = (synthetic.entry_of(view, "DSG"), synthetic.entry_of(view, "TIFA"))
     page = body(view, Arrangement(pins=pins))
-    assert page.names[:2] == ["DSG", "TIFA"] and len(page.names) == len(METRICS)
+    assert page.names[:2] == ["DSG", "TIFA"] and len(page.names) == len(synthetic.METRICS)
     ranked = "./compare?benchmark=ratings&measure=srcc~paper"
     assert page.links(ranked) == [f"{ranked}&a={pins[0]}&b={pins[1]}"]
     assert not body(view, Arrangement(pins=pins[:1])).links(ranked)
@@ -283,13 +276,13 @@ def test_the_legend_counts_tests_bounds_and_resamples(view: View) -> None:
 
 
 def test_without_contributions_there_are_no_tiers_and_the_page_says_why() -> None:
-    store = fill(memory_store())
+    store = synthetic.fill(memory_store())
     gone = [path for path in store.public.list("results") if ".influence." in path]
-    keep(store, dict.fromkeys(gone))
-    bare = view_of(snapshot(), cards(), Orders(store))
+    synthetic.keep(store, dict.fromkeys(gone))
+    bare = view_of(synthetic.snapshot(), synthetic.cards(), Orders(store))
     page = body(bare)
     assert "No tiers:" in page and not page.groups
-    below = read(below_of(chosen(bare), bare))
+    below = read(below_of(synthetic.chosen(bare), bare))
     assert "All pairs" not in below
     assert "Nothing could be tested" in below and below.all("td.is-best")
 
@@ -310,9 +303,9 @@ def test_an_entry_without_contributions_is_ranked_untested_and_counted(view: Vie
 def test_an_empty_board_says_so_and_how_to_submit(view: View) -> None:
     page = body(view, benchmark="unused")
     assert not page.all("table") and "./submit" in page.links()
-    nothing = view_of(None, cards(), Orders(memory_store()))
+    nothing = view_of(None, synthetic.cards(), Orders(memory_store()))
     assert not body(nothing).all("table")
-    assert below_of(chosen(view, "unused"), view) == ""
+    assert below_of(synthetic.chosen(view, "unused"), view) == ""
 
 
 # The tab.
@@ -333,7 +326,7 @@ def test_whatever_a_link_holds_the_tab_is_whole_and_harmless(site: Context, name
 
 @pytest.fixture(scope="module")
 def site() -> Context:
-    return synthetic.site_of(fill(memory_store()))
+    return synthetic.site_of(synthetic.fill(memory_store()))
 
 
 def test_the_tab_of_a_benchmark_is_its_board_by_either_name(site: Context) -> None:
@@ -354,6 +347,6 @@ def test_every_benchmark_is_a_tab_that_keeps_the_filter_but_not_tests_within_it(
 
 @pytest.mark.parametrize("part", [board_html, below_of])
 def test_a_hostile_name_is_text(view: View, part: Any) -> None:
-    html = part(chosen(view), view)
+    html = part(synthetic.chosen(view), view)
     harmless(html)
     assert any(name.startswith("<img src=x") for name in read(html).names)

@@ -27,30 +27,16 @@ from leaderboard.web.compare import ComparePlace
 from tests.kit.boards import NASTY, cards, keep, site_of, snapshot
 from tests.kit.html import Node, named, read
 from tests.kit.store import memory_store
-from tests.leaderboard.views.example_fixture import (
-    LACKS,
-    NOISY,
-    RIGHT,
-    TURNED,
-    MadeUpImages,
-    entry_id,
-    filled,
-    html,
-    page,
-    place_of,
-    rated,
-    scores_of,
-    withheld,
-)
+from tests.leaderboard.views import example_fixture as made_up
 
-FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
-LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))
+FIRST, SECOND, THIRD, FOURTH = map(made_up.entry_id, range(4))
+LAST, STRANGER, CONSTANT = map(made_up.entry_id, (9, 10, 11))
 FORMATS = ["csv", "parquet", "json", "markdown", "latex"]
 
 
 @pytest.fixture(scope="module")
 def store() -> Store:
-    return filled()
+    return made_up.filled()
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +46,11 @@ def view(store: Store) -> View:
 
 @pytest.fixture(scope="module")
 def place(view: View, store: Store) -> ComparePlace:
-    return place_of(view, store)
+    return made_up.place_of(view, store)
 
 
 def sides(*metrics: int | str, **more: str) -> dict[str, str]:
-    named_ = (entry_id(one) if isinstance(one, int) else one for one in metrics)
+    named_ = (made_up.entry_id(one) if isinstance(one, int) else one for one in metrics)
     return {"benchmark": "ratings", **dict(zip("abcd", named_, strict=False)), **more}
 
 
@@ -75,7 +61,7 @@ def sides(*metrics: int | str, **more: str) -> dict[str, str]:
 def test_every_view_has_one_heading_its_tab_and_controls_with_names(
     place: ComparePlace, name: str
 ) -> None:
-    found = page(place, **sides(NOISY, RIGHT, view=name))
+    found = made_up.page(place, **sides(made_up.NOISY, made_up.RIGHT, view=name))
     named(found)
     assert len(found.all("h1")) == 1
     tabs = found.all("[role=tablist] a")
@@ -94,15 +80,17 @@ def test_the_address_of_what_is_shown_shows_it_again(place: ComparePlace, name: 
     shown_ = place.answer(CompareQuery.from_params({"view": name, "benchmark": "ratings"}))
     again = place.answer(CompareQuery.from_params(dict(parse_qsl(shown_.query[1:]))))
     assert again == shown_ and shown_.title
-    (models,) = page(place, of="models").links()  # These are compared under Models.
-    assert models == model_pair_address("") and models in page(place, view=name).links()
+    (models,) = made_up.page(place, of="models").links()  # These are compared under Models.
+    assert models == model_pair_address("") and models in made_up.page(place, view=name).links()
 
 
 def test_names_of_strangers_are_text_in_every_view(place: ComparePlace) -> None:
     for name in VIEWS:
-        found = html(place, **sides(STRANGER, FIRST, entry_id(4), view=name))
+        found = made_up.html(place, **sides(STRANGER, FIRST, made_up.entry_id(4), view=name))
         assert "<img src=x onerror=alert(1)>" in read(found).text
-    case = page(place, **sides(TURNED, view="examples", case="p3"))  # A hostile prompt.
+    case = made_up.page(
+        place, **sides(made_up.TURNED, view="examples", case="p3")
+    )  # A hostile prompt.
     assert "<img src=x" in case.text
 
 
@@ -117,10 +105,10 @@ def test_the_verdict_and_the_tables_are_the_comparisons_of_the_view(
     )
     value, low, high = figures(rows.chosen.difference, rows.chosen.ci_low, rows.chosen.ci_high)
     for a, b in ((FIRST, LAST), (LAST, FIRST)):
-        said = page(place, **sides(a, b)).one("h1").text
+        said = made_up.page(place, **sides(a, b)).one("h1").text
         assert re.search(r"^CLIPScore is .* DSG by ", said)
         assert f"{value} [{low}, {high}]" in said and "45 pairs" in said
-    found = page(place, **sides(FIRST, LAST))
+    found = made_up.page(place, **sides(FIRST, LAST))
     assert len(found.one("#measures table").rows) == 1 + len(rows.measures)
     assert len(found.one("#skills table").rows) == 1 + len(rows.skills)
     for row, mark in zip(rows.skills, found.one("#skills table").all("svg")[1:], strict=True):
@@ -129,13 +117,13 @@ def test_the_verdict_and_the_tables_are_the_comparisons_of_the_view(
 
 def test_nothing_is_drawn_or_counted_where_nothing_was_tested(store: Store) -> None:
     untested = view_of(snapshot(), cards(), Orders(memory_store()))
-    found = page(place_of(untested, store), **sides(FIRST, SECOND))
+    found = made_up.page(made_up.place_of(untested, store), **sides(FIRST, SECOND))
     assert not found.all("line.as-w") and "not tested" in found.one("h1").text
     assert found.all("[role=note]")
 
 
 def test_clusters_on_which_two_differ_lead_to_their_examples(place: ComparePlace) -> None:
-    found = page(place, benchmark="graphs", a=FIRST, b=SECOND).one("#clusters")
+    found = made_up.page(place, benchmark="graphs", a=FIRST, b=SECOND).one("#clusters")
     assert len(found.all(".as-ringed")) == len(found.one("table").rows) == 10
     (link,) = [to for to in found.links("./compare") if "case=" not in to]
     state = CompareQuery.from_params(dict(parse_qsl(query_string(link)[1:])))
@@ -151,7 +139,7 @@ def test_clusters_on_which_two_differ_lead_to_their_examples(place: ComparePlace
 def test_all_that_is_shown_is_linked_as_data_in_every_format(
     view: View, place: ComparePlace, others: tuple[str, ...]
 ) -> None:
-    found = page(place, **sides(FIRST, STRANGER, *others, skill="counting"))
+    found = made_up.page(place, **sides(FIRST, STRANGER, *others, skill="counting"))
     links = found.links("./v1/compare", "a[download]")
     assert [one.rpartition("=")[2] for one in links] == FORMATS
     for one in links:
@@ -161,11 +149,11 @@ def test_all_that_is_shown_is_linked_as_data_in_every_format(
 
 
 def test_metrics_are_swapped_and_added_by_links(place: ComparePlace) -> None:
-    found = page(place, **sides(FIRST, SECOND))
+    found = made_up.page(place, **sides(FIRST, SECOND))
     swap, add = found.all(".as-ab-acts a")
     swapped = CompareQuery.from_params(dict(parse_qsl(query_string(swap["href"])[1:])))
     assert (swapped.a, swapped.b) == (SECOND, FIRST)
-    added = page(place, **dict(parse_qsl(query_string(add["href"])[1:])))
+    added = made_up.page(place, **dict(parse_qsl(query_string(add["href"])[1:])))
     assert len(added.all(".as-sides li")) == 3 and len(added.one("#pairs table").rows) == 3
     names = [one["name"] for one in added.all("select")]
     assert names == ["benchmark", "a", "b", "c", "measure"]
@@ -187,7 +175,7 @@ def test_metrics_are_swapped_and_added_by_links(place: ComparePlace) -> None:
 def test_what_cannot_be_compared_is_said(
     place: ComparePlace, params: dict[str, str], words: list[str]
 ) -> None:
-    found = page(place, **params)
+    found = made_up.page(place, **params)
     assert all(one in found for one in words)
     assert len(found.text) < 5000
 
@@ -198,7 +186,7 @@ def test_what_cannot_be_compared_is_said(
 def test_the_matrix_has_every_tested_pair_once_in_each_direction(
     view: View, place: ComparePlace
 ) -> None:
-    found = page(place, **sides(FIRST, SECOND, view="pairs"))
+    found = made_up.page(place, **sides(FIRST, SECOND, view="pairs"))
     cells = [row.all("td") for row in found.one("#matrix table").all("tbody tr")]
     n = len(cells)
     assert n == 10
@@ -222,12 +210,14 @@ def test_units_of_several_words_have_their_plural(
 ) -> None:
     for module in ("leaderboard.web.compare", "leaderboard.ranking.comparing"):
         monkeypatch.setattr(f"{module}.flipped_unit", lambda *_: "block of prompts")
-    found = page(place_of(view, store), **sides(FIRST, SECOND, THIRD, view=name))
+    found = made_up.page(made_up.place_of(view, store), **sides(FIRST, SECOND, THIRD, view=name))
     assert "blocks of prompts" in found.text and "promptss" not in found.text
 
 
 def test_agreement_is_a_table_of_taus(place: ComparePlace) -> None:
-    table = page(place, view="pairs", benchmark="graphs", a=FIRST, b=SECOND).one("#agreement table")
+    table = made_up.page(place, view="pairs", benchmark="graphs", a=FIRST, b=SECOND).one(
+        "#agreement table"
+    )
     n = len(table.rows)
     assert n == 8 and len(table.all("td.as-blank")) == n
     assert all(re.fullmatch(r"−?[01]\.\d\d", one.text) for one in table.all("td b"))
@@ -237,13 +227,13 @@ def test_agreement_is_a_table_of_taus(place: ComparePlace) -> None:
 
 
 def test_values_by_skill_stand_beside_their_chart(place: ComparePlace) -> None:
-    found = page(place, **sides(FIRST, SECOND, THIRD, view="skills"))
+    found = made_up.page(place, **sides(FIRST, SECOND, THIRD, view="skills"))
     table = found.one(".as-skill-values")
     assert [row["Skill"].text for row in table.rows] == list(cards()["ratings"].skills.values())
     assert re.match(r"[−\d.]+ \[", table.rows[0]["VQAScore"].text)
     chart = found.one("svg.as-chart")
     assert len(chart.all("path")) == 3 and len(chart.all("title")) == 3
-    none = page(place, view="skills", benchmark="graphs")
+    none = made_up.page(place, view="skills", benchmark="graphs")
     assert not none.all("svg.as-chart") and none.one(".as-empty").links(
         "./compare?benchmark=ratings"
     )
@@ -257,26 +247,28 @@ def cases(found: Node) -> list[str]:
 
 
 def examples(place: ComparePlace, *metrics: int | str, **more: str) -> Node:
-    return page(place, **sides(*metrics, view="examples", **more))
+    return made_up.page(place, **sides(*metrics, view="examples", **more))
 
 
 def test_failures_are_listed_page_by_page_with_what_the_metric_prefers(place: ComparePlace) -> None:
-    found = examples(place, TURNED)
+    found = examples(place, made_up.TURNED)
     named(found)
     assert len(cases(found)) == len(found.all(".as-mistake")) == 12
     assert found.all("a[rel=next]") and not found.all("a[rel=prev]")
-    last = examples(place, TURNED, show="all", page="3")
+    last = examples(place, made_up.TURNED, show="all", page="3")
     assert last.all("a[rel=prev]") and not last.all("a[rel=next]")
-    right = examples(place, RIGHT)
+    right = examples(place, made_up.RIGHT)
     assert not cases(right) and not right.one(".as-empty").links(), "it fails on no benchmark"
-    assert "112 pairs" in examples(place, LACKS), "missing scores are in sight"
-    assert "12 missing" in page(place, **sides(NOISY, LACKS)).one(".as-sides")
+    assert "112 pairs" in examples(place, made_up.LACKS), "missing scores are in sight"
+    assert "12 missing" in made_up.page(place, **sides(made_up.NOISY, made_up.LACKS)).one(
+        ".as-sides"
+    )
 
 
 def test_a_link_to_failures_goes_to_the_first_benchmark_that_has_some() -> None:
-    store, frame, own = filled(), rated(), "made-up-0000"
+    store, frame, own = made_up.filled(), made_up.rated(), "made-up-0000"
     revision, metric = cards()["graphs"].revision, FIRST.split("/")[1]
-    scores = scores_of(frame, TURNED).rename(metric).to_frame()
+    scores = made_up.scores_of(frame, made_up.TURNED).rename(metric).to_frame()
     told = {"benchmark": "graphs", "revision": revision}
     keep(store, {
         cases_path("graphs", revision): write_cases(frame),
@@ -286,25 +278,25 @@ def test_a_link_to_failures_goes_to_the_first_benchmark_that_has_some() -> None:
     view = site_of(store, cards_=cards()).reader.view()
     ratings = view.boards["ratings"]
     ratings.card = ratings.card.model_copy(update={"simulated": False})
-    place = place_of(view, store)
+    place = made_up.place_of(view, store)
     asked = sides(FIRST, view="examples", show="failures", seek="1")
     shown_ = place.answer(CompareQuery.from_params(asked))
     assert dict(parse_qsl(shown_.query[1:]))["benchmark"] == "graphs"
     found = read(shown_.html)
     assert len(cases(found)) == 12 and found.all("[role=status]")
-    stays = examples(place, RIGHT)  # Who chose the benchmark is told where there are some.
+    stays = examples(place, made_up.RIGHT)  # Who chose the benchmark is told where there are some.
     (link,) = stays.one(".as-empty").links("./compare")
     assert "benchmark=graphs" in link and not cases(stays)
 
 
 def test_two_metrics_are_shown_where_they_differ(place: ComparePlace) -> None:
-    found = examples(place, NOISY, RIGHT)
+    found = examples(place, made_up.NOISY, made_up.RIGHT)
     assert len(cases(found)) == 12 and found.text.count("all 6 right") >= 12
     assert len(found.one("#summary table").rows) == 3, "two metrics and their difference"
 
 
 def test_a_case_by_itself_says_which_metrics_fail_on_it(place: ComparePlace) -> None:
-    found = examples(place, NOISY, case="p7")
+    found = examples(place, made_up.NOISY, case="p7")
     assert cases(found) == ["p7"]
     rows = found.one("#everyone table").rows
     assert rows[0]["Metric"].text.startswith("PickScore"), "the one that is upside down"
@@ -313,9 +305,9 @@ def test_a_case_by_itself_says_which_metrics_fail_on_it(place: ComparePlace) -> 
 
 
 def test_nothing_of_pairs_is_shown_where_answers_are_withheld(view: View, store: Store) -> None:
-    place = place_of(view, store, withheld())
+    place = made_up.place_of(view, store, made_up.withheld())
     for state in ({}, {"case": "p3"}, {"show": "all"}, {"b": FIRST}, {"seek": "1"}):
-        found = examples(place, TURNED, **state)
+        found = examples(place, made_up.TURNED, **state)
         assert "withheld" in found and "of 5" not in found
         assert not found.all("img") and not cases(found) and not found.all("[download]")
 
@@ -323,8 +315,12 @@ def test_nothing_of_pairs_is_shown_where_answers_are_withheld(view: View, store:
 def test_images_that_are_here_are_described_by_their_prompt_and_few_give_way_to_one_line(
     view: View, store: Store, place: ComparePlace
 ) -> None:
-    images = [tile for tile in rated()["image_id"] if not tile.endswith("0")]
-    found = examples(place_of(view, store, images=MadeUpImages(images)), TURNED, case="p7")
+    images = [tile for tile in made_up.rated()["image_id"] if not tile.endswith("0")]
+    found = examples(
+        made_up.place_of(view, store, images=made_up.MadeUpImages(images)),
+        made_up.TURNED,
+        case="p7",
+    )
     pictures = found.all(".as-tile img")
     assert (len(found.all(".as-tile")), len(pictures), len(found.all(".as-no-picture"))) == (
         4,
@@ -334,7 +330,7 @@ def test_images_that_are_here_are_described_by_their_prompt_and_few_give_way_to_
     for one in pictures:
         assert one["width"] and one["height"] and one["loading"] == "lazy"
         assert one["alt"].endswith("a cup, p7")
-    none = examples(place, TURNED)
+    none = examples(place, made_up.TURNED)
     assert not none.all("img") and len(none.all(".as-absent")) == 12
     scores = none.one(".as-case-scores table")
     assert [row["Image"].text for row in scores.rows] == ["1", "2", "3", "4"]
@@ -362,9 +358,9 @@ def test_an_asked_comparison_is_made_once(
         return two_compared(pair, view)
 
     monkeypatch.setattr("leaderboard.web.compare.two_compared", counted)
-    place = place_of(view, store)
+    place = made_up.place_of(view, store)
     for name in ("differences", "pairs", "skills"):
-        page(place, **sides(FIRST, SECOND, view=name))
+        made_up.page(place, **sides(FIRST, SECOND, view=name))
     assert len(made) == 1
-    page(place, **sides(SECOND, FIRST))
+    made_up.page(place, **sides(SECOND, FIRST))
     assert len(made) == 2

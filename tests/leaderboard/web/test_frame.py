@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -26,22 +25,21 @@ from leaderboard.web.middleware import (
 )
 from leaderboard.web.page import PLACES, all_pages, navigation, place_of
 from tests.conftest import REPOSITORY
-from tests.kit.boards import NASTY, NOW, cards, fill, source_over
+from tests.kit import boards
 from tests.kit.html import Node, harmless, read
-from tests.kit.site import app_of, served
 from tests.kit.store import memory_store
 from tests.leaderboard.views import model_track
-from tests.leaderboard.web.failing_store import Switch, failing
+from tests.leaderboard.web import failing_store
+from tests.leaderboard.web.conftest import Sites
 from tests.leaderboard.web.test_rendering import HOSTILE
 
 PAGES = all_pages()
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    with served(*app_of(fill(memory_store()), cards())) as address:
-        yield address
+@pytest.fixture
+def site(sites: Sites) -> str:
+    return sites("boards")
 
 
 # Places.
@@ -100,8 +98,11 @@ def test_the_frame_comes_before_gradio_with_the_title_of_the_view() -> None:
 
 def test_the_footer_says_how_recent_the_page_is_and_links_what_no_place_shows() -> None:
     links = {"./about", "./errata", "./v1/", "./status", "./ledger"}
-    for as_of, still, words in ((NOW, "./as-of", "2026-03-01 12:00 UTC"), (None, "", "Not read")):
-        page = read(render("shell/footer.html", as_of=as_of, now=NOW, still=still))
+    for as_of, still, words in (
+        (boards.NOW, "./as-of", "2026-03-01 12:00 UTC"),
+        (None, "", "Not read"),
+    ):
+        page = read(render("shell/footer.html", as_of=as_of, now=boards.NOW, still=still))
         assert words in page and set(page.links()) == links | ({still} if still else set())
 
 
@@ -112,7 +113,7 @@ def test_metrics_models_and_benchmarks_are_found_by_name() -> None:
     models = [one.name for one in names(model_track.source_of(model_track.filled()))
               if one.kind == "model"]  # fmt: skip
     assert len(models) == len(model_track.NAMES)
-    found = names(source_over(fill(memory_store())))
+    found = names(boards.source_over(boards.fill(memory_store())))
     assert {one.kind for one in found} == {"metric", "benchmark"}
     assert {"Ratings", "CLIPScore 1.0"} <= {one.name for one in found}
     assert [one.href for one in found if one.name == "Ratings"] == ["./?tab=benchmark:ratings"]
@@ -122,16 +123,20 @@ def test_metrics_models_and_benchmarks_are_found_by_name() -> None:
 
 
 def test_names_are_sent_as_json_with_a_tag_and_an_outage_is_told() -> None:
-    switch, store = Switch(), fill(memory_store())
+    switch, store = failing_store.Switch(), boards.fill(memory_store())
     client, away = (
-        TestClient(Starlette(routes=[names_route(source_over(failing(store, switch)))]))
+        TestClient(
+            Starlette(
+                routes=[names_route(boards.source_over(failing_store.failing(store, switch)))]
+            )
+        )
         for _ in range(2)
     )
     answer = client.get("/names.json")
     assert {tuple(sorted(one)) for one in answer.json()} == {("href", "kind", "name")}
     tag = {"If-None-Match": answer.headers["ETag"]}
     assert client.get("/names.json", headers=tag).status_code == 304
-    assert NASTY not in answer.text  # Its direction characters are gone.
+    assert boards.NASTY not in answer.text  # Its direction characters are gone.
     switch.out = True
     told = away.get("/names.json")
     assert told.status_code == 503 and told.headers["Retry-After"]
@@ -224,6 +229,11 @@ def test_every_redirect_leads_to_a_page_and_hides_none(site: str) -> None:
     paths = {page.path for page in PAGES}
     assert {one.to for one in REDIRECTS.values()} <= paths
     assert set(REDIRECTS) & paths == {""}  # which only renames what Gradio takes for itself
+    for path, query in (("model-pair", "view=two"), ("seeds", "view=seeds"),
+                        ("prompt", "prompt=p/1&view=prompt")):  # fmt: skip
+        address = redirected(f"/{path}", "set=s&id=p%2F1")
+        assert address is not None and address.startswith("./models?set=s&")
+        assert address.endswith(f"&{query}")
     found = httpx.get(f"{site}boards?benchmark=graphs", follow_redirects=True)
     assert found.url == f"{site}?tab=benchmark:graphs"
 
@@ -290,6 +300,7 @@ def test_every_colour_comes_from_a_token_and_every_token_is_known_in_both_scheme
     same = {"--as-fill", "--as-fill-hover", "--as-on-fill", "--as-danger"}
     assert colours - same == set(dark)
     body = re.sub(r"^(:root|\.dark) \{.*?^\}", "", rules, flags=re.M | re.S)
+    assert ".dark" not in body  # So that a scheme changes nothing but these.
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)|\brgba?\(|\bhsla?\(", body) == []
     assert set(re.findall(r"var\((--as-[\w-]+)", rules)) <= {*light}
 

@@ -14,8 +14,8 @@ from tests.kit.boards import StubDesk, cards, fill
 from tests.kit.site import Caller, Endpoint, app_of, endpoints, session_of
 from tests.kit.site import served as served_app
 from tests.kit.store import memory_store
+from tests.leaderboard.web import own_submissions
 from tests.leaderboard.web.oauth_provider import CLIENT_ID, CLIENT_SECRET
-from tests.leaderboard.web.own_submissions import ADA, HELD, QUEUED, give
 
 pytestmark = [
     # Gradio looks for a package that only a Space has.
@@ -67,7 +67,7 @@ class Site:
 
 
 def served(sign_in: Authentication) -> Iterator[Site]:
-    store = give(fill(memory_store()), ADA)
+    store = own_submissions.give(fill(memory_store()), own_submissions.ADA)
     desk = StubDesk(store=store)
     app, options = app_of(store, cards(), sign_in, desk=desk)
     with served_app(app, options) as address:
@@ -120,7 +120,12 @@ def test_no_button_does_anything_for_a_guest(space: Site, way: str) -> None:
 
 
 def test_no_event_of_any_page_shows_or_changes_what_is_private(space: Site) -> None:
-    asked = {"submission": HELD, "id": HELD, "all": "1", "account": ADA.key}
+    asked = {
+        "submission": own_submissions.HELD,
+        "id": own_submissions.HELD,
+        "all": "1",
+        "account": own_submissions.ADA.key,
+    }
     for endpoint in endpoints(space.app):
         caller = space.caller()
         for call in (caller.at_once, caller.by_queue):
@@ -152,14 +157,14 @@ def test_forged_headers_make_nobody_somebody_and_leave_no_files(
 def test_a_session_of_the_hub_is_known_and_sees_its_own_only(space: Site) -> None:
     """The same calls that guests are refused do work for the one they belong to."""
     for name, sees in (("ada", True), ("grace", False)):
-        answer = space.caller(cookie(name)).at_once(space.opening(), [], id=HELD)
+        answer = space.caller(cookie(name)).at_once(space.opening(), [], id=own_submissions.HELD)
         assert f"<bdi>{name}</bdi>" in answer
         assert ("secret-metric" in answer, "private submission" in answer) == (sees, not sees)
 
 
 def test_an_account_cannot_act_on_what_is_another_s(space: Site) -> None:
     caller = space.caller(cookie("grace"))
-    for ident in (HELD, QUEUED):
+    for ident in (own_submissions.HELD, own_submissions.QUEUED):
         caller.at_once(space.opening(), [], id=ident)
         for button in ("Publish", "Yes, withdraw it", "Hide", "Run again"):
             answer = caller.by_queue(space.of("submit", button), [None, "because"])
@@ -186,9 +191,9 @@ def test_an_account_can_upload(space: Site, at_home: Site) -> None:
 def test_behind_a_proxy_the_machine_s_own_address_is_nobody(
     at_home: Site, headers: dict[str, str]
 ) -> None:
-    for endpoint in at_home.writing():
-        answer = at_home.caller(headers).by_queue(endpoint.number, [None] * endpoint.inputs)
-        assert "not_signed_in" in answer, endpoint
+    for page, button, inputs in (("submit", "Submit module", 6), ("operators", "Ban", 2)):
+        answer = at_home.caller(headers).by_queue(at_home.of(page, button), [None] * inputs)
+        assert "not_signed_in" in answer, button
 
 
 def test_at_the_machine_itself_its_user_is_known_and_is_an_operator(at_home: Site) -> None:

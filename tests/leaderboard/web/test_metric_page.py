@@ -55,28 +55,19 @@ from leaderboard.web.best_of_n import best_of_n_html
 from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import below_html, metric_html, people_html
 from tests.kit import boards as synthetic
-from tests.kit.boards import event, publish, site_of
 from tests.kit.html import Node, harmless, named, read
 from tests.kit.store import memory_store
 from tests.leaderboard.api.asking import asking, asking_of
 from tests.leaderboard.views import example_fixture, model_track
 from tests.leaderboard.views.test_best_of_n import models_gain
-from tests.leaderboard.web.skills_fixture import (
-    FLOPS,
-    NASTY,
-    NOW,
-    SKILLS,
-    WORTH,
-    cards,
-    fill,
-    runs_of,
-    submission,
-)
+from tests.leaderboard.web import skills_fixture
 
 GOLDEN = Path(__file__).with_name("golden")
 SIGLIP, WITHDRAWN = "made-up-0002/SigLIP-2", "made-up-0040/Withdrawn-1"
 PRIVATE = "private-0123456789"
-STRANGER = f"made-up-{list(WORTH).index(NASTY):04d}/{NASTY}"
+STRANGER = (
+    f"made-up-{list(skills_fixture.WORTH).index(skills_fixture.NASTY):04d}/{skills_fixture.NASTY}"
+)
 
 
 def _events(*path: State) -> list[Event]:
@@ -84,7 +75,7 @@ def _events(*path: State) -> list[Event]:
     whole = (State.RECEIVED, State.QUEUED, State.CLAIMED, State.SCORING, State.SCORED,
              State.JUDGING, *path)  # fmt: skip
     return [
-        event(state, at=NOW + timedelta(seconds=k), by="ada",
+        synthetic.event(state, at=skills_fixture.NOW + timedelta(seconds=k), by="ada",
               reason="Because of a mistake." if state in off else "")
         for k, state in enumerate(whole)
     ]  # fmt: skip
@@ -92,19 +83,19 @@ def _events(*path: State) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def context() -> Context:
-    store = fill(memory_store())
+    store = skills_fixture.fill(memory_store())
     ledger = Ledger(store)
     for place, name, path in (
-        (2, "SigLIP-2", [State.PUBLISHED]), (list(WORTH).index(NASTY), NASTY, [State.PUBLISHED]),
+        (2, "SigLIP-2", [State.PUBLISHED]), (list(skills_fixture.WORTH).index(skills_fixture.NASTY), skills_fixture.NASTY, [State.PUBLISHED]),
         (40, "Withdrawn-1", [State.PUBLISHED, State.WITHDRAWN]),
         (41, "Rude name", [State.PUBLISHED, State.HIDDEN]),
     ):  # fmt: skip
-        boards = ("croc",) if place >= 40 else tuple(SKILLS)
-        ledger.receive(submission(place, name, boards), b"upload", _events(*path))
-    secret = submission(42, "Secret-name", ("croc",))
+        boards = ("croc",) if place >= 40 else tuple(skills_fixture.SKILLS)
+        ledger.receive(skills_fixture.submission(place, name, boards), b"upload", _events(*path))
+    secret = skills_fixture.submission(42, "Secret-name", ("croc",))
     secret = secret.model_copy(update={"private": True, "submission_id": PRIVATE})
     ledger.receive(secret, b"upload", _events()[:2])
-    return site_of(store, cards_=cards())
+    return synthetic.site_of(store, cards_=skills_fixture.cards())
 
 
 def section(html: Callable[..., str], context: Context, entry_id: str) -> str:
@@ -135,7 +126,7 @@ def shown(context: Context, entry_id: str = SIGLIP) -> MetricOnBoards:
 def test_every_published_row_is_on_the_page(context: Context) -> None:
     view = context.reader.view()
     boards = on_boards(shown(context, "made-up-0002"), view)  # Its one entry is found.
-    assert [one.card.name for one in boards] == list(SKILLS)
+    assert [one.card.name for one in boards] == list(skills_fixture.SKILLS)
     for one in boards:
         direct = {
             cell
@@ -144,7 +135,9 @@ def test_every_published_row_is_on_the_page(context: Context) -> None:
             for cell in one.board.cells(selector, skill)
             if cell.entry_id == SIGLIP
         }
-        assert set(one.cells) == direct and len(direct) == 1 + len(SKILLS[one.card.name])
+        assert set(one.cells) == direct and len(direct) == 1 + len(
+            skills_fixture.SKILLS[one.card.name]
+        )
         assert one.headline in one.cells
 
 
@@ -170,7 +163,7 @@ def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(contex
         synthetic.published(synthetic.submission(place, "Twice", (name,)), name, 2, rng)
         for place, name in ((9, "ratings"), (13, "graphs"))
     ]
-    api = asking(publish(memory_store(), runs, synthetic.cards()), synthetic.cards())
+    api = asking(synthetic.publish(memory_store(), runs, synthetic.cards()), synthetic.cards())
     view = api.source.reader.view()
     one = resolve(MetricQuery("made-up-0009/Twice"), view, ())
     assert isinstance(one, MetricOnBoards)
@@ -209,8 +202,10 @@ def test_the_profile_is_rescaled_beside_median_and_best(context: Context) -> Non
 
 def test_an_entry_has_the_flops_its_submission_declares_of_its_metric(context: Context) -> None:
     view = context.reader.view()
-    assert {e.metric: e.flops_per_pair for e in view.entries.values() if e.flops_per_pair} == FLOPS
-    run = runs_of()[0]
+    assert {
+        e.metric: e.flops_per_pair for e in view.entries.values() if e.flops_per_pair
+    } == skills_fixture.FLOPS
+    run = skills_fixture.runs_of()[0]
     two = run.submission.model_copy(update={"metrics": ("a", "b"), "flops_per_pair": {"b": 7e9}})
     found = entries_of(two, [run.result]).values()
     assert [entry.flops_per_pair for entry in found] == [None, 7e9]
@@ -227,7 +222,7 @@ def test_an_entry_has_the_flops_its_submission_declares_of_its_metric(context: C
     costs = values_of(board, column, view.entries).costs
     assert "declared" in column.title and "not measured" in column.meaning
     assert {view.entries[name].metric: value for name, value in costs.items()} == pytest.approx(
-        {name: flops / 1e9 for name, flops in FLOPS.items()}
+        {name: flops / 1e9 for name, flops in skills_fixture.FLOPS.items()}
     )
 
 
@@ -293,9 +288,17 @@ def controlled(**update: object) -> Node:
         if run.submission.name == CONTROLLED else run
         for run in synthetic.runs_of()
     ]  # fmt: skip
-    site = site_of(publish(memory_store(), runs, synthetic.cards()), cards_=synthetic.cards())
+    site = synthetic.site_of(
+        synthetic.publish(memory_store(), runs, synthetic.cards()), cards_=synthetic.cards()
+    )
     entries = site.reader.view().entries
     return page_of(site, next(name for name, one in entries.items() if one.metric == CONTROLLED))
+
+
+def controls(turns: bool = False, **update: object) -> Node:
+    """The controls of a metric whose report of trust is another."""
+    report = synthetic.trust("ratings", turns=turns).model_copy(update=update)
+    return controlled(trust=report).one("#controls")
 
 
 def test_a_failed_check_is_open_with_its_pair_and_a_report_of_no_pair_is_no_passed_check() -> None:
@@ -308,8 +311,7 @@ def test_a_failed_check_is_open_with_its_pair_and_a_report_of_no_pair_is_no_pass
     # Five examples of nine, on each of its benchmarks.
     assert part.text.count("The image cannot be read.") == 5 * part.text.count("3 of 480")
     assert "26.0" in page.one("#cost").texts("td")  # 12.5 s for 480 pairs
-    none = synthetic.trust("ratings").model_copy(update={"n_pairs": 0, "n_images": 0})
-    part = controlled(trust=none).one("#controls")
+    part = controls(n_pairs=0, n_images=0)
     assert "nothing could" in part and "every check" not in part and not part.all("details[open]")
 
 
@@ -317,8 +319,7 @@ def test_a_failed_check_is_open_with_its_pair_and_a_report_of_no_pair_is_no_pass
 def test_a_suspected_lookup_is_open_with_its_check_until_it_is_cleared_and_then_says_why(
     cleared: str,
 ) -> None:
-    report = synthetic.trust("ratings", turns=True).model_copy(update={"cleared": cleared})
-    part = controlled(trust=report).one("#controls")
+    part = controls(turns=True, cleared=cleared)
     tags = part.texts(".as-tag")
     assert any("not ranked" in one and "lookup" in one for one in tags) is not bool(cleared)
     assert ("cleared" in tags) is ("A floor." in part) is bool(cleared)
@@ -328,8 +329,7 @@ def test_a_suspected_lookup_is_open_with_its_check_until_it_is_cleared_and_then_
 
 
 def test_what_was_cleared_and_turns_on_no_grey_level_now_is_not_said_to() -> None:
-    report = synthetic.trust("ratings").model_copy(update={"cleared": "A floor."})
-    tags = controlled(trust=report).one("#controls").texts(".as-tag")
+    tags = controls(cleared="A floor.").texts(".as-tag")
     assert "passed every check" in tags and "cleared" not in tags
 
 
@@ -338,8 +338,7 @@ def test_controls_say_whether_the_score_is_about_the_prompt_with_their_figures(
     verdict: Verdict,
 ) -> None:
     control = synthetic.prompt_control(verdict)
-    report = synthetic.trust("ratings").model_copy(update={"prompt": control})
-    part = controlled(trust=report).one("#controls")
+    part = controls(prompt=control)
     assert prompt_sentence(control) in part
     figures = [value for _, value in prompt_figures(control)]
     assert len(figures) == 6 and all(one in part.texts("dd") for one in figures)
@@ -362,8 +361,7 @@ def test_controls_say_which_changes_that_leave_the_content_move_the_score(
     verdict: ChangeVerdict,
 ) -> None:
     control = synthetic.content_control(verdict)
-    report = synthetic.trust("ratings").model_copy(update={"content": control})
-    part = controlled(trust=report).one("#controls")
+    part = controls(content=control)
     assert content_sentence(control) in part
     assert (CHANGES["saturation"] in content_sentence(control)) is (verdict == "moved")
     rows = change_rows(control)
@@ -381,9 +379,7 @@ def test_changes_that_could_not_be_scored_say_so_and_have_no_figures() -> None:
     control = synthetic.content_control("undecided")
     changes = tuple(one.model_copy(update=blank) for one in control.changes)
     none = control.model_copy(update={"why_not": "few", "changes": changes})
-    part = controlled(trust=synthetic.trust("ratings").model_copy(update={"content": none})).one(
-        "#controls"
-    )
+    part = controls(content=none)
     assert content_sentence(none).endswith("since few.") and content_sentence(none) in part
     assert {(one.effect, one.interval) for one in change_rows(none)} == {(MISSING, MISSING)}
 
@@ -435,13 +431,13 @@ def test_a_verdict_says_where_chance_is_beaten_only_before_correction(
 
 def test_the_scatter_shows_every_prompt_with_a_score_and_leads_to_other_benchmarks() -> None:
     store = example_fixture.filled()
-    site = site_of(store)
+    site = synthetic.site_of(store)
     view = site.reader.view()
     entry_id = next(iter(view.entries))
     html = section(people_html, site, entry_id)
     harmless(html)
     assert read(html).all("svg circle")
-    bare = site_of(example_fixture.filled(with_cases=False))
+    bare = synthetic.site_of(example_fixture.filled(with_cases=False))
     assert not read(section(people_html, bare, entry_id)).all("svg")
     assert html in below_html(site, MetricQuery(entry_id))
     assert below_html(site, MetricQuery("nobody")) == ""
@@ -493,7 +489,7 @@ def test_the_metadata_for_the_hub_is_the_golden_file(context: Context) -> None:
     assert list(ready.left_out) == ["Demo"]
     assert ready.path == f".eval_results/assay-{SIGLIP.replace('/', '-')}.yaml"
     assert ready.path in html_of(context, SIGLIP)
-    assert dataset_of(cards()["croc"].model_copy(update={"links": {}})) is None
+    assert dataset_of(skills_fixture.cards()["croc"].model_copy(update={"links": {}})) is None
 
 
 def test_the_hub_client_reads_the_metadata_back(context: Context) -> None:
@@ -537,7 +533,7 @@ def test_the_address_is_taken_from_plain_headers_only(headers: dict[str, str], r
 
 def test_the_page_says_what_choosing_by_a_metric_gains_with_a_curve_and_its_figures() -> None:
     store = example_fixture.filled()
-    site = site_of(store)
+    site = synthetic.site_of(store)
     entry_id = example_fixture.entry_id(example_fixture.NOISY)
     html = section(best_of_n_html, site, entry_id)
     page = read(html)
@@ -548,7 +544,7 @@ def test_the_page_says_what_choosing_by_a_metric_gains_with_a_curve_and_its_figu
     assert page.all("table tbody tr")
     (gain,) = asking(store).rows(f"/v1/best-of-n/{entry_id}?")[3:4]
     assert f"{gain['gain']:.2f}" in html
-    bare = site_of(example_fixture.filled(with_cases=False))
+    bare = synthetic.site_of(example_fixture.filled(with_cases=False))
     assert not read(section(best_of_n_html, bare, entry_id)).all("svg")
 
 

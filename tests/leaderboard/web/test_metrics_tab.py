@@ -36,24 +36,22 @@ from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import metric_html
 from leaderboard.web.skill_tab import skill_tab
 from tests.kit import boards as synthetic
-from tests.kit.boards import NOW, cards, publish, site_of, submission, view_over
 from tests.kit.html import Node, parse, read
 from tests.kit.store import memory_store
 from tests.leaderboard.web import index_fixture, skills_fixture
-from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, index_view_of
 
-WEIGHTED = tuple(name for name in REAL if name != "genai_527")
-ZERO = ",".join(f"{name}:0" for name in REAL)
+WEIGHTED = tuple(name for name in index_fixture.REAL if name != "genai_527")
+ZERO = ",".join(f"{name}:0" for name in index_fixture.REAL)
 
 
 @pytest.fixture(scope="module")
 def indexed() -> Context:
-    return site_of(index_fixture.fill(memory_store()), cards_=index_fixture.cards())
+    return synthetic.site_of(index_fixture.fill(memory_store()), cards_=index_fixture.cards())
 
 
 @pytest.fixture(scope="module")
 def boards() -> Context:
-    return site_of()
+    return synthetic.site_of()
 
 
 def query_of(address: str = "") -> MetricsQuery:
@@ -92,18 +90,18 @@ def released(*benchmarks: tuple[Benchmark, str]) -> Context:
         answers = benchmark.answers(None)
         table = read_scores(FOLDER / benchmark.name / "scores.parquet", benchmark, answers)
         measured = benchmark.evaluate(table, answers, n_resamples=60)
-        own = submission(
+        own = synthetic.submission(
             place, "released", (benchmark.name,), metrics=table.metrics, released_with=paper
         )
         result = RunResult(
             submission_id=own.submission_id, benchmark=benchmark.name,
             revision=benchmark.card.revision, rows=tuple(row.to_json() for row in measured.rows),
             resampling_seed=1, n_resamples=60, isolation=("scores as submitted",), versions={},
-            judged_at=NOW,
+            judged_at=synthetic.NOW,
         )  # fmt: skip
         runs.append(Published(own, result, Draws(measured.resamples, measured.contributions)))
     known = {benchmark.name: benchmark.card for benchmark, _ in benchmarks}
-    return site_of(publish(memory_store(), runs, known), cards_=known)
+    return synthetic.site_of(synthetic.publish(memory_store(), runs, known), cards_=known)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +122,7 @@ def papers() -> Context:
 def test_a_group_is_of_one_kind_and_the_real_one_where_both_have_results(
     metrics: dict[str, tuple[str, ...]], simulated: bool, found: str
 ) -> None:
-    whole = index_view_of(metrics)
+    whole = index_fixture.index_view_of(metrics)
     group = whole.group(SIMULATED if simulated else "")
     assert {board.card.simulated for board in group.boards.values()} == {found == "b"}
     assert {entry.metric for entry in group.entries.values()} == {found}
@@ -139,7 +137,7 @@ def test_simulated_boards_stand_apart_and_an_empty_site_leads_to_the_form(indexe
     real, apart = shown(indexed), shown(indexed, "ratings=simulated")
     assert "only simulated" not in names(real) and "only simulated" in names(apart)
     assert "./?ratings=simulated" in real.links() and "./" in apart.links()
-    empty = shown(site_of(memory_store()))
+    empty = shown(synthetic.site_of(memory_store()))
     assert not empty.all(".as-board") and "./submit" in empty.links()
 
 
@@ -158,7 +156,7 @@ def test_metrics_with_every_weighted_benchmark_are_ranked_in_tiers_and_the_other
     ]
     levels = list(dict.fromkeys(one.tier for one in found))
     assert tiers(page)[:-1] == [f"Tier {tier}" for tier in levels] and len(levels) > 2
-    whole = [name for name, on in METRICS.items() if set(WEIGHTED) <= set(on)]
+    whole = [name for name, on in index_fixture.METRICS.items() if set(WEIGHTED) <= set(on)]
     # A metric without a defined value somewhere lacks that benchmark.
     assert sum(rank != "–" for rank in ranks(page).values()) == len(whole) - 1 == len(found)
     assert ranks(page)["HPSv2"] == ranks(page)["TIFA"] == "–"
@@ -172,7 +170,7 @@ def test_metrics_with_every_weighted_benchmark_are_ranked_in_tiers_and_the_other
 def test_weights_come_from_an_address_or_from_the_fields_of_the_form_and_go_into_the_link(
     indexed: Context,
 ) -> None:
-    fields = "&".join(f"w.{name}={1 if name in WEIGHTED else 0}" for name in REAL)
+    fields = "&".join(f"w.{name}={1 if name in WEIGHTED else 0}" for name in index_fixture.REAL)
     assert metrics_tab(indexed, query_of(fields)).query == ""
     asked = fields.replace("w.graphs=1", "w.graphs=2.5").replace("w.accuracy=1", "w.accuracy=")
     query = metrics_tab(indexed, query_of(asked)).query
@@ -200,7 +198,7 @@ def test_what_cannot_be_shown_or_misleads_is_said(
 
 def test_weights_that_no_metric_fulfils_are_said_to_give_no_index() -> None:
     apart = index_fixture.fill(memory_store(), {"a": ("graphs",), "b": ("ratings",)})
-    context = site_of(apart, cards_=index_fixture.cards())
+    context = synthetic.site_of(apart, cards_=index_fixture.cards())
     (note,) = shown(context, "w=graphs:2").texts(".as-note")
     assert "Error graphs, Ratings of prompts" in note and "no index" in note
     assert not shown(context).all(".as-note")
@@ -214,18 +212,18 @@ def test_a_metric_that_was_sent_twice_counts_once() -> None:
     own = again.submission.model_copy(update={"version": "1.0"})
     runs = index_fixture.runs_of(dict.fromkeys(("a", "b", "c", "d"), ("graphs",)))
     runs.append(replace(again, submission=own))
-    store = publish(memory_store(), runs, index_fixture.cards())
-    page = shown(site_of(store, cards_=index_fixture.cards()), "sort=-graphs")
+    store = synthetic.publish(memory_store(), runs, index_fixture.cards())
+    page = shown(synthetic.site_of(store, cards_=index_fixture.cards()), "sort=-graphs")
     ranked = [name for name, rank in ranks(page).items() if rank != "–"]
     assert sorted(ranked) == ["a", "b", "c", "d"]
     assert "4 metrics · 4 ranked" in page.texts("[role=status]")
     counts = [int(tier.text.split(" metric")[0].split()[-1]) for tier in page.all("tr.as-tier")]
     assert sum(counts) == 4 and not any(" of " in tier.text for tier in page.all("tr.as-tier"))
-    some = shown(site_of(store, cards_=index_fixture.cards()), "q=a, b, c, d")
+    some = shown(synthetic.site_of(store, cards_=index_fixture.cards()), "q=a, b, c, d")
     within = [cell(some, name, "Rank in filter").text for name in ranked]
     assert sorted(within) == ["1", "2", "3", "4"]
     # Each of its entries has a rank of its own, so a rank is of more than there are metrics.
-    view = view_over(store, index_fixture.cards(), runs)
+    view = synthetic.view_over(store, index_fixture.cards(), runs)
     ranking = board_ranking(view.boards["graphs"], view.entries)
     assert ranking.n_ranked == RankCount(4, 5)
     assert count_ranked(headline_cells(view.boards["graphs"]), view.entries) == ranking.n_ranked
@@ -391,7 +389,7 @@ def board_with(
                                               "template": "", "trained_on": (), **entry})
         for one in made
     }  # fmt: skip
-    return BoardIndex(Board(card=cards()["graphs"], cells=made)), entries
+    return BoardIndex(Board(card=synthetic.cards()["graphs"], cells=made)), entries
 
 
 @pytest.mark.parametrize(
@@ -471,7 +469,7 @@ def test_a_chart_of_many_metrics_shows_the_first_and_the_front() -> None:
     ("chart", "kind"), [("", "pareto"), ("ranks", "bump"), ("skills", "parallel")]
 )
 def test_the_chart_is_switched_by_the_address(chart: str, kind: str) -> None:
-    context = site_of(skills_fixture.fill(memory_store()), cards_=skills_fixture.cards())
+    context = synthetic.site_of(skills_fixture.fill(memory_store()), cards_=skills_fixture.cards())
     page = shown(context, f"chart={chart}")
     assert len(page.all(f"figure svg.as-chart-{kind}")) == 1 and not page.all(".as-why")
     links = {link["data-go"] for link in page.all("figcaption a")}
@@ -496,7 +494,7 @@ def test_a_row_unfolds_to_its_places_source_and_where_it_fails(indexed: Context)
 
 
 def test_a_row_says_whose_it_is_and_what_is_flagged() -> None:
-    found = index_view_of()
+    found = index_fixture.index_view_of()
     name = next(e for e, entry in found.entries.items() if entry.metric == "BLIP2-ITM")
     own = {"account": "hub:ada", "same_scores_as": {"ratings": ("sent-0001",)}, "template": "plain"}
     entries = {**found.entries, name: found.entries[name].model_copy(update=own)}
@@ -512,8 +510,10 @@ def test_a_row_says_whose_it_is_and_what_is_flagged() -> None:
 
 
 def test_trained_on_and_hostile_names_are_marked_and_harmless(indexed: Context) -> None:
-    page = shown(indexed, f"q={NASTY}&w={NASTY}:1&sort={NASTY}")
-    assert clean(NASTY) in names(shown(indexed)) and page.all(".as-note")
+    page = shown(
+        indexed, f"q={index_fixture.NASTY}&w={index_fixture.NASTY}:1&sort={index_fixture.NASTY}"
+    )
+    assert clean(index_fixture.NASTY) in names(shown(indexed)) and page.all(".as-note")
     marked = [
         r.one("bdi").text for r in shown(indexed).all("tr[data-row]") if "T" in r.texts("sup")
     ]
@@ -521,7 +521,7 @@ def test_trained_on_and_hostile_names_are_marked_and_harmless(indexed: Context) 
 
 
 def test_a_page_holds_so_many_rows_and_leads_to_the_others() -> None:
-    context = site_of(synthetic.fill(memory_store(), PAGE_ROWS + 8))
+    context = synthetic.site_of(synthetic.fill(memory_store(), PAGE_ROWS + 8))
     first, second = (shown(context, f"ratings=simulated&rows_page={n}") for n in (1, 2))
     assert len(names(first)) == PAGE_ROWS and not set(names(first)) & set(names(second))
     assert first.one(".as-pages").links() and len(names(second)) == 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -31,11 +31,11 @@ from leaderboard.models.board_types import (
 from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.records import ModelCard
+from leaderboard.store.interface import Store
 from leaderboard.views.models import PER_PAGE, VIEWS, ModelQuery, ModelsQuery, PlaceQuery
 from leaderboard.votes.results import VoteResults
 from leaderboard.votes.revisions import revision_folder
 from leaderboard.web.components import HeatCell
-from leaderboard.web.middleware import redirected
 from leaderboard.web.model_detail import command, model_html
 from leaderboard.web.model_parts import (
     MOST_MODELS,
@@ -62,30 +62,8 @@ from tests.kit.boards import keep
 from tests.kit.html import Node, named, parse
 from tests.kit.store import memory_store
 from tests.leaderboard.golden.samples import VOTE_RESULTS
-from tests.leaderboard.models.made_up_ratings import (
-    RATED,
-    RatedBenchmark,
-    rated_again,
-    rated_answers,
-    rated_set,
-    rating,
-)
-from tests.leaderboard.views.model_track import (
-    EMPTY,
-    HOSTILE_ID,
-    IDS,
-    JUDGES,
-    N_PROMPTS,
-    OWN_JUDGE,
-    SET,
-    context_of,
-    entry,
-    fill_models,
-    filled,
-    keep_models,
-    prompt_sets,
-    source_of,
-)
+from tests.leaderboard.models import made_up_ratings
+from tests.leaderboard.views import model_track as track
 from tests.leaderboard.web.skills_fixture import NASTY, fill
 
 MEANS = {"low": 2.0, "middle": 3.0, "high": 4.0}
@@ -93,7 +71,7 @@ MEANS = {"low": 2.0, "middle": 3.0, "high": 4.0}
 
 @pytest.fixture(scope="module")
 def context() -> Context:
-    return context_of(filled())
+    return track.context_of(track.filled())
 
 
 def html(context: Context, **params: str) -> str:
@@ -120,7 +98,7 @@ def described(path: str, params: dict[str, str], source: Source) -> PageMetadata
 def test_every_view_has_its_tab_its_controls_and_the_verdict_of_a_chosen_metric(
     context: Context, view: str
 ) -> None:
-    for judge in ("", JUDGES[2]):
+    for judge in ("", track.JUDGES[2]):
         page = shown(context, view=view, judge=judge)
         # Votes are people's, whichever metric is chosen.
         assert ("not qualified" in page.one("h1").text) is (bool(judge) and view != "votes")
@@ -142,8 +120,8 @@ def test_the_title_and_the_exact_state_name_what_is_shown(context: Context) -> N
 
     assert state() == ("", "Models on Made-up prompts")
     assert state(view="seeds")[1].startswith("Seeds: ")
-    assert state(set=NASTY, page="7", sort="-count")[0] == f"?set={SET}&sort=-count"
-    assert state(view="two", a=NASTY)[0] == f"?view=two&a={IDS[0]}&b={IDS[1]}"
+    assert state(set=NASTY, page="7", sort="-count")[0] == f"?set={track.SET}&sort=-count"
+    assert state(view="two", a=NASTY)[0] == f"?view=two&a={track.IDS[0]}&b={track.IDS[1]}"
     titles = {state(view=one)[1] for one in VIEWS}
     assert len(titles) == len(VIEWS)
 
@@ -152,21 +130,21 @@ def test_the_title_and_the_exact_state_name_what_is_shown(context: Context) -> N
 def test_without_models_or_prompts_each_view_leads_to_what_there_is(
     context: Context, view: str
 ) -> None:
-    page = shown(context, set=EMPTY, view=view)
+    page = shown(context, set=track.EMPTY, view=view)
     assert page.all(".as-empty") and not page.all("#board")
     if view in ("skills", "gallery", "seeds", "two"):
-        assert f"--benchmark {EMPTY}" in page and "./submit" in page.links()
+        assert f"--benchmark {track.EMPTY}" in page and "./submit" in page.links()
     nothing = shown(context, view=view, words="nothing like it")
-    bare = f"./models?set={SET}" + (f"&view={view}" if view != "skills" else "")
+    bare = f"./models?set={track.SET}" + (f"&view={view}" if view != "skills" else "")
     assert any(link.startswith(bare) and "words" not in link for link in nothing.links())
 
 
 def test_unscored_models_and_an_installation_without_sets_are_said() -> None:
-    unscored = entry(0, "New").model_copy(update={"judges": {}})
-    site = context_of(keep_models(fill(memory_store()), unscored))
+    unscored = track.entry(0, "New").model_copy(update={"judges": {}})
+    site = track.context_of(track.keep_models(fill(memory_store()), unscored))
     assert "./submit" in shown(site).links()
     assert "no prompt sets" in shown(replace(site, models=None))
-    assert "One model only" in shown(context_of(filled(1)), view="two")
+    assert "One model only" in shown(track.context_of(track.filled(1)), view="two")
 
 
 # Skills.
@@ -179,31 +157,31 @@ def test_the_skills_view_has_every_part_with_models_in_order_leading_to_their_im
     for part in ("board", "disagreements", "facts", "as-published", "cite"):
         assert page.all(f"#{part}"), part
     rows = [link for row in page.one("#board").all("tbody tr") for link in row.links("./model?id=")]
-    assert list(dict.fromkeys(re.findall(r"drawn-\d+", " ".join(rows)))) == list(IDS)
-    assert any(f"id={IDS[0]}&skill=count&judge={JUDGES[0]}" in link for link in rows)
+    assert list(dict.fromkeys(re.findall(r"drawn-\d+", " ".join(rows)))) == list(track.IDS)
+    assert any(f"id={track.IDS[0]}&skill=count&judge={track.JUDGES[0]}" in link for link in rows)
     (link,) = shown(context, words="cup", seed="1").one("#disagreements").links("./models?set")
-    assert f"a={IDS[0]}&b={IDS[1]}" in link and "skill=count&words=cup" in link
-    assert f"./v1/models/{SET}?format=csv" in page.links()
+    assert f"a={track.IDS[0]}&b={track.IDS[1]}" in link and "skill=count&words=cup" in link
+    assert f"./v1/models/{track.SET}?format=csv" in page.links()
 
 
 def test_the_judge_of_the_sets_authors_stands_beside_its_revision_and_licence(
     context: Context,
 ) -> None:
     about = shown(context).one("#cite").text
-    assert f"judge {OWN_JUDGE.title}. Built-in metrics: bvqa. {OWN_JUDGE.note}" in about
+    assert f"judge {track.OWN_JUDGE.title}. Built-in metrics: bvqa. {track.OWN_JUDGE.note}" in about
 
 
 def test_a_filter_keeps_the_chosen_models_is_a_chip_and_goes_into_the_address_of_the_data(
     context: Context,
 ) -> None:
-    models = ",".join(IDS[:3])
-    page = shown(context, words="box", split="real", seed="2", judge=JUDGES[2], models=models)
+    models = ",".join(track.IDS[:3])
+    page = shown(context, words="box", split="real", seed="2", judge=track.JUDGES[2], models=models)
     assert len(page.texts(".as-fchip")) == 5
     assert "Easel Turbo" not in page.one("#board").one("table")
     data = next(one for one in page.one("#board").links("./v1/") if "words=box" in one)
     asked = parse_qs(urlsplit(data).query)
     assert [asked[name] for name in ("split", "seed", "judge", "models", "among")] == [
-        ["real"], ["2"], [JUDGES[2]], [models], ["all"],
+        ["real"], ["2"], [track.JUDGES[2]], [models], ["all"],
     ]  # fmt: skip
 
 
@@ -211,30 +189,36 @@ def test_a_skill_opens_to_its_sub_skills_and_back(context: Context) -> None:
     assert any(link.endswith("skill=count") for link in shown(context).links("./models?"))
     inside = shown(context, skill="count")
     assert any("few" in head for head in inside.texts("#board thead th"))
-    assert f"./models?set={SET}" in inside.links()
+    assert f"./models?set={track.SET}" in inside.links()
 
 
 def test_tests_inside_a_choice_are_asked_for_and_marked_as_chosen_after_seeing_the_data(
     context: Context,
 ) -> None:
-    chosen = shown(context, models=",".join(IDS[:3]))
+    chosen = shown(context, models=",".join(track.IDS[:3]))
     assert "Ranks, tiers and tests are of all 5 models." in chosen
     assert "Chosen after seeing the data." not in chosen
     (link,) = [one for one in chosen.links() if "alone=1" in one]
     alone = shown(context, **{k: v[0] for k, v in parse_qs(urlsplit(link).query).items()})
     assert "Chosen after seeing the data." in alone
     assert "Chosen after seeing the data." in shown(context, words="box")
-    agreed = shown(context, models=f"{IDS[0]},{IDS[3]}", alone="1")  # On these metrics agree.
+    agreed = shown(
+        context, models=f"{track.IDS[0]},{track.IDS[3]}", alone="1"
+    )  # On these metrics agree.
     assert not agreed.one("#disagreements").links()
 
 
 @pytest.mark.slow
 def test_models_of_an_earlier_revision_are_named_apart_and_very_many_are_cut() -> None:
-    old = entry(3, "Old one")
+    old = track.entry(3, "Old one")
     old = old.model_copy(update={"images": old.images.model_copy(update={"revision": "2023"})})
-    page = shown(context_of(keep_models(filled(2), entry(0, "Aurora"), entry(1, "B"), old)))
+    page = shown(
+        track.context_of(
+            track.keep_models(track.filled(2), track.entry(0, "Aurora"), track.entry(1, "B"), old)
+        )
+    )
     assert "Left out" in page and "Old one" in page
-    many = shown(context_of(fill_models(fill(memory_store()), 50)), words="box")
+    many = shown(track.context_of(track.fill_models(fill(memory_store()), 50)), words="box")
     assert len(many.one("#board").names) >= 50
 
 
@@ -245,24 +229,26 @@ def test_models_of_an_earlier_revision_are_named_apart_and_very_many_are_cut() -
 def rated(monkeypatch: pytest.MonkeyPatch, context: Context) -> Context:
     """Real ratings of one set, submitted models of another, and a set whose ratings are absent."""
     missing = SubmitterError("data_missing", "absent needs its ratings.", "Fetch them.")
-    people = RatedBenchmark(rated_answers({**MEANS, "<img src=x>": 1.5}))
-    rating(monkeypatch, people, RatedBenchmark(missing, "absent"))
-    sets = {**prompt_sets(), RATED: rated_set(), "missing": rated_set("absent", "missing"),
-            "simulated": rated_set("", "simulated", simulated=True)}  # fmt: skip
+    people = made_up_ratings.RatedBenchmark(
+        made_up_ratings.rated_answers({**MEANS, "<img src=x>": 1.5})
+    )
+    made_up_ratings.rating(monkeypatch, people, made_up_ratings.RatedBenchmark(missing, "absent"))
+    sets = {**track.prompt_sets(), made_up_ratings.RATED: made_up_ratings.rated_set(), "missing": made_up_ratings.rated_set("absent", "missing"),
+            "simulated": made_up_ratings.rated_set("", "simulated", simulated=True)}  # fmt: skip
     assert context.models is not None
     return replace(context, models=ModelReader(context.store, sets, None))
 
 
 def test_people_rate_apart_from_metrics_with_tests_source_and_licence(rated: Context) -> None:
-    part = shown(rated, set=RATED).one("#people")
+    part = shown(rated, set=made_up_ratings.RATED).one("#people")
     assert "CC BY 4.0" in part and "VQAScore" not in part
     assert "https://arxiv.org/abs/2406.13743" in part.links()
     for kind in ("", "/pairs"):
-        assert f"./v1/models/{RATED}/ratings{kind}?format=csv" in part.links()
+        assert f"./v1/models/{made_up_ratings.RATED}/ratings{kind}?format=csv" in part.links()
     assert len(part.one("details").rows) == 4 * 3 / 2  # Each two are tested.
     missing = shown(rated, set="missing").one("#people")  # Not at hand: the reason, what to do.
     assert "absent needs" in missing and "Fetch" in missing and not missing.all("table")
-    assert not shown(rated, set=SET).all("#people")
+    assert not shown(rated, set=track.SET).all("#people")
     assert "simulated" in shown(rated, set="simulated").one("[role=note]")
 
 
@@ -279,7 +265,7 @@ def test_the_gallery_has_a_prompt_for_each_skill_and_leads_to_all_its_images(
         assert len(case.all(".as-tile")) == 5 and case.links("./models?view=prompt&prompt=")
         assert {image["loading"] for image in case.all("img")} == {"lazy"}
         assert "Image not available" in case  # Three of the five published none.
-    nothing = shown(context, view="gallery", models=",".join(IDS[2:]))
+    nothing = shown(context, view="gallery", models=",".join(track.IDS[2:]))
     assert "No images to show." in nothing and not nothing.all(".as-tile")
     paged = shown(context, view="gallery", skill="count")
     assert any("page=2" in link for link in paged.links())
@@ -289,7 +275,7 @@ def test_the_gallery_has_a_prompt_for_each_skill_and_leads_to_all_its_images(
 
 
 def test_two_models_that_metrics_order_in_opposite_ways_get_both_verdicts(context: Context) -> None:
-    page = shown(context, view="two", skill="count", a=IDS[0], b=IDS[1])
+    page = shown(context, view="two", skill="count", a=track.IDS[0], b=track.IDS[1])
     said = page.one(".as-two-said").text
     assert "By BLIP2-ITM 1.1 Aurora XL 0.1 is significantly better" in said
     assert "by VQAScore 1.0 Brush 3 is" in said
@@ -299,12 +285,12 @@ def test_two_models_that_metrics_order_in_opposite_ways_get_both_verdicts(contex
 
 
 def test_a_prompt_is_text_beside_the_images_of_all_models_best_first(context: Context) -> None:
-    page = shown(context, view="prompt", prompt=HOSTILE_ID)
+    page = shown(context, view="prompt", prompt=track.HOSTILE_ID)
     assert "a cup <img" in page and "(Counting)" in page.one("[aria-label=Elements]")
     quoted = "v1/models/made_up_prompts/prompts/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D?"
     assert any(quoted in link for link in page.links())
     assert "not among" in shown(context, view="prompt", prompt="p001", skill="count")
-    part = shown(context, view="prompt", prompt="p001", judge=JUDGES[1]).one("#images")
+    part = shown(context, view="prompt", prompt="p001", judge=track.JUDGES[1]).one("#images")
     assert len(part.all("article")) == 5 and "VQAScore 1.0" in part
     assert len(part.all(".as-tile")) == 2 * 3  # Of the two that published their images.
     means = [float(one) for one in re.findall(r"mean (0\.\d+)", part.text)]
@@ -319,40 +305,24 @@ def test_every_metric_has_its_verdict_and_every_model_varies_over_its_seeds(
     assert len(table.rows) == 3 and "stable" in table and "0 of 10" in table
     assert len(page.all("#ranks svg path")) == 5
     assert len(page.all("#variation .as-seed-mean")) == 4 * 3 + 2
-    assert "not stable" in shown(context, view="seeds", judge=JUDGES[2]).one("#ranks")
-    assert "not known" in shown(context_of(filled(1)), view="seeds")
+    assert "not stable" in shown(context, view="seeds", judge=track.JUDGES[2]).one("#ranks")
+    assert "not known" in shown(track.context_of(track.filled(1)), view="seeds")
 
 
 # What others show of the place.
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "to"),
-    [("model-pair", "set=s&a=x&b=y&skill=count", {"set": "s", "view": "two", "a": "x", "b": "y", "skill": "count"}),
-     ("seeds", "set=s&judge=m/x", {"set": "s", "view": "seeds", "judge": "m/x"}),
-     ("prompt", "set=s&id=p%2F1&words=box", {"set": "s", "view": "prompt", "prompt": "p/1", "words": "box"}),
-     ("seeds", "", {"view": "seeds"})],
-)  # fmt: skip
-def test_addresses_of_before_lead_to_their_view_with_their_state(
-    path: str, query: str, to: dict[str, str]
-) -> None:
-    address = redirected(f"/{path}", query)
-    assert address is not None and address.startswith("./models?")
-    params = {name: value[0] for name, value in parse_qs(urlsplit(address).query).items()}
-    assert params == to and PlaceQuery.from_params(params).view == to["view"]
-
-
 def test_a_link_to_the_place_is_described_by_its_verdict_its_two_models_or_its_prompt() -> None:
-    source = source_of(filled())
+    source = track.source_of(track.filled())
     assert "significantly better" in described("models", {}, source).description
-    two = described("models", {"view": "two", "a": IDS[0], "b": IDS[1]}, source)
+    two = described("models", {"view": "two", "a": track.IDS[0], "b": track.IDS[1]}, source)
     assert "Aurora XL" in two.title and "Brush 3" in two.title
     assert "red cups" in described("models", {"view": "prompt", "prompt": "p001"}, source).title
-    empty = described("models", {"set": EMPTY}, source)
+    empty = described("models", {"set": track.EMPTY}, source)
     assert "Unused prompts" in empty.title and not empty.lines
 
 
-def model(context: Context, submission_id: str = IDS[0], **params: str) -> Node:
+def model(context: Context, submission_id: str = track.IDS[0], **params: str) -> Node:
     query = ModelQuery.from_params({"id": submission_id, **params})
     assert context.models is not None
     html, _, _ = model_html(query, context.models, context.reader.view())
@@ -362,7 +332,7 @@ def model(context: Context, submission_id: str = IDS[0], **params: str) -> Node:
     return page
 
 
-@pytest.mark.parametrize("submission_id", IDS)
+@pytest.mark.parametrize("submission_id", track.IDS)
 def test_every_model_has_every_part(context: Context, submission_id: str) -> None:
     page = model(context, submission_id)
     for part in ("card", "means", "seeds", "images", "runs", "again"):
@@ -380,7 +350,7 @@ def test_a_model_has_means_with_intervals_by_each_judge_its_runs_and_shared_imag
     assert len(page.one("#seeds").all(".as-seed-mean")) == 3
     for words in ("own network namespace", "3.0 GiB", "0.0021", "unreadable_image: 1", "failed"):
         assert words in page.one("#runs"), words
-    shared = model(context, IDS[3])
+    shared = model(context, track.IDS[3])
     assert "17 images" in shared and "p001 seed 40" in shared
 
 
@@ -389,17 +359,17 @@ def test_images_are_paged_ordered_and_filtered(context: Context) -> None:
         return model(context, **params).one("#images").texts("code.as-ident")
 
     assert len(prompts()) == PER_PAGE
-    assert f"Page 1 of {N_PROMPTS // PER_PAGE}" in model(context)
+    assert f"Page 1 of {track.N_PROMPTS // PER_PAGE}" in model(context)
     orders = [prompts(order=order) for order in ("", "best", "set")]
     assert orders[0] != orders[1] and orders[2][:2] == ["p000", "p001"]
-    assert prompts(order="set", page="99")[-1] == HOSTILE_ID
+    assert prompts(order="set", page="99")[-1] == track.HOSTILE_ID
     last = model(context, order="set", page="99")
     address = "./v1/generations/drawn-00000/a%2Fb%3Fc%3D1%26d%23e%7Bf%7D/40?w=320"
     assert address in [image["src"] for image in last.all("img")]
-    some = model(context, skill="count", words="8 red", judge=JUDGES[1])
+    some = model(context, skill="count", words="8 red", judge=track.JUDGES[1])
     assert 0 < len(some.all("#images article")) < PER_PAGE
     assert not prompts(words="nothing like it")
-    assert "Images not available" in model(context, IDS[4])
+    assert "Images not available" in model(context, track.IDS[4])
 
 
 @pytest.mark.parametrize("submission_id", ["", "nobody", NASTY, "x" * 500])
@@ -407,30 +377,30 @@ def test_a_model_that_is_not_there_leads_to_those_that_are(
     context: Context, submission_id: str
 ) -> None:
     page = model(context, submission_id)
-    assert len(page.links("./model?id=drawn-")) == len(IDS)
+    assert len(page.links("./model?id=drawn-")) == len(track.IDS)
     assert ("no model" in page) is bool(submission_id)
 
 
 def test_a_model_of_another_revision_or_set_stands_on_no_board_and_says_so() -> None:
-    own = entry(0, "Old one")
+    own = track.entry(0, "Old one")
     for update in ({"revision": "2023"}, {"prompt_set": "elsewhere"}):
         changed = own.model_copy(update={"images": own.images.model_copy(update=update)})
-        page = model(context_of(keep_models(filled(1), changed)))
+        page = model(track.context_of(track.keep_models(track.filled(1), changed)))
         assert "Old one" in page and not page.all("#means")
         assert "no board" in page or "not known" in page
-        assert EMPTY not in page
+        assert track.EMPTY not in page
 
 
 def test_a_metric_that_was_taken_off_the_boards_is_named_nowhere() -> None:
-    own = entry(0, "Aurora")
+    own = track.entry(0, "Aurora")
     gone = next(iter(own.judges.values())).model_copy(update={"metric": "gone-metric"})
     judges = {**own.judges, "gone-0001/gone-metric": gone}
-    store = keep_models(filled(), own.model_copy(update={"judges": judges}))
-    page = model(context_of(store))
+    store = track.keep_models(track.filled(), own.model_copy(update={"judges": judges}))
+    page = model(track.context_of(store))
     assert page.all("#runs") and "gone-metric" not in page
-    head = described("model", {"id": IDS[0]}, source_of(store))
+    head = described("model", {"id": track.IDS[0]}, track.source_of(store))
     assert "3 metrics" in head.description
-    (row,) = models(source_of(store), ModelsParameters()).rows
+    (row,) = models(track.source_of(store), ModelsParameters()).rows
     assert row["n_judges"] == 3
 
 
@@ -453,8 +423,10 @@ def skill(key: str | None, n: int = 3, **more: Any) -> SkillBoard:
 
 
 def board(*skills: SkillBoard, n: int = 3) -> ModelBoard:
-    entries = {f"drawn-{k:05d}": entry(k, f"Model {k}") for k in range(n)}
-    return ModelBoard(BoardQuery(SET), entries, {one.skill: one for one in skills}, "The rule.")
+    entries = {f"drawn-{k:05d}": track.entry(k, f"Model {k}") for k in range(n)}
+    return ModelBoard(
+        BoardQuery(track.SET), entries, {one.skill: one for one in skills}, "The rule."
+    )
 
 
 def cells(made: ModelBoard, **params: Any) -> list[list[HeatCell]]:
@@ -520,10 +492,10 @@ def test_more_models_than_can_be_read_are_cut_and_counted() -> None:
 
 
 def test_what_a_reader_must_know_of_the_images_is_a_tag() -> None:
-    copied = entry(0, "Copy").model_copy(update={"same_content_as": ("drawn-00007",)})
-    assert tags_of(entry(0, "Plain")) == ()
-    for one, labels in ((entry(1, "Best"), ["best of 4"]), (entry(2, "Withheld"), ["2 withheld"]),
-                        (entry(3, "Lacking"), ["shared images", "60 missing"]),
+    copied = track.entry(0, "Copy").model_copy(update={"same_content_as": ("drawn-00007",)})
+    assert tags_of(track.entry(0, "Plain")) == ()
+    for one, labels in ((track.entry(1, "Best"), ["best of 4"]), (track.entry(2, "Withheld"), ["2 withheld"]),
+                        (track.entry(3, "Lacking"), ["shared images", "60 missing"]),
                         (copied, ["same content"])):  # fmt: skip
         assert [tag.label for tag in tags_of(one)] == labels
     best = taken(ModelCard(selection="best_of", best_of=4, selected_by=NASTY))
@@ -548,7 +520,7 @@ def test_figures_of_models_are_short_and_hide_no_size(
 
 def test_who_is_better_on_how_many_prompts_is_told_where_it_is_known() -> None:
     test = PairTest(
-        JUDGES[0], None, 40, 1, 0.1, 0.05, 0.15, 3.0, 0.001, 0.01, 12.0, 0.002, 0.7, 0.2
+        track.JUDGES[0], None, 40, 1, 0.1, 0.05, 0.15, 3.0, 0.001, 0.01, 12.0, 0.002, 0.7, 0.2
     )
     assert dominance(test, "A", "B") == "A is better on 70%, B on 20%, equal on 10%"
     assert dominance(replace(test, dominance=NAN), "A", "B") == ""
@@ -561,20 +533,20 @@ def test_rated_models_stand_in_tiers_unless_people_see_no_difference_or_prompts_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def of(answers: RatingAnswers) -> tuple[PeopleBoard, HeatTable]:
-        rating(monkeypatch, RatedBenchmark(answers))
-        (made,) = people_boards(rated_set(), None)
+        made_up_ratings.rating(monkeypatch, made_up_ratings.RatedBenchmark(answers))
+        (made,) = people_boards(made_up_ratings.rated_set(), None)
         return made, people_table(made)
 
-    made, table = of(rated_answers({**MEANS, "<img src=x>": 1.5}))
+    made, table = of(made_up_ratings.rated_answers({**MEANS, "<img src=x>": 1.5}))
     assert [(tier.label, [row.name for row in rows]) for tier, rows in table.groups if tier] == [
         ("Tier 1", ["high"]), ("Tier 2", ["middle"]), ("Tier 3", ["low"]), ("Tier 4", ["<img src=x>"])
     ]  # fmt: skip
     for (_, (row,)), mean in zip(table.groups, made.overall.means.values(), strict=True):
         assert row.cells[0].value == mean.value and len(row.cells) == len(made.skills)
-    answers = rated_answers({"one": 3.0, "two": 3.0})
-    _, table = of(rated_again(answers, np.full((120, 3), 3.0)))
+    answers = made_up_ratings.rated_answers({"one": 3.0, "two": 3.0})
+    _, table = of(made_up_ratings.rated_again(answers, np.full((120, 3), 3.0)))
     assert all(cell.unordered for _, rows in table.groups for row in rows for cell in row.cells)
-    _, table = of(rated_answers({"a": 2.0, "b": 4.0}, counting=5))
+    _, table = of(made_up_ratings.rated_answers({"a": 2.0, "b": 4.0}, counting=5))
     orders = [column.note.endswith("no order") for column in table.columns[1:]]
     assert orders == [False, False, True]
 
@@ -589,9 +561,9 @@ def matrix(n: int, **query: Any) -> Any:
     p[0, n - 1] = p[n - 1, 0] = np.nan
     np.fill_diagonal(p, np.nan)
     ids = tuple(f"drawn-{k:05d}" for k in range(n))
-    made = PairMatrix(JUDGES[0], None, ids, shares, np.full((n, n), 0.1), p, p)
-    entries = {ident: entry(k, NASTY) for k, ident in enumerate(ids)}
-    return model_matrix(made, entries, PlaceQuery(ModelsQuery(SET, **query)))
+    made = PairMatrix(track.JUDGES[0], None, ids, shares, np.full((n, n), 0.1), p, p)
+    entries = {ident: track.entry(k, NASTY) for k, ident in enumerate(ids)}
+    return model_matrix(made, entries, PlaceQuery(ModelsQuery(track.SET, **query)))
 
 
 def test_the_matrix_has_shares_above_and_p_values_below_the_diagonal_and_is_cut() -> None:
@@ -647,36 +619,39 @@ def test_an_order_is_called_stable_only_where_models_differ_and_keep_it(
 
 
 def test_a_command_generates_the_images_again_and_a_shell_can_take_nothing_amiss() -> None:
-    card = prompt_sets()[SET].card
-    known = command(entry(0, "Aurora"), card)
+    card = track.prompt_sets()[track.SET].card
+    known = command(track.entry(0, "Aurora"), card)
     for words in ("--model someone/model", "--seeds 40,41,42", f"--revision {'0' * 40}"):
         assert words in known
     for name in ("a/b; rm -rf ~", "--help/x", "a/b\nrm", "$(x)/y", "`x`/y", NASTY, "a/b c"):
-        hostile = entry(0, "A").model_copy(update={"card": ModelCard(model=name, revision=name)})
-        assert command(hostile, card) == f"python -m benchmarks prompts {SET}"
+        hostile = track.entry(0, "A").model_copy(
+            update={"card": ModelCard(model=name, revision=name)}
+        )
+        assert command(hostile, card) == f"python -m benchmarks prompts {track.SET}"
+
+
+def keep_votes(store: Store, prompt_set: str, *updates: Mapping[str, object]) -> None:
+    """Publish a revision of votes with a model for each of these updates."""
+    results = VoteResults.model_validate(VOTE_RESULTS)
+    models = tuple(results.models[0].model_copy(update=update) for update in updates)
+    results = results.model_copy(update={"prompt_set": prompt_set, "models": models})
+    path = f"{revision_folder(prompt_set, 1)}board.json"
+    keep(store, {path: results.model_dump_json().encode()})
 
 
 def test_votes_stand_beside_the_ranks_by_metrics_once_a_revision_is_published() -> None:
-    store = filled()
-    assert "No votes" in html(context_of(store), set=SET, view="votes")
-    made = VoteResults.model_validate(VOTE_RESULTS)
-    models = tuple(
-        made.models[0].model_copy(update={"submission_id": of, "title": f"{NASTY} {of}"})
-        for of in IDS[:2]
+    store = track.filled()
+    assert "No votes" in html(track.context_of(store), set=track.SET, view="votes")
+    keep_votes(
+        store, track.SET, *({"submission_id": i, "title": f"{NASTY} {i}"} for i in track.IDS[:2])
     )
-    made = made.model_copy(update={"prompt_set": SET, "models": models})
-    path = f"{revision_folder(SET, 1)}board.json"
-    keep(store, {path: made.model_dump_json().encode()})
-    page = shown(context_of(store), set=SET, view="votes")
+    page = shown(track.context_of(store), set=track.SET, view="votes")
     rows = page.texts("#votes tbody tr")
     assert len(rows) == 2
     assert all("0.50 [0.25, 0.75]" in row and "1–2" in row for row in rows)
     left_out = page.one("#votes dl").text
-    for words in (
-        "1 careless rater with 9 votes",
-        "1 banned rater with 5 votes",
-        "2 votes on models",
-    ):
+    for words in ("1 careless rater with 9 votes", "1 banned rater with 5 votes",
+                  "2 votes on models"):  # fmt: skip
         assert words in left_out
 
 
@@ -692,16 +667,12 @@ def test_votes_stand_beside_the_ranks_by_metrics_once_a_revision_is_published() 
 def test_the_tab_begins_with_a_set_that_has_votes_and_its_verdict_says_what_the_tests_say(
     ranks: list[tuple[int, int]], groups: tuple[int, ...], words: str
 ) -> None:
-    made, store = VoteResults.model_validate(VOTE_RESULTS), filled()
-    models = tuple(
-        made.models[0].model_copy(
-            update={"submission_id": f"m-{i}", "rank": i + 1, "rank_low": low, "rank_high": high,
-                    "group": group}
-        )
+    store = track.filled()
+    keep_votes(store, track.EMPTY, *(
+        {"submission_id": f"m-{i}", "rank": i + 1, "rank_low": low, "rank_high": high, "group": group}
         for i, ((low, high), group) in enumerate(zip(ranks, groups, strict=True))
-    )  # fmt: skip
-    made = made.model_copy(update={"prompt_set": EMPTY, "models": models})
-    keep(store, {f"{revision_folder(EMPTY, 1)}board.json": made.model_dump_json().encode()})
-    assert words in shown(context_of(store), view="votes").one("h1").text
-    found = described("models", {"view": "votes"}, source_of(store))
-    assert words in found.description and found.title.endswith(prompt_sets()[EMPTY].card.title)
+    ))  # fmt: skip
+    assert words in shown(track.context_of(store), view="votes").one("h1").text
+    metadata = described("models", {"view": "votes"}, track.source_of(store))
+    assert words in metadata.description
+    assert metadata.title.endswith(track.prompt_sets()[track.EMPTY].card.title)

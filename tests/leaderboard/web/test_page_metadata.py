@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import threading
-from collections.abc import Iterator
 from html import unescape
 from urllib.parse import quote, urlencode
 
@@ -46,26 +45,25 @@ from leaderboard.web.page_metadata import (
     metadata_of,
     own_metadata,
 )
-from tests.kit.boards import NASTY, NOW, cards, fill, source_over, submission
+from tests.kit import boards
 from tests.kit.html import harmless, read
-from tests.kit.site import app_of, served
 from tests.kit.store import memory_store
+from tests.leaderboard.web.conftest import Sites
 from tests.leaderboard.web.failing_store import Switch, failing
 
 PAGES = {page.path: page for page in all_pages()}
 FIRST, SECOND = "made-up-0000/CLIPScore", "made-up-0001/BLIP2-ITM"
-STRANGER = f"made-up-0010/{NASTY}"
+STRANGER = f"made-up-0010/{boards.NASTY}"
 
 
 @pytest.fixture(scope="module")
 def source() -> Source:
-    return source_over(fill(memory_store()))
+    return boards.source_over(boards.fill(memory_store()))
 
 
-@pytest.fixture(scope="module")
-def site(source: Source) -> Iterator[str]:
-    with served(*app_of(source.store, cards())) as address:
-        yield address
+@pytest.fixture
+def site(sites: Sites) -> str:
+    return sites("boards")
 
 
 def found_in(page: str) -> dict[str, list[str]]:
@@ -222,13 +220,13 @@ def test_a_view_that_is_not_there_says_what_its_page_says(
 
 def test_nothing_is_said_of_a_submission_that_stands_on_no_board(source: Source) -> None:
     on_boards = {entry.submission_id for entry in source.reader.view().entries.values()}
-    waiting = submission(50, NASTY, ("ratings",))
+    waiting = boards.submission(50, boards.NASTY, ("ratings",))
     Ledger(source.store).receive(
-        waiting, b"upload", [Event(at=NOW, state=State.RECEIVED, by="desk")]
+        waiting, b"upload", [Event(at=boards.NOW, state=State.RECEIVED, by="desk")]
     )
     assert waiting.submission_id in {s.submission.submission_id for s in source.reader.statuses()}
     assert waiting.submission_id not in on_boards
-    for ident in (waiting.submission_id, f"{waiting.submission_id}/{NASTY}"):
+    for ident in (waiting.submission_id, f"{waiting.submission_id}/{boards.NASTY}"):
         assert asked(source, "metric", id=ident) == own_metadata(PAGES["metric"])
 
 
@@ -239,16 +237,16 @@ def test_a_hostile_name_stays_text_in_every_tag_and_a_long_one_is_cut(source: So
     for head in (
         asked(source, "metric", id=STRANGER),
         asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST),
-        PageMetadata(NASTY, NASTY, (Line(NASTY),)),
+        PageMetadata(boards.NASTY, boards.NASTY, (Line(boards.NASTY),)),
     ):
         address = "https://else.example/"
-        made = tags(head, f"{address}metric?id={NASTY}", f"{address}{NASTY}")
+        made = tags(head, f"{address}metric?id={boards.NASTY}", f"{address}{boards.NASTY}")
         harmless(made)
         assert {node.tag for node in read(made).nodes} == {"title", "meta"}
         found = found_in(made)
         for name in ("og:title", "twitter:title"):
             assert found[name] == [document_title(head.title)]
-        assert clean(NASTY)[:20] in found["og:title"][0]
+        assert clean(boards.NASTY)[:20] in found["og:title"][0]
     long = found_in(f"{tags(PageMetadata('x' * 900, 'y' * 900))}<script")
     assert long["title"][0].endswith("… · Assay") and len(long["title"][0]) < 130
     assert len(long["description"][0]) == 300
@@ -338,7 +336,7 @@ def _served(source: Source | None, patience_s: float = 2.0) -> TestClient:
 def test_a_store_that_cannot_be_read_leaves_the_page_and_what_it_says_of_itself() -> None:
     switch = Switch()
     switch.out = True
-    source = source_over(failing(fill(memory_store()), switch))
+    source = boards.source_over(failing(boards.fill(memory_store()), switch))
     with pytest.raises(TransientError):
         source.reader.view()
     answer = _served(source).get("/metric?id=made-up-0000/CLIPScore")
@@ -387,7 +385,10 @@ def test_equal_heads_make_equal_pictures(source: Source) -> None:
     [
         PageMetadata("", ""),
         PageMetadata(
-            NASTY * 20, NASTY * 40, (Line(NASTY * 5, float("nan"), None, float("inf")),), "ρ"
+            boards.NASTY * 20,
+            boards.NASTY * 40,
+            (Line(boards.NASTY * 5, float("nan"), None, float("inf")),),
+            "ρ",
         ),
         PageMetadata("One", "value", (Line("x", 0.5),), "axis"),
         PageMetadata("Wide", "values", (Line("x", -1e300, -1e300, 1e300),) * 9, "axis"),
@@ -400,4 +401,4 @@ def test_whatever_is_said_can_be_drawn(head: PageMetadata) -> None:
 
 def test_letters_the_font_lacks_are_spelt_or_marked() -> None:
     assert drawable("Spearman ρ 0.5–0.7 é 字 −1…") == "Spearman rho 0.5-0.7 e ? -1..."
-    assert quote(drawable(NASTY), safe="").isascii()
+    assert quote(drawable(boards.NASTY), safe="").isascii()

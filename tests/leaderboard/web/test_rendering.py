@@ -214,17 +214,6 @@ ALL: dict[str, dict[str, object]] = {
 def test_what_a_stranger_wrote_is_text_in_every_macro(call: str) -> None:
     page = made(call, x=HOSTILE, **ALL[call])
     assert "<script>alert(1)</script>" in page
-    tags = {"a", "article", "b", "bdi", "button", "caption", "circle", "code", "dd", "details", "div", "dl",
-            "dt", "g", "h1", "h2", "h3", "i", "img", "li", "line", "p", "path", "pre", "rect", "section",
-            "small", "span", "summary", "sup", "svg", "table", "tbody", "td", "text", "th", "thead", "title",
-            "tr", "ul"}  # fmt: skip
-    assert {node.tag for node in page.nodes} <= tags
-    for node in page.nodes:
-        assert {name.split("-")[0] for name in node.attrs} <= {
-            "alt", "aria", "class", "colspan", "cx", "cy", "d", "data", "download", "height", "href", "id",
-            "loading", "r", "rel", "role", "scope", "src", "style", "tabindex", "target", "text", "title", "type",
-            "viewbox", "width", "x", "x1", "x2", "y", "y1", "y2",
-        }, node.attrs  # fmt: skip
 
 
 def test_every_macro_is_rendered_here() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -40,24 +41,14 @@ from leaderboard.views.compare_query import CompareQuery
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.model_parts import signature
-from tests.kit import boards as synthetic
-from tests.kit.boards import (
-    ACCOUNTS,
-    COPIED,
-    METRICS,
-    NOW,
-    SAME,
-    UNSANDBOXED,
-    cards,
-    submission,
-)
+from tests.kit import boards
 from tests.kit.html import Node, read
 from tests.kit.store import memory_store
 from tests.leaderboard.views.example_fixture import place_of
 from tests.leaderboard.views.model_track import entry
 
 LOOSE = "unsandboxed"
-MET = {SAME_CONTENT: COPIED, SAME_SCORES: SAME, LOOSE: UNSANDBOXED}
+MET = {SAME_CONTENT: boards.COPIED, SAME_SCORES: boards.SAME, LOOSE: boards.UNSANDBOXED}
 """Flags of entries of the made-up store, and whose."""
 
 
@@ -92,13 +83,8 @@ def test_every_variant_that_a_protocol_emits_is_named(
 # Whose an entry is.
 
 
-@pytest.fixture(scope="module")
-def view() -> View:
-    return synthetic.view()
-
-
 def entry_at(view: View, place: int) -> Entry:
-    return view.entries[f"made-up-{place:04d}/{METRICS[place]}"]
+    return view.entries[f"made-up-{place:04d}/{boards.METRICS[place]}"]
 
 
 def board(view: View, benchmark: str = "ratings", opened: str = "") -> Node:
@@ -139,20 +125,20 @@ def test_the_account_stands_with_a_signature(
 
 
 def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
-    page, account = board(view), ACCOUNTS[COPIED]
-    assert f"A group ({account})" in details(view, COPIED)
+    page, account = board(view), boards.ACCOUNTS[boards.COPIED]
+    assert f"A group ({account})" in details(view, boards.COPIED)
     assert "hub:" not in details(view, 0) and "assay:assay" not in page
     choice = resolve(BoardQuery("ratings"), view.boards)
     cells = [cell for of_slice in choice.slices() for cell in of_slice]
-    own = submission(COPIED, "grey", ("ratings",))
-    status = Status(submission=own, state=State.QUEUED, since=NOW, by="w")
+    own = boards.submission(boards.COPIED, "grey", ("ratings",))
+    status = Status(submission=own, state=State.QUEUED, since=boards.NOW, by="w")
     for html in (
-        compared(view, COPIED, 0), to_csv(board_table(cells, view.entries, choice.board)),
-        row_of(status, Moment((), NOW)).account,
+        compared(view, boards.COPIED, 0), to_csv(board_table(cells, view.entries, choice.board)),
+        row_of(status, Moment((), boards.NOW)).account,
     ):  # fmt: skip
         assert account in html
-    kept = Filters(search=account).kept(view.entries, view.entries, cards()["ratings"])
-    assert kept == {entry_at(view, COPIED).entry_id}
+    kept = Filters(search=account).kept(view.entries, view.entries, boards.cards()["ratings"])
+    assert kept == {entry_at(view, boards.COPIED).entry_id}
 
 
 def test_the_same_signature_of_another_account_is_another_metric(view: View) -> None:
@@ -167,15 +153,15 @@ def test_the_same_signature_of_another_account_is_another_metric(view: View) -> 
 
 
 def flagged(view: View, flag: str) -> list[str]:
-    return [m for i, m in enumerate(METRICS) if flag in details(view, i).texts(".as-tag")]
+    return [m for i, m in enumerate(boards.METRICS) if flag in details(view, i).texts(".as-tag")]
 
 
 def test_flags_stand_in_the_details_they_are_about_and_are_explained_where_met(view: View) -> None:
     page = board(view)
     for flag, place in MET.items():
-        assert flagged(view, flag) == [METRICS[place]]
+        assert flagged(view, flag) == [boards.METRICS[place]]
         assert MEANINGS[flag] in page
-    for place, other in ((COPIED, 0), (SAME, 2)):
+    for place, other in ((boards.COPIED, 0), (boards.SAME, 2)):
         links = details(view, place).links("./submit")
         assert links == [f"./submit?id=made-up-{other:04d}"]
     graphs, tiny = board(view, "graphs"), board(view, "tiny")
@@ -183,47 +169,33 @@ def test_flags_stand_in_the_details_they_are_about_and_are_explained_where_met(v
     assert not any(MEANINGS[flag] in tiny for flag in (SAME_SCORES, LOOSE))
     assert not flagged(view, TEMPLATE)
     template = with_flags(view, entry_at(view, 0).entry_id, template="plain")
-    assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in board(template)
-
-
-@pytest.mark.parametrize("verdict", ["blind", "undecided", "uses_the_prompt"])
-def test_only_what_is_blind_to_the_prompt_is_marked_so_with_its_values_and_its_rank(
-    view: View, verdict: Verdict
-) -> None:
-    report = synthetic.trust("ratings").model_copy(
-        update={"prompt": synthetic.prompt_control(verdict)}
+    assert flagged(template, TEMPLATE) == [boards.METRICS[0]] and MEANINGS[TEMPLATE] in board(
+        template
     )
-    changed = with_flags(view, entry_at(view, 0).entry_id, trust={"ratings": report})
-    assert flagged(changed, BLIND) == ([METRICS[0]] if verdict == "blind" else [])
-    assert (MEANINGS[BLIND] in board(changed)) is (verdict == "blind")
-    assert changed.boards == view.boards
 
 
-@pytest.mark.parametrize("verdict", ["moved", "undecided", "steady"])
-def test_only_what_more_than_content_moves_is_marked_so_with_its_values_and_its_rank(
-    view: View, verdict: ChangeVerdict
+@pytest.mark.parametrize(
+    ("flag", "update", "is_flagged"),
+    [
+        *((BLIND, {"prompt": boards.prompt_control(verdict)}, verdict == "blind")
+          for verdict in get_args(Verdict)),
+        *((MOVED, {"content": boards.content_control(verdict)}, verdict == "moved")
+          for verdict in get_args(ChangeVerdict)),
+        *((LOOKUP, {"cleared": cleared}, not cleared) for cleared in ("", "A floor.")),
+    ],
+)  # fmt: skip
+def test_what_a_control_tells_against_a_metric_is_marked_with_its_values_and_its_rank(
+    view: View, flag: str, update: dict[str, object], is_flagged: bool
 ) -> None:
-    report = synthetic.trust("ratings").model_copy(
-        update={"content": synthetic.content_control(verdict)}
-    )
+    report = boards.trust("ratings", turns=flag == LOOKUP).model_copy(update=update)
     changed = with_flags(view, entry_at(view, 0).entry_id, trust={"ratings": report})
-    assert flagged(changed, MOVED) == ([METRICS[0]] if verdict == "moved" else [])
-    assert (MEANINGS[MOVED] in board(changed)) is (verdict == "moved")
+    assert flagged(changed, flag) == ([boards.METRICS[0]] if is_flagged else [])
+    assert (MEANINGS[flag] in board(changed)) is is_flagged
     assert changed.boards == view.boards
-
-
-@pytest.mark.parametrize("cleared", ["", "A floor."])
-def test_what_is_suspected_of_a_lookup_is_marked_until_it_is_cleared(
-    view: View, cleared: str
-) -> None:
-    report = synthetic.trust("ratings", turns=True).model_copy(update={"cleared": cleared})
-    changed = with_flags(view, entry_at(view, 0).entry_id, trust={"ratings": report})
-    assert flagged(changed, LOOKUP) == ([] if cleared else [METRICS[0]])
-    assert (MEANINGS[LOOKUP] in board(changed)) is not bool(cleared)
 
 
 def test_a_comparison_has_the_flags_too(view: View) -> None:
-    two = read(compared(view, COPIED, SAME))
+    two = read(compared(view, boards.COPIED, boards.SAME))
     assert SAME_SCORES in two.texts("span") and MEANINGS[SAME_CONTENT] in two
 
 

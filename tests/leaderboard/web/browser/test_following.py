@@ -17,13 +17,14 @@ from leaderboard.records import Event, Kind
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.submission_service import SandboxAvailability
-from tests.evaluator.submission.generations.made_images import SET, SETS, made
-from tests.kit.boards import NOW, cards, fill
+from tests.evaluator.submission.generations import made_images
+from tests.kit import boards
 from tests.kit.site import app_of
 from tests.kit.store import memory_store
-from tests.leaderboard.web.conftest import Serve
-from tests.leaderboard.web.failing_store import Switch, failing
-from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, RUNNING, SAID, give, run_one
+from tests.leaderboard.web import failing_store
+from tests.leaderboard.web import own_submissions as sent
+from tests.leaderboard.web.browser.views import HEIGHT, Inspector
+from tests.leaderboard.web.conftest import Opener, Serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HERE = Authentication(AuthenticationMethod.LOCAL, local="root")
@@ -47,48 +48,42 @@ def place(page: Page) -> int:
     return int(found)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 def test_a_running_log_is_followed_unless_its_reader_went_back(
-    serve: Serve, browser: Browser, width: int
+    serve: Serve, open_page: Opener
 ) -> None:
-    store = run_one(fill(memory_store()), ROOT)
-    page = browser.new_page(viewport={"width": width, "height": 800})
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("dialog", lambda dialog: wrong.append(dialog.message))
-    page.goto(f"{serve(app_of(store, cards(), HERE))}submit?id={RUNNING}")
+    store = sent.run_one(boards.fill(memory_store()), ROOT)
+    page = open_page(f"{serve(app_of(store, boards.cards(), HERE))}submit?id={sent.RUNNING}")
     log = page.locator(".as-running")
     expect(log).to_contain_text("batch 59")
-    box = log.bounding_box()
-    assert box is not None
-    assert box["height"] <= 242
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
     assert place(page) <= 1
-    later = SAID + "".join(f"later {n}\n" for n in range(9))
-    store.live.set_log(RUNNING, later)
+    later = sent.SAID + "".join(f"later {n}\n" for n in range(9))
+    store.live.set_log(sent.RUNNING, later)
     expect(log).to_contain_text("later 8")
     page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
     assert place(page) <= 1
     page.evaluate("document.querySelector('.as-running').scrollTop = 100")
-    page.wait_for_timeout(200)
-    store.live.set_log(RUNNING, f"{later}the last\n<b>bold</b>\n")
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # Then it is told that it scrolled.
+    store.live.set_log(sent.RUNNING, f"{later}the last\n<b>bold</b>\n")
     expect(log).to_contain_text("<b>bold</b>")
     page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
     assert page.evaluate("document.querySelector('.as-running').scrollTop") == 100
     assert log.locator("*").count() == 0
-    assert wrong == []
-    page.close()
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        box = log.bounding_box()
+        assert box is not None and box["height"] <= 242
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_an_outage_is_told_acts_fail_in_words_and_all_goes_on_after_it(
     serve: Serve, browser: Browser
 ) -> None:
-    switch = Switch()
-    store = failing(give(fill(memory_store()), ROOT), switch)
+    switch = failing_store.Switch()
+    store = failing_store.failing(sent.give(boards.fill(memory_store()), ROOT), switch)
     page = browser.new_page()
-    address = serve(app_of(store, cards(), HERE))
-    page.goto(f"{address}submit?id={QUEUED}")
+    address = serve(app_of(store, boards.cards(), HERE))
+    page.goto(f"{address}submit?id={sent.QUEUED}")
     expect(page.locator("#chosen")).to_contain_text("waiting-metric")
     band = page.locator(".as-band .as-note")
     expect(band).to_have_count(0)
@@ -110,15 +105,13 @@ def test_an_outage_is_told_acts_fail_in_words_and_all_goes_on_after_it(
     page.get_by_role("button", name="Withdraw", exact=True).click()
     page.get_by_role("button", name="Yes, withdraw it").click()
     expect(other.locator(".as-queue")).to_contain_text("withdrawn", timeout=WAIT_MS)
-    other.close()
-    page.close()
 
 
 @pytest.mark.parametrize("path", ["submit?id=", "operators?id="])
 def test_an_open_log_stays_open_and_where_it_was(serve: Serve, browser: Browser, path: str) -> None:
-    store = give(fill(memory_store()), ADA)
+    store = sent.give(boards.fill(memory_store()), sent.ADA)
     page = browser.new_page()
-    page.goto(f"{serve(app_of(store, cards(), HERE))}{path}{FAILED}")
+    page.goto(f"{serve(app_of(store, boards.cards(), HERE))}{path}{sent.FAILED}")
     happened = page.locator(".as-what-happened")
     expect(happened).to_have_attribute("open", "")
     log = page.locator(".as-history details").first
@@ -134,7 +127,6 @@ def test_an_open_log_stays_open_and_where_it_was(serve: Serve, browser: Browser,
     happen(store, 2)
     expect(page.locator(".as-history li")).to_have_count(8)
     expect(log).not_to_have_attribute("open", "")
-    page.close()
 
 
 def scroll(page: Page, to: int) -> None:
@@ -146,8 +138,8 @@ def scroll(page: Page, to: int) -> None:
 def happen(store: Store, place: int) -> None:
     """Add an event, so that the history is drawn anew."""
     states = (State.QUEUED, State.CLAIMED, State.SCORING)
-    event = Event(at=NOW + timedelta(seconds=place), state=states[place], by="worker-1")
-    Ledger(store).append(FAILED, [event])
+    event = Event(at=boards.NOW + timedelta(seconds=place), state=states[place], by="worker-1")
+    Ledger(store).append(sent.FAILED, [event])
 
 
 def functions(request: Request) -> set[int]:
@@ -163,14 +155,18 @@ def store() -> Store:
 @pytest.fixture(scope="module")
 def site(store: Store, serve: Serve) -> str:
     desk = SubmissionService(
-        store, {}, None, lambda: SandboxAvailability(True), store.clock, prompt_sets=SETS
+        store,
+        {},
+        None,
+        lambda: SandboxAvailability(True),
+        store.clock,
+        prompt_sets=made_images.SETS,
     )
-    return serve(app_of(store, cards(), desk=desk, clock=store.clock))
+    return serve(app_of(store, boards.cards(), desk=desk, clock=store.clock))
 
 
-def opened(browser: Browser, site: str, width: int = 1280, scheme: str = "light") -> Page:
-    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(f"{site}submit?kind=generations")
+def opened(open_page: Opener, site: str) -> Page:
+    page = open_page(f"{site}submit?kind=generations")
     # The form can be used once the page knows who asks, and sent once its check has passed.
     expect(page.get_by_role("button", name="Check", exact=True)).to_be_enabled(timeout=WAIT_MS)
     expect(page.get_by_role("button", name="Submit images")).to_be_disabled()
@@ -182,39 +178,30 @@ def choose(page: Page, path: Path) -> None:
     expect(page.locator(".file-preview").last).to_be_visible(timeout=WAIT_MS)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_all_that_is_wrong_is_listed_and_fits(
-    site: str, browser: Browser, tmp_path: Path, width: int, scheme: str
-) -> None:
-    one = made()
-    for name in list(one.files)[:3]:
-        del one.files[name]
-    one.rows["p3", 2]["prompt"] = "<img src=x onerror=alert(1)>"
-    page = opened(browser, site, width, scheme)
-    told: list[str] = []
-    page.on("dialog", lambda dialog: told.append(dialog.message))
-    page.on("pageerror", lambda error: told.append(str(error)))
-    choose(page, one.zipped(tmp_path / "bad.zip"))
+def test_all_that_is_wrong_is_listed_and_fits(site: str, open_page: Opener, tmp_path: Path) -> None:
+    images = made_images.made()
+    for name in list(images.files)[:3]:
+        del images.files[name]
+    images.rows["p3", 2]["prompt"] = "<img src=x onerror=alert(1)>"
+    page = opened(open_page, site)
+    choose(page, images.zipped(tmp_path / "bad.zip"))
     page.get_by_role("button", name="Check", exact=True).click()
     rows = page.locator(".as-problems tbody tr")
     expect(rows).to_have_count(2, timeout=WAIT_MS)
     for code, number in (("missing", "3"), ("wrong_prompt", "1")):
         expect(rows.filter(has_text=code).locator("td").first).to_have_text(number)
     expect(page.get_by_role("button", name="Submit images")).to_be_disabled()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert told == []
-    page.close()
+    assert Inspector().problems(page) == []
 
 
 def test_parquet_is_named_in_the_form_and_sent(
-    site: str, browser: Browser, store: Store, tmp_path: Path
+    site: str, open_page: Opener, store: Store, tmp_path: Path
 ) -> None:
-    page = opened(browser, site)
-    choose(page, made().parquet(tmp_path / "images.parquet"))
+    page = opened(open_page, site)
+    choose(page, made_images.made().parquet(tmp_path / "images.parquet"))
     page.get_by_text("Parquet without assay.toml").click()
     page.get_by_label("Prompt set").click()
-    page.get_by_role("option", name=SET.name).click()
+    page.get_by_role("option", name=made_images.SET.name).click()
     page.get_by_label("Name of the model").fill("painter")
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.get_by_text("Nothing is wrong with")).to_be_visible(timeout=WAIT_MS)
@@ -237,13 +224,19 @@ def test_parquet_is_named_in_the_form_and_sent(
     assert band
     with page.expect_request(lambda request: bool(functions(request) - band), timeout=WAIT_MS):
         pass
-    events = [Event(at=NOW, state=state, by="worker-1") for state in ENDED]
+    events = [Event(at=boards.NOW, state=state, by="worker-1") for state in ENDED]
     Ledger(store).append(own.submission_id, events)
     expect(chosen).to_have_attribute("data-final", "yes", timeout=WAIT_MS)
     expect(chosen).to_contain_text("painter failed")
-    page.wait_for_timeout(2_500)
-    asked: set[int] = set()
-    page.on("request", lambda request: asked.update(functions(request)))
-    page.wait_for_timeout(4_500)
-    assert asked <= band
-    page.close()
+
+    def of_band(request: Request) -> bool:
+        return bool(functions(request) & band)
+
+    numbers: set[int] = set()
+    with page.expect_request(of_band, timeout=WAIT_MS):
+        pass
+    # The band is looked at every five seconds, a submission that is followed every two.
+    page.on("request", lambda request: numbers.update(functions(request)))
+    with page.expect_request(of_band, timeout=WAIT_MS):
+        pass
+    assert numbers <= band

@@ -46,9 +46,9 @@ def space(hub: Provider, folder: Path) -> Iterator[str]:
 
 def archive(folder: Path, name: str, **files: str) -> Path:
     path = folder / name
-    with zipfile.ZipFile(path, "w") as made:
+    with zipfile.ZipFile(path, "w") as archive:
         for inside, content in files.items():
-            made.writestr(inside.replace("__", "."), content)
+            archive.writestr(inside.replace("__", "."), content)
     return path
 
 
@@ -111,7 +111,6 @@ def test_from_signing_in_to_the_ledger(
     with page.expect_download() as download:
         page.get_by_role("link", name="Whole log").click()
     assert download.value.suggested_filename == "ledger.jsonl"
-    page.context.close()
 
 
 def test_the_session_cookie_is_for_the_server_alone(space: str, browser: Browser) -> None:
@@ -123,7 +122,6 @@ def test_the_session_cookie_is_for_the_server_alone(space: str, browser: Browser
     page.get_by_role("button", name="Sign out (grace)").click()
     expect(page.get_by_text("You are not signed in.")).to_be_visible()
     expect(page.get_by_role("button", name="Submit module")).to_be_disabled()
-    context.close()
 
 
 def test_a_guest_can_read_and_no_more(space: str, browser: Browser) -> None:
@@ -138,7 +136,6 @@ def test_a_guest_can_read_and_no_more(space: str, browser: Browser) -> None:
     expect(page.get_by_role("button", name="Set policy")).to_be_hidden()
     page.goto(f"{space}ledger")
     expect(page.locator("h1")).to_have_text("Audit log")
-    page.close()
 
 
 def test_an_operator_sets_the_policy_that_others_then_read(space: str, browser: Browser) -> None:
@@ -149,12 +146,10 @@ def test_an_operator_sets_the_policy_that_others_then_read(space: str, browser: 
     page.get_by_label("Reason, shown to everyone").last.fill("Fewer machines.")
     page.get_by_role("button", name="Set policy").click()
     expect(page.get_by_text("The policy is set.")).to_be_visible()
-    page.context.close()
     other = sign_in(browser.new_context(), space, "grace")
     expect(other.locator(".as-quota")).to_contain_text("0 of 4 used")
     other.goto(f"{space}ledger?action=policy")
     expect(other.locator(".as-lines")).to_contain_text("Fewer machines.")
-    other.context.close()
 
 
 def test_an_operator_is_told_what_a_built_in_metric_lacks(space: str, browser: Browser) -> None:
@@ -174,7 +169,6 @@ def test_an_operator_is_told_what_a_built_in_metric_lacks(space: str, browser: B
     box, words = drop.bounding_box(), drop.locator(".upload-container .wrap").bounding_box()
     assert box is not None and words is not None and box["width"] > 340
     assert words["y"] + words["height"] <= box["y"] + box["height"] + 1
-    page.context.close()
 
 
 def upload(page: Page, path: Path) -> None:

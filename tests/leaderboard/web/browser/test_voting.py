@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from leaderboard.votes.records import Choice
 from leaderboard.web.page import all_pages
@@ -18,7 +17,8 @@ from tests.kit.boards import cards
 from tests.kit.site import LOCAL, app_of, served
 from tests.leaderboard.views.model_track import reader_of
 from tests.leaderboard.votes.made_up_polls import SET, Booth
-from tests.leaderboard.web.browser.test_every_page import broken_rules
+from tests.leaderboard.web.browser import views
+from tests.leaderboard.web.conftest import Opener
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -40,11 +40,6 @@ def booth(tmp_path: Path) -> Booth:
     return made
 
 
-def keep_errors(problems: list[str], message: ConsoleMessage) -> None:
-    if message.type == "error":
-        problems.append(message.text)
-
-
 def ballot(page: Page) -> str:
     return page.locator("input[name=ballot]").input_value()
 
@@ -58,7 +53,7 @@ def expect_next(page: Page, before: str) -> str:
 def test_votes_are_given_by_key_counted_once_and_outlast_the_server(
     booth: Booth, browser: Browser
 ) -> None:
-    page = browser.new_context(viewport={"width": 1280, "height": 844}).new_page()
+    page = browser.new_context(viewport={"width": 1280, "height": views.HEIGHT}).new_page()
     given: dict[str, Choice] = {}
     keys = (
         ("1", Choice.LEFT), ("ArrowRight", Choice.RIGHT), ("3", Choice.EQUAL),
@@ -90,7 +85,6 @@ def test_votes_are_given_by_key_counted_once_and_outlast_the_server(
         assert ballot(page) == waiting
     answers = booth.restarted().votes(SET).answers
     assert {one: answer.choice for one, answer in answers.items()} == given
-    page.context.close()
 
 
 def test_keys_answer_only_from_the_ballot_and_while_they_are_switched_on(
@@ -120,7 +114,6 @@ def test_keys_answer_only_from_the_ballot_and_while_they_are_switched_on(
         expect_next(page, current)
     answers = booth.restarted().votes(SET).answers
     assert [one.choice for one in answers.values()] == [Choice.RIGHT]
-    page.close()
 
 
 def test_a_pair_whose_image_does_not_come_cannot_be_answered(
@@ -135,14 +128,13 @@ def test_a_pair_whose_image_does_not_come_cannot_be_answered(
             expect(page.get_by_role("button", name=name)).to_be_disabled()
         page.keyboard.press("1")
     assert not booth.restarted().votes(SET).answers
-    page.close()
 
 
 def test_the_page_works_by_touch_without_a_script_and_with_nothing_that_moves(
     booth: Booth, browser: Browser
 ) -> None:
     context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True,
+        viewport={"width": 390, "height": views.HEIGHT}, has_touch=True, is_mobile=True,
         java_script_enabled=False,
     )  # fmt: skip
     page = context.new_page()
@@ -157,41 +149,28 @@ def test_the_page_works_by_touch_without_a_script_and_with_nothing_that_moves(
             button.tap()
             current = expect_next(page, current)
     assert len(booth.restarted().votes(SET).answers) == 4
-    context.close()
 
 
-def test_the_page_breaks_no_rule_and_does_not_shift_in_any_scheme(
-    booth: Booth, browser: Browser
+def test_the_page_breaks_no_rule_and_does_not_shift_on_a_phone_or_a_desk(
+    booth: Booth, open_page: Opener
 ) -> None:
-    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-    problems: list[str] = []
+    inspector = views.Inspector()
     with site(booth) as address:
-        for width in (1280, 390):
-            for scheme in schemes:
-                page = browser.new_page(
-                    viewport={"width": width, "height": 844}, color_scheme=scheme
-                )
-                page.on("console", partial(keep_errors, problems))
-                page.add_init_script(
-                    "window.shift = 0; new PerformanceObserver(l => l.getEntries().forEach("
-                    "e => { window.shift += e.value; })).observe({type: 'layout-shift', buffered: true})"
-                )
-                for path in ("vote", f"vote/{SET}", "vote/nothing"):
-                    page.goto(f"{address}{path}")
-                    page.wait_for_load_state("load")
-                    problems += [f"{path}: {one}" for one in broken_rules(page)]
-                    if page.evaluate("document.documentElement.scrollWidth") > width:
-                        problems.append(f"{path}: wider than the screen")
-                    if page.evaluate("document.body.classList.contains('dark')") is not (
-                        scheme == "dark"
-                    ):
-                        problems.append(f"{path}: the other scheme")
-                    shift = page.evaluate("window.shift")
-                    if shift > 0.01:
-                        problems.append(f"{path}: shifts by {shift}")
-                    images = page.locator(".as-vote-images img")
-                    for n in range(images.count()):
-                        assert images.nth(n).evaluate("one => one.naturalWidth") == 512
-                page.close()
+        for width, path in product((390, 1280), ("vote", f"vote/{SET}", "vote/nothing")):
+            page = open_page(f"{address}{path}", width=width)
+            page.wait_for_load_state("load")
+            assert views.shift_of(page) <= 0.01, path
+            for image in page.locator(".as-vote-images img").all():
+                assert image.evaluate("image => image.naturalWidth") == 512
+            assert inspector.problems(page) == [], path
     # The browser itself says of an address without a vote that it was answered with 404.
-    assert [one for one in problems if "404" not in one] == []
+    assert [error for error in open_page.errors if "404" not in error] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_has_the_scheme_of_the_system(
+    booth: Booth, open_page: Opener, scheme: str
+) -> None:
+    with site(booth) as address:
+        page = open_page(f"{address}vote", color_scheme=scheme)
+        assert page.evaluate("document.body.classList.contains('dark')") is (scheme == "dark")
