@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from PIL import Image
 from benchmarks.registry import load_registry
 from evaluator.training.data import TrainingData
 from evaluator.training.preparing import open_data
+from tests.kit.pictures import encoded
 
 
 @cache
@@ -27,13 +27,6 @@ def noise(seed: int, side: int = 8) -> Image.Image:
     """An image of random pixels."""
     drawn = np.random.default_rng(seed).integers(0, 256, (side, side, 3), np.uint8)
     return Image.fromarray(drawn)
-
-
-def encoded(image: Image.Image, form: str = "PNG", **how: object) -> bytes:
-    """The file of an image."""
-    content = io.BytesIO()
-    image.save(content, form, **how)
-    return content.getvalue()
 
 
 def image_folder(folder: Path, prompts: Sequence[str]) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -20,33 +19,27 @@ from evaluator.training.checkpoints import TrainingFolder
 from evaluator.training.loop import Prepared, RunOptions, train
 from evaluator.training.recipe import Example, Recipe, find_recipe
 from evaluator.training.recipes.croc_score import CrocRecipe, CrocSettings, usual_reading
+from tests.evaluator.scorers import tiny_models
 from tests.evaluator.scorers.common import later, refusal, torch
 from tests.evaluator.scorers.test_vlms import native_state, save_phi4
-from tests.evaluator.scorers.tiny_models import (
-    MAKERS,
-    gemma3,
-    independent_logprobs,
-    paligemma,
-    picture,
-    qwen2_vl,
-    saved,
-)
+from tests.evaluator.training import toy_recipe
 from tests.evaluator.training.test_croc_rows import syn_data
-from tests.evaluator.training.test_loop import Killed, killed_at
-from tests.evaluator.training.toy_recipe import same_weights
+from tests.kit.pictures import encoded
 
 batches = later("evaluator.training.croc.batches")
 vlm_inputs = later("evaluator.scorers.models.vlm_inputs")
 
 CAPTIONS = ("two dogs", "a very long caption of a small green house", "a red <|im_end|> cube")
-PICTURES = [picture(1), picture(2, 90, 60), picture(3, 40, 70)]
+PICTURES = [tiny_models.picture(1), tiny_models.picture(2, 90, 60), tiny_models.picture(3, 40, 70)]
 OPTIONS = RunOptions(seed=3, checkpoint_every=4)
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A chat VLM with three layers, of which two are the last."""
-    return saved(tmp_path_factory.mktemp("base"), *qwen2_vl(num_hidden_layers=3))
+    return tiny_models.saved(
+        tmp_path_factory.mktemp("base"), *tiny_models.qwen2_vl(num_hidden_layers=3)
+    )
 
 
 def built(base: Path, **settings: Any) -> tuple[CrocRecipe, Any]:
@@ -57,12 +50,6 @@ def built(base: Path, **settings: Any) -> tuple[CrocRecipe, Any]:
 @pytest.fixture(scope="module")
 def tiny(base: Path) -> tuple[CrocRecipe, Any]:
     return built(base)
-
-
-def encoded(image: Image.Image) -> bytes:
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
 
 
 def examples_of(captions: Sequence[str], pictures: Sequence[Image.Image]) -> list[Example]:
@@ -107,7 +94,7 @@ def test_the_loss_is_that_of_the_answers_log_probabilities(base: Path, variant: 
     tokenizer = recipe._text.tokenizer
     logprobs = torch.stack(
         [
-            independent_logprobs(
+            tiny_models.independent_logprobs(
                 its, image, asked(recipe, text), [*tokenizer.encode(answer), tokenizer.eos_token_id]
             )
             for image, text, answer in zip(PICTURES, CAPTIONS, ("Yes", "No"), strict=False)
@@ -163,8 +150,8 @@ def test_a_head_of_its_own_is_trained_where_that_is_asked_for(base: Path) -> Non
 
 def test_bases_that_cannot_be_trained_so_are_refused() -> None:
     with refusal("head_tied"):
-        batches.freeze_but_vision_and_last_layers(gemma3()[0], head=True)
-    model, processor = paligemma()
+        batches.freeze_but_vision_and_last_layers(tiny_models.gemma3()[0], head=True)
+    model, processor = tiny_models.paligemma()
     with refusal("unfit_base", "both directions"):
         batches.refuse_looking_ahead(model, vlm_inputs.ChatText(processor, Reading()))
 
@@ -173,13 +160,13 @@ def test_bases_that_cannot_be_trained_so_are_refused() -> None:
 def test_eight_captions_are_learnt_and_an_interrupted_run_gives_the_same_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, processor = qwen2_vl(num_hidden_layers=3)
+    model, processor = tiny_models.qwen2_vl(num_hidden_layers=3)
     # The frozen head of a random model is too flat for a probability of 0.9.
     model.lm_head.weight.data *= 4
-    base = saved(tmp_path / "base", model, processor)
+    base = tiny_models.saved(tmp_path / "base", model, processor)
     words = ("red", "blue", "green", "black", "white", "brown", "pink", "grey")
     captions = [f"a {word} thing" for word in words]
-    pictures = [picture(seed) for seed in range(8)]
+    pictures = [tiny_models.picture(seed) for seed in range(8)]
     settings = CrocSettings(
         base=str(base), batch=8, accumulate=1, steps=30, rate=3e-3, warmup_steps=4
     )
@@ -193,10 +180,10 @@ def test_eight_captions_are_learnt_and_an_interrupted_run_gives_the_same_weights
     with torch.no_grad():
         scores = recipe.score(whole, pictures, captions)
     assert min(scores[::2]) > 0.9 and max(scores[1::2]) < -0.9
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(CrocRecipe, "losses", killed_at(15, CrocRecipe.losses))
+    with monkeypatch.context() as patch, pytest.raises(toy_recipe.Killed):
+        patch.setattr(CrocRecipe, "losses", toy_recipe.killed_at(15, CrocRecipe.losses))
         run("again")
-    assert same_weights(run("again")[1].state_dict(), whole.state_dict())
+    assert toy_recipe.same_weights(run("again")[1].state_dict(), whole.state_dict())
 
 
 # Scores
@@ -257,7 +244,9 @@ def by_row(recipe: CrocRecipe, folder: Path, **options: Any) -> Any:
 def test_the_exported_module_and_the_built_in_metric_give_the_recipes_scores(
     kind: str, settings: dict[str, Any], tmp_path: Path
 ) -> None:
-    recipe, model = built(saved(tmp_path / "base", *MAKERS[kind]()), **settings)
+    recipe, model = built(
+        tiny_models.saved(tmp_path / "base", *tiny_models.MAKERS[kind]()), **settings
+    )
     (tmp_path / "out").mkdir()
     wanted = recipe.score(model, PICTURES, CAPTIONS)
     assert exported(recipe, model, tmp_path / "out") == pytest.approx(wanted, abs=1e-5)

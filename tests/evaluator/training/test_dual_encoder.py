@@ -22,7 +22,8 @@ from evaluator.training.recipes.dual_encoder import (
     DualEncoder,
     DualEncoderSettings,
 )
-from tests.evaluator.training.demo_data import demo_croc, encoded, noise
+from tests.evaluator.training.demo_data import demo_croc, noise
+from tests.kit.pictures import encoded
 
 
 def test_an_example_for_each_image_of_a_pair_with_one_of_the_other_side() -> None:

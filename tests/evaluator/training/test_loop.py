@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import math
+import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-from benchmarks.errors import SubmitterError
 from benchmarks.sources.output import replace_durably
 from evaluator.scoring.progress import Progress
 from evaluator.training import checkpoints
@@ -26,13 +25,10 @@ from evaluator.training.loop import RunOptions, Trained, order_of, train
 from evaluator.training.recipe import Schedule, cosine, linear
 from tests.conftest import REPOSITORY
 from tests.evaluator.training.demo_data import demo_croc
-from tests.evaluator.training.toy_recipe import ToyRecipe, same_weights, toy_run
+from tests.evaluator.training.toy_recipe import Killed, ToyRecipe, killed_at, same_weights, toy_run
+from tests.kit.refusals import refused
 
 OPTIONS = RunOptions(seed=7, checkpoint_every=3)
-
-
-class Killed(BaseException):
-    """What no handler may catch, like a signal."""
 
 
 def trained(folder: Path, options: RunOptions = OPTIONS, **settings: Any) -> Trained:
@@ -40,22 +36,22 @@ def trained(folder: Path, options: RunOptions = OPTIONS, **settings: Any) -> Tra
     return train(recipe, prepared, TrainingFolder(folder), options)
 
 
-def killed_at(call: int, method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, which is killed at its nth call from now on."""
-    calls = iter(range(1, call))
-
-    def run(*given: Any, **named: Any) -> Any:
-        if next(calls, None) is None:
-            raise Killed
-        return method(*given, **named)
-
-    return run
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trained, Path]:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return trained(folder), folder
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
+def whole(whole_run: tuple[Trained, Path]) -> Trained:
     """A run of 12 steps that nothing interrupted."""
-    yield trained(tmp_path_factory.mktemp("whole") / "run")
+    return whole_run[0]
+
+
+@pytest.fixture
+def finished(whole_run: tuple[Trained, Path], tmp_path: Path) -> Path:
+    """Its folder, to be changed."""
+    return Path(shutil.copytree(whole_run[1], tmp_path / "finished"))
 
 
 def test_a_step_logs_every_term_rate_norm_and_speed(whole: Trained) -> None:
@@ -103,10 +99,9 @@ def test_a_run_killed_while_a_checkpoint_is_written_gives_the_same_weights(
     assert same_weights(trained(tmp_path / "run").model.state_dict(), whole.model.state_dict())
 
 
-def test_a_finished_run_is_not_trained_again(whole: Trained, tmp_path: Path) -> None:
-    trained(tmp_path / "run")
+def test_a_finished_run_is_not_trained_again(whole: Trained, finished: Path) -> None:
     recipe, prepared = toy_run()
-    again = train(recipe, prepared, TrainingFolder(tmp_path / "run"), OPTIONS)
+    again = train(recipe, prepared, TrainingFolder(finished), OPTIONS)
     assert not recipe.seen
     assert same_weights(again.model.state_dict(), whole.model.state_dict())
 
@@ -145,51 +140,38 @@ def test_accumulated_batches_make_the_step_of_one_large_batch(tmp_path: Path) ->
      ({}, {"steps": 13}, "steps"), ({"precision": "bfloat16"}, {}, "precision")],
 )  # fmt: skip
 def test_other_settings_or_data_are_refused_in_words(
-    options: Any, settings: Any, told: str, tmp_path: Path
+    options: Any, settings: Any, told: str, finished: Path
 ) -> None:
-    trained(tmp_path / "run", RunOptions(seed=7))
-    before = (tmp_path / "run" / "checkpoint.pt").read_bytes()
-    with pytest.raises(SubmitterError) as error:
-        trained(tmp_path / "run", RunOptions(**({"seed": 7} | options)), **settings)
-    assert error.value.code == "other_run" and f"{told} was" in error.value.message
-    assert (tmp_path / "run" / "checkpoint.pt").read_bytes() == before
+    before = (finished / "checkpoint.pt").read_bytes()
+    with refused("other_run", f"{told} was"):
+        trained(finished, RunOptions(**({"seed": 7} | options)), **settings)
+    assert (finished / "checkpoint.pt").read_bytes() == before
 
 
-def test_another_base_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained(tmp_path / "run")
+def test_another_base_is_refused(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ToyRecipe, "base", lambda _: "another")
-    with pytest.raises(SubmitterError) as error:
-        trained(tmp_path / "run")
-    assert error.value.code == "other_run" and "base_content was" in error.value.message
+    with refused("other_run", "base_content was"):
+        trained(finished)
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SubmitterError) as error:
+    with refused("folder_not_empty"):
         trained(tmp_path)
-    assert error.value.code == "folder_not_empty"
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [("run.json", b"[1"), ("checkpoint.pt", b""), ("checkpoint.pt", b"PK torn"),
      ("log.jsonl", b"{}\n"), ("log.jsonl", b"torn\n"), ("log.jsonl", b""),
-     ("log.jsonl", b'{"step": 1, "losses": {"total": 1}}\n')],
+     ("log.jsonl", b'{"step": 1, "losses": {"total": 1}}\n'), ("log.jsonl", None)],
 )  # fmt: skip
-def test_a_damaged_file_of_a_run_is_named(name: str, content: bytes, tmp_path: Path) -> None:
-    trained(tmp_path / "run")
-    (tmp_path / "run" / name).write_bytes(content)
-    with pytest.raises(SubmitterError) as error:
-        trained(tmp_path / "run")
-    assert error.value.code == "checkpoint_damaged" and name in error.value.message
-
-
-def test_a_finished_run_without_its_log_is_damaged(tmp_path: Path) -> None:
-    trained(tmp_path / "run")
-    (tmp_path / "run" / "log.jsonl").unlink()
-    with pytest.raises(SubmitterError) as error:
-        trained(tmp_path / "run")
-    assert error.value.code == "checkpoint_damaged"
+def test_a_damaged_file_of_a_run_is_named(name: str, content: bytes | None, finished: Path) -> None:
+    (finished / name).unlink()
+    if content is not None:
+        (finished / name).write_bytes(content)
+    with refused("checkpoint_damaged", name):
+        trained(finished)
 
 
 @pytest.mark.parametrize("name", ["run.json", "checkpoint.pt", "log.jsonl"])
@@ -202,15 +184,13 @@ def test_a_full_disk_is_told_in_words(
         replace_durably(path, data)
 
     monkeypatch.setattr(checkpoints, "replace_durably", full)
-    with pytest.raises(SubmitterError) as error:
+    with refused("cannot_write"):
         trained(tmp_path / "run")
-    assert error.value.code == "cannot_write"
 
 
 def test_weights_that_do_not_fit_on_the_disk_are_told_in_words(tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError) as error, writing(tmp_path):
+    with refused("cannot_write"), writing(tmp_path):
         raise SafetensorError("No space left on device")
-    assert error.value.code == "cannot_write"
 
 
 def test_what_a_kill_left_of_the_first_file_is_not_of_others(tmp_path: Path) -> None:
@@ -228,10 +208,8 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_checkpoint(
         return found | {"squared": found["squared"] * (math.nan if next(calls) == 9 else 1)}
 
     monkeypatch.setattr(ToyRecipe, "losses", broken)
-    with pytest.raises(SubmitterError) as error:
+    with refused("loss_not_finite", "step 6", "squared is nan"):
         trained(tmp_path / "run")
-    assert error.value.code == "loss_not_finite"
-    assert "step 6" in error.value.message and "squared is nan" in error.value.message
     found = TrainingFolder(tmp_path / "run").read()
     assert found is not None and found.step == 3
 
@@ -323,9 +301,8 @@ OTHER_PRECISION = """
 import sys
 from pathlib import Path
 import pytest
-from tests.evaluator.training.test_loop import Killed, killed_at, trained
-from tests.conftest import REPOSITORY
-from tests.evaluator.training.toy_recipe import ToyRecipe, same_weights
+from tests.evaluator.training.test_loop import trained
+from tests.evaluator.training.toy_recipe import Killed, ToyRecipe, killed_at, same_weights
 from evaluator.training.loop import RunOptions
 options, place = RunOptions(seed=7, precision=sys.argv[1], checkpoint_every=3), Path(sys.argv[2])
 whole = trained(place / "whole", options)

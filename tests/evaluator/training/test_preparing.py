@@ -17,6 +17,7 @@ from evaluator.training.loop import RunOptions, run_record
 from evaluator.training.preparing import folder_data, open_data, prepare
 from evaluator.training.recipes.dual_encoder import DualEncoder
 from tests.evaluator.training.demo_data import demo_croc, image_folder
+from tests.kit.refusals import refused
 
 
 @pytest.mark.parametrize("name", ["demo_croc", "demo_evalmuse"])
@@ -38,7 +39,7 @@ def test_both_parts_make_the_whole_and_share_no_cluster(name: str) -> None:
 
 def test_what_is_held_out_is_measured_by_the_protocol_of_the_benchmark() -> None:
     registry = load_registry()
-    part = open_data("demo_evalmuse", registry, None).split(0.3, seed=0)[1]
+    part = open_data("demo_evalmuse", registry, None).split(0.1, seed=0)[1]
     brightness: list[float] = []
 
     def score(images: Sequence[Image.Image], prompts: Sequence[str]) -> list[float]:
@@ -66,7 +67,8 @@ def _spearman(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def test_examples_of_the_training_part_are_guarded_and_counted() -> None:
-    registry = load_registry()
+    boards = ("demo_croc", "demo_gecko", "demo_ts2")
+    registry = {name: board for name, board in load_registry().items() if name in boards}
     data = open_data("demo_croc", registry, None)
     found = prepare(DualEncoder(), data, registry, None, seed=0)
     compared = {one.name: one.dropped for one in found.comparisons}
@@ -75,6 +77,7 @@ def test_examples_of_the_training_part_are_guarded_and_counted() -> None:
     )
     assert "demo_croc" not in compared and {"demo_ts2", "demo_gecko"} <= set(compared)
     assert found.trained_on == ("demo_croc",)
+    del registry["demo_gecko"]
     wider = prepare(DualEncoder(), data, registry, None, seed=0, overlap=["demo_ts2"])
     assert "demo_ts2" not in {one.name for one in wider.comparisons}
     assert wider.trained_on == ("demo_croc", "demo_ts2")
@@ -151,9 +154,8 @@ def _opened(content: bytes) -> Image.Image:
 def test_too_little_data_are_refused(prompts: list[str], code: str, tmp_path: Path) -> None:
     folder = image_folder(tmp_path / "few", prompts)
     registry = load_registry()
-    with pytest.raises(SubmitterError) as error:
+    with refused(code):
         prepare(DualEncoder(), folder_data(folder), registry, None, seed=0)
-    assert error.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -161,15 +163,13 @@ def test_too_little_data_are_refused(prompts: list[str], code: str, tmp_path: Pa
 )
 def test_data_that_are_not_there_or_do_not_fit_are_refused(on: str, code: str) -> None:
     registry = load_registry()
-    with pytest.raises(SubmitterError) as error:
+    with refused(code):
         prepare(DualEncoder(), open_data(on, registry, None), registry, None, seed=0)
-    assert error.value.code == code
 
 
 def test_a_folder_without_a_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError) as error:
+    with refused("no_prompts"):
         open_data(str(tmp_path), {}, None)
-    assert error.value.code == "no_prompts"
 
 
 def test_a_missing_score_is_undefined_and_never_left_out() -> None:
