@@ -89,5 +89,5 @@ def test_what_was_left_out_misses_no_limit_and_what_failed_does() -> None:
 
 
 def test_an_error_ends_one_measurement_alone() -> None:
-    found = measure("ts2_protocol", {"no_such_size": 1})
+    found = measure("archive_memory", {"no_such_size": 1})
     assert "no_such_size" in found.failed

