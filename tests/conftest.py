@@ -88,6 +88,7 @@ def browser_and_loop(chromium: str) -> Iterator[tuple[Browser, asyncio.AbstractE
     with sync_playwright() as playwright:
         loop = asyncio.get_running_loop()
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        asyncio._set_running_loop(None)
         yield browser, loop
         asyncio._set_running_loop(loop)
         browser.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -113,3 +114,9 @@ def test_a_board_sorts_with_missing_values_last_and_unfolds_its_rows(show: Show)
     expect(row).to_have_attribute("aria-expanded", "true")
     row.press("Enter")
     expect(detail).to_be_hidden()
+
+
+def test_beside_the_browser_a_test_can_run_an_event_loop_of_its_own(
+    browser_and_loop: object,
+) -> None:
+    asyncio.run(asyncio.sleep(0))
