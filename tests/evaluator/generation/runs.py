@@ -23,11 +23,11 @@ def rows_of(folder: Path) -> list[ImageRow]:
 def stop_after(images: int) -> Callable[[Progress], None]:
     """Ctrl-C once so many images are done."""
 
-    def told(now: Progress) -> None:
+    def interrupt(now: Progress) -> None:
         if now.done >= images:
             raise KeyboardInterrupt
 
-    return told
+    return interrupt
 
 
 def damage(folder: Path) -> None:

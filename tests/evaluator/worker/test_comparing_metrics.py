@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 
 from benchmarks.errors import PlatformError
 from benchmarks.parquet import read_margins
@@ -218,4 +218,6 @@ def test_figures_of_the_order_count_both_answers_and_one() -> None:
     assert found.first == pytest.approx((1 + 0 + 1 + 1 + 1 + 0.5 + 0.5) / 7)
     assert found.alike is not None and found.alike_low is not None
     low = found.alike_low
-    assert (found.alike - low) / np.sqrt(low * (1 - low) / 3) == pytest.approx(norm.ppf(0.95))
+    assert (found.alike - low) / np.sqrt(low * (1 - low) / 3) == pytest.approx(
+        NormalDist().inv_cdf(0.95)
+    )
