@@ -170,7 +170,7 @@ def test_answers_of_its_structure_give_a_benchmark_facts_cases_and_rows(name: st
 
 
 AT_HAND = {name: name for name in REGISTRY if ships(name)} | FROM_DEMO
-LONG = {"agiqa3k", "gecko", "genai_1600"}
+LONG = {"agiqa3k", "demo_gecko", "gecko", "genai_1600"}
 
 
 @pytest.mark.parametrize(

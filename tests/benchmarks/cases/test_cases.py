@@ -209,7 +209,9 @@ def test_cases_of_ts2_order_images_by_their_errors(assay_data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "benchmark", all_slow_but_one(BENCHMARKS, lambda one: one.name == "genai_527")
+    "benchmark",
+    all_slow_but_one(BENCHMARKS, lambda one: one.name == "genai_527"),
+    ids=lambda one: one.name,
 )
 def test_cases_of_genai_bench_are_prompts_with_their_mean_ratings(
     benchmark: GenAiBench, assay_data: Path

@@ -40,6 +40,7 @@ from benchmarks.statistics.raters import krippendorff_alpha
 from benchmarks.statistics.resampling import ResamplingPlan
 from tests.benchmarks.gecko.gecko_tree import gecko, prompts_table, ratings_table, write_tree
 from tests.kit import checks
+from tests.kit.tiers import all_slow_but_one
 
 NAN = float("nan")
 Plain = GeckoAnswers
@@ -142,7 +143,7 @@ def slow_mean_over_models(name: str, scores: pd.Series, human: pd.DataFrame) -> 
     return float(np.mean(values)) if values else NAN
 
 
-@pytest.mark.parametrize("name", SCIPY)
+@pytest.mark.parametrize("name", all_slow_but_one(SCIPY))
 def test_correlations_are_means_over_models(
     plain: GeckoAnswers, measured_plain: Measured, name: str
 ) -> None:
@@ -185,11 +186,13 @@ Places = Callable[[pd.Index], pd.Index]
 
 @pytest.mark.parametrize(
     ("places", "score", "said", "left"),
-    [
-        (lambda rated: rated[rated.str.endswith("/Muse")], 1.0, "Muse (all", "Muse"),
-        (lambda rated: rated[rated.str.endswith("/SD1.5")][2:], NAN, "SD1.5 (fewer", "SD1.5"),
-        (lambda rated: rated[[0, 5, 9]], NAN, "score: 3", ""),
-    ],
+    all_slow_but_one(
+        [
+            (lambda rated: rated[rated.str.endswith("/Muse")], 1.0, "Muse (all", "Muse"),
+            (lambda rated: rated[rated.str.endswith("/SD1.5")][2:], NAN, "SD1.5 (fewer", "SD1.5"),
+            (lambda rated: rated[[0, 5, 9]], NAN, "score: 3", ""),
+        ]
+    ),
 )
 def test_what_a_correlation_leaves_out(
     plain: Plain, places: Places, score: float, said: str, left: str
@@ -204,7 +207,7 @@ def test_what_a_correlation_leaves_out(
     assert row.n_items == values[human.index[human["model"] != left]].notna().sum()
 
 
-@pytest.mark.parametrize("name", SCIPY)
+@pytest.mark.parametrize("name", all_slow_but_one(SCIPY))
 def test_models_whose_correlation_is_weak_are_named(plain: GeckoAnswers, name: str) -> None:
     human = human_table(plain, "Likert")
     noise = np.random.default_rng(5).normal(size=len(human))
@@ -242,7 +245,7 @@ def slow_pairwise(scores: pd.Series, answers: GeckoAnswers, prompts: list[str]) 
     return right
 
 
-@pytest.mark.parametrize("skill", [None, "color", "count:sub0"])
+@pytest.mark.parametrize("skill", all_slow_but_one([None, "color", "count:sub0"]))
 def test_ties_and_gaps_are_wrong_where_people_prefer(
     plain: GeckoAnswers, skill: str | None
 ) -> None:
