@@ -193,7 +193,7 @@ def _budget(per_hour: int, rate: float) -> CommitBudget:
 
 
 BATCH_PAIRS = 2
-POLL_S = 0.03
+POLL_S = 0.1
 _PROBE = Probe(ok=True, layers=("fake",))
 
 
