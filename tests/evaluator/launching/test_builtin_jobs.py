@@ -32,6 +32,7 @@ def rig(hub: HubServer, tmp_path: Path) -> Rig:
     return Rig(tmp_path, clock=HubTime(hub))
 
 
+@pytest.mark.slow
 def test_a_job_scores_a_built_in_metric_and_a_judge_elsewhere_publishes_it(
     hub: HubServer, rig: Rig, tmp_path: Path
 ) -> None:

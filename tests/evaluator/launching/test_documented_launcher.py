@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,7 @@ from tests.conftest import REPOSITORY
 from tests.kit.hub.accounts import Account
 from tests.kit.hub.client import api_of
 from tests.kit.hub.jobs import AsProcess, Job
-from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.hub.server import HubServer
 from tests.kit.processes import finished
 from tests.kit.worker import ADA, LENGTHS, desk_of, module_folder
 
@@ -45,17 +44,16 @@ pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[HubServer]:
+def hub(hub: HubServer, tmp_path: Path) -> HubServer:
     """Its jobs run on a machine of their own: folders, a home, this checkout, and no more."""
     home = tmp_path / "machine"
     home.mkdir()
-    with running_hub() as server:
-        server.enroll(OPERATOR, Account("op", orgs={"lab": "write"}))
-        rights = {"requests": "write", "submissions": "write", "scores": "read", "results": "read"}
-        only = {f"{NAME}-{part}": right for part, right in rights.items()}
-        server.enroll(JOB_TOKEN, Account("job", only=only))
-        server.jobs.hook = AsProcess(home, {"PYTHONPATH": str(REPOSITORY), "HOME": str(home)})
-        yield server
+    hub.enroll(OPERATOR, Account("op", orgs={"lab": "write"}))
+    rights = {"requests": "write", "submissions": "write", "scores": "read", "results": "read"}
+    only = {f"{NAME}-{part}": right for part, right in rights.items()}
+    hub.enroll(JOB_TOKEN, Account("job", only=only))
+    hub.jobs.hook = AsProcess(home, {"PYTHONPATH": str(REPOSITORY), "HOME": str(home)})
+    return hub
 
 
 @pytest.fixture

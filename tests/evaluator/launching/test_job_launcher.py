@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tests.kit.hub.accounts import Account
 from tests.kit.hub.client import api_of
 from tests.kit.hub.faults import Weather
 from tests.kit.hub.jobs import Job
-from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.hub.server import HubServer
 from tests.kit.toy import Toy
 from tests.kit.worker import ADA, BOB, Clock, Rig, Secret, named, wait_for
 
@@ -47,10 +47,10 @@ class HubTime(Clock):
 
 
 @pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with running_hub() as server:
-        server.jobs.hook = Job.run
-        yield server
+def hub(hub: HubServer) -> HubServer:
+    """Its jobs start at once, and run until a test ends them."""
+    hub.jobs.hook = Job.run
+    return hub
 
 
 @pytest.fixture
