@@ -25,7 +25,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small random CLIP."""
     return save_clip(tmp_path_factory.mktemp("clip"))

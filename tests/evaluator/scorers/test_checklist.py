@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from evaluator.scorers.models.judge_replies import LONGEST_KEPT
-from evaluator.scorers.models.reply_text import read_first
-from evaluator.scorers.registry import Checkpoint, Runtime, find_row, load_rows, load_scorer
+from evaluator.scorers.registry import Runtime, find_row, load_rows, load_scorer
 from tests.evaluator.scorers.common import later, refusal
 from tests.evaluator.scorers.questions.fakes import FakeAnswers
-from tests.evaluator.scorers.tiny_models import clip_flant5_folders, llava, picture, saved
+from tests.evaluator.scorers.tiny_models import clip_flant5_folders, picture
 
 family = later("evaluator.scorers.families.checklist")
 
 ROWS = load_rows()
 NAMES = [name for name, row in ROWS.items() if row.family == "checklist"]
 IMAGES = [picture(1, 60, 40), picture(2, 56, 56)]
-RATINGS = ("4", "3", "2", "1", "0", "-1")
 
 
 def options_of(name: str) -> Any:
@@ -32,34 +29,6 @@ def options_of(name: str) -> Any:
 
 def questions_of(name: str) -> list[str]:
     return [check.question for check in options_of(name).checks]
-
-
-# Replies
-
-
-@pytest.mark.parametrize(
-    ("reply", "words", "wanted"),
-    [
-        ("yes", ("yes", "no"), "yes"), (" No.", ("yes", "no"), "no"), ("**Yes**", ("yes", "no"), "yes"),
-        ("Yes, it is a clear yes", ("yes", "no"), "yes"), ("3", RATINGS, "3"), ("-1", RATINGS, "-1"),
-        ("-1.There is no face of any person", RATINGS, "-1"),
-        ("4.The hands are fine and close to reality", RATINGS, "4"), ("(2) flawed", RATINGS, "2"),
-        ("", ("yes", "no"), ""), ("yesterday", ("yes", "no"), ""), ("It is: yes", ("yes", "no"), ""),
-        ("yes and no", ("yes", "no"), ""), ("none", ("yes", "no"), ""), ("ja", ("yes", "no"), ""),
-        ("<think>yes", ("yes", "no"), ""), ('{"answer": "yes"}', ("yes", "no"), ""),
-        ("yes<|end_of_text|>", ("yes", "no"), "yes"), ("5", RATINGS, ""), ("3.5", RATINGS, ""),
-        ("3,5", RATINGS, ""), ("3/4", RATINGS, ""), ("3-4", RATINGS, ""), ("3 or 4", RATINGS, ""),
-        ("34", RATINGS, ""), ("-2", RATINGS, ""), ("٣", RATINGS, ""), ("the answer is 3", RATINGS, ""),
-        ("3 or rather 4", RATINGS, ""), ("3. 3 flaws", RATINGS, "3"), ("yes " * 25_000, ("yes", "no"), "yes"),
-        ("x" * 100_000, RATINGS, ""), ("(" * 100_000, RATINGS, ""),
-    ],
-    ids=lambda value: str(value)[:20],
-)  # fmt: skip
-def test_a_reply_begins_with_its_answer_and_names_no_other(
-    reply: str, words: tuple[str, ...], wanted: str
-) -> None:
-    found = read_first(reply, words)
-    assert found.word == wanted and bool(found.problem) == (not wanted)
 
 
 # Scores
@@ -183,39 +152,6 @@ def test_visionreward_adds_vqascore_to_a_table_of_answers(tmp_path: Path) -> Non
         scorer.score([scorer.prepare(IMAGES[1])], ["a cat"])
 
 
-def test_a_model_answers_what_it_is_asked_and_its_words_are_kept(tmp_path: Path) -> None:
-    options = {**ROWS["evalalign-faithfulness"].options, "max_new_tokens": 4}
-    options["checks"] = [{"question": "Is it red?", "weight": 1.0}]
-    row = ROWS["evalalign-faithfulness"].model_copy(
-        update={
-            "dtype": "float32", "options": options,
-            "checkpoints": {"model": Checkpoint(id="nobody/tiny")},
-        }
-    )  # fmt: skip
-    made = load_scorer(row, Runtime(folders={"model": saved(tmp_path, *llava())}))
-    scorer: Any = made.scorer
-    ((verdict,),) = scorer.score_texts([scorer.prepare(IMAGES[0])], [["a cat"]])
-    assert verdict.answers[0].raw and verdict.problem and math.isnan(verdict.score)
-    assert made.environment["wording"]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_read_the_prompt_by_the_alignment_alone(name: str) -> None:
     assert ROWS[name].reads_prompt == (options_of(name).alignment is not None)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"checks": []},
-        {"checks": [{"question": "a"}, {"question": "a"}]},
-        {"checks": [{"question": "a", "needs": 0}]},
-        {"checks": [{"question": "a"}, {"question": "b", "needs": 5}]},
-        {"answers": {"yes": 1.0}},
-        {"alignment_weight": 0.0},
-        {"alignment": None},
-    ],
-)
-def test_rows_that_cannot_be_asked_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        family.Options.model_validate(ROWS["visionreward"].options | wrong)

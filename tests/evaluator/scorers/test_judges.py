@@ -12,18 +12,15 @@ from PIL import Image
 
 from evaluator.scorers.answering import pixel_hash
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.models.judge_replies import read_integer, read_list, read_number
 from evaluator.scorers.models.region_captions import CaptionModel, load_captions, main
 from evaluator.scorers.models.sampling import Sampling
-from evaluator.scorers.registry import Runtime, find_row, load_rows, load_scorer
+from evaluator.scorers.registry import Runtime, load_rows
 from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import CannedText, FakeAnswers
 from tests.evaluator.scorers.tiny_models import (
-    picture,
-    qwen2_vl,
     qwen_tokenizer,
+    save_language_model,
     saved,
-    text_settings,
 )
 
 ratings = later("evaluator.scorers.families.text_judge")
@@ -33,81 +30,15 @@ generation = later("evaluator.scorers.models.text_models")
 RED, BLUE = Image.new("RGB", (4, 4), "red"), Image.new("RGB", (4, 4), "blue")
 
 
-def small_row(name: str) -> Any:
-    row = find_row(name, load_rows())
-    options = {**row.options, "max_new_tokens": 16}
-    return row.model_copy(update={"options": options, "dtype": "float32"})
+# VIEScore
 
 
-# Replies
-
-
-@pytest.mark.parametrize(
-    ("reply", "wanted"),
-    [
-        ('{"score": [8], "reasoning": "fine"}', 8.0),
-        ('```json\n{"score": [7.5]}\n```\n{}', 7.5),
-        ('{"reasoning": "a {cat} \\"x\\"", "score": [3]}', 3.0), ('{"score": [0]}', 0.0),
-        ('{"score": [10]}', 10.0), ('{"score": [4]} again: {"score": [4]}', 4.0),
-    ],
-)  # fmt: skip
-def test_a_readable_rating_is_read(reply: str, wanted: float) -> None:
-    assert read_list(reply, "score", 1, 0, 10).numbers == (wanted,)
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ('{"score": [8, "reasoning": "x"', "JSON"), ("[8]", "JSON"), ("8", "JSON"),
-        ('{"score": 8}', "list"), ("I'm sorry.", "JSON"), ("", "JSON"),
-        ('{"rating": [8]}', "'score'"), ('{"score": [8, 9]}', "2 numbers"),
-        ('{"score": []}', "0 numbers"), ('{"score": [11]}', "0 to 10"),
-        ('{"score": [-1]}', "0 to 10"), ('{"score": [NaN]}', "else"),
-        ('{"score": ["eight"]}', "else"), ('{"score": [true]}', "else"),
-        ('{"score": [4]} or {"score": [5]}', "once"),
-    ],
-)  # fmt: skip
-def test_an_unreadable_rating_is_no_score_with_the_reason_and_the_reply(
-    reply: str, reason: str
-) -> None:
+def test_an_unreadable_rating_is_no_score_with_the_reason_and_the_reply() -> None:
+    reply = '{"score": [11]}'
     verdict = rater("sc", lambda *_: reply).score_texts([RED], [["a cat"]])[0][0]
     assert math.isnan(verdict.score)
-    assert verdict.problem.startswith("SC: ") and reason in verdict.problem
+    assert verdict.problem.startswith("SC: ") and "0 to 10" in verdict.problem
     assert [(answer.raw, answer.valid) for answer in verdict.answers] == [(reply, False)]
-
-
-@pytest.mark.parametrize(
-    ("reply", "numbers", "reason"),
-    [
-        ('{"score": 7, "score": 7.0}', (7.0,), ""), ('{"score": 7, "score": 9}', (), "once"),
-        ('{"score": 7} {"score": 7, "score": 9}', (), "once"), ('{"score": NaN}', (), "else"),
-        ('{"score": -Infinity}', (), "else"), ('{"score": 7, "spread": NaN}', (7.0,), ""),
-    ],
-)  # fmt: skip
-def test_what_an_object_says_twice_must_be_said_alike_and_be_numbers(
-    reply: str, numbers: tuple[float, ...], reason: str
-) -> None:
-    found = read_number(reply, "score", 0, 10)
-    assert found.numbers == numbers and reason in found.problem
-
-
-@pytest.mark.parametrize(
-    ("reply", "wanted"),
-    [
-        ('{"reasoning": "x", "overall": 85, "errors": 2}', 85.0),
-        ("Overall: 85/100\nbecause", 85.0), ("**Overall score**: 85", 85.0),
-        ('{"overall": 85.0}', 85.0), ('{"overall": 8.5}', None), ('{"overall": 101}', None),
-        ("Overall: -5", None), ("Overall: 85\nOverall: 80", None), ("so overall 85", None),
-        ("Good.", None),
-    ],
-)  # fmt: skip
-def test_whole_numbers_are_read_from_objects_or_lines(reply: str, wanted: float | None) -> None:
-    found = read_integer(reply, "overall", 1, 100)
-    assert found.numbers == (() if wanted is None else (wanted,))
-    assert bool(found.problem) == (wanted is None)
-
-
-# VIEScore
 
 
 def rater(part: str, reply: Any) -> Any:
@@ -143,19 +74,6 @@ def test_the_quality_of_an_image_is_asked_once_for_all_its_prompts() -> None:
     # Braces in a prompt mean nothing.
     assert ratings.CONSISTENCY.replace("{prompt}", "a {prompt} {0}") in model.asked
     assert scorer.truncated(["a", "a" * 2000]) == [False, True]
-
-
-def test_a_real_adapter_is_asked_and_its_reply_kept(tmp_path: Path) -> None:
-    folders = {"model": saved(tmp_path, *qwen2_vl())}
-    loaded = load_scorer(small_row("viescore-o"), Runtime(folders=folders))
-    assert loaded.environment["wording"] == ratings.WORDING
-    scorer: Any = loaded.scorer
-    images = [scorer.prepare(picture(seed)) for seed in (0, 1)]
-    verdicts = scorer.score_texts(images, [["a cat"], ["a cat", "a dog"]])
-    assert [len(of_image) for of_image in verdicts] == [1, 2]
-    for verdict in (verdict for of_image in verdicts for verdict in of_image):
-        assert math.isnan(verdict.score) and verdict.problem
-        assert all(answer.raw for answer in verdict.answers)
 
 
 # LLMScore: an image in words, and a language model that compares
@@ -255,15 +173,7 @@ def test_a_bad_caption_file_is_refused_by_its_line(tmp_path: Path, line: str) ->
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tokenizer = qwen_tokenizer()
-    tokenizer.chat_template = None
-    torch.manual_seed(0)
-    settings = text_settings(tokenizer, max_position_embeddings=2048, initializer_range=0.5)
-    model = hf.Qwen2ForCausalLM(hf.Qwen2Config(**settings))
-    # As checkpoints come: sampling and a penalty, which must not matter.
-    model.generation_config.do_sample = True
-    model.generation_config.repetition_penalty = 3.0
-    return saved(tmp_path_factory.mktemp("llm"), model, tokenizer)
+    return save_language_model(tmp_path_factory.mktemp("llm"))
 
 
 def text_model(folder: Path) -> Any:
@@ -326,18 +236,3 @@ def test_a_prompt_beyond_the_context_is_refused(language_model: Path) -> None:
 def test_another_kind_of_model_is_refused(tmp_path: Path) -> None:
     with refusal("checkpoint_wrong_class"):
         text_model(saved(tmp_path, hf.CLIPConfig()))
-
-
-def test_the_row_loads_with_a_caption_file_and_a_real_judge(
-    language_model: Path, tmp_path: Path
-) -> None:
-    line = {"image": pixel_hash(RED), "caption": "A cat."}
-    (tmp_path / "captions.jsonl").write_text(json.dumps(line))
-    folders = {"captions": tmp_path / "captions.jsonl", "judge": language_model}
-    loaded = load_scorer(small_row("llmscore-over"), Runtime(folders=folders))
-    scorer: Any = loaded.scorer
-    assert loaded.environment["captions"].startswith("captions.jsonl sha256:")
-    images = [scorer.prepare(RED), scorer.prepare(BLUE)]
-    known, unknown = scorer.score_texts(images, [["a cat"], ["a cat"]])
-    assert known[0].answers[-1].raw
-    assert math.isnan(unknown[0].score) and unknown[0].problem

@@ -10,54 +10,29 @@ import pytest
 from PIL import Image
 
 from evaluator.scorers.registry import Runtime, find_row, load_rows, load_scorer
-from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
-from tests.evaluator.scorers.tiny_models import LONG, save_clip, wide_pictures
+from tests.evaluator.scorers import tiny_rewards as rewards
+from tests.evaluator.scorers.common import hf, later, refusal, torch
+from tests.evaluator.scorers.tiny_models import LONG, wide_pictures
 
 family = later("evaluator.scorers.families.mps")
 
-WIDTH, HEADS, HEAD, INNER, BLOCKS = 24, 4, 8, 96, 2
 TEXTS = ["a red ball", "two dogs", "light and color", ""]
 IMAGES = wide_pictures(4)
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_clip(tmp_path_factory.mktemp("mps") / "base")
+def base(clip: Path) -> Path:
+    return clip
 
 
 @pytest.fixture(scope="module")
 def state(base: Path) -> dict[str, Any]:
-    """Weights under the authors' names."""
-    generator = torch.Generator().manual_seed(3)
-
-    def drawn(*shape: int) -> Any:
-        return 0.3 * torch.randn(shape, generator=generator)
-
-    clip = hf.CLIPModel.from_pretrained(base).state_dict()
-    found = {f"model.{name}": value.clone() for name, value in clip.items()}
-    found["model.text_model.embeddings.position_ids"] = torch.arange(77)[None]
-    for n in range(BLOCKS):
-        cross, own = f"cross_model.layers.{n}.0.fn.", f"cross_model.layers.{n}.1.fn."
-        for block in (cross, own):
-            found[f"{block}norm.weight"] = 1 + drawn(WIDTH)
-            found[f"{block}norm.bias"] = torch.zeros(WIDTH)
-        found[f"{cross}to_q.weight"] = drawn(HEADS * HEAD, WIDTH)
-        found[f"{cross}to_kv.weight"] = drawn(2 * HEAD, WIDTH)
-        found[f"{cross}to_out.weight"] = drawn(WIDTH, HEADS * HEAD)
-        found[f"{cross}ff.0.weight"] = drawn(2 * INNER, WIDTH)
-        found[f"{cross}ff.2.weight"] = drawn(WIDTH, INNER)
-        found[f"{own}rotary_emb.inv_freq"] = 10000 ** (-torch.arange(0, HEAD, 2) / HEAD)
-        found[f"{own}fused_attn_ff_proj.weight"] = drawn((HEADS + 2) * HEAD + 2 * INNER, WIDTH)
-        found[f"{own}attn_out.weight"] = drawn(WIDTH, HEADS * HEAD)
-        found[f"{own}ff_out.1.weight"] = drawn(WIDTH, INNER)
-    return found
+    return rewards.mps_state(base)
 
 
-def load(folder: Path, base: Path, state: dict[str, Any], name: str = "mps", **more: Any) -> Any:
-    safetensors.save_file(state, folder / "model.safetensors")
+def load(folder: Path, base: Path, state: dict[str, Any], name: str = "mps") -> Any:
     row = find_row(name, load_rows()).model_copy(update={"dtype": "float32"})
-    folders = {"model": folder / "model.safetensors", "base": base}
-    return load_scorer(row, Runtime(folders=folders, **more)).scorer
+    return load_scorer(row, Runtime(folders=rewards.mps_folders(folder, base, state))).scorer
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +68,8 @@ class Steps:
 
     def attention(self, queries: Any, keys: Any, values: Any, attended: Any = None) -> Any:
         heads = []
-        for query in queries.split(HEAD, dim=-1):
-            weights = query @ keys.T / HEAD**0.5
+        for query in queries.split(rewards.MPS_HEAD, dim=-1):
+            weights = query @ keys.T / rewards.MPS_HEAD**0.5
             if attended is not None:
                 weights = weights.masked_fill(~attended, -math.inf)
             heads.append(weights.softmax(dim=-1) @ values)
@@ -104,15 +79,20 @@ class Steps:
         """Each pair of numbers as a complex one, turned by its place times its frequency."""
         frequency = self.state[f"cross_model.layers.{n}.1.fn.rotary_emb.inv_freq"]
         angles = torch.arange(len(values))[:, None] * frequency
-        real, imaginary = values[:, : HEAD // 2], values[:, HEAD // 2 :]
+        real, imaginary = values[:, : rewards.MPS_HEAD // 2], values[:, rewards.MPS_HEAD // 2 :]
         found = torch.complex(real, imaginary) * torch.polar(torch.ones_like(angles), angles)
         return torch.cat([found.real, found.imag], dim=-1)
 
     def swiglu(self, values: Any) -> Any:
-        return torch.nn.functional.silu(values[:, INNER:]) * values[:, :INNER]
+        return (
+            torch.nn.functional.silu(values[:, rewards.MPS_INNER :])
+            * values[:, : rewards.MPS_INNER]
+        )
 
     def normed(self, values: Any, block: str) -> Any:
-        return torch.nn.functional.layer_norm(values, (WIDTH,), self.state[f"{block}norm.weight"])
+        return torch.nn.functional.layer_norm(
+            values, (rewards.MPS_WIDTH,), self.state[f"{block}norm.weight"]
+        )
 
     def score(self, image: Image.Image, prompt: str, threshold: float) -> float:
         with torch.no_grad():
@@ -121,7 +101,7 @@ class Steps:
             states = self.clip.visual_projection(hidden)[0]
             text, end = self.text(prompt)
             attended = self.attended(text, threshold)
-            for n in range(BLOCKS):
+            for n in range(rewards.MPS_BLOCKS):
                 states = states + self.cross(
                     states, text, attended, f"cross_model.layers.{n}.0.fn."
                 )
@@ -131,7 +111,7 @@ class Steps:
 
     def cross(self, states: Any, text: Any, attended: Any, block: str) -> Any:
         normed = self.normed(states, block)
-        keys, values = (text @ self.state[f"{block}to_kv.weight"].T).split(HEAD, dim=-1)
+        keys, values = (text @ self.state[f"{block}to_kv.weight"].T).split(rewards.MPS_HEAD, dim=-1)
         queries = normed @ self.state[f"{block}to_q.weight"].T
         seen = self.attention(queries, keys, values, attended)
         beside = self.swiglu(normed @ self.state[f"{block}ff.0.weight"].T)
@@ -143,8 +123,16 @@ class Steps:
     def own(self, states: Any, n: int) -> Any:
         block = f"cross_model.layers.{n}.1.fn."
         fused = self.normed(states, block) @ self.state[f"{block}fused_attn_ff_proj.weight"].T
-        queries, keys, values, beside = fused.split((HEADS * HEAD, HEAD, HEAD, 2 * INNER), dim=-1)
-        turned = [self.turned(query, n) for query in queries.split(HEAD, dim=-1)]
+        queries, keys, values, beside = fused.split(
+            (
+                rewards.MPS_HEADS * rewards.MPS_HEAD,
+                rewards.MPS_HEAD,
+                rewards.MPS_HEAD,
+                2 * rewards.MPS_INNER,
+            ),
+            dim=-1,
+        )
+        turned = [self.turned(query, n) for query in queries.split(rewards.MPS_HEAD, dim=-1)]
         seen = self.attention(torch.cat(turned, dim=-1), self.turned(keys, n), values)
         return (
             seen @ self.state[f"{block}attn_out.weight"].T
@@ -165,17 +153,8 @@ def test_a_score_is_that_of_the_written_steps(
     assert max(wanted) - min(wanted) > 0.01
 
 
-def test_texts_do_not_change_each_others_scores_as_a_batchs_largest_product_would(
-    base: Path, state: dict[str, Any], tmp_path: Path
-) -> None:
-    scorer = load(tmp_path, base, state, batch_texts=3)
-    images = [scorer.prepare(image) for image in IMAGES[:2]]
-    together = scorer.score_texts(images, [TEXTS, TEXTS[1:]])
-    for image, texts, found in zip(images, [TEXTS, TEXTS[1:]], together, strict=True):
-        alone = [scorer.score([image], [text])[0] for text in texts]
-        assert [one.score for one in found] == pytest.approx(alone, abs=1e-5)
-    assert scorer.score_texts(images, [[], []]) == [[], []]
-    assert scorer.truncated([TEXTS[0], LONG[0]]) == [False, True]
+def test_prompts_beyond_the_context_are_said_to_be(scorers: dict[str, Any]) -> None:
+    assert scorers["mps"].truncated([TEXTS[0], LONG[0]]) == [False, True]
 
 
 def test_thresholds_differ_and_a_text_without_any_product_is_attended_to_nowhere() -> None:
@@ -200,7 +179,8 @@ def test_names_of_the_conversion_score_the_same_and_what_does_not_fit_is_refused
 ) -> None:
     other = load(tmp_path, base, {f"mps.{name}": value for name, value in state.items()})
     image = [other.prepare(IMAGES[0])]
-    assert other.score(image, TEXTS[:1]) == scorers["mps"].score(image, TEXTS[:1])
+    score = scorers["mps"].score(image, TEXTS[:1])
+    assert other.score(image, TEXTS[:1]) == pytest.approx(score, abs=1e-5)
     lacking = {name: v for name, v in state.items() if not name.endswith("1.1.fn.attn_out.weight")}
     with refusal("checkpoint_incomplete", "attn_out"):
         load(tmp_path, base, lacking)

@@ -10,46 +10,32 @@ import pytest
 from PIL import Image
 
 from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows, load_scorer
+from tests.evaluator.scorers import tiny_rewards as rewards
 from tests.evaluator.scorers.common import later, refusal, safetensors, torch
-from tests.evaluator.scorers.tiny_models import picture, qwen2_vl, qwen_tokenizer, saved, spread
+from tests.evaluator.scorers.tiny_models import picture, qwen2_vl
+from tests.kit.tiers import all_slow_but_one
 
 hpsv3 = later("evaluator.scorers.families.hpsv3")
 image_processing = later("transformers.models.qwen2_vl.image_processing_pil_qwen2_vl")
 
-TOKEN = "<|Reward|>"
-PROMPTS = ["a red ball", 'two dogs "beside" a {tree}, at night', "", f"Yes {TOKEN} No"]
+PROMPTS = [
+    "a red ball",
+    'two dogs "beside" a {tree}, at night',
+    "",
+    f"Yes {rewards.REWARD_TOKEN} No",
+]
 IMAGES = [picture(1, 90, 60), picture(2, 56, 112)]
 PIXELS = 4 * 28**2
 
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    """The library's model with one token more than its tokenizer, and a head; weights are spread."""
-    nn, tiny = torch.nn, qwen2_vl()[0]
-    tiny.resize_token_embeddings(len(qwen_tokenizer()) + 1)
-    tiny.rm_head = nn.Sequential(
-        nn.Linear(32, 16), nn.ReLU(), nn.Dropout(0.05), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 2)
-    )
-    return spread(tiny)
-
-
-def released(model: Any) -> dict[str, Any]:
-    """The weights under the names of the released file."""
-    state = {}
-    for name, value in model.state_dict().items():
-        old = name.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
-        state[old] = value.clone()
-    return state
+    return rewards.hpsv3_model()
 
 
 @pytest.fixture(scope="module")
 def folders(model: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The released file, and the settings of the model it was made from."""
-    place = tmp_path_factory.mktemp("hpsv3")
-    safetensors.save_file(released(model), place / "HPSv3.safetensors")
-    tiny, processor = qwen2_vl()
-    tiny.config.text_config.max_position_embeddings = 4096  # the row's text is long in bytes
-    return {"model": place / "HPSv3.safetensors", "base": saved(place / "base", tiny, processor)}
+    return rewards.hpsv3_folders(tmp_path_factory.mktemp("hpsv3"), model)
 
 
 def row() -> ScorerRow:
@@ -58,8 +44,8 @@ def row() -> ScorerRow:
     return found.model_copy(update={"dtype": "float32", "options": options})
 
 
-def load(folders: dict[str, Path], **more: Any) -> Any:
-    return load_scorer(row(), Runtime(folders=folders, **more)).scorer
+def load(folders: dict[str, Path]) -> Any:
+    return load_scorer(row(), Runtime(folders=folders)).scorer
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +56,14 @@ def scorer(folders: dict[str, Path]) -> Any:
 def inputs_of(image: Image.Image, prompt: str) -> tuple[Any, int]:
     """What the library's processor makes of the row's text, and the place of the last token."""
     processor = qwen2_vl()[1]
-    processor.tokenizer.add_tokens([TOKEN], special_tokens=True)
+    processor.tokenizer.add_tokens([rewards.REWARD_TOKEN], special_tokens=True)
     processor.image_processor = image_processing.Qwen2VLImageProcessorPil(
         min_pixels=PIXELS, max_pixels=PIXELS
     )
     text = row().options["reading"]["text_format"]
     text = text.replace("{image}", "<|image_pad|>").replace("{prompt}", prompt)
     inputs = processor(text=[text], images=[image], return_tensors="pt")
-    token = processor.tokenizer.convert_tokens_to_ids(TOKEN)
+    token = processor.tokenizer.convert_tokens_to_ids(rewards.REWARD_TOKEN)
     return inputs, int((inputs["input_ids"][0] == token).nonzero()[-1])
 
 
@@ -113,7 +99,7 @@ def by_mrope(model: Any, image: Image.Image, prompt: str) -> float:
         return rated(model, model.model(**inputs).last_hidden_state, place)
 
 
-@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("image", all_slow_but_one(IMAGES))
 def test_a_score_is_that_of_plain_positions_and_of_embeddings_alone_not_of_mrope(
     scorer: Any, model: Any, image: Image.Image
 ) -> None:
@@ -124,21 +110,6 @@ def test_a_score_is_that_of_plain_positions_and_of_embeddings_alone_not_of_mrope
     assert np.ptp(found) > 1e-3
     other = [by_mrope(model, image, prompt) for prompt in PROMPTS]
     assert min(abs(a - b) for a, b in zip(found, other, strict=True)) > 1e-4
-
-
-def test_texts_padded_at_their_end_score_as_alone_in_any_order(
-    scorer: Any, folders: dict[str, Path]
-) -> None:
-    images = [scorer.prepare(image) for image in IMAGES]
-    together = scorer.score_texts(images, [PROMPTS, PROMPTS[:2]])
-    pairs = load(folders, batch_texts=2).score_texts(images[::-1], [PROMPTS[:2], PROMPTS])[::-1]
-    for image, prompts, found, other in zip(
-        images, [PROMPTS, PROMPTS[:2]], together, pairs, strict=True
-    ):
-        alone = [scorer.score([image], [prompt])[0] for prompt in prompts]
-        assert found == pytest.approx(alone, abs=1e-6)
-        assert other == pytest.approx(alone, abs=1e-6)
-    assert scorer.score_texts(images, [[], []]) == [[], []]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +134,8 @@ def test_the_newer_layout_of_names_scores_the_same(
     safetensors.save_file(state, tmp_path / "new.safetensors")
     other = load({**folders, "model": tmp_path / "new.safetensors"})
     image = [scorer.prepare(IMAGES[0])]
-    assert other.score(image, PROMPTS[:1]) == scorer.score(image, PROMPTS[:1])
+    score = scorer.score(image, PROMPTS[:1])
+    assert other.score(image, PROMPTS[:1]) == pytest.approx(score, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +150,7 @@ def test_the_newer_layout_of_names_scores_the_same(
 def test_weights_that_do_not_fit_are_refused(
     model: Any, folders: dict[str, Path], tmp_path: Path, change: dict[str, Any], code: str
 ) -> None:
-    state = released(model)
+    state = rewards.hpsv3_state(model)
     for name, what in change.items():
         if what is None:
             del state[name]

@@ -15,6 +15,7 @@ from PIL import Image
 
 from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
 from tests.evaluator.scorers.common import hf, later, safetensors, torch
+from tests.kit.pictures import noise
 
 SIDE = 32
 PROMPTS = (
@@ -35,8 +36,7 @@ _CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
 
 def picture(seed: int, width: int = 56, height: int = 56) -> Image.Image:
     """Noise in colour."""
-    rng = np.random.default_rng(seed)
-    return Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
+    return noise(seed, width, height)
 
 
 def pictures(count: int = 4) -> list[Image.Image]:
@@ -440,6 +440,17 @@ def random_model(kind: Any, config: Any) -> Any:
     """With the same weights each time."""
     torch.manual_seed(0)
     return kind(config).eval()
+
+
+def save_language_model(folder: Path) -> Path:
+    """A Qwen2 without a chat template; as checkpoints come, it is to be sampled, with a penalty."""
+    tokenizer = qwen_tokenizer()
+    tokenizer.chat_template = None
+    settings = text_settings(tokenizer, max_position_embeddings=2048, initializer_range=0.5)
+    model = random_model(hf.Qwen2ForCausalLM, hf.Qwen2Config(**settings))
+    model.generation_config.do_sample = True
+    model.generation_config.repetition_penalty = 3.0
+    return saved(folder, model, tokenizer)
 
 
 def _qwen(name: str, patch: int, vision: dict[str, Any], videos: str = "", **text: Any) -> Tiny:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from evaluator.scorers.in_process import ModelClient
 from evaluator.scorers.registry import Loaded, Runtime
 from evaluator.scoring.asking import Item, PairRequest, Reply, ScorerClient
 from evaluator.scoring.contract import Scorer, Vectors
+from tests.kit.pictures import encoded, noise
 
 if TYPE_CHECKING:
     import torch
@@ -132,11 +132,8 @@ def client_of(
 
 
 def photo(number: int, form: str = "PNG", **options: Any) -> bytes:
-    """Noise that differs from any other number's."""
-    pixels = np.random.default_rng(number).integers(0, 256, (12, 10, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, form, **options)
-    return buffer.getvalue()
+    """The file of noise that differs from any other number's."""
+    return encoded(noise(number, 10, 12), form, **options)
 
 
 def item_of(
