@@ -14,12 +14,12 @@ from leaderboard.ledger.private_records import events_path
 from leaderboard.ledger.queue_file import INBOX, KEPT_FOR, QUEUE, InboxReader
 from leaderboard.publication.rebuilding import queue_differences
 from leaderboard.states import State
-from leaderboard.store.hub.hub_store import HubParts, hub_store
-from leaderboard.store.hub.maintenance import create
+from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store
 from tests.kit.governed import ADA, House
 from tests.kit.hub.accounts import Account
-from tests.kit.hub.server import running_hub
+from tests.kit.hub.server import HubServer
+from tests.kit.hub_store import NAME, created
 from tests.kit.store import memory_store
 
 
@@ -33,7 +33,7 @@ def heads(store: Store) -> tuple[int, int]:
 
 
 def ids(store: Store) -> list[str]:
-    return [one.submission.submission_id for one in Ledger(store).statuses()]
+    return [status.submission.submission_id for status in Ledger(store).statuses()]
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -87,9 +87,8 @@ def test_a_line_stays_as_long_as_somebody_may_see_an_older_queue() -> None:
     house.clock.time += KEPT_FOR  # type: ignore[attr-defined]
     house.send(name="three")
     lines = InboxReader(house.store).read().lines
-    assert [line.submission.name for line in lines] == ["two", "three"], (
-        "nobody took over the second"
-    )
+    # Nobody took over the second.
+    assert [line.submission.name for line in lines] == ["two", "three"]
     assert len(ids(house.store)) == 3
 
 
@@ -109,17 +108,18 @@ def test_nothing_is_lost_where_the_queue_is_taken_over_by_nobody_or_only_late() 
 
 
 def test_whoever_may_not_read_uploads_sees_the_queue_without_what_was_just_received(
-    tmp_path: Path,
+    hub: HubServer, tmp_path: Path
 ) -> None:
-    with running_hub() as hub:
-        list(create(HubParts("lab/assay", tmp_path, endpoint=hub.endpoint, token=hub.token)))
-        ours = hub_store("lab/assay", tmp_path / "ours", endpoint=hub.endpoint, token=hub.token)
-        visitor = hub.enroll("hf_visitor", Account("visitor"))
-        theirs = hub_store("lab/assay", tmp_path / "theirs", endpoint=hub.endpoint, token=visitor)
-        house = House(ours)
-        claimed = house.send(name="one")
-        house.claim(claimed)
-        received = house.send(name="two")
-        theirs.look_anew()
-        assert (ids(theirs), ids(ours)) == ([claimed], [claimed, received])
-        assert ours.private.has(INBOX)
+    created(hub, tmp_path)
+    visitor = hub.enroll("hf_visitor", Account("visitor"))
+    ours, theirs = (
+        hub_store(NAME, tmp_path / token, endpoint=hub.endpoint, token=token)
+        for token in (hub.token, visitor)
+    )
+    house = House(ours)
+    claimed = house.send(name="one")
+    house.claim(claimed)
+    received = house.send(name="two")
+    theirs.look_anew()
+    assert (ids(theirs), ids(ours)) == ([claimed], [claimed, received])
+    assert ours.private.has(INBOX)

@@ -175,7 +175,7 @@ def test_an_act_reads_as_many_files_of_a_large_store_as_of_a_small_one() -> None
     reads = [read for read, _ in found]
     assert reads == [[QUEUE, "submissions/ID/events.jsonl", segment], [QUEUE, segment]]
     assert all(set(asked) == {"head", "read", "commit"} for _, asked in found)
-    assert asked_for_an_act(150) == found
+    assert asked_for_an_act(40) == found
 
 
 @pytest.mark.parametrize("acts", [0, 1, 5, 6, 7, 17, 25])
