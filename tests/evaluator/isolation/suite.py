@@ -2,7 +2,7 @@
 
 Each backend has a class of its own in a test file, which says by a fixture `backend` what it is. The
 list of walls in `docs/security.md` names these tests. `full` has everything tried that a wall is
-there for, in place of one case.
+there for, in place of one case: always on bubblewrap, and on all others in a nightly run.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from tests.evaluator.isolation.conformance_scorers import (
 )
 from tests.evaluator.isolation.inquiry import REPOSITORY
 from tests.kit.processes import running
+from tests.kit.tiers import nightly
 
 AT_ONCE = 3
 LARGE = png(size=(512, 512))
@@ -59,7 +60,7 @@ LARGE = png(size=(512, 512))
 class Answers:
     """What a scorer answers must not depend on how it is isolated, or whether."""
 
-    full: ClassVar[bool] = False
+    full: ClassVar[bool] = nightly()
 
     def test_a_scorer_is_asked_in_the_cheapest_way_and_its_floats_come_back(
         self, backend: Backend, submissions: ExitStack
