@@ -132,9 +132,9 @@ def without(key: str) -> Record:
     return {name: value for name, value in record("m/7.png").items() if name != key}
 
 
-def content(of: object, *says: str) -> Damage:
+def content(of: object, *says: str, name: str = LIST) -> Damage:
     """A file that holds something else than a list of items."""
-    return Damage(lambda folder: write_json(folder, LIST, of), (LIST, *says))
+    return Damage(lambda folder: write_json(folder, name, of), (name, *says))
 
 
 def text(written: bytes, *says: str) -> Damage:
@@ -227,6 +227,10 @@ CASES = (
             ),
             ("1 of the 20", NAMES[0]),
         ),
-        damages=(),
+        damages=(
+            content({}, "JSON array", name=NTIRE_LIST),
+            content([item("a.png", total_score=6.0)], "item 0", "in 1..5", name=NTIRE_LIST),
+            content([item("a.png", "cup")], "item 0", "'cup'", name=NTIRE_LIST),
+        ),
     ),
 )

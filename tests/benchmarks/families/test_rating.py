@@ -194,6 +194,7 @@ def test_within_prompts_the_mean_is_over_prompts_where_it_is_defined(tmp_path: P
     assert srcc["cluster"].tolist() == [f"prompt {k}" for k in range(1, 8)]
 
 
+@pytest.mark.filterwarnings("ignore:Covariance of the parameters")  # of the other solver
 def test_within_models_each_model_is_a_pool_of_its_own(tmp_path: Path) -> None:
     rows = table(n_prompts=12, n_models=3)
     for given in rows[::3]:
