@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -136,55 +135,3 @@ def test_a_box_within_the_container_has_every_wall_and_each_opened_one_is_needed
         said = container.log()
     assert said.startswith("False" if left_out else "True")
     assert NEEDED.get(left_out, "") in said
-
-
-# The site: small, closed, and it serves.
-
-FETCH = "import urllib.request as u; r = u.urlopen('http://127.0.0.1:7860{}'); print(r.status, r.read())"
-
-
-@pytest.fixture(scope="module")
-def site(
-    engine: Rig, site_libraries: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Container]:
-    home = for_user(tmp_path_factory.mktemp("volume"))
-    with engine.running("app", site_libraries, home, options=walls(service("site"))) as container:
-        container.wait_until_healthy()
-        yield container
-
-
-@pytest.mark.slow
-def test_it_serves_pages_and_programs_and_runs_commands(site: Container) -> None:
-    for path, said in (
-        ("/", "200"), ("/", "Assay"), ("/v1/benchmarks", "demo_croc"), ("/health", '"status":"ok"'),
-    ):  # fmt: skip
-        assert said in site.says("python", "-c", FETCH.format(path))
-    assert "ok" in site.says("python", "-m", "evaluator", "health")
-    assert "demo_croc" in site.says("python", "-m", "benchmarks", "list")
-    silent = site.says("python", "-I", "-S", "/opt/assay/deploy/probe.py", "7999")
-    assert "port 7999" in silent
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("library", ["torch", "transformers", "ray", "datasets", "cv2"])
-def test_it_has_no_libraries_of_models(site: Container, library: str) -> None:
-    assert "ModuleNotFoundError" in site.says("python", "-c", f"import {library}")
-
-
-@pytest.mark.slow
-def test_it_is_nobody_and_can_write_to_its_volume_alone(site: Container) -> None:
-    look = "import os; print(os.getuid(), os.getgid(), open('/proc/self/status').read())"
-    said = site.says("python", "-c", look)
-    assert said.startswith("1000 1000")
-    assert "CapEff:\t0000000000000000" in said
-    assert "NoNewPrivs:\t1" in said
-    for closed in ("/", "/opt/assay", "/opt/assay/benchmarks", "/opt/venv", "/etc"):
-        assert "OSError" in site.says("python", "-c", f"open('{closed}/x', 'w')"), closed
-    for open_ in ("/var/lib/assay", "/tmp"):
-        assert site.says("python", "-c", f"open('{open_}/x', 'w')") == ""
-
-
-@pytest.mark.slow
-def test_it_ends_when_it_is_told_to(site: Container) -> None:
-    """The last test here: it ends the container of the others."""
-    assert site.stop(60)["ExitCode"] == 0, site.log()  # 137 where it had to be killed
