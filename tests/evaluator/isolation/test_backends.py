@@ -18,11 +18,11 @@ from evaluator.isolation.bubblewrap import (
     Finding,
     Plan,
     arguments,
-    diagnose,
     judge,
 )
 from evaluator.isolation.job import Job, Limits
 from evaluator.isolation.layout import Interpreter
+from evaluator.isolation.program import diagnose
 
 
 def test_without_bubblewrap_the_reason_and_the_remedy_are_told() -> None:
